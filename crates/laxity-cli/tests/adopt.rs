@@ -93,6 +93,50 @@ fn a_running_program_is_adopted_thread_by_name_and_let_go_as_it_was() {
     });
 }
 
+/// It has its slots' processor from who started it, and no slots: there it would compete with them, and with all that was put out of their way.
+#[test]
+fn who_is_started_by_a_holder_and_not_meant_may_run_where_it_might() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let numbers = [AtomicI32::new(0), AtomicI32::new(0)];
+    let (held, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    let state = |tid| (sched::policy(tid).unwrap(), sched::affinity(tid).unwrap());
+    thread::scope(|scope| {
+        let spinning = [Done(&held), Done(&done)];
+        let worker = thread::Builder::new().name("worker".to_owned());
+        let start = || {
+            spin(&numbers[0], &held);
+            let late = thread::Builder::new().name("late".to_owned());
+            late.spawn_scoped(scope, || spin(&numbers[1], &done))
+                .unwrap();
+            spin(&numbers[0], &done);
+        };
+        worker.spawn_scoped(scope, start).unwrap();
+        let number = |n: usize| Tid(numbers[n].load(Ordering::SeqCst));
+        eventually("it spins", || number(0) != Tid(0));
+        let before = state(number(0));
+        let mut command = bench.command();
+        let own = std::process::id().to_string();
+        command.args(["exec", "--reserve", "2ms/8ms", "--processor", "0"]);
+        command.args(["--pid", &own, "--threads", "worker", "--follow=none"]);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        sched::set_affinity(Tid::current(), &CpuSet::single(1)).unwrap();
+        let slots = (Policy::Fifo(80), CpuSet::single(0));
+        let long = Duration::from_secs(20);
+        let has_slots = comes_true(long, || state(number(0)) == slots);
+        held.store(true, Ordering::SeqCst);
+        // What is started in a slot is an ordinary thread.
+        let is_free = || number(1) != Tid(0) && state(number(1)).1 == before.1;
+        let is_free = comes_true(long, is_free);
+        let late = state(number(1));
+        end(&child);
+        let output = child.wait_with_output().unwrap();
+        drop(spinning);
+        assert!(has_slots, "no slots: {}", said(&output));
+        assert!(is_free, "{late:?} instead of {before:?}: {}", said(&output));
+    });
+}
+
 /// Has laxity hold for the shell that started it, and prints what policies laxity's own threads have meanwhile.
 const ADOPTED_BY_ITS_CHILD: &str = "laxity=$1; shift
 $laxity exec --reserve 2ms/8ms --processor 0 --pid $$ --json=r.json & own=$!

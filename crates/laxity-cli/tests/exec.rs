@@ -68,48 +68,36 @@ fn what_the_program_says_and_how_it_ends_is_its_own() {
     assert!(page.contains("largest gap"), "{page}");
 }
 
+/// Of a processor that there is not.
+const MISSING: &str = "processor 900 may not be used, only 0";
+
 #[test]
 fn what_is_ours_is_told_from_what_is_the_programs() {
     let Some(_live) = live() else { return };
     let bench = Bench::new();
     let file = bench.write("not-executable", "");
-    let cases: [(&[&str], &[&str], i32, &str); 7] = [
+    let slots = "--reserve=2ms/8ms";
+    let deadline = "--enforcer=deadline";
+    let file = file.to_str().unwrap();
+    let cases: [(&[&str], &str, i32, &str); 9] = [
+        (&[slots], "./no-such-program", 127, "No such file"),
+        (&[slots], file, 126, "Permission denied"),
+        (&["--reserve=7900us/8ms"], "true", 125, "would fit"),
+        (&[slots, deadline, "-a0"], "true", 125, "--processor"),
         (
-            &["--reserve", "2ms/8ms"],
-            &["./no-such-program"],
-            127,
-            "No such file",
-        ),
-        (
-            &["--reserve", "2ms/8ms"],
-            &[file.to_str().unwrap()],
-            126,
-            "Permission denied",
-        ),
-        (&["--reserve", "7900us/8ms"], &["true"], 125, "would fit"),
-        (
-            &["--reserve", "2ms/8ms", "--enforcer", "deadline", "-a", "0"],
-            &["true"],
-            125,
-            "--processor",
-        ),
-        (
-            &["--reserve", "1ns/5ms", "--enforcer", "deadline"],
-            &["true"],
+            &["--reserve=1ns/5ms", deadline],
+            "true",
             125,
             "ask for at least 1024 ns",
         ),
-        (&[], &["true"], 125, "--reserve X/Y, or a policy"),
-        (
-            &["--reserve", "2ms/8ms", "-a", "900"],
-            &["true"],
-            125,
-            "900",
-        ),
+        (&[], "true", 125, "--reserve X/Y, or a policy"),
+        (&[slots, "-a900"], "true", 125, "900"),
+        (&["-a900"], "true", 125, MISSING),
+        (&["-a0,900"], "true", 125, MISSING),
     ];
     for (options, program, code, why) in cases {
         let options = [options, &["--status-json=s.json"]].concat();
-        let output = exec(&bench, &options, program);
+        let output = exec(&bench, &options, &[program]);
         assert_eq!(output.status.code(), Some(code), "{}", said(&output));
         assert!(said(&output).contains(why), "{}", said(&output));
         let status = json(&bench, "s.json");
@@ -120,11 +108,8 @@ fn what_is_ours_is_told_from_what_is_the_programs() {
     }
     let usage = exec(&bench, &["--reserve", "2/8"], &["true"]);
     assert_eq!(usage.status.code(), Some(125));
-    let own = exec(
-        &bench,
-        &["--reserve", "2ms/8ms", "--status-json=s.json"],
-        &shell("exit 125"),
-    );
+    let options = [slots, "--status-json=s.json"];
+    let own = exec(&bench, &options, &shell("exit 125"));
     assert_eq!(own.status.code(), Some(125));
     assert_eq!(json(&bench, "s.json")["by"], "program");
 }

@@ -22,6 +22,7 @@ mod classes;
 mod deadline;
 mod endings;
 mod executors;
+mod ghosts;
 mod interrupts;
 mod meter;
 mod mistakes;
@@ -37,6 +38,8 @@ mod threads;
 mod timers;
 
 use laxity_model::{Host, HostError, Service, Span};
+
+pub use ghosts::{GHOSTS, Ghost, notices};
 
 /// By how much a host may differ from the ideal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -238,7 +238,7 @@ mod tests {
             ports: vec![],
             disturbances: vec![],
             witness_wakeups: 0,
-            doubts: 0,
+            doubts: Vec::new(),
             steal: None,
             notices: Vec::new(),
         };

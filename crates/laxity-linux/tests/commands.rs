@@ -155,6 +155,19 @@ fn what_never_executes_is_an_error_and_leaves_nothing() {
     assert!(!mark.exists());
 }
 
+/// The kernel says that of none of them, and nothing where there are others besides.
+#[test]
+fn processors_that_may_not_be_used_are_told_with_those_that_may() {
+    for asked in ["900", "0,900"] {
+        let cpus = CpuSet::parse(asked).expect("numbers");
+        let place = |held: &Held| held.schedule(sched::Policy::Other { nice: 19 }, &cpus);
+        let refused = RunningCommand::start(Command::new("true"), ProcessGroup::Own, place);
+        let told = refused.unwrap_err().to_string();
+        let words = "processor 900 may not be used, only 0";
+        assert!(told.contains(words), "{asked}: {told}");
+    }
+}
+
 #[test]
 fn others_can_be_left_alone() {
     let (mut running, mut output) = shell("sleep 1000 & echo $!", nowhere);

@@ -5,7 +5,7 @@
 
 mod common;
 
-use laxity_conformance::{Case, Failure, Tolerance, cases};
+use laxity_conformance::{Case, Failure, GHOSTS, Ghost, Tolerance, cases, notices};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::{LiveConfig, LiveHost};
 use laxity_model::admission::{Admitted, Supply};
@@ -100,6 +100,17 @@ fn trial(case: Case) -> Trial {
     })
 }
 
+/// The same of a host that records more than happened: what goes on after an end is noticed.
+fn haunted(ghost: Ghost) -> Trial {
+    Trial::test(format!("noticed::{}", ghost.noticed), move || {
+        let wanted = [Right::RealTime, Right::Processors(usize::from(PROCESSORS))];
+        let Some(_turn) = rights::require(&wanted) else {
+            return Ok(());
+        };
+        Ok(notices(ghost, &mut Watched::new(1), &tolerance())?)
+    })
+}
+
 /// Why a failure tells nothing of the host, where so much was disturbed, in parts per million.
 fn excuse(failure: &Failure, disturbed_ppm: u32) -> Option<String> {
     match failure {
@@ -138,5 +149,6 @@ fn main() {
         halts_excuse_amounts_and_no_orders,
     );
     let trials = cases(PROCESSORS).into_iter().map(trial);
+    let trials = trials.chain(GHOSTS.map(haunted));
     libtest_mimic::run(&arguments, trials.chain([excuses]).collect()).exit();
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use laxity_conformance::{Case, Failure, Tolerance, cases};
+use laxity_conformance::{Case, Failure, GHOSTS, Tolerance, cases, notices};
 use laxity_model::admission::{Admitted, Supply};
 use laxity_model::{Host, HostError, Program, RunRecord, Service, Span};
 use laxity_sim::{Profile, Twin};
@@ -129,6 +129,17 @@ fn a_host_that_runs_nothing_passes_no_case() {
     }
 }
 
+fn who_goes_on_after_the_end_is_noticed() {
+    for mut host in [
+        Twin::new(Profile::WIN2000_PII450),
+        Twin::linux(&common::linux_machine(), 1),
+    ] {
+        for ghost in GHOSTS {
+            notices(ghost, &mut host, &linux()).expect("the case notices");
+        }
+    }
+}
+
 /// Each case on each machine, as a test of its own: `MACHINE::CASE`.
 fn trials_of(case: Case) -> [Trial; 3] {
     let trial = |machine: &str, hosts: Vec<Twin>, tolerance: Tolerance| {
@@ -149,7 +160,11 @@ fn trials_of(case: Case) -> [Trial; 3] {
 }
 
 fn main() {
-    let alone: [(&str, fn()); 3] = [
+    let alone: [(&str, fn()); 4] = [
+        (
+            "who_goes_on_after_the_end_is_noticed",
+            who_goes_on_after_the_end_is_noticed,
+        ),
         ("the_suite_is_whole", the_suite_is_whole),
         (
             "the_same_program_twice_gives_equal_records",

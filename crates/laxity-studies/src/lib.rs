@@ -51,7 +51,7 @@ fn live_run(disturbed_ppm: u32) -> laxity_model::RunRecord {
             from: Instant::ZERO,
             to: Instant::ZERO + Span::from_micros(disturbed_ppm.into()),
         }],
-        doubts: 0,
+        doubts: Vec::new(),
         witness_wakeups: 2_000,
         steal: None,
         notices: Vec::new(),

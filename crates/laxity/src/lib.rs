@@ -216,7 +216,6 @@ pub mod hold {
     pub use laxity_linux::host::hold::{
         Choice, CloseHold, Confinement, HoldError, HoldRequest, ProgramHold, ProgramRequest,
     };
-    pub use laxity_linux::os::fact::Unknown;
     pub use laxity_linux::os::sched::Tid;
     pub use laxity_model::verify::delivery::{KIND, OVERRUNS, SHORT_PERIODS, Stretch};
 }

@@ -140,6 +140,7 @@ impl Received {
             runs: vec![seen.observations()],
             control: Vec::new(),
             grades: vec![(self.name.clone(), self.grade.clone())],
+            doubts: seen.doubts(),
         };
         let evidence = [evidence];
         let verdict = contract::judge(&contract, &evidence, &seen.facts());

@@ -1,7 +1,9 @@
 //! What live runs say of themselves, and what that makes of a claim.
 
 use laxity::observe::grades;
-use laxity_model::verify::contract::{Claimed, Halts, HaltsUnseen, Outcome, RunFacts, judge_claim};
+use laxity_model::verify::contract::{
+    Claimed, Doubts, Halts, HaltsUnseen, Outcome, RunFacts, judge_claim,
+};
 use laxity_model::{ActivityId, Grade, RunRecord};
 
 use crate::each_once::each_once;
@@ -10,7 +12,8 @@ use crate::each_once::each_once;
 #[derive(Clone, Default, Debug)]
 pub struct Said {
     halts: Halts,
-    halts_unseen: HaltsUnseen,
+    /// What nobody knows of any of them.
+    unknown: Doubts,
     /// The reservations that were in force, and how firmly each was held.
     grades: Vec<(String, Grade)>,
     /// What else is to be told, each a sentence: who held a processor, and who could have.
@@ -28,10 +31,13 @@ impl Said {
             .collect();
         Self {
             halts: Halts::of([record]),
-            // Each processor of a study has a witness: one that never woke was kept from it.
-            halts_unseen: match record.witness_wakeups {
-                0 => HaltsUnseen::All,
-                _ => HaltsUnseen::None,
+            unknown: Doubts {
+                held: record.doubts.len() as u64,
+                // Each processor of a study has a witness: one that never woke was kept from it.
+                halts_unseen: match record.witness_wakeups {
+                    0 => HaltsUnseen::All,
+                    _ => HaltsUnseen::None,
+                },
             },
             grades: grades(record, &everybody).collect(),
             notices: record.notices.clone(),
@@ -43,8 +49,9 @@ impl Said {
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.halts.merge(&other.halts);
-        if self.halts_unseen == HaltsUnseen::None {
-            self.halts_unseen = other.halts_unseen;
+        self.unknown.held += other.unknown.held;
+        if self.unknown.halts_unseen == HaltsUnseen::None {
+            self.unknown.halts_unseen = other.unknown.halts_unseen;
         }
         self.grades.extend(other.grades.iter().cloned());
         self.notices.extend(other.notices.iter().cloned());
@@ -61,10 +68,7 @@ impl Said {
 
     /// The facts of these runs, as those of a scenario's are.
     pub fn facts(&self) -> RunFacts {
-        RunFacts {
-            halts_unseen: self.halts_unseen,
-            ..RunFacts::of_halts(&self.halts)
-        }
+        RunFacts::of_halts(&self.halts)
     }
 
     /// The share that was disturbed, in parts per million; `None` where nobody looked.
@@ -78,7 +82,7 @@ impl Said {
     ///
     /// Why that cannot be told: all that leaves it open, each once.
     pub fn judge(&self, claimed: Claimed) -> Result<bool, String> {
-        let verdict = judge_claim(claimed, &self.grades, &self.facts());
+        let verdict = judge_claim(claimed, &self.grades, self.unknown, &self.facts());
         let doubts = self.doubts.iter().filter(|_| !claimed.is_certain);
         let reasons = verdict.reasons.iter().map(ToString::to_string);
         let is_open = doubts.clone().next().is_some() || verdict.result == Outcome::Inconclusive;

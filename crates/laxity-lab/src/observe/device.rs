@@ -5,10 +5,11 @@ use laxity_model::enforce::{BusyPeriod, DeviceCall, Excuse, Losing};
 use laxity_model::verify::contract::{Kind, Phase, Quantity, Subject};
 use laxity_model::{Event, EventKind, Instant, Mark, Reservation, Service, Span, Whereabouts};
 
+use super::frames::Frames;
 use super::losses::Losses;
 use crate::scenario::Placing;
 use crate::scenario::devices::{
-    Account, FRAMES_LOST, Installed, PROCESSING_SERVICE, PROCESSING_TIME, RETRAININGS,
+    Account, Direction, FRAMES_LOST, Installed, PROCESSING_SERVICE, PROCESSING_TIME, RETRAININGS,
     SAMPLES_LOST, SAMPLES_OVERWRITTEN, SAMPLES_PENDING, SAMPLES_UNDERRUN,
 };
 use laxity::observe::{Observation, Reader, Recorder, Run};
@@ -89,6 +90,7 @@ pub(super) struct DeviceReader<'a> {
     busy: BusyPeriod,
     losing: Losing,
     losses: Losses,
+    frames: Frames,
     reservation: Option<Reservation>,
     /// Samples lost so far.
     lost: u64,
@@ -130,6 +132,7 @@ impl<'a> DeviceReader<'a> {
             busy: BusyPeriod::default(),
             losing: probe.installed.report.losing(CallPhase::OnHook),
             losses,
+            frames: Frames::default(),
             lost: 0,
             told: 0,
             accounted: None,
@@ -296,12 +299,7 @@ impl<'a> DeviceReader<'a> {
                     .value(PROCESSING_SERVICE, own, [began, event.at]);
             }
             let told_now = told - std::mem::replace(&mut self.told, told);
-            let parts = self.parts(lost, told_now);
-            let excused = excused.map(|excused| self.excused_parts((lost, told_now), excused));
-            for (n, (quantity, value)) in parts.into_iter().enumerate() {
-                let excused = excused.map(|excused| excused[n]);
-                self.recorder.told_apart(quantity, value, excused, span[0]);
-            }
+            self.tell_parts((lost, told_now), excused, span[0]);
         }
         if self.recorder.phase == self.probe.at_work() {
             let (from, before) = *self.connected_from.get_or_insert((event.at, service));
@@ -314,33 +312,53 @@ impl<'a> DeviceReader<'a> {
 }
 
 impl DeviceReader<'_> {
-    /// The parts of so many samples lost, and what their driver's account tells besides.
-    fn parts(&self, lost: u64, told: u64) -> [(Quantity, u64); 2] {
+    /// Records the parts of what a call lost, and what its driver's account tells besides; `excused`: of the samples so many, where the machine stood still.
+    fn tell_parts(&mut self, (lost, told): (u64, u64), excused: Option<u64>, since: Instant) {
+        for (quantity, mut value, mut of_it) in self.parts((lost, told), excused) {
+            if quantity == FRAMES_LOST && self.is_played() {
+                if lost > 0 {
+                    self.frames.late(excused.is_some_and(|excused| excused > 0));
+                }
+                let [known, of_known] = self.frames.heard(told);
+                value = known;
+                of_it = Some(of_known).filter(|of_known| *of_known > 0 || excused.is_some());
+            }
+            self.recorder.told_apart(quantity, value, of_it, since);
+        }
+    }
+
+    /// The parts of so many samples lost, what their driver's account tells besides, and how much of each is excused where so many of the samples are.
+    fn parts(
+        &self,
+        (lost, told): (u64, u64),
+        excused: Option<u64>,
+    ) -> [(Quantity, u64, Option<u64>); 2] {
         if self.has_phases() {
+            let underrun = excused.map(|excused| told.min(excused));
+            let rest = excused.map(|excused| excused.saturating_sub(told));
             let overwritten = lost.saturating_sub(told);
-            [(SAMPLES_UNDERRUN, told), (SAMPLES_OVERWRITTEN, overwritten)]
+            [
+                (SAMPLES_UNDERRUN, told, underrun),
+                (SAMPLES_OVERWRITTEN, overwritten, rest),
+            ]
         } else {
-            [(FRAMES_LOST, told), (self.direction(), lost)]
+            // A frame is, if any of what was lost of the frames of its call is.
+            let of_lost = |excused: u64| (told * excused).div_ceil(lost);
+            let frames = excused.map(|excused| if lost > 0 { of_lost(excused) } else { told });
+            let samples = match self.is_played() {
+                true => SAMPLES_UNDERRUN,
+                false => SAMPLES_OVERWRITTEN,
+            };
+            [(FRAMES_LOST, told, frames), (samples, lost, excused)]
         }
     }
 
-    /// So many of these parts are excused where so many of the samples lost are. A frame is, if any of what was lost of the frames of its call is.
-    fn excused_parts(&self, (lost, told): (u64, u64), excused: u64) -> [u64; 2] {
-        if self.has_phases() {
-            let underrun = told.min(excused);
-            [underrun, excused - underrun]
-        } else {
-            let frames = (lost > 0).then(|| (told * excused).div_ceil(lost));
-            [frames.unwrap_or(told), excused]
-        }
-    }
-
-    /// How a device that is only received or only played loses samples.
-    fn direction(&self) -> Quantity {
-        match self.probe.kind.shows(SAMPLES_UNDERRUN) {
-            true => SAMPLES_UNDERRUN,
-            false => SAMPLES_OVERWRITTEN,
-        }
+    /// Whether it is a device that is only played: what its account tells was heard elsewhere, at another time.
+    const fn is_played(&self) -> bool {
+        matches!(
+            self.probe.installed.report,
+            Account::Stream(_, _, Direction::Played)
+        )
     }
 
     /// What the run's end finds unserved counts as far as it got: a call has waited too long at any rate once the interrupt after its own
@@ -349,7 +367,10 @@ impl DeviceReader<'_> {
         let left = self.probe.installed.left.unserved(self.end);
         let left = left.expect("a host that hands back a record has dropped the program's bodies");
         let lost = left.damage() - self.lost;
-        let told = self.probe.installed.report.told_at_end(&left) - self.told;
+        let mut told = self.probe.installed.report.told_at_end(&left) - self.told;
+        if self.is_played() {
+            told = self.frames_at_end(told, lost);
+        }
         let late = left.raised.len().saturating_sub(1);
         let mut excused = None;
         for (number, call) in DeviceCall::left(&left.raised, self.end, lost).enumerate() {
@@ -362,6 +383,23 @@ impl DeviceReader<'_> {
         if (lost, told) != (0, 0) {
             self.lost_at_end(&left.raised, (lost, told), excused);
         }
+    }
+
+    /// Of so many frames that were heard since the last call was over, those that rest on what the end finds lost.
+    fn frames_at_end(&mut self, told: u64, lost: u64) -> u64 {
+        let [known, excused] = self.frames.heard(told);
+        if known > 0 {
+            let excused = Some(excused).filter(|excused| *excused > 0);
+            self.recorder
+                .told_apart(FRAMES_LOST, known, excused, self.end);
+        }
+        let left = self.frames.left();
+        if lost > 0 || left == 0 {
+            return left;
+        }
+        // Nobody was late with them: who listens was, and did not hear them.
+        self.recorder.possible(FRAMES_LOST, left);
+        0
     }
 
     /// All that is lost at the end, shared by the calls in whose own time it was, each to the next interrupt; what of it is excused belongs to the first that met
@@ -380,12 +418,10 @@ impl DeviceReader<'_> {
             .iter()
             .position(|[from, to]| halts.overlap(*from, *to))
             .unwrap_or(0);
-        let parts = self.parts(lost, told);
-        let of_parts = excused.map_or([0; 2], |excused| self.excused_parts((lost, told), excused));
-        let all = [(SAMPLES_LOST, lost)].into_iter().chain(parts);
-        let left = [excused.unwrap_or(0)].into_iter().chain(of_parts);
+        let parts = self.parts((lost, told), excused).into_iter();
         let calls = own.len();
-        for ((quantity, all), mut left) in all.zip(left) {
+        for (quantity, all, excused) in parts.chain([(SAMPLES_LOST, lost, excused)]) {
+            let mut left = excused.unwrap_or(0);
             for number in (met..calls).chain(0..met) {
                 let upto = |number: usize| all * number as u64 / calls as u64;
                 let share = upto(number + 1) - upto(number);
@@ -444,16 +480,4 @@ impl Reader for DeviceReader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_delayed_an_interrupt_bears_on_the_interval_after_it_too() {
-        let at = Instant::from_millis;
-        let mut interrupts = Interrupts::default();
-        assert_eq!(interrupts.take(at(10)), None);
-        assert_eq!(interrupts.take(at(22)), Some([at(10), at(10)]));
-        assert_eq!(interrupts.take(at(96)), Some([at(22), at(10)]));
-        assert_eq!(interrupts.take(at(97)), Some([at(96), at(22)]));
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 //! Of a device (`device`) and of a periodic task something is seen; the other kinds are there for what they do to others.
 
 mod device;
+mod frames;
 mod losses;
 
 use laxity::PeriodicProbe;

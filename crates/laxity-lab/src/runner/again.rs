@@ -84,7 +84,7 @@ fn is_left_open(variant: &ResolvedVariant, results: &VariantResults) -> bool {
 /// The runs of a variant during which a processor stood still, or was held by nobody that was found.
 fn disturbed(runs: &[RunDone], variant: usize) -> Vec<usize> {
     let disturbed = |run: &RunDone| {
-        let is_disturbed = !run.record.disturbances.is_empty() || run.record.doubts > 0;
+        let is_disturbed = !run.record.disturbances.is_empty() || !run.record.doubts.is_empty();
         run.planned.variant == variant && is_disturbed
     };
     let all = (0..runs.len()).filter(|index| disturbed(&runs[*index]));

@@ -3,8 +3,8 @@
 use laxity::observe::Loss as Lost;
 use laxity_model::enforce::Witness;
 use laxity_model::verify::contract::{
-    Cause, Evidence, Expectation, Halts, HaltsUnseen, Outcome, RunFacts, Verdict, as_expected,
-    judge,
+    Cause, Doubts, Evidence, Expectation, Halts, HaltsUnseen, Outcome, RunFacts, Verdict,
+    as_expected, judge,
 };
 use laxity_model::{Enforcer, ProcessorId, ReservationRequest, Span};
 
@@ -19,7 +19,7 @@ use crate::evidence::results::{
     ContractResults, Disturbed, DisturbedProcessor, Speed, SummaryJson, Surprise, VariantResults,
     VerdictJson,
 };
-use crate::evidence::subjects::{DeviceFigures, ModemFigures, SubjectResults, label};
+use crate::evidence::subjects::{DeviceFigures, Figures, ModemFigures, SubjectResults, label};
 use crate::scenario::{
     ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice, ResolvedTask,
     ResolvedVariant, kinds::SAMPLES_LOST,
@@ -52,10 +52,12 @@ pub fn variant(
     let grades: Vec<_> = components.iter().flat_map(Component::grades).collect();
     let (grade, grade_reason) = worst(&grades);
     let halts = halts(&made);
-    let facts = RunFacts {
-        halts_unseen: halts_unseen(variant, &components, &made, circumstances.tick),
-        ..RunFacts::of_halts(&halts)
-    };
+    let facts = RunFacts::of_halts(&halts);
+    let doubts = components.iter().map(|component| Doubts {
+        held: component.held(),
+        halts_unseen: halts_unseen(variant, component, &made, circumstances.tick),
+    });
+    let doubts: Vec<Doubts> = doubts.collect();
     let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
     let mut results = VariantResults {
         name: variant.name.clone(),
@@ -80,17 +82,22 @@ pub fn variant(
     };
     judge_all(
         variant,
-        &components,
+        (&components, &doubts),
         (&facts, control.err().as_deref()),
         &mut results,
     );
-    let notices = made
-        .iter()
-        .flat_map(|run| run.record.notices.iter().cloned());
-    let again = circumstances.made_again.notice(index);
-    let notices = again.into_iter().chain(each_once(notices));
-    results.verdict.reasons.extend(notices);
+    results
+        .verdict
+        .reasons
+        .extend(notices(index, &made, circumstances));
     Some(results)
+}
+
+/// What is told besides, each once: that runs were made again first.
+fn notices(index: usize, runs: &[&RunDone], circumstances: &Circumstances) -> Vec<String> {
+    let told = runs.iter().flat_map(|run| &run.record.notices);
+    let again = circumstances.made_again.notice(index);
+    again.into_iter().chain(each_once(told.cloned())).collect()
 }
 
 /// Those of a variant.
@@ -164,24 +171,23 @@ fn disturbed(halts: &Halts) -> Disturbed {
     }
 }
 
-/// Whether what devices lost that have a reservation by `SCHED_DEADLINE` may be the doing of halts that nobody saw. One that begins while the witness waits
+/// Whether what a device lost that has a reservation by `SCHED_DEADLINE` may be the doing of halts that nobody saw. One that begins while the witness waits
 /// for all budgets is not told from those; and what was lost is no more than as many as were seen could do.
 fn halts_unseen(
     variant: &ResolvedVariant,
-    components: &[Component<'_>],
+    component: &Component<'_>,
     runs: &[&RunDone],
     tick: Span,
 ) -> HaltsUnseen {
     let by_deadline = |request: Option<ReservationRequest>| {
         request.filter(|request| request.enforcer == Enforcer::Deadline)
     };
-    let held = components.iter().filter(|component| {
-        let first = component.runs.first();
-        let name = first.map(|seen| &seen.probe.subject.name);
-        let device = variant.devices.iter().find(|one| Some(&one.name) == name);
-        device.is_some_and(|device| by_deadline(device.placing.request()).is_some())
-    });
-    let losses: Vec<_> = held.flat_map(Component::losses).collect();
+    let name = component.runs.first().map(|seen| &seen.probe.subject.name);
+    let device = variant.devices.iter().find(|one| Some(&one.name) == name);
+    if device.is_none_or(|device| by_deadline(device.placing.request()).is_none()) {
+        return HaltsUnseen::None;
+    }
+    let losses: Vec<_> = component.losses().collect();
     let devices = variant.devices.iter().map(|one| one.placing.request());
     let requests = devices.chain(variant.tasks.iter().map(ResolvedTask::request));
     let budgets = requests
@@ -214,16 +220,18 @@ fn are_no_more(losses: &[&Lost], halts: usize, overlooked: Span) -> bool {
 /// compared with.
 fn judge_all(
     variant: &ResolvedVariant,
-    components: &[Component<'_>],
+    (components, doubts): (&[Component<'_>], &[Doubts]),
     (facts, no_control): (&RunFacts, Option<&str>),
     results: &mut VariantResults,
 ) {
-    let evidence = components.iter().filter_map(|component| {
+    let evidence = components.iter().zip(doubts);
+    let evidence = evidence.filter_map(|(component, doubts)| {
         Some(Evidence {
             subject: component.runs.first()?.probe.subject.clone(),
             runs: Component::observations(&component.runs),
             control: Component::observations(&component.control),
             grades: component.grades(),
+            doubts: *doubts,
         })
     });
     let evidence: Vec<Evidence> = evidence.collect();
@@ -244,7 +252,7 @@ fn judge_all(
             verdict: VerdictJson::of(&verdict, no_control),
         });
     }
-    let surprises = surprises(variant, facts, results);
+    let surprises = surprises(variant, doubts, results);
     results.summarise(surprises);
     let late = undelivered(results).filter(|_| asks_nothing(variant));
     let notes: Vec<String> = results.each_device()
@@ -273,7 +281,7 @@ const UNSEEN: &str =
 /// What differs from the scenario's other expectations.
 fn surprises(
     variant: &ResolvedVariant,
-    facts: &RunFacts,
+    doubts: &[Doubts],
     results: &VariantResults,
 ) -> Vec<Surprise> {
     let mut surprises = Vec::new();
@@ -281,23 +289,20 @@ fn surprises(
         let is_certain = false;
         surprises.extend(undelivered(results).map(|what| Surprise { what, is_certain }));
     }
-    let of_devices = surprises.len();
+    let subjects = results.subjects.iter().zip(doubts);
     if !variant.devices.is_empty() {
-        let devices: Vec<_> = results.each_device().collect();
-        losses(
-            variant.expect.lost,
-            (&devices, facts.doubts),
-            &mut surprises,
-        );
+        let doubts = subjects.clone();
+        let doubts = doubts.filter(|(subject, _)| subject.figures.device().is_some());
+        let doubts = doubts.map(|(_, doubts)| *doubts);
+        let devices: Vec<_> = results.each_device().zip(doubts).collect();
+        losses(variant.expect.lost, &devices, &mut surprises);
     }
     if variant.devices.iter().any(ResolvedDevice::calls) {
-        transfers(variant.expect.transfer, results, &mut surprises);
-    }
-    if facts.halts_unseen != HaltsUnseen::None {
-        for surprise in &mut surprises[of_devices..] {
-            surprise.is_certain = false;
-            surprise.what.push_str(UNSEEN);
-        }
+        let is_modem = |figures: &Figures| matches!(figures, Figures::SoftModem(_));
+        let doubts = subjects.filter(|(subject, _)| is_modem(&subject.figures));
+        let doubts = doubts.map(|(_, doubts)| *doubts);
+        let modems: Vec<_> = results.each_modem().zip(doubts).collect();
+        transfers(variant.expect.transfer, &modems, &mut surprises);
     }
     if let Some(expected) = variant.expect.grade {
         grades(expected, variant, results, &mut surprises);
@@ -321,6 +326,17 @@ fn undelivered(results: &VariantResults) -> impl Iterator<Item = String> + '_ {
     })
 }
 
+/// What is not as expected of a device, unless nobody saw whether it was the machine's doing.
+fn of_device((what, is_certain): (String, bool), doubts: Doubts) -> Surprise {
+    match doubts.halts_unseen {
+        HaltsUnseen::None => Surprise { what, is_certain },
+        HaltsUnseen::Of(_) | HaltsUnseen::All => Surprise {
+            what: what + UNSEEN,
+            is_certain: false,
+        },
+    }
+}
+
 fn certain(what: impl Into<String>) -> Surprise {
     Surprise {
         what: what.into(),
@@ -329,26 +345,28 @@ fn certain(what: impl Into<String>) -> Surprise {
 }
 
 /// That nothing is lost is expected of every device, that something is of one at least. What was lost while the machine stood still tells neither
-/// where some of its halts (`doubts`) may have been somebody's doing.
+/// where some of the halts that bear on a device may have been somebody's doing.
 fn losses(
     expected: Loss,
-    (devices, doubts): (&[(String, &DeviceFigures)], u64),
+    devices: &[((String, &DeviceFigures), Doubts)],
     surprises: &mut Vec<Surprise>,
 ) {
     match expected {
         Loss::None => {
-            for (whose, device) in devices {
+            for ((whose, device), doubts) in devices {
+                let held = doubts.held;
                 let lost = device.samples_lost_undisturbed;
                 if lost > 0 {
                     let why = device.lost_because.as_ref();
                     let why = why.map_or_else(String::new, |why| format!(": {why}"));
-                    surprises.push(certain(format!(
+                    let what = format!(
                         "{whose}{lost} samples were lost or underrun while nothing disturbed, none was to be{why}"
-                    )));
-                } else if doubts > 0 && device.lost() > 0 {
+                    );
+                    surprises.push(of_device((what, true), *doubts));
+                } else if held > 0 && device.lost() > 0 {
                     let lost = device.lost();
                     surprises.push(Surprise {
-                        what: format!("{whose}{lost} samples were lost or underrun while somebody, or the machine, held the processor {doubts} times, and nobody was found"),
+                        what: format!("{whose}{lost} samples were lost or underrun while somebody, or the machine, held the processor {held} times, and nobody was found"),
                         is_certain: false,
                     });
                 }
@@ -357,12 +375,12 @@ fn losses(
         Loss::Some
             if devices
                 .iter()
-                .all(|(_, device)| device.samples_lost_undisturbed == 0) =>
+                .all(|((_, device), _)| device.samples_lost_undisturbed == 0) =>
         {
             surprises.push(Surprise {
                 what: "no sample was lost or underrun while nothing disturbed, some were to be"
                     .to_owned(),
-                is_certain: devices.iter().all(|(_, device)| device.lost() == 0),
+                is_certain: devices.iter().all(|((_, device), _)| device.lost() == 0),
             });
         }
         Loss::Some | Loss::Any => {}
@@ -370,11 +388,15 @@ fn losses(
 }
 
 /// That the file arrives is expected of every modem, that it does not of one at least.
-fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mut Vec<Surprise>) {
+fn transfers(
+    expected: ExpectedOutcome,
+    modems: &[((String, &ModemFigures), Doubts)],
+    surprises: &mut Vec<Surprise>,
+) {
     let complete = |modem: &ModemFigures| modem.transfer.completed && modem.transfer.checksum_ok;
     match expected {
         ExpectedOutcome::Complete => {
-            for (whose, modem) in results.each_modem() {
+            for ((whose, modem), doubts) in modems {
                 if !complete(modem) {
                     let why = modem.transfer.failure.as_deref();
                     let why = why.unwrap_or("wrong checksum");
@@ -390,11 +412,11 @@ fn transfers(expected: ExpectedOutcome, results: &VariantResults, surprises: &mu
                         ),
                     };
                     let what = format!("{whose}the transfer was to complete: {why}{after}");
-                    surprises.push(Surprise { what, is_certain });
+                    surprises.push(of_device((what, is_certain), *doubts));
                 }
             }
         }
-        ExpectedOutcome::Fails if results.each_modem().all(|(_, modem)| complete(modem)) => {
+        ExpectedOutcome::Fails if modems.iter().all(|((_, modem), _)| complete(modem)) => {
             surprises.push(certain("the transfer was to fail, and completed"));
         }
         ExpectedOutcome::Fails | ExpectedOutcome::Any => {}

@@ -9,8 +9,9 @@ use laxity::LiveConfig;
 use laxity::command::{
     self, Beside, CpuSet, End, EndError, Ended, Held, ProcessGroup, Right, RunningCommand,
 };
-use laxity::hold::{CloseHold, Stretch, Unknown};
-use laxity::observe::{Disturbances, Whereabouts};
+use laxity::hold::{CloseHold, Stretch};
+use laxity::observe::Disturbances;
+use laxity::{Unknown, Whereabouts};
 use laxity_model::admission::{ProcessorSupply, Supply};
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::enforce::ranks;

@@ -22,7 +22,7 @@ use crate::observe::{DeviceProbe, Probe, Watched};
 use crate::scenario::kinds::{self, key};
 use crate::scenario::{Chosen, ResolvedDevice, ResolvedVariant, Start, show_placing};
 use laxity::PeriodicProbe;
-use laxity::observe::{Loss, Observation, Probe as _, grades};
+use laxity::observe::{Loss, Observation, Probe as _, grades, involved};
 
 /// One component in one run.
 #[derive(Clone, Copy)]
@@ -126,6 +126,16 @@ impl Component<'_> {
                 .collect::<Vec<_>>()
         };
         each_once(self.runs.iter().flat_map(of_run))
+    }
+
+    /// How often somebody may have held a processor where it ran, and was not found, in all runs.
+    pub(super) fn held(&self) -> u64 {
+        let of_run = |seen: &Seen<'_>| {
+            let record = &seen.run.record;
+            let own = seen.commands().map(CommandEnd::ran);
+            record.held(record.ran(involved(seen.probe)).chain(own))
+        };
+        self.runs.iter().map(of_run).sum()
     }
 
     /// Everything that is told of it; its work was done so many `times` at each call, if it is a device of a variant; what is `told` of that

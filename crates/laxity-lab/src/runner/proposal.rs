@@ -1,7 +1,7 @@
 //! What laxity proposes where a scenario leaves a reservation open: by the calls of the device, measured where it will run.
 //!
 //! A device's calls are measured by themselves ([`alone`](super::alone)); the analysis of devices then finds the least reservation for the longest of them and a
-//! margin, by the supply of the enforcer that is asked. All that a variant leaves open is found [together](super::together). Before anything is measured, the load that is declared stands for them, so that a scenario can be
+//! margin, by the supply of the enforcer that is asked. All that a variant leaves open is found together. Before anything is measured, the load that is declared stands for them, so that a scenario can be
 //! admitted in outline.
 
 use std::collections::BTreeMap;

@@ -17,6 +17,7 @@ pub(crate) mod diagnostic;
 mod expectations;
 mod keys;
 pub mod kinds;
+mod lengths;
 mod limits;
 mod placing;
 mod profile;
@@ -35,13 +36,14 @@ pub use devices::{PhaseOverrides, Phases};
 pub use diagnostic::{Diagnostic, Severity, Style};
 /// Where a device's driver runs, or a command, which is in threads.
 pub use laxity_devices::modem::DriverPlacement as Placing;
+pub use lengths::{Length, LengthSpec};
 pub(crate) use placing::show_placing;
 pub use profile::TwinProfile;
 pub use reference::reference;
 pub use types::{
-    Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Length, LengthSpec, Loss, Outcome,
-    PeriodicRank, Proposal, Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant,
-    Scenario, Start, TaskKind, TurnPolicy,
+    Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Loss, Outcome, PeriodicRank, Proposal,
+    Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant, Scenario, Start, TaskKind,
+    TurnPolicy,
 };
 
 use crate::plain;

@@ -7,10 +7,11 @@ use laxity_model::{ProcessorId, Reservation, Span};
 use super::Declared;
 use super::devices::Phases;
 use super::keys::{Any, Form, Integers, Key, Other, Own, Table, Texts, Within, Without, Words};
+use super::lengths::LengthSpec;
 use super::profile::TwinProfile;
 use super::quantities::{RESERVATION, SIZE, SPAN};
 use super::reader::{Entry, Found, Section};
-use super::types::{HostSpec, LengthSpec};
+use super::types::HostSpec;
 
 /// Everything of one kind that a file declares, in its order.
 pub(super) type Names<T> = Vec<Declared<T>>;

@@ -10,12 +10,11 @@ use super::expectations::{
     EXPECTED, JUDGED_BY, Present, check_grade_and_verdicts, contracts, expectations,
 };
 use super::keys::{Key, Other, Own, Table, Texts, Without, Words};
+use super::lengths::LengthSpec;
 use super::placing::{DETAILS, PLACEMENT_KEYS, Place, Placed, placed};
 use super::reader::{Found, Section};
 use super::sections::{NONE, Names, chosen, named};
-use super::types::{
-    Chosen, LengthSpec, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
-};
+use super::types::{Chosen, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind};
 use super::units::format_reservation;
 
 /// What a variant may name.

@@ -136,3 +136,64 @@ pub(crate) fn settle(role: Role, cpu: usize, rank: u8, run: &Run) -> Result<(), 
     });
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use laxity_model::ProcessorId;
+    use laxity_model::base::ring;
+
+    use super::*;
+    use crate::os::sched::affinity;
+    use crate::run::port::Ports;
+
+    /// What is recorded of a wake-up that came so late, after the thread had waited for its processor for so long or more.
+    fn recorded(late: Span, after_waiting: Span) -> EventKind {
+        let run = Run::new(0, 0, Ports::new(&[], Vec::new()).expect("none"));
+        let (mut producer, mut consumer) = ring::channel(4);
+        let mut vigil = Vigil::new(Witness::new(ProcessorId(0)), WITNESS_ACTIVITY);
+        vigil.begin();
+        let begun = vigil.before.expect("the kernel tells");
+        while vigil.waited().expect("the kernel tells") < begun + after_waiting {
+            std::hint::spin_loop();
+        }
+        let due = clock::now();
+        vigil.end((due, due + late), &mut producer, &run);
+        let mut events = Vec::new();
+        consumer.drain(&mut events);
+        assert_eq!(events.len(), 1, "{events:?}");
+        let is_held = events[0].kind == EventKind::Held;
+        assert_eq!(run.alarm(), u32::from(is_held), "somebody is looked for");
+        events[0].kind
+    }
+
+    /// Beside a thread that shares its processor it has waited as the kernel counts it; before it waited for nobody there was nobody.
+    #[test]
+    fn who_waited_was_held_up_and_who_did_not_met_a_halt() {
+        if Account::of_current().is_none() {
+            return;
+        }
+        let hour = Span::from_secs(3_600);
+        assert_eq!(recorded(hour, Span::ZERO), EventKind::Disturbed);
+        let cpus = affinity(Tid::current()).expect("its own");
+        let cpu = cpus.iter().next().expect("it runs somewhere");
+        let over = AtomicBool::new(false);
+        let late = Span::from_millis(20);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                sched::pin(cpu).expect("its own");
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let beside = scope.spawn(move || {
+                sched::pin(cpu).expect("its own");
+                recorded(late, late)
+            });
+            let kind = beside.join();
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(kind.expect("it ends"), EventKind::Held);
+        });
+    }
+}

@@ -95,8 +95,8 @@ enum Weighed {
 /// What came of it.
 pub(super) struct Conclusion {
     pub(super) disturbances: Vec<Disturbance>,
-    /// So many of them may have been somebody's doing.
-    pub(super) doubts: u64,
+    /// Those that may have been somebody's doing.
+    pub(super) doubts: Vec<Disturbance>,
     findings: Vec<Finding>,
     /// What is to be known of slots on a processor, and is not against them.
     spared: Vec<(usize, String)>,
@@ -140,7 +140,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     let untold = (evidence.tells == Some(false)).then(|| untold.to_owned());
     Conclusion {
         disturbances,
-        doubts: doubtful.len() as u64,
+        doubts: doubtful,
         findings,
         spared,
         notices: untold

@@ -182,7 +182,7 @@ fn conclude_run(
         usage: used.collect(),
         ports: run.ports.usage(),
         disturbances: conclusion.disturbances.clone(),
-        doubts: conclusion.doubts,
+        doubts: conclusion.doubts.clone(),
         witness_wakeups: wakeups,
         steal: what.steal,
         notices: run
@@ -433,51 +433,4 @@ fn end_all(run: &Run, threads: Threads) -> Ended {
 }
 
 #[cfg(test)]
-mod tests {
-    use laxity_model::{
-        Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Step,
-    };
-
-    use super::*;
-
-    fn program(asked: &[(Enforcer, u64)], above: Option<u16>) -> Program {
-        let mut program = Program::new(2);
-        let body = || |_: &mut dyn laxity_model::Context| Step::Finish;
-        for (enforcer, service_ms) in asked {
-            let (service, period) = (Service::from_millis(*service_ms), Span::from_millis(20));
-            program.push(Activity {
-                name: "it".into(),
-                processor: ProcessorId(0),
-                placement: Placement::Thread(Priority::NORMAL),
-                reservation: Some(ReservationRequest {
-                    reservation: Reservation::new(service, period).expect("it fits"),
-                    enforcer: *enforcer,
-                    outside: Outside::AsPlaced,
-                    begins_at_start: true,
-                }),
-                body: Box::new(body()),
-            });
-        }
-        if let Some(processor) = above {
-            let rank = Placement::Linux(Scheduling::Fifo(ranks::DISPATCHER));
-            program.add("above", ProcessorId(processor), rank, body());
-        }
-        program
-    }
-
-    #[test]
-    fn a_program_holds_a_processor_by_rank_there_or_for_its_budgets_anywhere() {
-        let grain = Span::from_millis(4);
-        let found = |asked: &[_], above| {
-            let beside = [];
-            may_hold((&program(asked, above), &beside), &[4, 5], grain)
-        };
-        let (slots, deadline) = (Enforcer::Slots, Enforcer::Deadline);
-        let ms = Span::from_millis;
-        assert_eq!(found(&[(slots, 2)], None), [Span::ZERO; 2]);
-        let both = [(deadline, 2), (slots, 1), (deadline, 1)];
-        assert_eq!(found(&both, None), [ms(2 * (2 + 4 + 1 + 4)); 2]);
-        assert_eq!(found(&both, Some(1)), [ms(22), Span::MAX]);
-        assert_eq!(found(&[], Some(0)), [Span::MAX, Span::ZERO]);
-    }
-}
+mod tests;

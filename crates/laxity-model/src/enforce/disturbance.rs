@@ -122,6 +122,23 @@ pub(super) fn delay(stood: Span, reservation: Option<Reservation>) -> Span {
     stood + reservation.period().saturating_sub(service) * periods
 }
 
+impl RunRecord {
+    /// Where these activities ran.
+    pub fn ran<'a>(
+        &self,
+        activities: impl IntoIterator<Item = &'a ActivityId>,
+    ) -> impl Iterator<Item = Whereabouts> {
+        let usage = activities.into_iter().map(|id| self.usage.get(id.index()));
+        usage.map(|usage| usage.map_or(Whereabouts::Anywhere, |usage| usage.ran))
+    }
+
+    /// How often somebody may have held a processor on which one of those ran who ran there, or may have ([`Self::doubts`]).
+    pub fn held(&self, ran: impl IntoIterator<Item = Whereabouts>) -> u64 {
+        let bearing = Disturbances::bearing_on(&self.doubts, ran);
+        bearing.stretches.len() as u64
+    }
+}
+
 impl Disturbances {
     /// Those that bear on what these activities did together: seen on a processor on which one of them ran, or may have.
     #[must_use]
@@ -129,10 +146,7 @@ impl Disturbances {
         record: &RunRecord,
         activities: impl IntoIterator<Item = &'a ActivityId>,
     ) -> Self {
-        let usage = |id: &ActivityId| record.usage.get(id.index());
-        let ran = activities.into_iter().map(usage);
-        let ran = ran.map(|usage| usage.map_or(Whereabouts::Anywhere, |usage| usage.ran));
-        Self::of_who_ran(record, ran)
+        Self::of_who_ran(record, record.ran(activities))
     }
 
     /// The same of who ran there.

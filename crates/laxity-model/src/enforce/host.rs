@@ -105,9 +105,9 @@ pub struct RunRecord {
     pub ports: Vec<PortUsage>,
     /// What the witness and dispatchers saw, in order and [apart](Disturbance::joined); empty in the study's twin, or where no witness can serve.
     pub disturbances: Vec<Disturbance>,
-    /// So many of these may have been somebody's doing: the processor was held, and nobody was found who could. What they excuse is not known to be the
-    /// machine's; always 0 in the twin of the study.
-    pub doubts: u64,
+    /// Those that may have been somebody's doing: the processor was held, and nobody was found who could. What they excuse is not known to be the
+    /// machine's; always empty in the twin of the study.
+    pub doubts: Vec<Disturbance>,
     /// How often the witness woke, of several the one that woke most, as whoever holds up another must not make this one blind; 0 where there was none.
     pub witness_wakeups: u64,
     /// Time the hypervisor took away, as the kernel counts it; `None` in the twin.

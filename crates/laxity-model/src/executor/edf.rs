@@ -13,11 +13,11 @@ use crate::{Instant, Span};
 /// that is due earlier.
 pub type Edf<const N: usize = { super::HANDLERS }> = InOrder<ByDeadline, N>;
 
-/// The order of [`Edf`].
+/// The order of [`Edf`]; where that is not `JUDGED`, also of a set that may miss some.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ByDeadline;
+pub struct ByDeadline<const JUDGED: bool = true>;
 
-impl Order for ByDeadline {
+impl<const JUDGED: bool> Order for ByDeadline<JUDGED> {
     fn rank(job: &Job) -> u64 {
         job.deadline.as_nanos()
     }
@@ -26,12 +26,11 @@ impl Order for ByDeadline {
         Yielded::BehindEquals
     }
 
-    fn precedes(coming: &Job, running: &Job) -> bool {
-        coming.deadline < running.deadline
-    }
-
     /// [`edf::test`], with the regions that the tasks declare, which may begin in the very instant of a release.
     fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
+        if !JUDGED {
+            return Ok(());
+        }
         let refused = |bottleneck, reason| Unschedulable { bottleneck, reason };
         let analysed: Vec<Task> = tasks.iter().map(analysed).collect();
         let verdict = edf::test_with_whole_regions(&analysed, &supply)

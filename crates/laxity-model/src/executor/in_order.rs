@@ -27,8 +27,10 @@ pub trait Order: Send {
     /// Where a job goes that yields.
     fn yielded(now: Instant) -> Yielded;
 
-    /// [`ExecutorPolicy::precedes`].
-    fn precedes(coming: &Job, running: &Job) -> bool;
+    /// [`ExecutorPolicy::precedes`]: who goes before the running one, unless it is said otherwise.
+    fn precedes(coming: &Job, running: &Job) -> bool {
+        Self::rank(coming) < Self::rank(running)
+    }
 
     /// [`ExecutorPolicy::admit`].
     fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable>;

@@ -32,10 +32,6 @@ impl Order for ByRate {
         Yielded::InTurn
     }
 
-    fn precedes(coming: &Job, running: &Job) -> bool {
-        Self::rank(coming) < Self::rank(running)
-    }
-
     /// [Response times](fixed_priority::response_time_among) of all: each waits for the whole of every other with no more time, since
     /// equals go in the order of release, and once for the longest region of one with more, which may have begun in the very instant of its
     /// release. Exact on an attained supply where no two have the same time and all say which region is their last; and else sufficient.

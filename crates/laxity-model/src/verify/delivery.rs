@@ -7,8 +7,8 @@
 use alloc::vec;
 
 use super::contract::{
-    Bound, Contract, HaltsUnseen, Kind, Limit, Observations, Phase, Quantity, RunFacts, Statistic,
-    share_ppm,
+    Bound, Contract, Doubts, HaltsUnseen, Kind, Limit, Observations, Phase, Quantity, RunFacts,
+    Statistic, share_ppm,
 };
 use crate::{Service, Span};
 
@@ -73,11 +73,16 @@ impl Delivery {
             disturbed_ppm: share_ppm(self.disturbed, all),
             // Nobody looks for halts between the periods.
             looks_ppm: 0,
-            // The grade tells of them.
-            doubts: 0,
             unseen_ppm: share_ppm(self.unseen, all),
             // What it received is seen as a whole, and no time of it by itself.
             unseen: Span::ZERO,
+        }
+    }
+
+    /// What nobody knows of it. Of whoever may have held the processor the grade tells.
+    pub fn doubts(&self) -> Doubts {
+        Doubts {
+            held: 0,
             halts_unseen: match self.halts_unseen {
                 true => HaltsUnseen::All,
                 false => HaltsUnseen::None,

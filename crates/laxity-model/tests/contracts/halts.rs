@@ -262,6 +262,22 @@ fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {
     }
 }
 
+/// A sum is of all values: that none of them is beyond its bound says nothing of it.
+#[test]
+fn a_sum_is_never_seldom_beyond_its_bound() {
+    let mut seen = Observations::new();
+    (0..60).for_each(|_| seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, 2, false));
+    let facts = RunFacts {
+        unseen: Span::from_nanos(1_000),
+        disturbed_ppm: 10_001,
+        looks_ppm: 10_000,
+        ..QUIET
+    };
+    let sum = Limit::new(Quantity::WAKEUP_GAP, Statistic::Total, Bound::AtMost(100));
+    let verdict = judge(&contract(sum), &seen, None, &facts);
+    assert_eq!(verdict.result, Outcome::Violated, "{:?}", texts(&verdict));
+}
+
 /// What every value of a phase breaks is no matter of how many values other phases have.
 #[test]
 fn what_a_phase_breaks_each_time_is_held_against_it() {
@@ -314,11 +330,11 @@ fn what_took_ten_times_as_long_as_the_halts_in_it_is_judged_without_them() {
     assert_eq!(told(70, 9_990, 10_060, held), (ms(63), false));
 }
 
-/// A gap that is to be 100 at most, and one where the machine stood still.
-fn beside_a_disturbed_gap(value: u64, disturbed: u64, facts: &RunFacts) -> Verdict {
+/// A gap, and one where the machine stood still.
+fn disturbed_gap(value: u64, disturbed: u64) -> Observations {
     let mut seen = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, value)]);
     seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, disturbed, true);
-    judge(&gap_at_most(100), &seen, None, facts)
+    seen
 }
 
 #[test]
@@ -334,7 +350,8 @@ fn too_much_disturbance_hides_success_but_not_failure() {
         // What holds of everything needs no excuse.
         (100, 100, 10_001, Outcome::Met),
     ] {
-        let verdict = beside_a_disturbed_gap(value, disturbed_value, &facts(disturbed_ppm));
+        let seen = disturbed_gap(value, disturbed_value);
+        let verdict = judge(&gap_at_most(100), &seen, None, &facts(disturbed_ppm));
         assert_eq!(
             verdict.result, result,
             "{value} and {disturbed_value} at {disturbed_ppm} ppm"
@@ -352,8 +369,14 @@ fn what_somebody_may_have_delayed_is_neither_met_nor_violated() {
         (101, 101, 1, Outcome::Violated),
         (100, 100, 1, Outcome::Met),
     ] {
-        let facts = RunFacts { doubts, ..QUIET };
-        let verdict = beside_a_disturbed_gap(value, disturbed_value, &facts);
+        let mut it = evidence(
+            "it",
+            ANYTHING,
+            &[disturbed_gap(value, disturbed_value)],
+            &[],
+        );
+        it.doubts.held = doubts;
+        let verdict = judge_all(&gap_at_most(100), &[it], &QUIET);
         assert_eq!(
             verdict.result, result,
             "{value}, {disturbed_value}, {doubts}"

@@ -5,9 +5,9 @@ mod subjects;
 mod windows;
 
 use laxity_model::verify::contract::{
-    Bound, Cause, Contract, Evidence, Expectation, Finding, HaltsUnseen, Kind, Limit, Observations,
-    Outcome, Phase, Phases, Quantity, RunFacts, Severity, Statistic, Subject, Subjects, Verdict,
-    as_expected, judge as judge_all, pc99,
+    Bound, Cause, Contract, Doubts, Evidence, Expectation, Finding, HaltsUnseen, Kind, Limit,
+    Observations, Outcome, Phase, Phases, Quantity, RunFacts, Severity, Statistic, Subject,
+    Subjects, Verdict, as_expected, judge as judge_all, pc99,
 };
 use laxity_model::{Disturbance, Grade, Instant, ProcessorId, RunEnd, RunRecord, Span};
 use proptest::prelude::*;
@@ -16,10 +16,8 @@ const QUIET: RunFacts = RunFacts {
     events_lost: 0,
     disturbed_ppm: 0,
     looks_ppm: 0,
-    doubts: 0,
     unseen_ppm: 0,
     unseen: Span::ZERO,
-    halts_unseen: HaltsUnseen::None,
 };
 
 /// Things that go missing.
@@ -55,6 +53,7 @@ fn evidence(name: &str, kind: Kind, runs: &[Observations], control: &[Observatio
         runs: runs.to_vec(),
         control: control.to_vec(),
         grades: Vec::new(),
+        doubts: Doubts::default(),
     }
 }
 
@@ -143,7 +142,7 @@ fn record(stretches: &[(u64, u64)], wakeups: u64) -> RunRecord {
             })
             .collect(),
         witness_wakeups: wakeups,
-        doubts: 0,
+        doubts: Vec::new(),
         steal: None,
         notices: Vec::new(),
     }

@@ -139,3 +139,88 @@ fn a_contract_about_nobody_by_name_rests_on_the_grants_of_whom_it_limits() {
     };
     assert_eq!(judge_all(&nothing, &all, &QUIET).result, Outcome::Violated);
 }
+
+/// Two components that are alike, and what nobody knows of the first: what is judged of both, of the first and of the other.
+fn with_doubts(limit: &Limit, seen: &Observations, doubts: Doubts) -> [(Outcome, Vec<String>); 3] {
+    let mut all = ["first", "other"].map(|name| {
+        let seen = std::slice::from_ref(seen);
+        evidence(name, ANYTHING, seen, &[])
+    });
+    all[0].doubts = doubts;
+    let named = |name: &str| Subjects::Named(name.into());
+    [Subjects::All, named("first"), named("other")].map(|subjects| {
+        let contract = Contract {
+            subjects,
+            ..contract(limit.clone())
+        };
+        let verdict = judge_all(&contract, &all, &QUIET);
+        (verdict.result, texts(&verdict))
+    })
+}
+
+#[test]
+fn who_may_have_held_one_component_up_leaves_no_other_open() {
+    let mut seen = observe(&[(Quantity::RESPONSE_TIME, &Phase::RUN, 90)]);
+    seen.record(Quantity::RESPONSE_TIME, &Phase::RUN, 110, true);
+    let bound = Bound::AtMost(100);
+    let limit = Limit::new(Quantity::RESPONSE_TIME, Statistic::Maximum, bound);
+    let doubts = Doubts {
+        held: 2,
+        ..Doubts::default()
+    };
+    let [all, first, other] = with_doubts(&limit, &seen, doubts);
+    assert_eq!(
+        [all.0, first.0, other.0],
+        [Outcome::Inconclusive, Outcome::Inconclusive, Outcome::Met]
+    );
+    let told = "first: a processor was held 2 times, and nobody";
+    for reasons in [&all.1, &first.1] {
+        let doubtful = reasons.iter().filter(|reason| reason.contains("was held"));
+        let doubtful: Vec<&String> = doubtful.collect();
+        assert!(
+            doubtful.len() == 1 && doubtful[0].starts_with(told),
+            "{reasons:?}"
+        );
+    }
+    assert!(!other.1.iter().any(|reason| reason.contains("was held")));
+}
+
+#[test]
+fn halts_that_nobody_saw_leave_open_what_one_component_lost_and_nothing_else() {
+    let seen = observe(&[
+        (LOST, &Phase::RUN, 9),
+        (Quantity::RESPONSE_TIME, &Phase::RUN, 110),
+    ]);
+    let doubts = Doubts {
+        halts_unseen: HaltsUnseen::Of(LOST),
+        ..Doubts::default()
+    };
+    let lost = Limit::new(LOST, Statistic::Total, Bound::AtMost(0));
+    let [all, first, other] = with_doubts(&lost, &seen, doubts);
+    assert_eq!(
+        [all.0, first.0, other.0],
+        [Outcome::Violated, Outcome::Inconclusive, Outcome::Violated]
+    );
+    let told = [
+        "first: samples lost: total 9 where none is allowed",
+        "other: samples lost: total 9 where none is allowed",
+        "first: nobody saw whether the machine stood still, so it may be what broke the limit",
+    ];
+    assert_eq!(all.1, told);
+    // What it lost in windows is the same; how long it took is not.
+    let mut in_windows = Observations::new();
+    let window = LOST
+        .in_every(Span::from_millis(100))
+        .expect("it is counted");
+    in_windows.record(window, &Phase::RUN, 9, false);
+    let most = Limit::new(window, Statistic::Maximum, Bound::AtMost(0));
+    let [_, first, _] = with_doubts(&most, &in_windows, doubts);
+    assert_eq!(first.0, Outcome::Inconclusive, "{:?}", first.1);
+    let in_time = Limit::new(
+        Quantity::RESPONSE_TIME,
+        Statistic::Maximum,
+        Bound::AtMost(100),
+    );
+    let [_, first, _] = with_doubts(&in_time, &seen, doubts);
+    assert_eq!(first.0, Outcome::Violated, "{:?}", first.1);
+}

@@ -4,11 +4,12 @@
 mod recorder;
 
 use laxity_model::verify::contract::{
-    self, Contract, Evidence, Observations, Phase, Quantity, RunFacts, Subject, Verdict,
+    self, Contract, Doubts, Evidence, HaltsUnseen, Observations, Phase, Quantity, RunFacts,
+    Subject, Verdict,
 };
 use laxity_model::{ActivityId, Event, Grade, Instant, Reservation, RunRecord, Service, Span};
 
-pub use laxity_model::{Disturbances, Whereabouts};
+pub use laxity_model::Disturbances;
 pub use recorder::{Recorder, Run};
 
 /// Where the evidence of one component is to be found in the record of a run.
@@ -119,6 +120,11 @@ fn granted(record: &RunRecord, holders: &[ActivityId]) -> Option<Reservation> {
     grants.map(|grant| grant.reservation).next()
 }
 
+/// The activities on whose processors a component's evidence depends.
+pub fn involved<P: Probe + ?Sized>(probe: &P) -> impl Iterator<Item = &ActivityId> {
+    probe.activities().iter().chain(probe.holders())
+}
+
 /// Reads a run's events once, in their order: what was seen of each component, in the order of the probes. What a task does is told by
 /// the phases of the only component beside it that has some; beside none or several, a task knows only the phase [`Phase::RUN`]. What the
 /// contracts limit in windows is summed up in them.
@@ -135,11 +141,10 @@ pub fn observe<P: Probe>(
     let windows: Vec<Vec<Quantity>> = windows.collect();
     let readers = probes.iter().zip(&windows);
     let readers = readers.map(|(probe, windows)| {
-        let involved = probe.activities().iter().chain(probe.holders());
         probe.reader(Run {
             record,
             windows,
-            disturbances: Disturbances::of(record, involved),
+            disturbances: Disturbances::of(record, involved(probe)),
             reservation: granted(record, probe.holders()),
         })
     });
@@ -207,6 +212,10 @@ pub fn judge<P: Probe>(contract: &Contract, record: &RunRecord, probes: &[P]) ->
         runs: vec![seen.quantities],
         control: Vec::new(),
         grades: grades(record, probe.holders()).collect(),
+        doubts: Doubts {
+            held: record.held(record.ran(involved(probe))),
+            halts_unseen: HaltsUnseen::None,
+        },
     });
     let all: Vec<Evidence> = all.collect();
     contract::judge(contract, &all, &RunFacts::of([record]))
@@ -214,8 +223,13 @@ pub fn judge<P: Probe>(contract: &Contract, record: &RunRecord, probes: &[P]) ->
 
 #[cfg(test)]
 mod tests {
-    use laxity_model::verify::contract::{Kind, Quantity};
-    use laxity_model::{Enforcer, EventKind, Grant, ProcessorId, Reservation, RunEnd, Usage};
+    use laxity_model::verify::contract::{
+        Bound, Kind, Limit, Outcome, Quantity, Statistic, Subjects,
+    };
+    use laxity_model::{
+        Disturbance, Enforcer, EventKind, Grant, ProcessorId, Reservation, RunEnd, Usage,
+        Whereabouts,
+    };
 
     use super::*;
 
@@ -259,16 +273,18 @@ mod tests {
         }
     }
 
-    /// Keeps the phases that it is told.
+    /// Keeps the phases that it is told, and what its events say: a value, and whether it was disturbed.
     struct Told {
         own: Option<usize>,
         seen: Observations,
     }
 
     impl Reader for Told {
-        fn take(&mut self, _: &Event, phase: &Phase) {
+        fn take(&mut self, event: &Event, phase: &Phase) {
             self.own = self.own.map(|_| 1);
-            self.seen.record(Quantity::RESPONSE_TIME, phase, 1, false);
+            let [value, disturbed] = event.args;
+            self.seen
+                .record(Quantity::RESPONSE_TIME, phase, value, disturbed > 0);
         }
 
         fn phase(&self) -> Option<&Phase> {
@@ -291,7 +307,7 @@ mod tests {
             ports: Vec::new(),
             disturbances: Vec::new(),
             witness_wakeups: 0,
-            doubts: 0,
+            doubts: Vec::new(),
             steal: None,
             notices: Vec::new(),
         }
@@ -324,6 +340,44 @@ mod tests {
         assert_eq!(told(&two), [Phase::RUN]);
         let none = [thing(0, false), thing(1, false), task()];
         assert_eq!(told(&none), [Phase::RUN]);
+    }
+
+    /// Each keeps the bound but where its processor stood still, or was held by somebody who was not found.
+    #[test]
+    fn who_may_have_been_held_up_is_left_open_and_who_ran_elsewhere_is_not() {
+        let things = [thing(0, false), thing(1, false)];
+        let at = Instant::from_millis;
+        let events = (0..2).flat_map(|activity| {
+            [[90, 0], [110, 1]].map(|args| Event {
+                at: at(5),
+                kind: EventKind::Dispatch,
+                processor: ProcessorId(activity),
+                activity: ActivityId(activity),
+                args,
+            })
+        });
+        let usage = (0..2).map(|own| Usage {
+            ran: Whereabouts::On(ProcessorId(own)),
+            ..Usage::default()
+        });
+        let mut record = record(events.collect(), usage.collect());
+        record.doubts = vec![Disturbance {
+            processor: ProcessorId(1),
+            from: at(1),
+            to: at(4),
+        }];
+        let bound = Bound::AtMost(100);
+        let limit = Limit::new(Quantity::RESPONSE_TIME, Statistic::Maximum, bound);
+        let outcome = |name: &str| {
+            let contract = Contract {
+                subjects: Subjects::Named(name.to_owned()),
+                limits: vec![limit.clone()],
+                ..Contract::default()
+            };
+            judge(&contract, &record, &things).result
+        };
+        assert_eq!(outcome("0"), Outcome::Met);
+        assert_eq!(outcome("1"), Outcome::Inconclusive);
     }
 
     #[test]

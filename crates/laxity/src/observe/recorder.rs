@@ -112,6 +112,12 @@ impl<'a> Recorder<'a> {
             .record(quantity, &self.phase, value, disturbed);
     }
 
+    /// Records what a value may be at worst that nobody knows.
+    pub fn possible(&mut self, quantity: Quantity, value: u64) {
+        self.quantities
+            .record_possible(quantity, &self.phase, value);
+    }
+
     /// Records the time from `from` to `to`.
     pub fn span(&mut self, quantity: Quantity, from: Instant, to: Instant) {
         self.lasted(quantity, to.saturating_since(from), [from, to]);

@@ -9,10 +9,10 @@ use std::sync::{Arc, mpsc};
 
 use laxity::study::Profile;
 use laxity::{Recording, Twin};
-use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::base::number::lcm;
-use laxity_model::executor::{HANDLERS, InOrder, Job, Order, Unschedulable, Yielded};
+use laxity_model::executor::edf::ByDeadline;
+use laxity_model::executor::{HANDLERS, InOrder};
 use laxity_model::{
     Body, Context, Host, Instant, Placement, Priority, ProcessorId, Program, Service, Span, Step,
 };
@@ -175,28 +175,6 @@ pub(super) struct Seen {
     pub(super) jobs: u64,
 }
 
-/// Earliest deadline first, of whoever is there: also of a set that may miss some.
-#[derive(Default)]
-struct ByDeadline;
-
-impl Order for ByDeadline {
-    fn rank(job: &Job) -> u64 {
-        job.deadline.as_nanos()
-    }
-
-    fn yielded(_: Instant) -> Yielded {
-        Yielded::BehindEquals
-    }
-
-    fn precedes(coming: &Job, running: &Job) -> bool {
-        coming.deadline < running.deadline
-    }
-
-    fn admit(_: &[Task], _: &dyn SupplyBound) -> Result<(), Unschedulable> {
-        Ok(())
-    }
-}
-
 fn run(
     cast: &[Actor],
     first: Option<usize>,
@@ -205,7 +183,7 @@ fn run(
 ) -> Result<(), String> {
     let mut program = Program::new(1);
     let place = (ProcessorId(0), Placement::Thread(Priority::HIGHEST));
-    let executor = program.executor("set", place, None, InOrder::<ByDeadline>::new());
+    let executor = program.executor("set", place, None, InOrder::<ByDeadline<false>>::new());
     let arrivals = (0..).zip(cast).map(|(place, actor)| Arrivals {
         task: actor.task,
         // Nobody waits for a region that begins with everything else.

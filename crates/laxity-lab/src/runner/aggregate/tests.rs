@@ -75,10 +75,14 @@ fn what_was_lost_while_somebody_may_have_held_on_tells_neither() {
         samples_lost_undisturbed: lost_undisturbed,
         ..DeviceFigures::default()
     };
-    let told = |expected, device: DeviceFigures, doubts| {
+    let told = |expected, device: DeviceFigures, held| {
         let mut surprises = Vec::new();
-        let devices = [(String::new(), &device)];
-        losses(expected, (&devices, doubts), &mut surprises);
+        let doubts = Doubts {
+            held,
+            ..Doubts::default()
+        };
+        let devices = [((String::new(), &device), doubts)];
+        losses(expected, &devices, &mut surprises);
         surprises.pop().map(|surprise| surprise.is_certain)
     };
     assert_eq!(told(Loss::None, device(446, 0), 0), None);
@@ -87,4 +91,29 @@ fn what_was_lost_while_somebody_may_have_held_on_tells_neither() {
     assert_eq!(told(Loss::None, device(446, 1), 3), Some(true));
     assert_eq!(told(Loss::Some, device(21, 0), 0), Some(false));
     assert_eq!(told(Loss::Some, device(0, 0), 0), Some(true));
+}
+
+/// What nobody knows of one device is no matter of another.
+#[test]
+fn a_device_answers_for_its_losses_whatever_nobody_saw_of_another() {
+    let device = DeviceFigures {
+        samples_underrun: 9,
+        samples_lost_undisturbed: 9,
+        ..DeviceFigures::default()
+    };
+    let unseen = Doubts {
+        halts_unseen: HaltsUnseen::Of(SAMPLES_LOST),
+        ..Doubts::default()
+    };
+    let whose = |name: &str| (format!("{name}: "), &device);
+    let devices = [(whose("a"), unseen), (whose("b"), Doubts::default())];
+    let mut surprises = Vec::new();
+    losses(Loss::None, &devices, &mut surprises);
+    let told: Vec<_> = surprises
+        .iter()
+        .map(|surprise| (&surprise.what[..2], surprise.is_certain))
+        .collect();
+    assert_eq!(told, [("a:", false), ("b:", true)]);
+    assert!(surprises[0].what.ends_with(UNSEEN), "{}", surprises[0].what);
+    assert!(!surprises[1].what.contains(UNSEEN), "{}", surprises[1].what);
 }

@@ -25,9 +25,10 @@ pub use modem::{Modem, PhaseOverrides, Phases};
 pub use radio::Radio;
 
 use super::keys::{Key, Loads, Table, Without, Words};
+use super::lengths::LengthSpec;
 use super::reader::Section;
 use super::sections::{Names, PROCESSOR, named, processor};
-use super::types::{Chosen, HostSpec, LengthSpec, ResolvedDevice, Start};
+use super::types::{Chosen, HostSpec, ResolvedDevice, Start};
 use super::units::Load;
 use super::{Placing, TwinProfile};
 

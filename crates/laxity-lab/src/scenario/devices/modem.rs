@@ -11,10 +11,11 @@ use laxity_model::{HostError, Program, Service, Span};
 
 use super::super::TwinProfile;
 use super::super::keys::{Key, Other, Own, Table, Within, Without, Words};
+use super::super::lengths::LengthSpec;
 use super::super::quantities::{FREQUENCY, LEVEL, OFFSET, SPAN};
 use super::super::reader::Section;
 use super::super::sections::DURATIONS;
-use super::super::types::{LengthSpec, Start};
+use super::super::types::Start;
 use super::super::units::{Load, Share, format_span};
 use super::{
     Account, Device, Installed, PROCESSING_TIME, RETRAININGS, Runs, SAMPLES_LOST,

@@ -107,7 +107,8 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// The cause and the remedy where it is refused the policy; else [`HostError::Failed`], with the call that failed.
+    /// The cause and the remedy where it is refused the policy; which processors there are where one of these is none of them; else
+    /// [`HostError::Failed`], with the call that failed.
     pub fn schedule(&self, policy: impl Into<Policy>, cpus: &CpuSet) -> Result<(), HostError> {
         let policy = policy.into();
         let placed = if let Policy::Deadline(_) = policy {
@@ -120,8 +121,26 @@ impl Held {
         };
         placed.map_err(|error| match doctor::why_refused(policy, &error) {
             Some(why) => why.as_of_host(format!("{policy}: {why}")),
+            // Such a call says nothing else but that none of them may be used.
+            None if error.errno() == Some(libc::EINVAL) => self.only_on(cpus),
             None => HostError::Failed(error.to_string()),
-        })
+        })?;
+        // Of those that may not be used the kernel says nothing where others may.
+        match sched::affinity(self.id) {
+            Ok(given) if cpus.is_subset(&given) || matches!(policy, Policy::Deadline(_)) => Ok(()),
+            Ok(given) => Err(self.only_on(&cpus.without(&given))),
+            Err(error) => Err(HostError::Failed(error.to_string())),
+        }
+    }
+
+    /// Not these, but which processors it may be on; it is on all of them then.
+    fn only_on(&self, cpus: &CpuSet) -> HostError {
+        match sched::allow_all(self.id).and_then(|()| sched::affinity(self.id)) {
+            Ok(usable) => {
+                HostError::CannotRun(format!("processor {cpus} may not be used, only {usable}"))
+            }
+            Err(error) => HostError::Failed(error.to_string()),
+        }
     }
 }
 

@@ -134,7 +134,7 @@ fn found(seen: &Seen, mut events: Vec<Event>, tells: bool, own: Span) -> Found {
         slots,
         deadline,
         still: conclusion.disturbances.len(),
-        doubts: conclusion.doubts,
+        doubts: conclusion.doubts.len() as u64,
         held: events.iter().filter(|e| e.kind == EventKind::Held).count(),
         notices: conclusion.notices(&granted),
     }
@@ -440,4 +440,47 @@ fn a_dispatcher_that_was_late_alone_was_stopped_and_the_machine_was_not() {
             .ends_with("2 times, for 85ms at most, first 7ms after the start"),
         "{twice:?}"
     );
+}
+
+/// A second processor, beside the first one.
+const BESIDE: usize = 5;
+
+#[test]
+fn what_was_on_one_processor_is_held_against_the_slots_there() {
+    let on_the_second = |event: &Event| Event {
+        processor: ProcessorId(1),
+        ..*event
+    };
+    let stranger = Seen {
+        strangers: vec![fifo(99, BESIDE, None, BUSY)],
+        ..Seen::default()
+    };
+    for (seen, events, grade, doubts) in [
+        (&stranger, vec![], "unenforced", 0),
+        (&stranger, held(30), "unenforced", 0),
+        (&Seen::default(), held(30), "uncertain", 1),
+        (&Seen::default(), held(5), "enforced", 0),
+    ] {
+        let evidence = Evidence {
+            cpus: vec![CPU, BESIDE],
+            with_slots: 2,
+            witnesses: [0, 1].map(|one| Witness::new(ProcessorId(one))).to_vec(),
+            own: vec![Span::MAX, Span::ZERO],
+            ..watched(seen)
+        };
+        let mut events: Vec<Event> = events.iter().map(on_the_second).collect();
+        let conclusion = conclude(&mut events, &evidence);
+        let there = |cpu| {
+            let granted = (Enforcer::Slots, HOLDER, cpu);
+            conclusion.grade(Grade::Enforced, granted).to_string()
+        };
+        assert_eq!([there(CPU), there(BESIDE)], ["enforced", grade]);
+        assert_eq!(conclusion.doubts.len(), doubts);
+        let here = |one: &Disturbance| one.processor == ProcessorId(1);
+        assert!(
+            conclusion.doubts.iter().all(here),
+            "{:?}",
+            conclusion.doubts
+        );
+    }
 }

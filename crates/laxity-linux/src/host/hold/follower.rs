@@ -32,6 +32,9 @@ pub(super) trait Places: Send {
         Restore::of(thread)
     }
 
+    /// A thread came later and is not meant: it has nothing that it has from who started it.
+    fn pass(&self, _: Tid) {}
+
     /// Who is there still.
     fn keep(&self, family: &Family, living: &[Tid]);
 
@@ -67,6 +70,11 @@ impl Places for Slotted {
 
     fn own(&self, thread: Tid) -> Result<Restore, SchedError> {
         self.members.own(thread, self.cpu)
+    }
+
+    fn pass(&self, thread: Tid) {
+        // Dropped, it is given back. Who has gone has nothing.
+        drop(self.own(thread));
     }
 
     fn keep(&self, family: &Family, living: &[Tid]) {
@@ -229,6 +237,8 @@ impl Follower {
             found.restore = Some(guarded);
             self.places.place(thread, own)?;
             self.count(thread, &mut found);
+        } else if self.has_begun && known.is_none() {
+            self.places.pass(thread);
         }
         self.threads.insert(thread, found);
         Ok(())

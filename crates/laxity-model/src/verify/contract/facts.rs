@@ -2,8 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use super::Quantity;
-use super::{Cause, Outcome, Reason};
+use super::{Cause, Quantity, Reason};
 use crate::enforce::between_looks;
 use crate::{Disturbances, Instant, ProcessorId, RunRecord, Span, Whereabouts};
 
@@ -53,7 +52,6 @@ pub struct Halts {
     wakeups: u64,
     length: Span,
     events_lost: u64,
-    doubts: u64,
 }
 
 impl Halts {
@@ -82,7 +80,6 @@ impl Halts {
         self.wakeups += record.witness_wakeups;
         self.length += record.end.saturating_since(record.start);
         self.events_lost += record.events_lost;
-        self.doubts += record.doubts;
     }
 
     /// In these runs others ran there, beside the program's activities.
@@ -101,7 +98,6 @@ impl Halts {
         self.wakeups += other.wakeups;
         self.length += other.length;
         self.events_lost += other.events_lost;
-        self.doubts += other.doubts;
     }
 
     /// Of each processor that stood still.
@@ -150,12 +146,17 @@ pub struct RunFacts {
     pub disturbed_ppm: u32,
     /// The share of the looks for halts that met one, in parts per million: however long a halt is, it is one.
     pub looks_ppm: u32,
-    /// So many of what disturbed it may have been somebody's doing ([`RunRecord::doubts`]).
-    pub doubts: u64,
     /// The share of the runs that nobody saw, in parts per million.
     pub unseen_ppm: u32,
     /// So long, and no longer, the machine may have stood still without being seen: zero where it cannot, as in the twin, or where nobody looked.
     pub unseen: Span,
+}
+
+/// What nobody knows of one component: it leaves open what is judged of that one, and of no other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Doubts {
+    /// So often somebody may have held a processor where it ran ([`RunRecord::held`]).
+    pub held: u64,
     /// Of what nobody saw whether the machine stood still.
     pub halts_unseen: HaltsUnseen,
 }
@@ -173,10 +174,11 @@ pub enum HaltsUnseen {
 }
 
 impl HaltsUnseen {
-    fn concern(self, quantity: Quantity) -> bool {
+    /// Whether these values, or what is summed up of them in windows, are among those.
+    pub(super) fn concern(self, quantity: Quantity) -> bool {
         match self {
             Self::None => false,
-            Self::Of(one) => one == quantity,
+            Self::Of(one) => one == quantity.of_each(),
             Self::All => true,
         }
     }
@@ -194,13 +196,10 @@ impl RunFacts {
             events_lost: halts.events_lost,
             disturbed_ppm: halts.ppm().unwrap_or(0),
             looks_ppm: halts.looks_ppm(),
-            doubts: halts.doubts,
             // Events are recorded by who makes them.
             unseen_ppm: 0,
             // A halt that lasts from one look to the next is seen.
             unseen: between_looks(halts.length, halts.wakeups),
-            // Without a witness a run is judged as it is: whoever runs one without knows.
-            halts_unseen: HaltsUnseen::None,
         }
     }
 
@@ -209,27 +208,10 @@ impl RunFacts {
         let lost = (self.events_lost > 0).then_some(Cause::EventsLost(self.events_lost));
         let disturbed = self.is_disturbed() && !certain;
         let disturbed = disturbed.then_some(Cause::Disturbed(self.disturbed_ppm));
-        let doubts = self.doubts > 0 && !certain;
-        let doubts = doubts.then_some(Cause::Doubts(self.doubts));
         let unseen = is_too_much(self.unseen_ppm);
         let unseen = unseen.then_some(Cause::Unseen(self.unseen_ppm));
-        let causes = [lost, disturbed, doubts, unseen].into_iter().flatten();
+        let causes = [lost, disturbed, unseen].into_iter().flatten();
         causes.map(Reason::of_the_run)
-    }
-
-    /// What a reason makes of a verdict where these are so; `None` if it decides nothing.
-    pub(super) fn implied(&self, reason: &Reason) -> Option<Outcome> {
-        let implied = reason.implies();
-        if self.leave_open(reason) {
-            implied.map(|_| Outcome::Inconclusive)
-        } else {
-            implied
-        }
-    }
-
-    /// Whether halts that nobody saw may have made these values what they are.
-    pub(super) fn leave_open(&self, reason: &Reason) -> bool {
-        matches!(reason.cause, Cause::Values { quantity, .. } if self.halts_unseen.concern(quantity))
     }
 
     /// Whether so much was disturbed that what does not hold of everything is not judged.

@@ -7,6 +7,8 @@
 //! * [`judge`]: met, violated or inconclusive, with reasons.
 
 use derive_more::Display;
+
+mod evidence;
 mod expect;
 mod facts;
 mod judge;
@@ -22,9 +24,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+pub use evidence::{Evidence, REPEATED};
 pub use expect::{Expectation, as_expected};
-pub use facts::{Halts, HaltsUnseen, RunFacts, Stood, is_too_much, share_ppm};
-pub use judge::{Claimed, Evidence, Outcome, REPEATED, Verdict, judge, judge_claim};
+pub use facts::{Doubts, Halts, HaltsUnseen, RunFacts, Stood, is_too_much, share_ppm};
+pub use judge::{Claimed, Outcome, Verdict, judge, judge_claim};
 pub use observe::{Observations, Observed};
 pub use pc99::pc99;
 pub use quantity::{Quantity, Unit};

@@ -131,6 +131,7 @@ fn judged(seen: &Delivery, contract: &Contract) -> Outcome {
         runs: vec![seen.observations()],
         control: vec![],
         grades: vec![("it".into(), Grade::Enforced)],
+        doubts: seen.doubts(),
     };
     judge(contract, &[evidence], &seen.facts()).result
 }
@@ -161,6 +162,7 @@ fn by_promise(seen: &Delivery, grade: Grade) -> Verdict {
         runs: vec![seen.observations()],
         control: vec![],
         grades: vec![("it".into(), grade)],
+        doubts: seen.doubts(),
     };
     judge(&seen.promise(), &[evidence], &seen.facts())
 }

@@ -1,0 +1,115 @@
+//! What of a device's losses is judged.
+
+use laxity::Twin;
+use laxity::observe::observe;
+use laxity::study::Profile;
+use laxity_devices::card::CardClock;
+use laxity_model::verify::contract::Observed;
+use laxity_model::{
+    ActivityId, Disturbance, Host, Placement, Priority, ProcessorId, Program, RunRecord,
+};
+
+use super::*;
+use crate::observe::{Probe, Watched};
+use crate::runner::tasks::rogue;
+use crate::scenario::devices::{Audio, Device, Site, Transfer};
+
+#[test]
+fn what_delayed_an_interrupt_bears_on_the_interval_after_it_too() {
+    let at = Instant::from_millis;
+    let mut interrupts = Interrupts::default();
+    assert_eq!(interrupts.take(at(10)), None);
+    assert_eq!(interrupts.take(at(22)), Some([at(10), at(10)]));
+    assert_eq!(interrupts.take(at(96)), Some([at(22), at(10)]));
+    assert_eq!(interrupts.take(at(97)), Some([at(96), at(22)]));
+}
+
+/// A player that somebody keeps from the processor at each of these times, from so many milliseconds on for so many.
+fn player_beside(held_ms: &[[u64; 2]], length_ms: u64) -> (RunRecord, Probe) {
+    let mut program = Program::new(1);
+    let placing = Placing::Thread(Priority::NORMAL);
+    let player = Audio::default();
+    let site = Site {
+        processor: ProcessorId(0),
+        placing,
+        seed: 1,
+        work: Service::from_millis(1),
+        further: 0,
+        clock: CardClock::default(),
+        transfer: Transfer::default(),
+    };
+    let installed = player.install(&mut program, &site).expect("it fits");
+    for [from, length] in held_ms {
+        let once = rogue(
+            Service::from_millis(*length),
+            Span::from_secs(60),
+            Span::from_millis(*from),
+        );
+        let highest = Placement::Thread(Priority::HIGHEST);
+        program.add("holder", ProcessorId(0), highest, once);
+    }
+    let activities = (0..program.activities.len() as u16).map(ActivityId);
+    let activities = activities.collect();
+    let mut twin = Twin::new(Profile::WIN2000_PII450);
+    let record = twin.admit_and_run(program, Span::from_millis(length_ms));
+    let kind = player.kind();
+    let probe = Probe {
+        subject: Subject {
+            name: "player".to_owned(),
+            kind,
+        },
+        activities,
+        watched: Watched::Device(DeviceProbe {
+            installed,
+            placing,
+            kind,
+        }),
+    };
+    (record.expect("the twin runs it"), probe)
+}
+
+/// The samples and the frames that are lost if the machine itself stood still then, and not otherwise.
+fn lost([from, length]: [u64; 2], record: &RunRecord, probe: &Probe) -> [Observed; 2] {
+    let from = Instant::from_millis(from);
+    let halted = RunRecord {
+        disturbances: vec![Disturbance {
+            processor: ProcessorId(0),
+            from,
+            to: from + Span::from_millis(length),
+        }],
+        ..record.clone()
+    };
+    let seen = observe(&halted, std::slice::from_ref(probe), &[]);
+    [SAMPLES_LOST, FRAMES_LOST].map(|quantity| seen[0].quantities.whole(quantity))
+}
+
+/// What is played is heard some periods later, when the player is in time again, or at the end of the run.
+#[test]
+fn a_frame_is_excused_where_the_samples_are_that_it_rests_on() {
+    let halt = [200, 45];
+    for length_ms in [255, 265, 275, 285, 600] {
+        let (record, probe) = player_beside(&[halt], length_ms);
+        let [samples, frames] = lost(halt, &record, &probe);
+        assert!(samples.disturbed.sum() > 0, "{length_ms}: {samples:?}");
+        assert_eq!(samples.undisturbed.sum(), 0, "{length_ms}: {samples:?}");
+        assert_eq!(frames.undisturbed.sum(), 0, "{length_ms}: {frames:?}");
+        let all = frames.disturbed.sum();
+        assert!(length_ms < 600 || all > 0, "{length_ms}: {frames:?}");
+    }
+}
+
+/// Of two that are alike the halt excuses one.
+#[test]
+fn a_frame_is_judged_where_nothing_excuses_its_samples() {
+    let (halt, held) = ([200, 45], [300, 45]);
+    for both in [[halt, held], [held, halt]] {
+        let (record, probe) = player_beside(&both, 600);
+        for one in both {
+            let [samples, frames] = lost(one, &record, &probe);
+            for lost in [samples, frames] {
+                assert!(lost.disturbed.sum() > 0, "{one:?}: {lost:?}");
+                assert!(lost.undisturbed.sum() > 0, "{one:?}: {lost:?}");
+            }
+        }
+    }
+}

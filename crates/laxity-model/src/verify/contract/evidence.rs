@@ -1,0 +1,267 @@
+//! All that is known of one component, and what of it breaks a limit.
+
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::{
+    Absence, Bound, Cause, Doubts, Finding, Limit, Observations, Observed, Phase, Phases, Quantity,
+    Reason, RunFacts, Severity, Statistic, Subject, Unit,
+};
+use crate::base::histogram::Histogram;
+use crate::{Grade, Span};
+
+/// In so many runs what was seen once is not what the program does,
+pub const REPEATED: usize = 3;
+/// if there are so many values; nor do fewer tell what is seldom. A transfer time is one value, and what it is.
+const MANY: u64 = 50;
+
+/// All that is known of one component.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Evidence {
+    /// The component.
+    pub subject: Subject,
+    /// What was seen of it, by run.
+    pub runs: Vec<Observations>,
+    /// The same of the control runs, with which [`Bound::AtMostTimesControl`] compares.
+    pub control: Vec<Observations>,
+    /// The reservations that it was granted, and how firmly each is held.
+    pub grades: Vec<(String, Grade)>,
+    /// What nobody knows of it.
+    pub doubts: Doubts,
+}
+
+impl Evidence {
+    pub(super) fn shows(&self, quantity: Quantity) -> bool {
+        self.subject.kind.shows(quantity)
+    }
+
+    /// The phases in which a limit is judged; `None` for the whole run.
+    pub(super) fn phases_to_judge(&self, limit: &Limit) -> Vec<Option<Phase>> {
+        match &limit.phases {
+            Phases::Whole => [None].into(),
+            Phases::Only(phases) => phases.iter().cloned().map(Some).collect(),
+            Phases::Each => {
+                let mut seen = self.phases_of(limit.quantity);
+                if let (true, Absence::HoldsIfSeen(witness)) = (seen.is_empty(), limit.absence) {
+                    seen = self.phases_of(witness);
+                }
+                if seen.is_empty() { [None].into() } else { seen }
+            }
+        }
+    }
+
+    pub(super) fn all_holds(&self, limit: &Limit) -> bool {
+        let bound_value = match limit.bound {
+            Bound::AtMost(value) | Bound::AtLeast(value) => value,
+            Bound::AtMostTimesControl { .. } => return false,
+        };
+        self.phases_to_judge(limit).iter().all(|phase| {
+            let all = self.together(limit.quantity, phase.as_ref()).raw();
+            // Where nothing was seen, other reasons say so.
+            let value = limit.value_of(&all);
+            value.is_none_or(|value| limit.holds(value, bound_value))
+        })
+    }
+
+    /// The phases in which any run saw this, by name.
+    fn phases_of(&self, quantity: Quantity) -> Vec<Option<Phase>> {
+        let phases = self.runs.iter().flat_map(|run| run.phases(quantity));
+        let phases: BTreeSet<&Phase> = phases.map(|(phase, _)| phase).collect();
+        phases.into_iter().cloned().map(Some).collect()
+    }
+
+    pub(super) fn judge_in_phase(
+        &self,
+        limit: &Limit,
+        phase: Option<&Phase>,
+        facts: &RunFacts,
+    ) -> Option<Finding> {
+        let statistic = limit.statistic;
+        let required = limit.severity == Severity::Required;
+        let observed = self.together(limit.quantity, phase);
+        let judged = match limit.bound {
+            Bound::AtMostTimesControl { .. } => each(&self.runs, limit, phase).min(),
+            Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&observed.undisturbed),
+        };
+        let Some(measured) = judged else {
+            let decides = required && !self.holds_unseen(limit, &observed, phase);
+            return decides.then_some(Finding::NotObserved);
+        };
+        let bound_value = match limit.bound {
+            Bound::AtMost(value) | Bound::AtLeast(value) => value,
+            Bound::AtMostTimesControl { ratio_ppm } => {
+                let Some(largest) = each(&self.control, limit, phase).max() else {
+                    return required.then_some(Finding::NoControl);
+                };
+                let bound = u128::from(largest) * u128::from(ratio_ppm) / 1_000_000;
+                u64::try_from(bound).unwrap_or(u64::MAX)
+            }
+        };
+        let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
+        if !limit.holds(measured, bound_value) {
+            if broken_by < facts.unseen
+                && let Some((times, of)) = self.seldom_broken(limit, (bound_value, phase), facts)
+            {
+                return Some(Finding::Seldom {
+                    statistic,
+                    measured,
+                    times,
+                    of,
+                    unseen: facts.unseen,
+                    decides: required && (times > 1 || self.runs.len() < REPEATED),
+                });
+            }
+            return Some(Finding::Exceeded {
+                statistic,
+                measured,
+                bound: limit.bound,
+                bound_value,
+                severity: limit.severity,
+            });
+        }
+        beside(limit, &observed, bound_value)
+    }
+
+    /// How many of how many break a bound, if that is no larger a share than that of the looks for halts of the machine that met one: so many of the
+    /// values, too, one met that nobody saw. Or if it is one of many, and the bound is absolute. Of longest and shortest times all phases count, and of
+    /// others the judged one, where too much was disturbed to tell whether they hold.
+    fn seldom_broken(
+        &self,
+        limit: &Limit,
+        (bound, phase): (u64, Option<&Phase>),
+        facts: &RunFacts,
+    ) -> Option<(u64, u64)> {
+        let is_extreme = matches!(
+            (limit.statistic, limit.bound),
+            (Statistic::Maximum, Bound::AtMost(_)) | (Statistic::Minimum, Bound::AtLeast(_))
+        );
+        let is_counted = limit.quantity == Quantity::RESPONSE_TIME;
+        let is_time = limit.quantity.unit() == Unit::Nanoseconds && !is_counted;
+        let is_told = is_extreme || facts.is_disturbed();
+        if !is_time || !is_told || limit.statistic == Statistic::Total {
+            return None;
+        }
+        let phases = match is_extreme {
+            true => self.phases_to_judge(limit),
+            false => vec![phase.cloned()],
+        };
+        let (mut all, mut broken) = (0, 0);
+        for phase in phases {
+            let seen = self.together(limit.quantity, phase.as_ref()).undisturbed;
+            all += seen.count();
+            let buckets = seen.buckets();
+            // Of values that are counted together with some that keep the bound, all count.
+            let beyond =
+                buckets.filter(|b| !limit.holds(b.low, bound) || !limit.holds(b.high, bound));
+            broken += beyond.map(|bucket| bucket.count).sum::<u64>();
+        }
+        let met_halts = u128::from(all) * u128::from(facts.looks_ppm) / 1_000_000;
+        let is_seldom = (is_extreme && broken == 1) || u128::from(broken) <= met_halts;
+        (all >= MANY && is_seldom).then_some((broken, all))
+    }
+
+    /// Whether there was nothing to see although somebody looked.
+    fn holds_unseen(&self, limit: &Limit, observed: &Observed, phase: Option<&Phase>) -> bool {
+        match limit.absence {
+            Absence::Inconclusive => false,
+            Absence::HoldsIfSeen(witness) => {
+                let looked = self.together(witness, phase);
+                observed.disturbed.is_empty() && !looked.undisturbed.is_empty()
+            }
+        }
+    }
+
+    /// What all runs saw of a quantity in a phase, or in the whole of each.
+    fn together(&self, quantity: Quantity, phase: Option<&Phase>) -> Observed {
+        let mut all = Observed::default();
+        for run in &self.runs {
+            all.merge(&select(run, quantity, phase));
+        }
+        all
+    }
+}
+
+impl Limit {
+    pub(super) fn found(
+        &self,
+        subject: Option<String>,
+        phase: Option<Phase>,
+        finding: Finding,
+    ) -> Reason {
+        let cause = Cause::Values {
+            quantity: self.quantity,
+            phase,
+            finding,
+        };
+        Reason { subject, cause }
+    }
+
+    /// The limited statistic of these values; percentiles on the side that is worse for the limit (of a ratio, both sides are rounded
+    /// up alike).
+    fn value_of(&self, values: &Histogram) -> Option<u64> {
+        match self.statistic {
+            Statistic::Minimum => values.min(),
+            Statistic::Maximum => values.max(),
+            Statistic::Total => {
+                let sum = u64::try_from(values.sum()).unwrap_or(u64::MAX);
+                (!values.is_empty()).then_some(sum)
+            }
+            Statistic::Percentile(ppm) => {
+                let (low, high) = values.percentile_bounds(ppm)?;
+                Some(match self.bound {
+                    Bound::AtLeast(_) => low,
+                    Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => high,
+                })
+            }
+        }
+    }
+
+    const fn holds(&self, measured: u64, bound_value: u64) -> bool {
+        match self.bound {
+            Bound::AtLeast(_) => measured >= bound_value,
+            Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => measured <= bound_value,
+        }
+    }
+}
+
+/// What is to be known beside values that hold: that others may not, or would not.
+fn beside(limit: &Limit, observed: &Observed, bound_value: u64) -> Option<Finding> {
+    let statistic = limit.statistic;
+    let breaks = |measured: &u64| !limit.holds(*measured, bound_value);
+    if let Some(measured) = limit.value_of(&observed.possible).filter(breaks) {
+        return Some(Finding::MayExceed {
+            statistic,
+            measured,
+            decides: limit.severity == Severity::Required,
+        });
+    }
+    let measured = limit.value_of(&observed.disturbed).filter(breaks)?;
+    // Of so few values that their percentile is the largest of them, it is told as what it is.
+    let is_largest = observed.disturbed.max() == Some(measured);
+    let statistic = match statistic {
+        Statistic::Percentile(_) if is_largest => Statistic::Maximum,
+        other => other,
+    };
+    Some(Finding::DisturbedExceeded {
+        statistic,
+        measured,
+    })
+}
+
+/// What one run saw of a quantity in a phase, or in the whole run.
+fn select(run: &Observations, quantity: Quantity, phase: Option<&Phase>) -> Observed {
+    match phase {
+        Some(phase) => run.get(quantity, phase).cloned().unwrap_or_default(),
+        None => run.whole(quantity),
+    }
+}
+
+/// The limited statistic of each run that has one, undisturbed.
+fn each(runs: &[Observations], limit: &Limit, phase: Option<&Phase>) -> impl Iterator<Item = u64> {
+    let seen = runs
+        .iter()
+        .map(move |run| select(run, limit.quantity, phase));
+    seen.filter_map(move |observed| limit.value_of(&observed.undisturbed))
+}
