@@ -1,12 +1,10 @@
 //! From runs to results: each variant's repeats put together, judged, and compared with what the scenario expects.
 
-use laxity::observe::Loss as Lost;
-use laxity_model::enforce::Witness;
+use laxity_model::Span;
 use laxity_model::verify::contract::{
     Cause, Doubts, Evidence, Expectation, Halts, HaltsUnseen, Outcome, RunFacts, Verdict,
     as_expected, judge,
 };
-use laxity_model::{Enforcer, ProcessorId, ReservationRequest, Span};
 
 use super::RunDone;
 use super::cause::Held;
@@ -14,6 +12,7 @@ use super::commands::CommandEnd;
 use super::conclude::Circumstances;
 use super::figures::{Component, Told, components, proposed, worst};
 use super::longest::longest_call;
+use super::unseen;
 use crate::each_once::each_once;
 use crate::evidence::results::{
     ContractResults, Disturbed, DisturbedProcessor, Speed, SummaryJson, Surprise, VariantResults,
@@ -21,8 +20,7 @@ use crate::evidence::results::{
 };
 use crate::evidence::subjects::{DeviceFigures, Figures, ModemFigures, SubjectResults, label};
 use crate::scenario::{
-    ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice, ResolvedTask,
-    ResolvedVariant, kinds::SAMPLES_LOST,
+    ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice, ResolvedVariant,
 };
 
 /// The results of one variant from all runs of the scenario; `None` if it was not run. how they were made says the rest.
@@ -55,7 +53,7 @@ pub fn variant(
     let facts = RunFacts::of_halts(&halts);
     let doubts = components.iter().map(|component| Doubts {
         held: component.held(),
-        halts_unseen: halts_unseen(variant, component, &made, circumstances.tick),
+        halts_unseen: unseen::halts(variant, component, &made, circumstances.tick),
     });
     let doubts: Vec<Doubts> = doubts.collect();
     let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
@@ -171,51 +169,6 @@ fn disturbed(halts: &Halts) -> Disturbed {
     }
 }
 
-/// Whether what a device lost that has a reservation by `SCHED_DEADLINE` may be the doing of halts that nobody saw. One that begins while the witness waits
-/// for all budgets is not told from those; and what was lost is no more than as many as were seen could do.
-fn halts_unseen(
-    variant: &ResolvedVariant,
-    component: &Component<'_>,
-    runs: &[&RunDone],
-    tick: Span,
-) -> HaltsUnseen {
-    let by_deadline = |request: Option<ReservationRequest>| {
-        request.filter(|request| request.enforcer == Enforcer::Deadline)
-    };
-    let name = component.runs.first().map(|seen| &seen.probe.subject.name);
-    let device = variant.devices.iter().find(|one| Some(&one.name) == name);
-    if device.is_none_or(|device| by_deadline(device.placing.request()).is_none()) {
-        return HaltsUnseen::None;
-    }
-    let losses: Vec<_> = component.losses().collect();
-    let devices = variant.devices.iter().map(|one| one.placing.request());
-    let requests = devices.chain(variant.tasks.iter().map(ResolvedTask::request));
-    let budgets = requests
-        .filter_map(by_deadline)
-        .map(|request| request.reservation);
-    let witness = Witness::of_experiment(ProcessorId(0)).outranked_by(budgets, tick);
-    let halts = runs.iter().flat_map(|run| &run.record.disturbances);
-    let long = halts.filter(|halt| halt.length() >= Witness::BESIDE_BUDGETS);
-    if are_no_more(&losses, long.count(), witness.overlooks()) {
-        HaltsUnseen::Of(SAMPLES_LOST)
-    } else {
-        HaltsUnseen::None
-    }
-}
-
-/// Whether these are losses, and so many halts, each of which was `overlooked` and so was no longer than that, come to no less than they took. While the witness
-/// was held for longer than by all budgets, it is that.
-fn are_no_more(losses: &[&Lost], halts: usize, overlooked: Span) -> bool {
-    let wanted = |loss: &&Lost| {
-        let [from, to] = loss.span;
-        let alone = to.saturating_since(from).saturating_sub(loss.held);
-        let least = u64::from(loss.held.is_zero());
-        (alone / overlooked).max(least)
-    };
-    let wanted: u64 = losses.iter().map(wanted).sum();
-    !losses.is_empty() && wanted <= halts as u64
-}
-
 /// Judges a variant by each of its contracts, and compares all with what is expected of it; `no_control` says why there is none that could be
 /// compared with.
 fn judge_all(
@@ -274,10 +227,6 @@ fn judge_all(
     results.verdict.reasons.extend(notes);
 }
 
-/// Why what was lost convicts nobody.
-const UNSEEN: &str =
-    "; the machine stood still as often, and beside SCHED_DEADLINE not every such halt is seen";
-
 /// What differs from the scenario's other expectations.
 fn surprises(
     variant: &ResolvedVariant,
@@ -331,7 +280,7 @@ fn of_device((what, is_certain): (String, bool), doubts: Doubts) -> Surprise {
     match doubts.halts_unseen {
         HaltsUnseen::None => Surprise { what, is_certain },
         HaltsUnseen::Of(_) | HaltsUnseen::All => Surprise {
-            what: what + UNSEEN,
+            what: what + unseen::TOLD,
             is_certain: false,
         },
     }

@@ -32,6 +32,7 @@ pub mod speed;
 pub mod tasks;
 pub(crate) mod together;
 pub mod twin;
+mod unseen;
 pub(crate) mod work;
 
 use laxity_model::admission::Admitted;

@@ -1,37 +1,7 @@
 //! What of a variant is expected, and what convicts.
 
 use super::*;
-use crate::scenario::{self, Length};
-use laxity_model::Instant;
-use laxity_model::verify::contract::Phase;
-
-#[test]
-fn losses_beside_the_kernels_reservations_convict_where_halts_were_seldomer() {
-    let lost = |long_ms, held_ms| Lost {
-        amount: 9,
-        phase: Phase::CONNECTED,
-        span: [0, long_ms].map(Instant::from_millis),
-        service: None,
-        halted: Span::ZERO,
-        held: Span::from_millis(held_ms),
-        reserved: true,
-    };
-    let no_more = |losses: &[&Lost], halts| are_no_more(losses, halts, Span::from_millis(16));
-    let (alone, beside) = (lost(30, 0), lost(30, 18));
-    assert!(!no_more(&[], 3), "nothing was lost");
-    assert!(!no_more(&[&alone], 0), "nothing stood still");
-    assert!(no_more(&[&beside], 0), "the witness was held as well");
-    assert!(no_more(&[&alone, &beside], 1));
-    assert!(!no_more(&[&alone, &alone, &beside], 1));
-    // Who was never served lost once, and for longer than a few halts that nobody sees.
-    let never = lost(5_000, 0);
-    assert!(!no_more(&[&never], 311));
-    assert!(no_more(&[&never], 312));
-    assert!(
-        !no_more(&[&lost(5_000, 18)], 310),
-        "held for a moment of it"
-    );
-}
+use crate::scenario::{self, Length, kinds::SAMPLES_LOST};
 
 /// The controls have no modem, and one variant is only shown.
 #[test]
@@ -114,6 +84,14 @@ fn a_device_answers_for_its_losses_whatever_nobody_saw_of_another() {
         .map(|surprise| (&surprise.what[..2], surprise.is_certain))
         .collect();
     assert_eq!(told, [("a:", false), ("b:", true)]);
-    assert!(surprises[0].what.ends_with(UNSEEN), "{}", surprises[0].what);
-    assert!(!surprises[1].what.contains(UNSEEN), "{}", surprises[1].what);
+    assert!(
+        surprises[0].what.ends_with(unseen::TOLD),
+        "{}",
+        surprises[0].what
+    );
+    assert!(
+        !surprises[1].what.contains(unseen::TOLD),
+        "{}",
+        surprises[1].what
+    );
 }
