@@ -106,7 +106,9 @@ fn the_example_runs_in_c_and_in_cxx() {
                 is_by_kernel,
                 "{said}"
             );
-            assert!(said.starts_with("enforced: "), "{said}");
+            // Beside slots the machine may hold the processor for long, and nobody knows that it was it.
+            let in_doubt = !is_by_kernel && said.contains("nobody was found");
+            assert!(said.starts_with("enforced: ") || in_doubt, "{said}");
             assert!(said.ends_with(ends), "{said}");
         }
     }

@@ -8,6 +8,7 @@ mod executor;
 mod executors;
 mod host_error;
 mod hosted;
+pub mod upcall;
 
 use alloc::boxed::Box;
 use alloc::string::String;

@@ -2,12 +2,12 @@
 
 mod reader;
 
-use laxity_model::executor::pacing::{Next, OnOverrun, Pacing};
+use laxity_model::program::upcall::{Timing, Upcall};
 use laxity_model::request::Work;
 use laxity_model::verify::contract::{Kind, Quantity, Subject};
 use laxity_model::{
-    Activity, ActivityId, Body, Context, Instant, Mark, Placement, ProcessorId, Program,
-    ReservationRequest, Service, Span, Step,
+    Activity, ActivityId, Body, Context, Mark, Placement, ProcessorId, Program, ReservationRequest,
+    Service, Span, Step,
 };
 
 use self::reader::PeriodicReader;
@@ -141,47 +141,7 @@ impl Probe for PeriodicProbe {
 pub fn body(
     period: Span,
     runs: Mark,
-    job: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
+    mut job: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
 ) -> impl Body {
-    Jobs {
-        period,
-        job,
-        runs,
-        pacing: None,
-        due: None,
-    }
-}
-
-/// Its jobs, one after another.
-struct Jobs<J> {
-    period: Span,
-    job: J,
-    runs: Mark,
-    /// Once it has begun.
-    pacing: Option<Pacing>,
-    /// When the job is due that comes next.
-    due: Option<Instant>,
-}
-
-impl<J: FnMut(&mut dyn Context) -> Step + Send> Body for Jobs<J> {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
-        let now = context.now();
-        if let Some(due) = self.due.take() {
-            context.mark(self.runs, [due, now].map(Instant::as_nanos));
-            return (self.job)(context);
-        }
-        let next = match &mut self.pacing {
-            Some(pacing) => pacing.after(now),
-            None => Pacing::new(now + self.period, self.period, OnOverrun::SKIP)
-                .map_or(Next::Ended, |first| self.pacing.insert(first).resume(now)),
-        };
-        match next {
-            Next::Call(call) => {
-                self.due = Some(call.release);
-                Step::SleepUntil(call.release)
-            }
-            // There is nothing more before the end of time.
-            Next::Suspended | Next::Ended => Step::SleepUntil(Instant::MAX),
-        }
-    }
+    Upcall::new(Timing::each(period), runs, move |context, _| job(context))
 }

@@ -27,7 +27,7 @@ use crate::doctor;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Fact;
 use crate::os::proc;
-use crate::os::sched::{self, Policy, Tid};
+use crate::os::sched::{self, Policy, SchedError, Tid};
 use keeper::{Ours, Theirs};
 use kept::Kept;
 use told::Told;
@@ -121,25 +121,18 @@ impl Held {
         };
         placed.map_err(|error| match doctor::why_refused(policy, &error) {
             Some(why) => why.as_of_host(format!("{policy}: {why}")),
-            // Such a call says nothing else but that none of them may be used.
-            None if error.errno() == Some(libc::EINVAL) => self.only_on(cpus),
-            None => HostError::Failed(error.to_string()),
-        })?;
-        // Of those that may not be used the kernel says nothing where others may.
-        match sched::affinity(self.id) {
-            Ok(given) if cpus.is_subset(&given) || matches!(policy, Policy::Deadline(_)) => Ok(()),
-            Ok(given) => Err(self.only_on(&cpus.without(&given))),
-            Err(error) => Err(HostError::Failed(error.to_string())),
-        }
+            None => self.only_on(cpus, &error),
+        })
     }
 
-    /// Not these, but which processors it may be on; it is on all of them then.
-    fn only_on(&self, cpus: &CpuSet) -> HostError {
-        match sched::allow_all(self.id).and_then(|()| sched::affinity(self.id)) {
-            Ok(usable) => {
-                HostError::CannotRun(format!("processor {cpus} may not be used, only {usable}"))
-            }
-            Err(error) => HostError::Failed(error.to_string()),
+    /// Why it cannot be on these: some may not be used, if that is why. It is on all others then, and is not to execute.
+    fn only_on(&self, cpus: &CpuSet, error: &SchedError) -> HostError {
+        let usable = sched::allow_all(self.id).and_then(|()| sched::affinity(self.id));
+        match usable.map(|usable| (cpus.without(&usable), usable)) {
+            Ok((missing, usable)) if !missing.is_empty() => HostError::CannotRun(format!(
+                "processor {missing} may not be used, only {usable}"
+            )),
+            _ => HostError::Failed(error.to_string()),
         }
     }
 }

@@ -1,0 +1,196 @@
+//! A periodic handler as a body: so many units of work at each release, and a look for a yield after every few of them.
+//!
+//! Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, §§3–5. What is worked on is
+//! counted in protocol data units (PDUs) there: a *batch* B_p of them each period, a *quantum* b_p of them between two looks.
+
+use core::num::NonZeroU32;
+
+use super::{Body, Context, Step};
+use crate::executor::pacing::{Next, OnOverrun, Paced, Pacing};
+use crate::{Instant, Mark, Span};
+
+/// When an upcall is called, and how much it does then.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// Its first release; `None` is a period after it begins. Upcalls with the same first release begin together.
+    pub first: Option<Instant>,
+    /// From release to release; more than zero.
+    pub period: Span,
+    /// B_p: so many units at each release, unless the handler has [no more](Call::finish).
+    pub batch: NonZeroU32,
+    /// b_p: so many of them at once, without a look for a yield.
+    pub quantum: NonZeroU32,
+    /// What becomes of releases that come while it is still at work.
+    pub on_overrun: OnOverrun,
+}
+
+impl Timing {
+    /// One unit at each release, the first of which is a period after it begins; a release that it is not ready for is skipped.
+    pub const fn each(period: Span) -> Self {
+        Self {
+            first: None,
+            period,
+            batch: NonZeroU32::MIN,
+            quantum: NonZeroU32::MIN,
+            on_overrun: OnOverrun::SKIP,
+        }
+    }
+}
+
+/// What a handler is told of the call that it is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// Its release, how many before it came to nothing, and whether the call before was still at work then.
+    pub paced: Paced,
+    /// When it began.
+    pub began: Instant,
+    /// When the call before ended; `None` of the first, and of the first after a suspension.
+    pub previous_ended: Option<Instant>,
+    /// Whether its own next release has come while it was at work.
+    pub overruns: bool,
+    /// So many units are done.
+    done: u32,
+    /// So many are to be done now, without a look.
+    now: u32,
+    /// So many are to be done in this call.
+    batch: u32,
+}
+
+impl Call {
+    /// So many units are done.
+    pub const fn done(&self) -> u32 {
+        self.done
+    }
+
+    /// So many are to be done now, without a look: a quantum, or what is left of the batch.
+    pub const fn now(&self) -> u32 {
+        self.now
+    }
+
+    /// There is no more to be done in this call.
+    pub const fn finish(&mut self) {
+        self.batch = self.done;
+    }
+
+    const fn is_over(&self) -> bool {
+        self.done >= self.batch
+    }
+}
+
+/// An upcall: its work is called once for each quantum, with the call that it is in, and returns what that costs ([`Step::Charge`], [`Step::Burn`]).
+///
+/// On an executor it yields after a quantum where somebody more urgent waits, and goes on with what is left of its batch in its turn. One that was
+/// suspended waits for ever: who [releases](crate::executor::Handlers::release) it has it resume, in the phase that it had.
+pub struct Upcall<W> {
+    timing: Timing,
+    /// Left at the begin of each call, with its release and that begin.
+    begins: Mark,
+    work: W,
+    /// Once it has begun.
+    pacing: Option<Pacing>,
+    ended: Option<Instant>,
+    at: At,
+}
+
+/// What is to be done when it has the processor.
+#[derive(Clone, Copy)]
+enum At {
+    /// To begin, or to begin again.
+    Idle,
+    /// A call.
+    Due(Paced),
+    /// To look whether to yield, and else to go on.
+    Looking(Call),
+    /// To go on.
+    Resumed(Call),
+}
+
+impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
+    /// An upcall, which leaves `begins` at the begin of each call, with its release and that begin in nanoseconds.
+    pub const fn new(timing: Timing, begins: Mark, work: W) -> Self {
+        Self {
+            timing,
+            begins,
+            work,
+            pacing: None,
+            ended: None,
+            at: At::Idle,
+        }
+    }
+
+    /// The first call, or the first after a suspension.
+    fn resume(&mut self, now: Instant) -> Step {
+        let timing = &self.timing;
+        let first = timing.first.unwrap_or(now + timing.period);
+        if self.pacing.is_none() {
+            self.pacing = Pacing::new(first, timing.period, timing.on_overrun);
+        }
+        self.ended = None;
+        let next = self.pacing.as_mut().map(|pacing| pacing.resume(now));
+        self.wait(next.unwrap_or(Next::Ended))
+    }
+
+    /// The call is over.
+    fn end(&mut self, now: Instant) -> Step {
+        self.ended = Some(now);
+        let next = self.pacing.as_mut().map(|pacing| pacing.after(now));
+        self.wait(next.unwrap_or(Next::Ended))
+    }
+
+    fn wait(&mut self, next: Next) -> Step {
+        match next {
+            Next::Call(paced) => {
+                self.at = At::Due(paced);
+                Step::SleepUntil(paced.release)
+            }
+            Next::Suspended => {
+                self.at = At::Idle;
+                Step::SleepUntil(Instant::MAX)
+            }
+            Next::Ended => Step::Finish,
+        }
+    }
+
+    fn begin(&mut self, context: &mut dyn Context, paced: Paced) -> Step {
+        let now = context.now();
+        context.mark(self.begins, [paced.release, now].map(Instant::as_nanos));
+        let call = Call {
+            paced,
+            began: now,
+            previous_ended: self.ended,
+            overruns: false,
+            done: 0,
+            now: 0,
+            batch: self.timing.batch.get(),
+        };
+        self.quantum(context, call, now)
+    }
+
+    fn quantum(&mut self, context: &mut dyn Context, mut call: Call, now: Instant) -> Step {
+        call.now = self.timing.quantum.get().min(call.batch - call.done);
+        let next = call.paced.release.checked_add(self.timing.period);
+        call.overruns = next.is_some_and(|next| next < now);
+        let step = (self.work)(context, &mut call);
+        call.done += call.now;
+        self.at = At::Looking(call);
+        step
+    }
+}
+
+impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Body for Upcall<W> {
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        match self.at {
+            At::Idle => self.resume(context.now()),
+            At::Due(paced) => self.begin(context, paced),
+            At::Looking(call) if call.is_over() => self.end(context.now()),
+            At::Looking(call) if context.should_yield() => {
+                self.at = At::Resumed(call);
+                Step::Yield
+            }
+            At::Looking(call) | At::Resumed(call) => {
+                let now = context.now();
+                self.quantum(context, call, now)
+            }
+        }
+    }
+}
