@@ -6,7 +6,7 @@ mod plans;
 mod random_sets;
 
 use laxity_lab::import::{Format, read};
-use laxity_lab::plan::set::{Options, ProcessorPlan, Scheduler, Supply, plan, render};
+use laxity_lab::plan::set::{Options, ProcessorPlan, Scheduler, SetPlan, Supply, plan, render};
 use laxity_model::{Reservation, Service, Span};
 use plans::only;
 use random_sets::{cases, random};
@@ -266,6 +266,86 @@ fn what_is_not_analysed_gives_no_bound_to_whom_it_may_delay() {
     assert_eq!(bounds, [true, false, false]);
     let why = found.lines[2].no_bound.as_deref().expect("a reason");
     assert!(why.contains("`middle` may go first"), "{why}");
+}
+
+/// Of tasks `a` and `b`, each text an object's inside, on so many processors: whether that is unknown, and where the plan has bounds for `b`.
+fn beside_a_phase(a: (&str, &str), b: &str, processors: u16) -> (SetPlan, Vec<bool>) {
+    let work = r#""run": 1000, "timer": { "ref": "unique", "period": 10000 }"#;
+    let (thread, phase) = a;
+    let text = format!(
+        r#"{{ "tasks": {{ "a": {{ {thread} "phases": {{ "p": {{ {phase} {work} }} }} }}, "b": {{ {b} {work} }} }} }}"#
+    );
+    let set = read(&text, "x.json", Format::RtApp).expect("a task set");
+    let options = Options {
+        processors: Some(processors),
+        ..Options::default()
+    };
+    let plan = plan(&set, &options).expect("a plan");
+    let lines = plan.processors.iter().flat_map(|one| &one.lines);
+    let of_b = lines.filter(|line| line.name == "b");
+    let bounds = of_b.map(|line| line.bound_ns.is_some()).collect();
+    (plan, bounds)
+}
+
+#[test]
+fn whom_a_phase_may_preempt_has_no_bound() {
+    let fifo = |level: u8| format!(r#""policy": "SCHED_FIFO", "priority": {level},"#);
+    let reserved = |runtime: u32| {
+        format!(r#""policy": "SCHED_DEADLINE", "dl-runtime": {runtime}, "dl-period": 10000,"#)
+    };
+    let [low, middle, high, top] = [10, 50, 60, 99].map(fifo);
+    let (here, there) = (
+        format!(r#"{middle} "cpus": [0],"#),
+        format!(r#"{low} "cpus": [1],"#),
+    );
+    let (first, second) = (r#""priority": 5,"#, r#""cpus": [0, 1],"#);
+    let table = [
+        ((middle.as_str(), first), low.as_str(), 1, false),
+        ((&middle, first), &high, 1, true),
+        (("", &top), &high, 1, false),
+        ((&middle, first), &reserved(2_000), 1, true),
+        // Where it runs is the file's to say: here on processor 0 alone, there nobody knows.
+        ((&here, first), &there, 2, true),
+        ((&here, second), &there, 2, false),
+        ((&middle, r#""cpus": [0],"#), &there, 2, false),
+        // What may become a reservation goes before all others, and before other reservations.
+        ((&reserved(5_000), r#""dl-runtime": 1000,"#), &top, 1, false),
+        (
+            (&reserved(5_000), r#""dl-runtime": 1000,"#),
+            &reserved(2_000),
+            1,
+            false,
+        ),
+        (
+            (&reserved(5_000), r#""dl-runtime": 1000,"#),
+            &there,
+            2,
+            false,
+        ),
+        (
+            (&reserved(5_000), r#""dl-runtime": 1000,"#),
+            &reserved(2_000),
+            2,
+            false,
+        ),
+        ((&here, &reserved(1_000)), &reserved(2_000), 2, false),
+        // Timesharing delays nobody, wherever.
+        (("", r#""cpus": [0],"#), &low, 1, true),
+    ];
+    for (a, b, processors, is_bounded) in table {
+        let (plan, bounds) = beside_a_phase(a, b, processors);
+        let promised = !a.0.is_empty() || a.1.contains("FIFO");
+        assert_eq!(
+            (plan.admitted, plan.unknown),
+            (!promised, promised),
+            "{a:?} {b}: {plan:?}"
+        );
+        assert!(!bounds.is_empty(), "{a:?} {b}");
+        assert!(
+            bounds.iter().all(|found| *found == is_bounded),
+            "{a:?} {b}: {plan:?}"
+        );
+    }
 }
 
 #[test]

@@ -74,6 +74,9 @@ pub enum Policy {
     Deadline(DeadlineRequest),
     /// By timesharing: nothing is promised to it, and it delays no one of the others.
     Timesharing,
+    /// By more than one of these in turn, and nothing says when: at most by this priority, or if none is named by reservations by `SCHED_DEADLINE`. One
+    /// that is bound to no processor may be on any.
+    Changing(Option<u8>),
 }
 
 impl Policy {
@@ -81,7 +84,7 @@ impl Policy {
     pub(crate) const fn reservation(self) -> Option<DeadlineRequest> {
         match self {
             Self::Deadline(request) => Some(request),
-            Self::Unsaid | Self::Priority(_) | Self::Timesharing => None,
+            Self::Unsaid | Self::Priority(_) | Self::Timesharing | Self::Changing(_) => None,
         }
     }
 
@@ -89,7 +92,7 @@ impl Policy {
     pub(crate) const fn priority(self) -> Option<u8> {
         match self {
             Self::Priority(level) => Some(level),
-            Self::Unsaid | Self::Deadline(_) | Self::Timesharing => None,
+            Self::Unsaid | Self::Deadline(_) | Self::Timesharing | Self::Changing(_) => None,
         }
     }
 }

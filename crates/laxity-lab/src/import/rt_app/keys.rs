@@ -68,11 +68,14 @@ static TASK: Keys = Keys {
     ignored: BOUND,
     has_events: true,
 };
-/// A phase's own policy, priority and processors are told of elsewhere.
+/// What a phase says of its scheduling is told of elsewhere, where that is not what its thread says.
 static PHASE: Keys = Keys {
     what: "a phase",
-    read: &["loop", "policy", "priority", "cpus"],
-    ignored: &[
+    read: &[
+        "loop",
+        "policy",
+        "priority",
+        "cpus",
         "dl-runtime",
         "dl-period",
         "dl-deadline",
@@ -84,6 +87,7 @@ static PHASE: Keys = Keys {
         "membind_nodes",
         "taskgroup",
     ],
+    ignored: &[],
     has_events: true,
 };
 pub(super) static TIMER: Keys = Keys {
@@ -214,13 +218,7 @@ pub(super) fn of_task(
         let Some(phase) = phase.value.as_object() else {
             continue;
         };
-        let besides = PHASE.of(file, phase)?;
-        for key in &besides.ignored {
-            if !own.ignored.contains(key) {
-                own.ignored.push(key);
-            }
-        }
-        unknown = unknown.or(besides.unknown());
+        unknown = unknown.or(PHASE.of(file, phase)?.unknown());
     }
     own.note(&format!("`{name}`"), notes);
     Ok(unknown)

@@ -2,16 +2,18 @@
 //!
 //! JSON is read with what rt-app and its tools allow beside: comments, commas too many or too few, several events of one name in one object,
 //! and `suspend` and `yield` without a value. A task has the policy, priority and processors that its own object names: if a phase
-//! names others, a note says so.
+//! names others, it is not analysed.
 //!
 //! * `dialect`: events without a value.
 //! * `read`: the file, and what each task says of its scheduling.
 //! * `keys`: what rt-app knows, and that there is something else.
 //! * `events`: from a task's events to what it needs at most and how often.
+//! * `phases`: whether phases are scheduled as their thread is.
 
 mod dialect;
 mod events;
 mod keys;
+mod phases;
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -66,12 +68,19 @@ fn bytes(value: &impl Ranged) -> Range<usize> {
     range.start..range.end
 }
 
-/// How a task is scheduled where its phases say nothing.
+/// How a task is scheduled, or a phase of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Timesharing,
     Fixed,
     Deadline,
+}
+
+/// How a task is scheduled where its phases say no more, and where; and why that is not how it is, if it is not.
+struct Scheduling {
+    policy: Policy,
+    processor: Option<u16>,
+    doubt: Option<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -160,14 +169,8 @@ impl<'s> File<'s> {
             let cause = format!("the set has more than {MOST_TASKS} tasks");
             return Err(self.wrong(property, cause, "ask for fewer instances"));
         }
-        let class = match object.get("policy") {
-            Some(found) => self.class(&found.value)?,
-            None => default,
-        };
-        let policy = self.policy(object, class)?;
-        let processor = self.processor(name, object, &mut set.notes)?;
-        note_what_phases_say(name, object, &mut set.notes);
-        let work = self.analysable(name, object, policy, &mut set.notes)?;
+        let scheduling = self.scheduling((name, object), default, &mut set.notes)?;
+        let work = self.analysable((name, object), &scheduling, &mut set.notes)?;
         let asks_less = self.asks_less(object)?;
         if let (Ok(_), Some(why)) = (&work, asks_less) {
             set.notes.push(format!(
@@ -184,14 +187,46 @@ impl<'s> File<'s> {
             let work = work.clone();
             set.tasks.push(SetTask {
                 name,
-                policy,
-                processor,
+                policy: scheduling.policy,
+                processor: scheduling.processor,
                 work,
                 asks_less,
                 own_deadline: false,
             });
         }
         Ok(())
+    }
+
+    fn scheduling(
+        self,
+        (name, object): (&str, &Object<'_>),
+        default: Class,
+        notes: &mut Vec<String>,
+    ) -> Result<Scheduling, Wrong> {
+        let class = match object.get("policy") {
+            Some(found) => self.class(&found.value)?,
+            None => default,
+        };
+        let policy = self.policy(object, class)?;
+        let unread = phases::unread(self, object, class);
+        let otherwise = phases::otherwise(self, object, class)?;
+        let policy = match (&unread, &otherwise) {
+            (Some(_), _) => Policy::Changing(None),
+            (None, Some(otherwise)) => otherwise.policy,
+            (None, None) => policy,
+        };
+        // A reservation by deadline is on all processors; whoever may have one is bound to none.
+        let moves = otherwise.as_ref().is_some_and(|otherwise| otherwise.moves);
+        let processor = if moves || policy == Policy::Changing(None) {
+            None
+        } else {
+            self.processor(name, object, notes)?
+        };
+        Ok(Scheduling {
+            policy,
+            processor,
+            doubt: unread.or(otherwise.map(|otherwise| otherwise.why)),
+        })
     }
 
     /// Why a task may ask for less than the largest of its jobs whenever its timer allows, from the first moment on and for ever.
@@ -224,13 +259,13 @@ impl<'s> File<'s> {
     /// What a task does, or why that cannot be told.
     fn analysable(
         self,
-        name: &str,
-        object: &Object<'_>,
-        policy: Policy,
+        (name, object): (&str, &Object<'_>),
+        scheduling: &Scheduling,
         notes: &mut Vec<String>,
     ) -> Result<Result<Task, String>, Wrong> {
         let strange = keys::of_task(self, (name, object), notes)?;
-        let work = match (work(self, object)?, strange) {
+        let doubt = strange.or_else(|| scheduling.doubt.clone());
+        let work = match (work(self, object)?, doubt) {
             (Work::Periodic { .. }, Some(why)) => Work::Unknown(why),
             (work, _) => work,
         };
@@ -256,30 +291,30 @@ impl<'s> File<'s> {
         })?;
         let task = task.with_jitter(jitter);
         // A job of a deadline task is due when its reservation's period says so.
-        Ok(Ok(match policy {
+        Ok(Ok(match scheduling.policy {
             Policy::Deadline(request) => task.with_deadline(request.deadline).unwrap_or(task),
             _ => task,
         }))
     }
 
+    /// The priority of one that has a real-time policy.
+    fn level(self, object: &Object<'_>) -> Result<u8, Wrong> {
+        let Some(found) = object.get("priority") else {
+            return Ok(DEFAULT_PRIORITY);
+        };
+        let level = self.whole(&found.value, 1)?;
+        let level = u8::try_from(level).ok().filter(|level| *level <= 99);
+        level.ok_or_else(|| {
+            let cause = "the real-time policies have no such priority";
+            let remedy = "write a priority from 1 to 99; a larger one is more urgent";
+            self.wrong(&found.value, cause, remedy)
+        })
+    }
+
     fn policy(self, object: &Object<'_>, class: Class) -> Result<Policy, Wrong> {
         match class {
             Class::Timesharing => Ok(Policy::Timesharing),
-            Class::Fixed => {
-                let Some(found) = object.get("priority") else {
-                    return Ok(Policy::Priority(DEFAULT_PRIORITY));
-                };
-                let level = self.whole(&found.value, 1)?;
-                let level = u8::try_from(level).ok().filter(|level| *level <= 99);
-                level.map(Policy::Priority).ok_or_else(|| {
-                    let remedy = "write a priority from 1 to 99; a larger one is more urgent";
-                    self.wrong(
-                        &found.value,
-                        "the real-time policies have no such priority",
-                        remedy,
-                    )
-                })
-            }
+            Class::Fixed => self.level(object).map(Policy::Priority),
             Class::Deadline => {
                 let remedy = "write \"dl-runtime\", \"dl-period\" and, if it is less, \"dl-deadline\", in µs";
                 let runtime = object.get("dl-runtime").or_else(|| object.get("runtime"));
@@ -317,9 +352,21 @@ impl<'s> File<'s> {
         let Some(found) = object.get("cpus") else {
             return Ok(None);
         };
-        let Value::Array(Array { elements, .. }) = &found.value else {
+        let processors = self.processors(&found.value)?;
+        if processors.len() > 1 {
+            notes.push(format!(
+                "`{name}` may run on {} processors; it is placed on one of all",
+                processors.len()
+            ));
+            return Ok(None);
+        }
+        Ok(processors.first().copied())
+    }
+
+    fn processors(self, value: &Value<'_>) -> Result<BTreeSet<u16>, Wrong> {
+        let Value::Array(Array { elements, .. }) = value else {
             let remedy = "write a list such as [0]";
-            return Err(self.wrong(&found.value, "this is no list of processors", remedy));
+            return Err(self.wrong(value, "this is no list of processors", remedy));
         };
         let mut processors = BTreeSet::new();
         for element in elements {
@@ -332,14 +379,7 @@ impl<'s> File<'s> {
                 self.wrong(element, "there is no such processor", remedy)
             })?);
         }
-        if processors.len() > 1 {
-            notes.push(format!(
-                "`{name}` may run on {} processors; it is placed on one of all",
-                processors.len()
-            ));
-            return Ok(None);
-        }
-        Ok(processors.first().copied())
+        Ok(processors)
     }
 
     fn class(self, value: &Value<'_>) -> Result<Class, Wrong> {
@@ -388,23 +428,6 @@ impl<'s> File<'s> {
             let cause = format!("{micros} µs are more than can be counted");
             self.wrong(value, cause, "write microseconds")
         })
-    }
-}
-
-/// Phases can have a policy, a priority and processors of their own, of which nothing is analysed.
-fn note_what_phases_say(name: &str, task: &Object<'_>, notes: &mut Vec<String>) {
-    let phases = task.get("phases").and_then(|found| found.value.as_object());
-    let phases = phases.map_or(&[][..], |phases| &phases.properties);
-    for what in ["policy", "priority", "cpus"] {
-        let says = |phase: &ObjectProp<'_>| {
-            let phase = phase.value.as_object();
-            phase.is_some_and(|phase| phase.get(what).is_some())
-        };
-        if phases.iter().any(says) {
-            notes.push(format!(
-                "`{name}` has phases with a `{what}`; analysed with what the task's own object says"
-            ));
-        }
     }
 }
 

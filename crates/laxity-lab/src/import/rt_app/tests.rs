@@ -160,7 +160,7 @@ fn a_key_that_nobody_knows_is_named_and_never_passed_over() {
 #[test]
 fn what_rt_app_knows_and_no_analysis_is_named_as_ignored() {
     let text = format!(
-        "{{ \"global\": {{ \"duration\": 5, \"log_basename\": \"x\", \"gnuplot\": true, \"ftrace\": \"none\", \"default_policy\": \"SCHED_FIFO\" }}, \"resources\": {{}}, \"scenery\": 1, \"tasks\": {{ \"a\": {{ \"util_min\": 10, \"sleep\": 7, \"phases\": {{ \"p\": {{ \"run\": 1000, \"taskgroup\": \"/x\", {TIMER} }} }} }} }} }}"
+        "{{ \"global\": {{ \"duration\": 5, \"log_basename\": \"x\", \"gnuplot\": true, \"ftrace\": \"none\", \"default_policy\": \"SCHED_FIFO\" }}, \"resources\": {{}}, \"scenery\": 1, \"tasks\": {{ \"a\": {{ \"util_min\": 10, \"sleep\": 7, \"phases\": {{ \"p\": {{ \"run\": 1000, {TIMER} }} }} }} }} }}"
     );
     let set = set(&text);
     assert_eq!(set.tasks[0].policy, Policy::Priority(10));
@@ -170,7 +170,7 @@ fn what_rt_app_knows_and_no_analysis_is_named_as_ignored() {
         "the file: ignored, as nothing that is analysed depends on it: `resources`",
         "the file: `scenery` in line 1 is no key of rt-app, and ignored",
         "`global`: ignored, as nothing that is analysed depends on it: `duration`, `log_basename`, `gnuplot`, `ftrace`",
-        "`a`: ignored, as nothing that is analysed depends on it: `util_min`, `sleep`, `taskgroup`",
+        "`a`: ignored, as nothing that is analysed depends on it: `util_min`, `sleep`",
     ];
     assert_eq!(set.notes, expected);
 }
@@ -279,13 +279,147 @@ fn what_begins_later_or_ends_or_changes_may_ask_for_less() {
     }
 }
 
+/// A task with this on the thread and this in its second phase.
+fn with_a_phase_of(thread: &str, phase: &str) -> (SetTask, Vec<String>) {
+    let plain = format!("{{ \"run\": 1000, {TIMER} }}");
+    let other = format!("{{ {phase} \"run\": 1000, {TIMER} }}");
+    only(&format!(
+        "{thread} \"phases\": {{ \"p\": {plain}, \"q\": {other} }}"
+    ))
+}
+
+const FIFO: &str = "\"policy\": \"SCHED_FIFO\", \"priority\": 50,";
+const RESERVED: &str =
+    "\"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": 5000, \"dl-period\": 10000,";
+
+/// rt-app schedules a phase as the phase says; what a phase may be at most is what counts for others.
 #[test]
-fn a_phase_with_a_policy_of_its_own_is_noted() {
-    let phase = format!("{{ \"run\": 1, {TIMER}, \"policy\": \"SCHED_FIFO\" }}");
-    let (task, notes) = only(&format!("\"phases\": {{ \"p\": {phase}, \"q\": {phase} }}"));
-    assert_eq!(task.policy, Policy::Timesharing);
-    assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(notes[0].contains("phases with a `policy`"), "{notes:?}");
+fn a_phase_that_is_scheduled_otherwise_than_its_thread_is_not_analysed() {
+    let at_most = |level| Policy::Changing(Some(level));
+    let any = Policy::Changing(None);
+    let table = [
+        (FIFO, "\"priority\": 5,", "priority", at_most(50)),
+        (FIFO, "\"priority\": 60,", "priority", at_most(60)),
+        // A phase that names a policy has that policy's default priority, 10.
+        (FIFO, "\"policy\": \"SCHED_RR\",", "policy", at_most(50)),
+        (FIFO, "\"policy\": \"SCHED_OTHER\",", "policy", at_most(50)),
+        (FIFO, "\"cpus\": [0],", "cpus", at_most(50)),
+        (FIFO, "\"util_max\": 10,", "util_max", at_most(50)),
+        (
+            FIFO,
+            "\"nodes_membind\": [0],",
+            "nodes_membind",
+            at_most(50),
+        ),
+        (
+            "",
+            "\"policy\": \"SCHED_FIFO\", \"priority\": 99,",
+            "policy",
+            at_most(99),
+        ),
+        ("", "\"policy\": \"SCHED_FIFO\",", "policy", at_most(10)),
+        ("", RESERVED, "policy", any),
+        ("", "\"priority\": -5,", "priority", Policy::Timesharing),
+        ("", "\"cpus\": [0],", "cpus", Policy::Timesharing),
+        (
+            "",
+            "\"taskgroup\": \"/x\",",
+            "taskgroup",
+            Policy::Timesharing,
+        ),
+        (RESERVED, "\"dl-runtime\": 1000,", "dl-runtime", any),
+        (RESERVED, "\"dl-period\": 20000,", "dl-period", any),
+        (RESERVED, "\"dl-deadline\": 9000,", "dl-deadline", any),
+        (RESERVED, "\"period\": 20000,", "period", any),
+        (RESERVED, "\"deadline\": 9000,", "deadline", any),
+        (RESERVED, FIFO, "policy", any),
+        // What is left out of a phase's reservation is not the thread's.
+        (RESERVED, "\"dl-runtime\": 5000,", "dl-runtime", any),
+        (RESERVED, "\"policy\": \"SCHED_DEADLINE\",", "policy", any),
+    ];
+    for (thread, phase, key, policy) in table {
+        let (task, notes) = with_a_phase_of(thread, phase);
+        let why = task.work.expect_err(phase);
+        assert!(
+            why.contains(&format!("`{key}` in line 1")),
+            "{phase}: {why}"
+        );
+        assert_eq!(task.policy, policy, "{thread} {phase}");
+        assert!(
+            notes.contains(&format!("`a` is not analysed: {why}")),
+            "{phase}: {notes:?}"
+        );
+        let is_ignored = |note: &String| note.contains("ignored") && note.contains(key);
+        assert!(!notes.iter().any(is_ignored), "{phase}: {notes:?}");
+    }
+}
+
+#[test]
+fn a_phase_stays_as_the_one_before_it_made_it() {
+    let phase = |says: &str| format!("{{ {says} \"run\": 1000, {TIMER} }}");
+    let (p, q) = (
+        phase("\"policy\": \"SCHED_FIFO\","),
+        phase("\"priority\": 70,"),
+    );
+    let (task, _) = only(&format!("\"phases\": {{ \"p\": {p}, \"q\": {q} }}"));
+    assert_eq!(task.policy, Policy::Changing(Some(70)));
+    let found = refused(&format!(
+        "{{ \"tasks\": {{ \"a\": {{ {FIFO} \"phases\": {{ \"p\": {} }} }} }} }}",
+        phase("\"priority\": 100,")
+    ));
+    assert!(found.remedy.contains("from 1 to 99"), "{found}");
+}
+
+#[test]
+fn a_phase_may_say_what_its_thread_says() {
+    let bound = "\"cpus\": [0, 1], \"util_min\": 10,";
+    let fifo = format!("{FIFO} {bound}");
+    let table = [
+        (fifo.as_str(), FIFO),
+        (&fifo, "\"priority\": 50,"),
+        (&fifo, "\"cpus\": [1,0], \"util_min\": 10,"),
+        (
+            "\"policy\": \"SCHED_FIFO\",",
+            "\"policy\": \"SCHED_FIFO\", \"priority\": 10,",
+        ),
+        (RESERVED, RESERVED),
+        ("", "\"policy\": \"SCHED_OTHER\", \"priority\": 0,"),
+        ("", ""),
+    ];
+    for (thread, phase) in table {
+        let (task, notes) = with_a_phase_of(thread, phase);
+        assert!(task.work.is_ok(), "{phase}: {notes:?}");
+        assert!(!matches!(task.policy, Policy::Changing(_)), "{phase}");
+    }
+}
+
+/// rt-app looks for the old spellings only where it found nothing in the new ones, which are the runtime where they are left out.
+#[test]
+fn an_old_spelling_that_rt_app_does_not_read_is_named() {
+    let run = format!("\"policy\": \"SCHED_DEADLINE\", \"run\": 500, {TIMER}");
+    let table = [
+        ("\"dl-runtime\": 1000, \"period\": 10000", "period"),
+        (
+            "\"dl-runtime\": 1000, \"dl-period\": 10000, \"deadline\": 5000",
+            "deadline",
+        ),
+        (
+            "\"runtime\": 1000, \"dl-period\": 10000, \"deadline\": 5000",
+            "deadline",
+        ),
+    ];
+    for (asked, key) in table {
+        let (task, _) = only(&format!("{asked}, {run}"));
+        let why = task.work.expect_err(asked);
+        assert!(why.contains(&format!("`{key}` in line 1")), "{why}");
+        assert!(why.contains(&format!("write `dl-{key}`")), "{why}");
+        assert_eq!(task.policy, Policy::Changing(None), "{asked}");
+    }
+    let (task, _) = only(&format!(
+        "\"runtime\": 1000, \"period\": 10000, \"deadline\": 5000, {run}"
+    ));
+    let request = task.policy.reservation().expect("a reservation");
+    assert_eq!(request.deadline, Span::from_millis(5));
 }
 
 #[test]

@@ -66,14 +66,18 @@ impl Method {
 
     /// Whether it promises anything to who is scheduled so; whatever others do leaves all that it promises as it is.
     pub(super) const fn promises_to(self, policy: Policy) -> bool {
-        !matches!(self, Self::AsGiven)
-            || matches!(policy, Policy::Deadline(_) | Policy::Priority(_))
+        !matches!(self, Self::AsGiven) || !matches!(policy, Policy::Unsaid | Policy::Timesharing)
     }
 }
 
 /// Which schedulers are asked for a set of such members, the one that is preferred first.
 pub(super) fn methods(members: &[Member], scheduler: Scheduler) -> Vec<Method> {
-    let ranked = |member: &Member| matches!(member.policy, Policy::Priority(_));
+    let ranked = |member: &Member| {
+        matches!(
+            member.policy,
+            Policy::Priority(_) | Policy::Changing(Some(_))
+        )
+    };
     let said = |member: &Member| member.policy != Policy::Unsaid;
     match scheduler {
         Scheduler::Auto if members.iter().any(said) => vec![Method::AsGiven],
@@ -335,8 +339,8 @@ pub(super) fn kernel_refusal(
 /// Where a policy stands, the most urgent first.
 fn rank(policy: Policy) -> (u8, u8) {
     match policy {
-        Policy::Deadline(_) => (0, 0),
-        Policy::Priority(level) => (1, u8::MAX - level),
+        Policy::Deadline(_) | Policy::Changing(None) => (0, 0),
+        Policy::Priority(level) | Policy::Changing(Some(level)) => (1, u8::MAX - level),
         Policy::Unsaid => (2, 0),
         Policy::Timesharing => (3, 0),
     }
@@ -357,6 +361,7 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
         },
         Err(why) => Err(format!("the kernel refuses {why}").into()),
     };
+    let in_time = in_time.and_then(|()| are_all_reservations_known(members));
     let mut of_budgets = edf::response_times(&budgets, &supply)?.into_iter();
     let mut responses = Vec::new();
     for member in members {
@@ -366,7 +371,7 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
                 reserved(member, request, own, &in_time)
             }
             Policy::Priority(level) => by_priority(member, level, members, &budgets, supply),
-            Policy::Unsaid | Policy::Timesharing => match &member.work {
+            Policy::Unsaid | Policy::Timesharing | Policy::Changing(_) => match &member.work {
                 Ok(_) => Err("it is timesharing: nothing is promised to it".into()),
                 Err(why) => Err(why.clone().into()),
             },
@@ -432,6 +437,26 @@ pub(super) fn is_short(member: &Member, task: &Task) -> bool {
     })
 }
 
+/// Why nothing is known of whom one may delay that is not analysed.
+fn goes_before(other: &Member, why: &str) -> Reason {
+    let name = &other.name;
+    format!("`{name}` may go first, and is not analysed: {why}").into()
+}
+
+/// Whether all that may have a reservation by deadline have the one that the file says.
+///
+/// # Errors
+///
+/// Who may have another.
+pub(super) fn are_all_reservations_known(members: &[Member]) -> Result<(), Reason> {
+    let mut others = members.iter();
+    let other = others.find(|other| other.policy == Policy::Changing(None));
+    other.map_or(Ok(()), |other| {
+        let why = other.work.as_ref().err();
+        Err(goes_before(other, why.map_or("", String::as_str)))
+    })
+}
+
 /// A task by its priority: whoever is not below it may go first.
 fn by_priority(
     member: &Member,
@@ -449,17 +474,15 @@ fn by_priority(
     let mut interferers: Vec<Task> = budgets.iter().map(back_to_back).collect();
     let mut blocking = Service::ZERO;
     for other in members.iter().filter(|other| other.name != member.name) {
-        let Policy::Priority(theirs) = other.policy else {
-            continue;
+        let goes_first = match other.policy {
+            Policy::Priority(theirs) | Policy::Changing(Some(theirs)) => theirs >= level,
+            Policy::Changing(None) => true,
+            Policy::Deadline(_) | Policy::Unsaid | Policy::Timesharing => continue,
         };
-        match (&other.work, theirs >= level) {
+        match (&other.work, goes_first) {
             (Ok(work), true) => interferers.push(*work),
             (Ok(work), false) => blocking = blocking.max(work.blocking()),
-            (Err(why), true) => {
-                let name = &other.name;
-                let why = format!("`{name}` may go first, and is not analysed: {why}");
-                return Err(why.into());
-            }
+            (Err(why), true) => return Err(goes_before(other, why).into()),
             (Err(_), false) => {}
         }
     }

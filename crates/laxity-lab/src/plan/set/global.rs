@@ -8,7 +8,9 @@ use laxity_model::analysis::multiprocessor::{Tardiness, global_edf, tardiness};
 use laxity_model::analysis::supply::{Dedicated, Residual, SupplyBound, SupplyError};
 use laxity_model::analysis::{Bound, Overflow, Response, Task, Verdict};
 
-use super::attempt::{Member, budgets, is_whole, kernel_refusal, reserved};
+use super::attempt::{
+    Member, are_all_reservations_known, budgets, is_whole, kernel_refusal, reserved,
+};
 use super::observe::Seen;
 use super::place::sum_ppm;
 use super::processor::line;
@@ -37,6 +39,7 @@ pub(super) fn plan(
     options: &Options,
     supply: &dyn SupplyBound,
 ) -> Result<Option<Global>, Overflow> {
+    let all_known = are_all_reservations_known(members);
     let global = |member: &&Member| is_global(member, options.scheduler, processors);
     let members: Vec<Member> = members.iter().filter(global).cloned().collect();
     let Some(processors) = NonZeroU16::new(processors).filter(|_| !members.is_empty()) else {
@@ -51,9 +54,9 @@ pub(super) fn plan(
     let in_time = kernel_says.clone().and_then(|()| late.clone());
     let mut lines = Vec::new();
     for (index, member) in members.iter().enumerate() {
-        let response = match &in_time {
-            Err(why) => Err(NoBound::from(why.clone())),
-            Ok(late) => response(member, &budgets[index], late[index]),
+        let response = match (&in_time, &all_known) {
+            (Err(why), _) | (Ok(_), Err(why)) => Err(NoBound::from(why.clone())),
+            (Ok(late), Ok(())) => response(member, &budgets[index], late[index]),
         };
         let known = member
             .work
@@ -77,11 +80,12 @@ pub(super) fn plan(
     let is_bounded = |line: &Line| line.bound_ns.is_some();
     let admitted = kernel_says.is_ok() && lines.iter().all(is_bounded);
     let is_untold = |member: &Member| member.work.is_err() || member.asks_less;
+    let is_untold = all_known.is_err() || members.iter().any(is_untold);
     Ok(Some(Global {
         plan: ProcessorPlan {
             utilization_ppm: sum_ppm(&members),
             admitted,
-            unknown: !admitted && in_time.is_ok() && members.iter().any(is_untold),
+            unknown: !admitted && in_time.is_ok() && is_untold,
             test: format!("{KERNEL}, over all processors"),
             lines,
             tests: tests(&members, processors, &budgets, &late)?,

@@ -48,7 +48,7 @@ pub(super) fn members(set: &TaskSet) -> Vec<Member> {
 /// [`partition`](laxity_model::analysis::multiprocessor::partition) finds, to which [`several`](super::several) compares. It cannot be
 /// made of that: `partition` begins with empty processors, its test sees tasks without policies, and it ends with the first that fits nowhere.
 ///
-/// Those that `is_global` names are on all processors and placed nowhere.
+/// Those that `is_global` names are on all processors and placed nowhere. Who changes, and is bound to no processor, may be on any, and so is told of on each.
 pub(super) fn place(
     set: &TaskSet,
     members: &[Member],
@@ -58,7 +58,12 @@ pub(super) fn place(
 ) -> Result<Placed, PlanError> {
     let own = |(task, member): (&SetTask, &Member)| task.processor.filter(|_| !is_global(member));
     let mut homes: Vec<Option<u16>> = set.tasks.iter().zip(members).map(own).collect();
-    let is_open = |index: &usize| homes[*index].is_none() && !is_global(&members[*index]);
+    let is_anywhere = |index: usize| {
+        set.tasks[index].processor.is_none() && matches!(members[index].policy, Policy::Changing(_))
+    };
+    let is_open = |index: &usize| {
+        homes[*index].is_none() && !is_global(&members[*index]) && !is_anywhere(*index)
+    };
     let mut open: Vec<usize> = (0..homes.len()).filter(is_open).collect();
     // What is not known counts as nothing.
     let load = |index: usize| members[index].work.as_ref().ok().map(share);
@@ -75,7 +80,11 @@ pub(super) fn place(
         let found = home(index, members, &homes, (processors, scheduler), supply)?;
         homes[index] = Some(found);
     }
-    let on = |processor: u16| of(processor, members, &homes).cloned().collect();
+    let on = |processor: u16| {
+        let is_here = |index: &usize| homes[*index] == Some(processor) || is_anywhere(*index);
+        let here = (0..members.len()).filter(is_here);
+        here.map(|index| members[index].clone()).collect()
+    };
     Ok(Placed {
         processors: (0..processors).map(on).collect(),
         notes,

@@ -198,6 +198,7 @@ fn priority(policy: Policy, method: Method) -> Option<String> {
         Policy::Priority(level) => Some(level.to_string()),
         Policy::Deadline(asked) => Some(format!("deadline {}/{}", asked.runtime, asked.period)),
         Policy::Timesharing => Some("other".into()),
+        Policy::Changing(_) => Some("changes".into()),
     }
 }
 

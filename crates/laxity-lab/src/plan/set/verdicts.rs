@@ -106,7 +106,7 @@ fn as_given(
         "the bounds are not exact where reservations or equal priorities meet, or on such a supply"
             .to_owned();
     for (member, response) in members.iter().zip(&attempt.responses) {
-        if !is_reserved(member) && member.policy.priority().is_none() {
+        if !Method::AsGiven.promises_to(member.policy) {
             continue;
         }
         match (&member.work, response) {
