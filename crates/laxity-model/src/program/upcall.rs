@@ -158,9 +158,9 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
 
     /// Something has arrived at its port.
     fn arrived(&mut self, context: &mut dyn Context) -> Step {
-        let at = context
-            .arrival()
-            .map_or(context.now(), |arrival| arrival.at);
+        let arrival = context.arrival();
+        self.arrived = arrival.map(|arrival| arrival.payload);
+        let at = arrival.map_or(context.now(), |arrival| arrival.at);
         let before = self.released;
         let soonest = before.and_then(|before| before.checked_add(self.timing.period));
         let release = soonest.map_or(at, |soonest| soonest.max(at));
