@@ -169,6 +169,7 @@ mod event_log;
 pub mod observe;
 pub mod periodic;
 mod reserve;
+pub mod upcalls;
 
 pub use error::Error;
 pub use event_log::{EventLog, LogEntry};
