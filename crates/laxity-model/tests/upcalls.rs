@@ -225,7 +225,7 @@ fn order(at: u64, place: u16, command: Command, ticket: u64) -> (Instant, PortId
 /// Runs a script to its end, where all are stopped.
 fn run(keep: &Keep, boards: &Arc<[Board]>, mut script: Vec<(Instant, PortId, [u64; 2])>, end: u64) {
     script.push((us(end), COMMANDS, STOP));
-    let control = Control::new(COMMANDS, Arc::clone(boards), keep.clone());
+    let control = Control::new([COMMANDS, events(0)], Arc::clone(boards), keep.clone());
     let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
     Virtual::new(script).run(&mut *body);
 }
@@ -418,7 +418,7 @@ fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
             order(10, 0, Command::Create, 0),
             order(10, 0, Command::Run, 0),
         ];
-        let control = Control::new(COMMANDS, Arc::clone(&boards), keep.clone());
+        let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), keep.clone());
         let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
         let mut machine = Virtual::new(script);
         // As far as there is anything to do.
@@ -460,6 +460,23 @@ fn arrivals_release_no_sooner_than_a_period_apart() {
     let calls = keep.calls.lock().unwrap().clone();
     assert_eq!(calls, [200, 300, 400, 900].map(|at| (0, us(at))));
     assert_eq!(boards[0].counts().most_late, Span::ZERO);
+}
+
+#[test]
+fn what_arrived_for_one_that_was_closed_releases_nobody_after_it() {
+    let keep = keep(vec![(timing(0, 100, 1, 1), Some(events(0)))], |_| {
+        Step::Charge(MICRO)
+    });
+    let script = vec![
+        order(10, 0, Command::Create, 0),
+        (us(20), events(0), [0; 2]),
+        order(30, 0, Command::Close, 0),
+        order(40, 0, Command::Create, 0),
+        order(50, 0, Command::Run, 1),
+        (us(900), events(0), [0; 2]),
+    ];
+    run(&keep, &boards(), script, 2_000);
+    assert_eq!(*keep.calls.lock().unwrap(), [(0, us(900))]);
 }
 
 #[test]

@@ -138,7 +138,7 @@ impl<S: 'static> Upcalls<S> {
             } else {
                 own.inbox.close();
             }
-            let control = Box::new(Control::new(COMMANDS, boards, keeper));
+            let control = Box::new(Control::new([COMMANDS, core::arrivals(0)], boards, keeper));
             match policy {
                 Policy::Rmdp => turns(crate::executor::Rmdp::default(), DOORBELL, control),
                 Policy::Edf => turns(crate::executor::Edf::default(), DOORBELL, control),

@@ -78,6 +78,8 @@ impl Order {
 /// Carries commands out. It is more urgent than every upcall, so that one that is active always ends its quantum first, and no more.
 pub struct Control<K> {
     commands: PortId,
+    /// What arrives for the upcall of the first place; the others follow.
+    arrivals: PortId,
     boards: Arc<[Board]>,
     keeper: K,
     changed: Arc<dyn Fn() + Send + Sync>,
@@ -86,11 +88,12 @@ pub struct Control<K> {
 }
 
 impl<K: Keeper> Control<K> {
-    /// For as many upcalls as there are boards; takes its commands from this port.
+    /// For as many upcalls as there are boards; takes its commands from the first of these ports. From the second on, there is one for each upcall's arrivals.
     #[must_use]
-    pub fn new(commands: PortId, boards: Arc<[Board]>, keeper: K) -> Self {
+    pub fn new([commands, arrivals]: [PortId; 2], boards: Arc<[Board]>, keeper: K) -> Self {
         Self {
             commands,
+            arrivals,
             inside: boards.iter().map(|_| None).collect(),
             boards,
             changed: keeper.changed(),
@@ -118,6 +121,8 @@ impl<K: Keeper> Control<K> {
             Effect::Nothing => return Ok(()),
             Effect::Make => {
                 self.boards[usize::from(place)].clear();
+                // What came for whoever had the place before.
+                while context.take(PortId(self.arrivals.0 + place)).is_some() {}
                 match self.keeper.make(place) {
                     true => Standing::Suspended,
                     false => Standing::Panicked,
