@@ -1,16 +1,16 @@
 //! Real-time upcalls for C and C++. `include/rts.h` is the interface, and says what each function does; `examples/upcalls.c` uses it.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::num::NonZeroU32;
+mod wanted;
+
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use laxity::upcalls::{
-    Call, Error, OnOverrun, Options, Pace, Policy, Rank, Spec, State, Timing, Upcall, Upcalls,
-};
-use laxity::{Instant, Service, Span};
+use laxity::Instant;
+use laxity::upcalls::{Call, Error, Options, State, Upcall, Upcalls};
 
 use crate::edge::{self, Failure, edge};
-use crate::{LAXITY_ANY_PROCESSOR, asked, laxity_request};
+use crate::laxity_request;
+use wanted::{Pcb, quantum, spec, wanted};
 
 /// Rate monotonic with delayed preemption.
 pub const RTS_RMDP: u32 = 0;
@@ -60,7 +60,7 @@ pub struct rts_options {
     pub rank: u32,
     /// Of [`RTS_FIFO`], 1 to 99.
     pub priority: u32,
-    /// Of [`RTS_FIFO`], by the kernel's number, or [`LAXITY_ANY_PROCESSOR`].
+    /// Of [`RTS_FIFO`], by the kernel's number, or [`LAXITY_ANY_PROCESSOR`](crate::LAXITY_ANY_PROCESSOR).
     pub processor: i32,
     /// So many arrivals wait for each upcall.
     pub events: u32,
@@ -400,48 +400,6 @@ pub unsafe extern "C" fn rts_read(rtu: c_int, counts: *mut rts_counts) -> c_int 
     })
 }
 
-/// A block of the caller's, on its way to the executor's thread.
-struct Pcb(*mut c_void);
-
-// SAFETY: whoever passes it says that another thread may have it until the upcall is closed.
-#[allow(unsafe_code)]
-unsafe impl Send for Pcb {}
-
-/// One quantum of a handler.
-fn quantum(handler: unsafe extern "C" fn(*mut rts_funargs), pcb: *mut c_void, call: &mut Call) {
-    let nanos = |at: Option<Instant>| at.map_or(0, Instant::as_nanos);
-    let mut smstr = rts_smstr {
-        size: size_of::<rts_smstr>() as u32,
-        pdu_count: call.done(),
-        pdu_goal: call.done() + call.now(),
-        batch: call.batch(),
-        yield_request: 0,
-        overruns: call.overruns.into(),
-        overran: call.paced.overrun.into(),
-        asks: 0,
-        missed: call.paced.missed,
-        release_ns: call.paced.release.as_nanos(),
-        began_ns: call.began.as_nanos(),
-        previous_ended_ns: nanos(call.previous_ended),
-        arrived: call.arrived.unwrap_or_default(),
-    };
-    let mut arg = rts_funargs {
-        pcb,
-        smstr: &raw mut smstr,
-    };
-    // SAFETY: `rts_creat` was told that it may be called so, and both structures outlive the call.
-    unsafe { handler(&raw mut arg) };
-    let done = smstr.pdu_count.saturating_sub(call.done());
-    if done < call.now() {
-        call.finish_after(done);
-    }
-    match smstr.asks {
-        0 => {}
-        RTS_ASKS_SUSPEND => call.suspend(),
-        _ => call.end(),
-    }
-}
-
 /// The executor of the process, started as it is by default where nobody has.
 fn executor() -> Result<Arc<Upcalls>, Failure> {
     let mut all = all();
@@ -458,77 +416,4 @@ fn upcall(rtu: c_int) -> Result<Arc<Upcall>, Failure> {
     let found = found.and_then(|rtu| all().upcalls.get(rtu).cloned().flatten());
     let unknown = || format!("{rtu} is no upcall, or was closed");
     found.ok_or_else(|| Failure::new(libc::EBADF, unknown()))
-}
-
-fn invalid(what: &str, value: impl std::fmt::Display) -> Failure {
-    Failure::new(libc::EINVAL, format!("there is no {what} {value}"))
-}
-
-fn wanted(options: &rts_options) -> Result<Options, Failure> {
-    let processor = match usize::try_from(options.processor) {
-        Ok(processor) => Some(processor),
-        Err(_) if options.processor == LAXITY_ANY_PROCESSOR => None,
-        Err(_) => return Err(invalid("processor", options.processor)),
-    };
-    let rank = match options.rank {
-        RTS_FIFO => Rank::Fifo {
-            priority: u8::try_from(options.priority)
-                .map_err(|_| invalid("FIFO priority", options.priority))?,
-            processor,
-        },
-        RTS_RESERVED => Rank::Reserved(asked(&options.reservation)?),
-        RTS_FAIR => Rank::Fair,
-        other => return Err(invalid("rank", other)),
-    };
-    Ok(Options {
-        rank,
-        policy: match options.policy {
-            RTS_RMDP => Policy::Rmdp,
-            RTS_EDF => Policy::Edf,
-            other => return Err(invalid("policy", other)),
-        },
-        events: options.events,
-        ..Options::default()
-    })
-}
-
-/// What is asked for.
-///
-/// # Safety
-///
-/// The name is null or ends with a zero.
-unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> {
-    let count = |what, value| NonZeroU32::new(value).ok_or_else(|| invalid(what, value));
-    let some = |nanos: u64| (nanos > 0).then_some(nanos);
-    let name = match attributes.name.is_null() {
-        true => "upcall".to_owned(),
-        // SAFETY: the caller says that it ends.
-        false => unsafe { CStr::from_ptr(attributes.name) }
-            .to_string_lossy()
-            .into_owned(),
-    };
-    let catch_up = |at_most| OnOverrun::CatchUp { at_most };
-    Ok(Spec {
-        name,
-        timing: Timing {
-            first: some(attributes.first_ns).map(Instant::from_nanos),
-            period: Span::from_nanos(attributes.period_ns),
-            batch: count("batch of", attributes.batch)?,
-            quantum: count("quantum of", attributes.quantum)?,
-            on_overrun: match attributes.on_overrun {
-                RTS_SKIP => OnOverrun::SKIP,
-                RTS_CATCH_UP => catch_up(attributes.at_most),
-                RTS_SUSPEND => OnOverrun::Suspend,
-                RTS_END => OnOverrun::End,
-                other => return Err(invalid("consequence of overruns", other)),
-            },
-        },
-        service: Service::from_nanos(attributes.pdu_ns),
-        deadline: some(attributes.deadline_ns).map(Span::from_nanos),
-        pace: match attributes.flags {
-            0 => Pace::Timer,
-            RTS_ARRIVALS => Pace::Arrivals,
-            other => return Err(invalid("flag", other)),
-        },
-    })
 }

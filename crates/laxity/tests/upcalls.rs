@@ -263,7 +263,7 @@ fn arrivals_release_it_and_are_bounded() {
     let mut spec = spec("fed", MS);
     spec.pace = Pace::Arrivals;
     let fed = upcalls.create(spec, move |call| {
-        tell.send((call.arrived, call.paced.release)).unwrap()
+        tell.send((call.arrived, call.paced.release)).unwrap();
     });
     let fed = fed.unwrap();
     let put: Vec<_> = (0..6).map(|number| fed.release([number, 7])).collect();

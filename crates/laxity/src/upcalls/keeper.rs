@@ -14,12 +14,15 @@ use super::core::Core;
 
 type Handler<S> = Box<dyn FnMut(&mut Call<'_, S>)>;
 
+/// What makes a handler, with what all share.
+type Make<S> = Box<dyn FnOnce(&mut S) -> Handler<S> + Send>;
+
 /// What an upcall is made of, on its way to the executor's thread. Whoever writes it has done so before the executor is told to look.
 pub(super) struct Letter<S> {
     pub(super) timing: Timing,
     pub(super) deadline: Span,
     pub(super) paced_by: Option<PortId>,
-    pub(super) make: Box<dyn FnOnce(&mut S) -> Handler<S> + Send>,
+    pub(super) make: Make<S>,
 }
 
 /// By place.
