@@ -118,7 +118,7 @@ impl<S: 'static> Upcalls<S> {
     ) -> Result<Self, Error> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
-        let supply = options.supply()?;
+        let supply = options.take_supply()?;
         let inbox = Inbox::new(&core::ports(options.events));
         let core = Arc::new(Core::new(inbox));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();

@@ -114,7 +114,7 @@ impl From<Rank> for alone::Rank {
 
 impl Options {
     /// What admission counts on.
-    pub(super) fn supply(&mut self) -> Result<Supply, Error> {
+    pub(super) fn take_supply(&mut self) -> Result<Supply, Error> {
         if let Some(supply) = self.supply.take() {
             return Ok(supply);
         }

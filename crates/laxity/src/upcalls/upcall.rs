@@ -120,8 +120,8 @@ impl Upcall {
     /// Has it made.
     pub(super) fn make(&self) -> Result<(), Error> {
         let made = self.ask(Command::Create);
-        if made.is_err() {
-            // Where it was never told, or has no room, nobody has its place.
+        if matches!(made, Err(Error::Busy | Error::Ended | Error::Over)) {
+            // The executor was never told, or has refused: so nobody has its place. Where it has not answered it may do so yet.
             self.core.forget(self.place);
         }
         made?;
