@@ -51,6 +51,7 @@ pub fn variant(
     let (grade, grade_reason) = worst(&grades);
     let halts = halts(&made);
     let facts = RunFacts::of_halts(&halts);
+    let facts = unseen::facts(facts, index, resolved, runs, circumstances.tick);
     let doubts = components.iter().map(|component| Doubts {
         held: component.held(),
         halts_unseen: unseen::halts(variant, component, &made, circumstances.tick),

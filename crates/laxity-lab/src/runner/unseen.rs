@@ -2,13 +2,13 @@
 
 use laxity::observe::Loss;
 use laxity_model::enforce::Witness;
-use laxity_model::verify::contract::HaltsUnseen;
+use laxity_model::verify::contract::{HaltsUnseen, RunFacts};
 use laxity_model::{Enforcer, ProcessorId, Reservation, Span};
 
 use super::RunDone;
 use super::figures::Component;
 use crate::scenario::kinds::SAMPLES_LOST;
-use crate::scenario::{ResolvedTask, ResolvedVariant};
+use crate::scenario::{Resolved, ResolvedTask, ResolvedVariant};
 
 /// Why what was lost convicts nobody.
 pub(super) const TOLD: &str =
@@ -32,11 +32,9 @@ pub(super) fn halts(
     let is_open = match device.placing.request() {
         None => was_held(&losses),
         Some(request) if request.enforcer == Enforcer::Deadline => {
-            let witness =
-                Witness::of_experiment(ProcessorId(0)).outranked_by(budgets(variant), tick);
             let halts = runs.iter().flat_map(|run| &run.record.disturbances);
             let long = halts.filter(|halt| halt.length() >= Witness::BESIDE_BUDGETS);
-            are_no_more(&losses, long.count(), witness.overlooks())
+            are_no_more(&losses, long.count(), overlooked(variant, tick))
         }
         Some(_) => false,
     };
@@ -44,6 +42,29 @@ pub(super) fn halts(
         true => HaltsUnseen::Of(SAMPLES_LOST),
         false => HaltsUnseen::None,
     }
+}
+
+/// The facts of a variant's runs. What halts of the machine do beside budgets of `SCHED_DEADLINE`, which hide them, they do as often as elsewhere in the same minutes.
+pub(super) fn facts(
+    of: RunFacts,
+    index: usize,
+    resolved: &Resolved,
+    runs: &[RunDone],
+    tick: Span,
+) -> RunFacts {
+    let hides = |index: usize| budgets(&resolved.variants[index]).next().is_some();
+    if !hides(index) {
+        return of;
+    }
+    let elsewhere = runs.iter().filter(|run| !hides(run.planned.variant));
+    let elsewhere = RunFacts::of(elsewhere.map(|run| &run.record));
+    of.beside_budgets(overlooked(&resolved.variants[index], tick), &elsewhere)
+}
+
+/// A halt of the machine no longer than this may go unseen beside a variant's budgets.
+fn overlooked(variant: &ResolvedVariant, tick: Span) -> Span {
+    let witness = Witness::of_experiment(ProcessorId(0));
+    witness.outranked_by(budgets(variant), tick).overlooks()
 }
 
 /// Whether something was lost, and each time a processor was held for half of what the work took, or longer.

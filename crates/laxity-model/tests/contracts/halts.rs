@@ -245,21 +245,53 @@ fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {
             let outcome =
                 |facts: RunFacts| judge_runs(&limit, &[run(20)], &[run(0)], &facts).result;
             let told = format!("{statistic} {bound:?}");
-            assert_eq!(
-                outcome(facts(10_001, 20_000)),
-                Outcome::Inconclusive,
-                "{told}"
-            );
-            assert_eq!(outcome(facts(10_001, 19_999)), Outcome::Violated, "{told}");
-            // Of a quiet run a longest time alone may have met the one halt that nobody saw.
-            let is_longest = (statistic, bound) == (Statistic::Maximum, Bound::AtMost(100));
-            let quiet = match is_longest {
-                true => Outcome::Inconclusive,
-                false => Outcome::Violated,
-            };
-            assert_eq!(outcome(facts(10_000, 20_000)), quiet, "{told}");
+            for disturbed_ppm in [10_001, 10_000, 100] {
+                let outcome = |looks_ppm| outcome(facts(disturbed_ppm, looks_ppm));
+                assert_eq!(outcome(20_000), Outcome::Inconclusive, "{told}");
+                assert_eq!(outcome(19_999), Outcome::Violated, "{told}");
+            }
         }
     }
+}
+
+/// Budgets of `SCHED_DEADLINE` outrank who looks: halts that it cannot tell from them are as many as elsewhere.
+#[test]
+fn beside_budgets_what_halts_met_as_often_elsewhere_is_open_however_quiet_it_looked() {
+    let run = |late: usize| {
+        let mut seen = Observations::new();
+        for value in [vec![1_000_000; 1_000 - late], vec![1_900_000; late]].concat() {
+            seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, value, false);
+        }
+        seen
+    };
+    let quiet = RunFacts {
+        unseen: Span::from_micros(500),
+        ..QUIET
+    };
+    let facts = |looks_ppm| {
+        let elsewhere = RunFacts { looks_ppm, ..quiet };
+        quiet
+            .clone()
+            .beside_budgets(Span::from_millis(16), &elsewhere)
+    };
+    let outcome = |statistic, runs: &[Observations], facts: &RunFacts| {
+        let bound = Bound::AtMost(1_100_000);
+        let limit = contract(Limit::new(Quantity::WAKEUP_GAP, statistic, bound));
+        judge_runs(&limit, runs, &[], facts).result
+    };
+    let tenth = Statistic::Percentile(999_000);
+    assert_eq!(outcome(tenth, &[run(4)], &quiet), Outcome::Violated);
+    assert_eq!(
+        outcome(tenth, &[run(4)], &facts(4_000)),
+        Outcome::Inconclusive
+    );
+    assert_eq!(outcome(tenth, &[run(4)], &facts(3_999)), Outcome::Violated);
+    // What three runs show once is not let pass, as a budget may do it as well.
+    let thrice = [run(1), run(0), run(0)];
+    let longest = Statistic::Maximum;
+    assert_eq!(outcome(longest, &thrice, &facts(0)), Outcome::Inconclusive);
+    // Where nothing hides.
+    assert_eq!(QUIET.beside_budgets(Span::from_millis(16), &quiet), QUIET);
 }
 
 /// A sum is of all values: that none of them is beyond its bound says nothing of it.

@@ -110,7 +110,8 @@ impl Evidence {
                     times,
                     of,
                     unseen: facts.unseen,
-                    decides: required && (times > 1 || self.runs.len() < REPEATED),
+                    decides: required
+                        && (times > 1 || self.runs.len() < REPEATED || facts.hides_halts()),
                 });
             }
             return Some(Finding::Exceeded {
@@ -126,7 +127,7 @@ impl Evidence {
 
     /// How many of how many break a bound, if that is no larger a share than that of the looks for halts of the machine that met one: so many of the
     /// values, too, one met that nobody saw. Or if it is one of many, and the bound is absolute. Of longest and shortest times all phases count, and of
-    /// others the judged one, where too much was disturbed to tell whether they hold.
+    /// others the judged one.
     fn seldom_broken(
         &self,
         limit: &Limit,
@@ -139,8 +140,7 @@ impl Evidence {
         );
         let is_counted = limit.quantity == Quantity::RESPONSE_TIME;
         let is_time = limit.quantity.unit() == Unit::Nanoseconds && !is_counted;
-        let is_told = is_extreme || facts.is_disturbed();
-        if !is_time || !is_told || limit.statistic == Statistic::Total {
+        if !is_time || limit.statistic == Statistic::Total {
             return None;
         }
         let phases = match is_extreme {

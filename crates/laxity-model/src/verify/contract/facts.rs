@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 
 use super::{Cause, Quantity, Reason};
-use crate::enforce::between_looks;
+use crate::enforce::{Witness, between_looks};
 use crate::{Disturbances, Instant, ProcessorId, RunRecord, Span, Whereabouts};
 
 /// More than this share of a run disturbed, or seen by nobody, in parts per million, leaves a verdict inconclusive.
@@ -212,6 +212,25 @@ impl RunFacts {
         let unseen = unseen.then_some(Cause::Unseen(self.unseen_ppm));
         let causes = [lost, disturbed, unseen].into_iter().flatten();
         causes.map(Reason::of_the_run)
+    }
+
+    /// The same where budgets of `SCHED_DEADLINE` outranked who looks: a halt may then have been `overlooked`, if it was no longer than that, and they
+    /// were as many as elsewhere, at least. Nothing changes where nobody looked, or nobody had to, as in the twin.
+    #[must_use]
+    pub fn beside_budgets(self, overlooked: Span, elsewhere: &Self) -> Self {
+        if self.unseen.is_zero() {
+            return self;
+        }
+        Self {
+            unseen: self.unseen.max(overlooked),
+            looks_ppm: self.looks_ppm.max(elsewhere.looks_ppm),
+            ..self
+        }
+    }
+
+    /// Whether halts of a millisecond and more may have gone unseen, as they do [beside budgets](Self::beside_budgets).
+    pub(super) fn hides_halts(&self) -> bool {
+        self.unseen >= Witness::BESIDE_BUDGETS
     }
 
     /// Whether so much was disturbed that what does not hold of everything is not judged.
