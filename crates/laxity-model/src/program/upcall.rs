@@ -3,17 +3,53 @@
 //! Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, §§3–5. What is worked on is
 //! counted in protocol data units (PDUs) there: a *batch* B_p of them each period, a *quantum* b_p of them between two looks.
 
+use alloc::sync::Arc;
 use core::num::NonZeroU32;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Body, Context, Step};
+use crate::analysis::{Preemption, Task, TaskError};
 use crate::executor::pacing::{Next, OnOverrun, Paced, Pacing};
-use crate::{Instant, Mark, Span};
+use crate::{Instant, Mark, PortId, Service, Span};
+
+/// The instant from which first releases are counted: when the first that has it begins.
+#[derive(Clone, Debug)]
+pub struct Epoch(Arc<AtomicU64>);
+
+impl Default for Epoch {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(u64::MAX)))
+    }
+}
+
+impl Epoch {
+    /// The instant; it is now if nobody has asked before.
+    fn or_now(&self, now: Instant) -> Instant {
+        let (unset, now) = (u64::MAX, now.as_nanos());
+        let known = self
+            .0
+            .compare_exchange(unset, now, Ordering::Relaxed, Ordering::Relaxed);
+        Instant::from_nanos(known.err().unwrap_or(now))
+    }
+}
+
+/// When an upcall is released for the first time. Where that is past when it begins, its first release is the next one on its grid.
+#[derive(Clone, Default, Debug)]
+pub enum First {
+    /// A period after it begins.
+    #[default]
+    AfterAPeriod,
+    /// At this instant.
+    At(Instant),
+    /// So long after an epoch: those of one epoch and one time begin together, and in one phase to each other whatever became of them between.
+    After(Epoch, Span),
+}
 
 /// When an upcall is called, and how much it does then.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Timing {
-    /// Its first release; `None` is a period after it begins. Upcalls with the same first release begin together.
-    pub first: Option<Instant>,
+    /// Its first release.
+    pub first: First,
     /// From release to release; more than zero.
     pub period: Span,
     /// B_p: so many units at each release, unless the handler has [no more](Call::finish).
@@ -28,12 +64,40 @@ impl Timing {
     /// One unit at each release, the first of which is a period after it begins; a release that it is not ready for is skipped.
     pub const fn each(period: Span) -> Self {
         Self {
-            first: None,
+            first: First::AfterAPeriod,
             period,
             batch: NonZeroU32::MIN,
             quantum: NonZeroU32::MIN,
             on_overrun: OnOverrun::SKIP,
         }
+    }
+
+    /// What so many units take of a whole batch that takes `service`, after those that are done: so that all together take no more than it.
+    pub fn share(&self, service: Service, done: u32, units: u32) -> Service {
+        let upto = |units: u32| {
+            let all = u128::from(service.as_nanos()) * u128::from(units.min(self.batch.get()));
+            Service::from_nanos((all / u128::from(self.batch.get())) as u64)
+        };
+        upto(done.saturating_add(units)).saturating_sub(upto(done))
+    }
+
+    /// The task that it is to a schedulability test, if a whole batch takes `service`: it can be made to yield after each quantum.
+    ///
+    /// # Errors
+    ///
+    /// What no task can be.
+    pub fn task(&self, service: Service, deadline: Span) -> Result<Task, TaskError> {
+        let task = Task::new(service, self.period)?.with_deadline(deadline)?;
+        let [batch, quantum] = [self.batch, self.quantum].map(NonZeroU32::get);
+        if quantum >= batch {
+            return task.with_preemption(Preemption::Never);
+        }
+        let last = batch - (batch - 1) / quantum * quantum;
+        let longest = u128::from(service.as_nanos()) * u128::from(quantum);
+        task.with_preemption(Preemption::Fixed {
+            longest: Service::from_nanos(longest.div_ceil(u128::from(batch)) as u64),
+            last: self.share(service, batch - last, last),
+        })
     }
 }
 
@@ -48,6 +112,8 @@ pub struct Call {
     pub previous_ended: Option<Instant>,
     /// Whether its own next release has come while it was at work.
     pub overruns: bool,
+    /// What came with the arrival that released it, if one did.
+    pub arrived: Option<[u64; 2]>,
     /// So many units are done.
     done: u32,
     /// So many are to be done now, without a look.
@@ -67,9 +133,22 @@ impl Call {
         self.now
     }
 
-    /// There is no more to be done in this call.
+    /// So many units are to be done in this call.
+    pub const fn batch(&self) -> u32 {
+        self.batch
+    }
+
+    /// There is no more to be done in this call than what is to be done now.
     pub const fn finish(&mut self) {
         self.batch = self.done;
+    }
+
+    /// Of the units that are to be done now only so many are, and there is no more to be done in this call.
+    pub const fn finish_after(&mut self, units: u32) {
+        if units < self.now {
+            self.now = units;
+        }
+        self.batch = self.done + self.now;
     }
 
     const fn is_over(&self) -> bool {
@@ -86,6 +165,11 @@ pub struct Upcall<W> {
     /// Left at the begin of each call, with its release and that begin.
     begins: Mark,
     work: W,
+    /// What releases it, if that is not time alone.
+    port: Option<PortId>,
+    /// Its last release, and what came with it, if a port releases it.
+    released: Option<Instant>,
+    arrived: Option<[u64; 2]>,
     /// Once it has begun.
     pacing: Option<Pacing>,
     ended: Option<Instant>,
@@ -97,6 +181,8 @@ pub struct Upcall<W> {
 enum At {
     /// To begin, or to begin again.
     Idle,
+    /// What has arrived.
+    Waiting,
     /// A call.
     Due(Paced),
     /// To look whether to yield, and else to go on.
@@ -112,16 +198,60 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             timing,
             begins,
             work,
+            port: None,
+            released: None,
+            arrived: None,
             pacing: None,
             ended: None,
             at: At::Idle,
         }
     }
 
+    /// One that each arrival at a port releases, if there is one: no sooner than a period after the release before, so that it takes no more than
+    /// one that time releases. Arrivals wait in the port meanwhile. It has no grid, and misses nothing.
+    pub const fn paced_by(port: Option<PortId>, timing: Timing, begins: Mark, work: W) -> Self {
+        let mut upcall = Self::new(timing, begins, work);
+        upcall.port = port;
+        upcall
+    }
+
+    fn wait_for(&mut self, port: PortId) -> Step {
+        self.at = At::Waiting;
+        Step::Wait(port)
+    }
+
+    /// Something has arrived at its port.
+    fn arrived(&mut self, context: &mut dyn Context) -> Step {
+        let arrival = context.arrival();
+        self.arrived = arrival.map(|arrival| arrival.payload);
+        let at = arrival.map_or(context.now(), |arrival| arrival.at);
+        let before = self.released;
+        let soonest = before.and_then(|before| before.checked_add(self.timing.period));
+        let release = soonest.map_or(at, |soonest| soonest.max(at));
+        self.released = Some(release);
+        let paced = Paced {
+            release,
+            missed: 0,
+            overrun: self.ended.is_some_and(|ended| release < ended),
+        };
+        if release > context.now() {
+            self.at = At::Due(paced);
+            return Step::SleepUntil(release);
+        }
+        self.begin(context, paced)
+    }
+
     /// The first call, or the first after a suspension.
     fn resume(&mut self, now: Instant) -> Step {
+        if let Some(port) = self.port {
+            return self.wait_for(port);
+        }
         let timing = &self.timing;
-        let first = timing.first.unwrap_or(now + timing.period);
+        let first = match &timing.first {
+            First::AfterAPeriod => now + timing.period,
+            First::At(first) => *first,
+            First::After(epoch, phase) => epoch.or_now(now) + *phase,
+        };
         if self.pacing.is_none() {
             self.pacing = Pacing::new(first, timing.period, timing.on_overrun);
         }
@@ -133,6 +263,9 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     /// The call is over.
     fn end(&mut self, now: Instant) -> Step {
         self.ended = Some(now);
+        if let Some(port) = self.port {
+            return self.wait_for(port);
+        }
         let next = self.pacing.as_mut().map(|pacing| pacing.after(now));
         self.wait(next.unwrap_or(Next::Ended))
     }
@@ -159,6 +292,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             began: now,
             previous_ended: self.ended,
             overruns: false,
+            arrived: self.arrived,
             done: 0,
             now: 0,
             batch: self.timing.batch.get(),
@@ -181,6 +315,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Body for Upcall<W> {
     fn step(&mut self, context: &mut dyn Context) -> Step {
         match self.at {
             At::Idle => self.resume(context.now()),
+            At::Waiting => self.arrived(context),
             At::Due(paced) => self.begin(context, paced),
             At::Looking(call) if call.is_over() => self.end(context.now()),
             At::Looking(call) if context.should_yield() => {
