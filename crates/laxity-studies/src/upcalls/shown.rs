@@ -16,8 +16,6 @@ const SAFE_PPM: u64 = 800_000;
 /// What the paper saved of preemptions (§5.3), and of switches (§7.2), in percent.
 const FEWER_PREEMPTIONS: u64 = 30;
 const FEWER_SWITCHES: u64 = 35;
-/// What is claimed of the twin's switches, in percent: the paper tells neither its phases nor its utilization.
-const FEWER_IN_1995: u64 = 25;
 /// What it gained of useful utilization, in percent (§7.2).
 const GAINED: u64 = 12;
 /// How much less than with preemption at once may be usable of the multimedia set, where the paper says "almost the same".
@@ -315,7 +313,7 @@ fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
         ("at-once", &percent(at_once)),
         ("delayed", &percent(delayed)),
         ("gained", &gained),
-        ("asked", &FEWER_IN_1995),
+        ("asked", &FEWER_SWITCHES),
         ("asked-of-use", &GAINED),
         ("grain", &percent(GRAIN_PPM)),
     ];
@@ -323,7 +321,8 @@ fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
     compare(draft, "switches", "fewer", (FEWER_SWITCHES, saved));
     compare(draft, "switches", "useful", (GAINED, gained));
     draft.say("switches", holes);
-    draft.claim("fewer", saved >= FEWER_IN_1995, holes);
+    // How many fewer stands beside the paper's number: that tells neither its phases nor its utilization.
+    draft.claim("fewer", saved > 0, holes);
     draft.claim("meets", missed > 0 && missed_later == 0, holes);
     draft.claim("useful", gained >= GAINED, holes);
 }
