@@ -4,7 +4,7 @@
 #   cargo build --release --package laxity-capi
 #   crates/laxity-capi/install.sh target/release /usr/local
 #
-# Below the prefix: include/laxity.h, lib/liblaxity_capi.a, lib/liblaxity_capi.so, lib/pkgconfig/laxity.pc; nothing else. README.md beside this file tells
+# Below the prefix: include/laxity.h, include/rts.h, lib/liblaxity_capi.a, lib/liblaxity_capi.so, lib/pkgconfig/laxity.pc; nothing else. README.md beside this file tells
 # how programs are linked with them.
 #
 # cargo-c does the same by itself, with a header of its own making; this needs nothing but a shell.
@@ -19,6 +19,6 @@ mkdir -p "$2"
 prefix=$(cd "$2" && pwd)
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"$/\1/p' "$here/../../Cargo.toml")
 mkdir -p "$prefix/include" "$prefix/lib/pkgconfig"
-cp "$here/include/laxity.h" "$prefix/include/laxity.h"
+cp "$here/include/laxity.h" "$here/include/rts.h" "$prefix/include/"
 cp "$built/liblaxity_capi.so" "$built/liblaxity_capi.a" "$prefix/lib/"
 sed "s|@PREFIX@|$prefix|; s|@VERSION@|$version|" "$here/laxity.pc.in" >"$prefix/lib/pkgconfig/laxity.pc"

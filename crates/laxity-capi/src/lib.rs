@@ -6,6 +6,7 @@
 
 mod edge;
 mod handles;
+mod rts;
 
 use std::ffi::{c_char, c_int};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use laxity::{Enforcer, Grade, Instant, Request, Service, Span};
 
 use edge::{Failure, edge};
+pub use rts::*;
 
 /// A reservation that a thread holds; 0 is none.
 #[allow(non_camel_case_types, reason = "as C has it")]

@@ -50,15 +50,20 @@ fn install(prefix: &Path) {
     succeed(Command::new(package("install.sh")).arg(built()).arg(prefix));
 }
 
-/// The example as this compiler, language and way of linking make it.
-fn compile(prefix: &Path, (compiler, language): (&str, &[&str]), link: &[String]) -> PathBuf {
-    let program = prefix.join(format!("reserve-{compiler}-{}", link.len()));
+/// An example as this compiler, language and way of linking make it.
+fn compile(
+    prefix: &Path,
+    example: &str,
+    (compiler, language): (&str, &[&str]),
+    link: &[String],
+) -> PathBuf {
+    let program = prefix.join(format!("{example}-{compiler}-{}", link.len()));
     let strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1"];
     let mut command = Command::new(compiler);
     command
         .args(language)
         .args(strict)
-        .arg(package("examples/reserve.c"));
+        .arg(package(&format!("examples/{example}.c")));
     // What follows is no source in that language.
     command
         .args(["-x", "none"])
@@ -66,6 +71,13 @@ fn compile(prefix: &Path, (compiler, language): (&str, &[&str]), link: &[String]
         .args(link);
     succeed(command.arg("-o").arg(&program));
     program
+}
+
+/// How to link with the shared library that is installed there.
+fn shared(prefix: &Path) -> Vec<String> {
+    let mut shared = flags(prefix, &["--libs"]);
+    shared.push(format!("-Wl,-rpath,{}", prefix.join("lib").display()));
+    shared
 }
 
 const C11: (&str, &[&str]) = ("cc", &["-std=c11", "-x", "c"]);
@@ -80,15 +92,14 @@ fn the_example_runs_in_c_and_in_cxx() {
     let prefix = prefix.path();
     install(prefix);
     let libraries = prefix.join("lib");
-    let mut shared = flags(prefix, &["--libs"]);
-    shared.push(format!("-Wl,-rpath,{}", libraries.display()));
+    let shared = shared(prefix);
     // The archive itself, and the libraries that it needs.
     let needed = flags(prefix, &["--libs", "--static"]);
     let needed = needed.into_iter().filter(|flag| flag != "-llaxity_capi");
     let archive = libraries.join("liblaxity_capi.a").display().to_string();
     let whole: Vec<String> = std::iter::once(archive).chain(needed).collect();
     let programs = [(C11, &shared), (CXX17, &shared), (C11, &whole)];
-    let programs = programs.map(|(language, link)| compile(prefix, language, link));
+    let programs = programs.map(|(language, link)| compile(prefix, "reserve", language, link));
     let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
         return;
     };
@@ -111,6 +122,31 @@ fn the_example_runs_in_c_and_in_cxx() {
             assert!(said.starts_with("enforced: ") || in_doubt, "{said}");
             assert!(said.ends_with(ends), "{said}");
         }
+    }
+}
+
+#[test]
+fn upcalls_run_in_c_and_in_cxx() {
+    if !can_compile() {
+        return;
+    }
+    let prefix = tempfile::tempdir().unwrap();
+    let prefix = prefix.path();
+    install(prefix);
+    let shared = shared(prefix);
+    for language in [C11, CXX17] {
+        let program = compile(prefix, "upcalls", language, &shared);
+        let said = succeed(Command::new(&program).arg("fair"));
+        let lines: Vec<&str> = said.lines().collect();
+        let [refused, video, audio] = lines[..] else {
+            panic!("{said}");
+        };
+        assert!(
+            refused.starts_with("refused: not admitted: video may be late"),
+            "{said}"
+        );
+        assert_eq!(video, "video: 10 calls, 160 PDUs");
+        assert!(audio.starts_with("audio: "), "{said}");
     }
 }
 

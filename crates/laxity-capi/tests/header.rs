@@ -1,18 +1,34 @@
-//! The header says what the library has: every function with its types, every constant, every structure with its fields, and nothing else.
+//! The headers say what the library has: every function with its types, every constant, every structure with its fields, and nothing else.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use quote::ToTokens;
-use syn::{Expr, Fields, FnArg, Item, ItemConst, ItemFn, ItemStruct, ReturnType, Type};
+use syn::{Expr, Fields, FnArg, Item, ItemConst, ItemFn, ItemStruct, ReturnType, Type, Visibility};
 
 fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// The header without its comments, every run of blanks one blank.
-fn header() -> String {
-    let mut text = read("include/laxity.h");
+/// A source file, its header, with what every name there begins, and what the header alone has.
+const PAIRS: [(&str, &str, &str, &[&str]); 2] = [
+    (
+        "src/lib.rs",
+        "include/laxity.h",
+        "laxity_",
+        &["LAXITY_H", "LAXITY_REQUEST_INIT", "LAXITY_DELIVERY_INIT"],
+    ),
+    (
+        "src/rts.rs",
+        "include/rts.h",
+        "rts_",
+        &["RTS_OPTIONS_INIT", "RTS_ATTRIBUTES_INIT", "RTS_COUNTS_INIT"],
+    ),
+];
+
+/// A header without its comments, every run of blanks one blank.
+fn header(path: &str) -> String {
+    let mut text = read(path);
     while let Some((before, rest)) = text.split_once("/*") {
         let (_, after) = rest.split_once("*/").expect("a comment ends");
         text = format!("{before} {after}");
@@ -27,6 +43,7 @@ fn in_c(of: &Type) -> String {
         let name = match name.as_str() {
             "c_int" => "int",
             "c_char" => "char",
+            "c_void" => "void",
             "u32" => "uint32_t",
             "u64" => "uint64_t",
             "i32" => "int32_t",
@@ -67,7 +84,13 @@ fn structure(of: &ItemStruct) -> String {
     };
     let field = |field: &syn::Field| {
         let name = field.ident.as_ref().expect("a named field");
-        format!("{}{name};", in_c(&field.ty))
+        match &field.ty {
+            Type::Array(array) => {
+                let length = array.len.to_token_stream();
+                format!("{}{name}[{length}];", in_c(&array.elem))
+            }
+            other => format!("{}{name};", in_c(other)),
+        }
     };
     let fields: Vec<String> = fields.named.iter().map(field).collect();
     let name = &of.ident;
@@ -85,13 +108,16 @@ fn constant(of: &ItemConst) -> String {
     format!("#define {} {value}", of.ident)
 }
 
-/// What the source exports, as C declares it.
-fn declarations() -> Vec<String> {
-    let source = syn::parse_file(&read("src/lib.rs")).unwrap();
+/// What a source file exports, as C declares it.
+fn declarations(path: &str) -> Vec<String> {
+    let source = syn::parse_file(&read(path)).unwrap();
     let declared = source.items.iter().filter_map(|item| match item {
         Item::Fn(function) if function.sig.abi.is_some() => Some(prototype(function)),
-        Item::Struct(of) => Some(structure(of)),
+        Item::Struct(of) if matches!(of.vis, Visibility::Public(_)) => Some(structure(of)),
         Item::Const(of) => Some(constant(of)),
+        Item::Type(of) if of.ident == "rts_handler" => {
+            Some("typedef void (*rts_handler)(rts_funargs *arg);".to_owned())
+        }
         Item::Type(of) => Some(format!("typedef {}{};", in_c(&of.ty), of.ident)),
         _ => None,
     });
@@ -100,21 +126,25 @@ fn declarations() -> Vec<String> {
 
 #[test]
 fn every_declaration_stands_in_the_header() {
-    let (header, declarations) = (header(), declarations());
-    assert!(declarations.len() >= 14, "{declarations:?}");
-    for declaration in declarations {
-        assert!(header.contains(&declaration), "missing: {declaration}");
+    for (source, path, ..) in PAIRS {
+        let (header, declarations) = (header(path), declarations(source));
+        assert!(declarations.len() >= 14, "{declarations:?}");
+        for declaration in declarations {
+            assert!(header.contains(&declaration), "missing: {declaration}");
+        }
     }
 }
 
 #[test]
 fn the_header_declares_nothing_else() {
-    let names = |text: &str| {
+    let names = |text: &str, prefix: &str| {
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-        let ours = words.filter(|word| word.to_lowercase().starts_with("laxity_"));
+        let ours = words.filter(|word| word.to_lowercase().starts_with(prefix));
         ours.map(str::to_owned).collect::<BTreeSet<String>>()
     };
-    let mut declared = names(&declarations().join(" "));
-    declared.extend(["LAXITY_H", "LAXITY_REQUEST_INIT", "LAXITY_DELIVERY_INIT"].map(str::to_owned));
-    assert_eq!(names(&header()), declared);
+    for (source, path, prefix, own) in PAIRS {
+        let mut declared = names(&declarations(source).join(" "), prefix);
+        declared.extend(own.iter().map(|name| (*name).to_owned()));
+        assert_eq!(names(&header(path), prefix), declared);
+    }
 }

@@ -238,6 +238,7 @@ mod tests {
             ports: vec![],
             disturbances: vec![],
             witness_wakeups: 0,
+            unwatched: false,
             doubts: Vec::new(),
             steal: None,
             notices: Vec::new(),

@@ -53,6 +53,7 @@ fn live_run(disturbed_ppm: u32) -> laxity_model::RunRecord {
         }],
         doubts: Vec::new(),
         witness_wakeups: 2_000,
+        unwatched: false,
         steal: None,
         notices: Vec::new(),
     }

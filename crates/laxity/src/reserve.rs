@@ -53,7 +53,7 @@ pub fn reserve(service: Service, period: Span) -> Result<Reserved, Error> {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use = "nothing is reserved before `reserve` is called"]
-pub struct Request(HoldRequest);
+pub struct Request(pub(crate) HoldRequest);
 
 impl Request {
     /// `service` out of every `period`, by `SCHED_DEADLINE`.
@@ -206,6 +206,11 @@ impl Drop for Reserved {
     fn drop(&mut self) {
         HELD.set(None);
     }
+}
+
+/// Locks the memory of the process where that is allowed and cannot do harm.
+pub(crate) fn lock_memory_now() -> Result<MemoryLock, Diagnosis> {
+    lock_memory(&Machine::probe())
 }
 
 fn lock_memory(machine: &Machine) -> Result<MemoryLock, Diagnosis> {

@@ -116,3 +116,33 @@ fn own_policy_runs_what_its_test_admits_and_nothing_else() {
         assert!(refused.contains(part), "{part} is not in {refused}");
     }
 }
+
+#[test]
+fn upcalls_serves_two_streams_and_refuses_what_does_not_fit() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let output = example("upcalls");
+    let shown = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let lines: Vec<&str> = shown.lines().collect();
+    let [refused, video, audio, grade] = lines[..] else {
+        panic!("{shown}");
+    };
+    for part in ["refused: video may be late", "would fit"] {
+        assert!(refused.contains(part), "{part} is not in {refused}");
+    }
+    assert_eq!(video, "video: Suspended, 10 calls, 160 packets");
+    assert!(audio.starts_with("audio: Suspended, "), "{audio}");
+    assert_eq!(grade, "enforced");
+}
+
+#[test]
+fn upcalls_without_the_right_says_why_and_what_to_do() {
+    let output = example_without_rights("upcalls");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    for part in ["cannot be real-time", "CAP_SYS_NICE", "remedy", "setcap"] {
+        assert!(error.contains(part), "{part} is not in {error}");
+    }
+}

@@ -4,7 +4,7 @@ use laxity::observe::grades;
 use laxity_model::verify::contract::{
     Claimed, Doubts, Halts, HaltsUnseen, Outcome, RunFacts, judge_claim,
 };
-use laxity_model::{ActivityId, Grade, RunRecord};
+use laxity_model::{ActivityId, Grade, RunRecord, Whereabouts};
 
 use crate::each_once::each_once;
 
@@ -31,14 +31,7 @@ impl Said {
             .collect();
         Self {
             halts: Halts::of([record]),
-            unknown: Doubts {
-                held: record.doubts.len() as u64,
-                // Each processor of a study has a witness: one that never woke was kept from it.
-                halts_unseen: match record.witness_wakeups {
-                    0 => HaltsUnseen::All,
-                    _ => HaltsUnseen::None,
-                },
-            },
+            unknown: Doubts::of([(record, [Whereabouts::Anywhere])]),
             grades: grades(record, &everybody).collect(),
             notices: record.notices.clone(),
             doubts: Vec::new(),

@@ -20,7 +20,8 @@ use crate::evidence::results::{
 };
 use crate::evidence::subjects::{DeviceFigures, Figures, ModemFigures, SubjectResults, label};
 use crate::scenario::{
-    ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice, ResolvedVariant,
+    Expectations, ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice,
+    ResolvedVariant,
 };
 
 /// The results of one variant from all runs of the scenario; `None` if it was not run. how they were made says the rest.
@@ -50,12 +51,10 @@ pub fn variant(
     let grades: Vec<_> = components.iter().flat_map(Component::grades).collect();
     let (grade, grade_reason) = worst(&grades);
     let halts = halts(&made);
-    let facts = RunFacts::of_halts(&halts);
-    let facts = unseen::facts(facts, index, resolved, runs, circumstances.tick);
-    let doubts = components.iter().map(|component| Doubts {
-        held: component.held(),
-        halts_unseen: unseen::halts(variant, component, &made, circumstances.tick),
-    });
+    let overlooked = unseen::overlooked(variant, circumstances.tick);
+    let facts = RunFacts::of_halts(&halts).beside_budgets(overlooked);
+    let doubts = components.iter();
+    let doubts = doubts.map(|one| unseen::doubts(resolved, index, one, runs, circumstances.tick));
     let doubts: Vec<Doubts> = doubts.collect();
     let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
     let mut results = VariantResults {
@@ -254,8 +253,28 @@ fn surprises(
         let modems: Vec<_> = results.each_modem().zip(doubts).collect();
         transfers(variant.expect.transfer, &modems, &mut surprises);
     }
+    surprises = as_far_as_seen(surprises, &variant.expect, results.events_lost);
     if let Some(expected) = variant.expect.grade {
         grades(expected, variant, results, &mut surprises);
+    }
+    surprises
+}
+
+/// What was not expected, if so many events were lost: then what was seen may be wrong, in either direction.
+fn as_far_as_seen(
+    mut surprises: Vec<Surprise>,
+    expected: &Expectations,
+    events_lost: u64,
+) -> Vec<Surprise> {
+    let is_asked = expected.lost != Loss::Any || expected.transfer != ExpectedOutcome::Any;
+    if events_lost > 0 && is_asked {
+        for surprise in &mut surprises {
+            surprise.is_certain = false;
+        }
+        surprises.push(Surprise {
+            what: Cause::EventsLost(events_lost).to_string(),
+            is_certain: false,
+        });
     }
     surprises
 }

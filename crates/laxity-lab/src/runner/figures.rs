@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use laxity_devices::modem::{Outcome as CallOutcome, Report};
 use laxity_model::analysis::devices::MARGIN_PPM;
 use laxity_model::base::histogram::Histogram;
-use laxity_model::verify::contract::{Observations, Observed, Quantity, Subject, Unit};
-use laxity_model::{Grade, Reservation, Service, Usage};
+use laxity_model::verify::contract::{Doubts, Observations, Observed, Quantity, Subject, Unit};
+use laxity_model::{Grade, Reservation, Service, Usage, Whereabouts};
 
 use super::RunDone;
 use super::commands::CommandEnd;
@@ -86,6 +86,12 @@ impl<'a> Seen<'a> {
         ends.filter(move |end| *kind == kinds::COMMAND && end.name == *name)
     }
 
+    /// Where it ran.
+    fn ran(self) -> impl Iterator<Item = Whereabouts> + 'a {
+        let own = self.commands().map(CommandEnd::ran);
+        self.run.record.ran(involved(self.probe)).chain(own)
+    }
+
     fn device(self) -> Option<&'a DeviceProbe> {
         match &self.probe.watched {
             Watched::Device(device) => Some(device),
@@ -128,14 +134,17 @@ impl Component<'_> {
         each_once(self.runs.iter().flat_map(of_run))
     }
 
-    /// How often somebody may have held a processor where it ran, and was not found, in all runs.
-    pub(super) fn held(&self) -> u64 {
-        let of_run = |seen: &Seen<'_>| {
-            let record = &seen.run.record;
-            let own = seen.commands().map(CommandEnd::ran);
-            record.held(record.ran(involved(seen.probe)).chain(own))
-        };
-        self.runs.iter().map(of_run).sum()
+    /// What nobody knows of it, by its runs.
+    pub(super) fn doubts(&self) -> Doubts {
+        let runs = self.runs.iter();
+        Doubts::of(runs.map(|seen| (&seen.run.record, seen.ran())))
+    }
+
+    /// Where it ran, in the first of them.
+    pub(super) fn ran(&self) -> Vec<Whereabouts> {
+        self.runs
+            .first()
+            .map_or_else(Vec::new, |seen| seen.ran().collect())
     }
 
     /// Everything that is told of it; its work was done so many `times` at each call, if it is a device of a variant; what is `told` of that

@@ -45,6 +45,18 @@ pub fn can_run_live() -> Result<(), Diagnosis> {
     no(explain::lock_memory(&rights))
 }
 
+/// Whether a thread of this process may be FIFO at this priority for as long as it likes, by what can be known without trying.
+///
+/// # Errors
+///
+/// The cause and its remedy.
+pub(crate) fn can_be_fifo(priority: u8) -> Result<(), Diagnosis> {
+    let rights = Rights::probe();
+    let no = |found: Option<Diagnosis>| found.map_or(Ok(()), Err);
+    no(explain::fifo(priority, &rights))?;
+    no(explain::time_limit(&rights))
+}
+
 /// Why a thread was refused a policy, by this call that failed just now; `None` of a call that policies are not refused by.
 pub(crate) fn why_refused(policy: Policy, failed: &SchedError) -> Option<Diagnosis> {
     let SchedError::Os { call, errno, .. } = failed else {

@@ -1,6 +1,7 @@
 //! The live host: each activity a thread of its own, with the policy that stands for its placement.
 
 pub(crate) mod admit;
+pub mod alone;
 pub mod beside;
 mod collector;
 pub mod command;

@@ -184,6 +184,7 @@ fn conclude_run(
         disturbances: conclusion.disturbances.clone(),
         doubts: conclusion.doubts.clone(),
         witness_wakeups: wakeups,
+        unwatched: wakeups == 0,
         steal: what.steal,
         notices: run
             .may_sleep()

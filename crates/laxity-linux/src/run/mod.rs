@@ -1,5 +1,6 @@
 //! What all threads of one run share: its ports, its common start, and its end.
 
+pub(crate) mod bell;
 pub(crate) mod ours;
 pub(crate) mod own;
 pub(crate) mod port;

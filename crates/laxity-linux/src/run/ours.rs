@@ -16,10 +16,10 @@ fn all() -> MutexGuard<'static, BTreeMap<Tid, bool>> {
 }
 
 /// The calling thread is one of them until it ends, which it does soon after this is dropped.
-pub(super) struct Ours(Tid);
+pub(crate) struct Ours(Tid);
 
 impl Ours {
-    pub(super) fn enter() -> Self {
+    pub(crate) fn enter() -> Self {
         let own = Tid::current();
         all().insert(own, false);
         Self(own)

@@ -137,6 +137,16 @@ impl RunRecord {
         let bearing = Disturbances::bearing_on(&self.doubts, ran);
         bearing.stretches.len() as u64
     }
+
+    /// How many halts of the machine bear on those who ran there, or may have. What it does once the run is over is none of its time.
+    pub fn halts(&self, ran: impl IntoIterator<Item = Whereabouts>) -> u64 {
+        let bearing = Disturbances::bearing_on(&self.disturbances, ran);
+        let begun = bearing
+            .stretches
+            .iter()
+            .filter(|[from, _]| *from < self.end);
+        begun.count() as u64
+    }
 }
 
 impl Disturbances {

@@ -110,6 +110,8 @@ pub struct RunRecord {
     pub doubts: Vec<Disturbance>,
     /// How often the witness woke, of several the one that woke most, as whoever holds up another must not make this one blind; 0 where there was none.
     pub witness_wakeups: u64,
+    /// Whether the machine may have stood still and nobody looked: there was no witness, or none ever woke. Never of a twin.
+    pub unwatched: bool,
     /// Time the hypervisor took away, as the kernel counts it; `None` in the twin.
     pub steal: Option<Span>,
     /// What else a reader of this must know, each a sentence: who interfered with what was not reserved, and what could not be told.

@@ -9,6 +9,7 @@ mod executors;
 mod host_error;
 mod hosted;
 pub mod upcall;
+pub mod upcalls;
 
 use alloc::boxed::Box;
 use alloc::string::String;

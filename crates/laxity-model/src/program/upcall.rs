@@ -7,7 +7,7 @@ use core::num::NonZeroU32;
 
 use super::{Body, Context, Step};
 use crate::executor::pacing::{Next, OnOverrun, Paced, Pacing};
-use crate::{Instant, Mark, Span};
+use crate::{Instant, Mark, PortId, Span};
 
 /// When an upcall is called, and how much it does then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +48,8 @@ pub struct Call {
     pub previous_ended: Option<Instant>,
     /// Whether its own next release has come while it was at work.
     pub overruns: bool,
+    /// What came with the arrival that released it, if one did.
+    pub arrived: Option<[u64; 2]>,
     /// So many units are done.
     done: u32,
     /// So many are to be done now, without a look.
@@ -67,9 +69,22 @@ impl Call {
         self.now
     }
 
-    /// There is no more to be done in this call.
+    /// So many units are to be done in this call.
+    pub const fn batch(&self) -> u32 {
+        self.batch
+    }
+
+    /// There is no more to be done in this call than what is to be done now.
     pub const fn finish(&mut self) {
         self.batch = self.done;
+    }
+
+    /// Of the units that are to be done now only so many are, and there is no more to be done in this call.
+    pub const fn finish_after(&mut self, units: u32) {
+        if units < self.now {
+            self.now = units;
+        }
+        self.batch = self.done + self.now;
     }
 
     const fn is_over(&self) -> bool {
@@ -86,6 +101,11 @@ pub struct Upcall<W> {
     /// Left at the begin of each call, with its release and that begin.
     begins: Mark,
     work: W,
+    /// What releases it, if that is not time alone.
+    port: Option<PortId>,
+    /// Its last release, and what came with it, if a port releases it.
+    released: Option<Instant>,
+    arrived: Option<[u64; 2]>,
     /// Once it has begun.
     pacing: Option<Pacing>,
     ended: Option<Instant>,
@@ -97,6 +117,8 @@ pub struct Upcall<W> {
 enum At {
     /// To begin, or to begin again.
     Idle,
+    /// What has arrived.
+    Waiting,
     /// A call.
     Due(Paced),
     /// To look whether to yield, and else to go on.
@@ -112,14 +134,54 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             timing,
             begins,
             work,
+            port: None,
+            released: None,
+            arrived: None,
             pacing: None,
             ended: None,
             at: At::Idle,
         }
     }
 
+    /// One that each arrival at a port releases, if there is one: no sooner than a period after the release before, so that it takes no more than
+    /// one that time releases. Arrivals wait in the port meanwhile. It has no grid, and misses nothing.
+    pub const fn paced_by(port: Option<PortId>, timing: Timing, begins: Mark, work: W) -> Self {
+        let mut upcall = Self::new(timing, begins, work);
+        upcall.port = port;
+        upcall
+    }
+
+    fn wait_for(&mut self, port: PortId) -> Step {
+        self.at = At::Waiting;
+        Step::Wait(port)
+    }
+
+    /// Something has arrived at its port.
+    fn arrived(&mut self, context: &mut dyn Context) -> Step {
+        let arrival = context.arrival();
+        self.arrived = arrival.map(|arrival| arrival.payload);
+        let at = arrival.map_or(context.now(), |arrival| arrival.at);
+        let before = self.released;
+        let soonest = before.and_then(|before| before.checked_add(self.timing.period));
+        let release = soonest.map_or(at, |soonest| soonest.max(at));
+        self.released = Some(release);
+        let paced = Paced {
+            release,
+            missed: 0,
+            overrun: self.ended.is_some_and(|ended| release < ended),
+        };
+        if release > context.now() {
+            self.at = At::Due(paced);
+            return Step::SleepUntil(release);
+        }
+        self.begin(context, paced)
+    }
+
     /// The first call, or the first after a suspension.
     fn resume(&mut self, now: Instant) -> Step {
+        if let Some(port) = self.port {
+            return self.wait_for(port);
+        }
         let timing = &self.timing;
         let first = timing.first.unwrap_or(now + timing.period);
         if self.pacing.is_none() {
@@ -133,6 +195,9 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     /// The call is over.
     fn end(&mut self, now: Instant) -> Step {
         self.ended = Some(now);
+        if let Some(port) = self.port {
+            return self.wait_for(port);
+        }
         let next = self.pacing.as_mut().map(|pacing| pacing.after(now));
         self.wait(next.unwrap_or(Next::Ended))
     }
@@ -159,6 +224,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             began: now,
             previous_ended: self.ended,
             overruns: false,
+            arrived: self.arrived,
             done: 0,
             now: 0,
             batch: self.timing.batch.get(),
@@ -181,6 +247,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Body for Upcall<W> {
     fn step(&mut self, context: &mut dyn Context) -> Step {
         match self.at {
             At::Idle => self.resume(context.now()),
+            At::Waiting => self.arrived(context),
             At::Due(paced) => self.begin(context, paced),
             At::Looking(call) if call.is_over() => self.end(context.now()),
             At::Looking(call) if context.should_yield() => {

@@ -71,8 +71,6 @@ impl Delivery {
         RunFacts {
             events_lost: self.events_lost,
             disturbed_ppm: share_ppm(self.disturbed, all),
-            // Nobody looks for halts between the periods.
-            looks_ppm: 0,
             unseen_ppm: share_ppm(self.unseen, all),
             // What it received is seen as a whole, and no time of it by itself.
             unseen: Span::ZERO,
@@ -83,6 +81,8 @@ impl Delivery {
     pub fn doubts(&self) -> Doubts {
         Doubts {
             held: 0,
+            // Nobody looks for halts between the periods.
+            looks_ppm: 0,
             halts_unseen: match self.halts_unseen {
                 true => HaltsUnseen::All,
                 false => HaltsUnseen::None,

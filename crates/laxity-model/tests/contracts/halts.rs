@@ -5,6 +5,18 @@ use laxity_model::{ActivityId, Disturbances, Reservation, Service, Usage, Wherea
 
 use super::*;
 
+/// Judges the runs of one component, where halts met so large a share of the looks for them.
+fn judge_met(
+    contract: &Contract,
+    runs: &[Observations],
+    control: &[Observations],
+    (facts, looks_ppm): (&RunFacts, u32),
+) -> Verdict {
+    let mut it = evidence("it", ANYTHING, runs, control);
+    it.doubts.looks_ppm = looks_ppm;
+    judge_all(contract, &[it], facts)
+}
+
 /// This processor stood still.
 fn still(processor: u16, from: u64, to: u64) -> Disturbance {
     Disturbance {
@@ -178,10 +190,11 @@ fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
         }
         seen
     };
-    let judged = |runs: &[Observations], facts| {
-        let verdict = judge_runs(&gap_at_most(100), runs, &[], facts);
+    let judged_met = |runs: &[Observations], facts, looks_ppm| {
+        let verdict = judge_met(&gap_at_most(100), runs, &[], (facts, looks_ppm));
         (verdict.result, texts(&verdict))
     };
+    let judged = |runs: &[Observations], facts| judged_met(runs, facts, 0);
     // What three runs show once; two runs do not tell.
     let once = "wakeup gap: maximum 1.099us, once: a halt of the machine of less than 1us is seen by nobody";
     let told = vec![format!("not judged: {once}")];
@@ -200,15 +213,12 @@ fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
     assert_eq!(judged(&few[1..], &facts).0, Outcome::Violated);
     assert_eq!(judged(&runs, &QUIET).0, Outcome::Violated);
     // As often as it was seen to stand still for longer: two of two hundred tell nothing either, of however many runs; three do.
-    let facts = RunFacts {
-        looks_ppm: 10_000,
-        ..facts
-    };
+    let judged = |runs: &[Observations]| judged_met(runs, &facts, 10_000);
     let four = |values: &[u64]| [run(values), run(&[1_099]), run(&[]), run(&[])];
     let told = "not judged: wakeup gap: maximum 1.099us, 2 of 202 beyond the bound: a halt of the machine of less than 1us is seen by nobody, and longer ones met as many looks";
     let told = (Outcome::Inconclusive, vec![told.to_owned()]);
-    assert_eq!(judged(&four(&[101]), &facts), told);
-    assert_eq!(judged(&four(&[101; 2]), &facts).0, Outcome::Violated);
+    assert_eq!(judged(&four(&[101])), told);
+    assert_eq!(judged(&four(&[101; 2])).0, Outcome::Violated);
     // Of what is counted as missed, too, there is one verdict.
     let mut late = Observations::new();
     for value in [&[90; 50], &[101][..]].concat() {
@@ -216,7 +226,7 @@ fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
     }
     let (longest, bound) = (Statistic::Maximum, Bound::AtMost(100));
     let in_time = contract(Limit::new(Quantity::RESPONSE_TIME, longest, bound));
-    let verdict = judge_runs(&in_time, &[late, run(&[]), run(&[])], &[], &facts);
+    let verdict = judge_met(&in_time, &[late, run(&[]), run(&[])], &[], (&facts, 10_000));
     assert_eq!(verdict.result, Outcome::Violated);
 }
 
@@ -230,10 +240,9 @@ fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {
         }
         seen
     };
-    let facts = |disturbed_ppm, looks_ppm| RunFacts {
+    let facts = |disturbed_ppm| RunFacts {
         unseen: Span::from_nanos(1_000),
         disturbed_ppm,
-        looks_ppm,
         ..QUIET
     };
     let to_control = Bound::AtMostTimesControl {
@@ -242,11 +251,12 @@ fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {
     for statistic in [Statistic::Percentile(990_000), Statistic::Maximum] {
         for bound in [Bound::AtMost(100), to_control] {
             let limit = contract(Limit::new(Quantity::WAKEUP_GAP, statistic, bound));
-            let outcome =
-                |facts: RunFacts| judge_runs(&limit, &[run(20)], &[run(0)], &facts).result;
             let told = format!("{statistic} {bound:?}");
             for disturbed_ppm in [10_001, 10_000, 100] {
-                let outcome = |looks_ppm| outcome(facts(disturbed_ppm, looks_ppm));
+                let facts = facts(disturbed_ppm);
+                let outcome = |looks_ppm| {
+                    judge_met(&limit, &[run(20)], &[run(0)], (&facts, looks_ppm)).result
+                };
                 assert_eq!(outcome(20_000), Outcome::Inconclusive, "{told}");
                 assert_eq!(outcome(19_999), Outcome::Violated, "{told}");
             }
@@ -268,30 +278,47 @@ fn beside_budgets_what_halts_met_as_often_elsewhere_is_open_however_quiet_it_loo
         unseen: Span::from_micros(500),
         ..QUIET
     };
-    let facts = |looks_ppm| {
-        let elsewhere = RunFacts { looks_ppm, ..quiet };
-        quiet
-            .clone()
-            .beside_budgets(Span::from_millis(16), &elsewhere)
-    };
-    let outcome = |statistic, runs: &[Observations], facts: &RunFacts| {
+    let beside = quiet.clone().beside_budgets(Span::from_millis(16));
+    let outcome = |statistic, runs: &[Observations], facts: &RunFacts, looks_ppm| {
         let bound = Bound::AtMost(1_100_000);
         let limit = contract(Limit::new(Quantity::WAKEUP_GAP, statistic, bound));
-        judge_runs(&limit, runs, &[], facts).result
+        judge_met(&limit, runs, &[], (facts, looks_ppm)).result
     };
-    let tenth = Statistic::Percentile(999_000);
-    assert_eq!(outcome(tenth, &[run(4)], &quiet), Outcome::Violated);
-    assert_eq!(
-        outcome(tenth, &[run(4)], &facts(4_000)),
-        Outcome::Inconclusive
-    );
-    assert_eq!(outcome(tenth, &[run(4)], &facts(3_999)), Outcome::Violated);
+    let tenth =
+        |facts, looks_ppm| outcome(Statistic::Percentile(999_000), &[run(4)], facts, looks_ppm);
+    // Late by more than lies between two looks, which is all that is unseen elsewhere.
+    assert_eq!(tenth(&quiet, 4_000), Outcome::Violated);
+    assert_eq!(tenth(&beside, 4_000), Outcome::Inconclusive);
+    assert_eq!(tenth(&beside, 3_999), Outcome::Violated);
     // What three runs show once is not let pass, as a budget may do it as well.
     let thrice = [run(1), run(0), run(0)];
-    let longest = Statistic::Maximum;
-    assert_eq!(outcome(longest, &thrice, &facts(0)), Outcome::Inconclusive);
+    let longest = outcome(Statistic::Maximum, &thrice, &beside, 0);
+    assert_eq!(longest, Outcome::Inconclusive);
     // Where nothing hides.
-    assert_eq!(QUIET.beside_budgets(Span::from_millis(16), &quiet), QUIET);
+    assert_eq!(QUIET.beside_budgets(Span::from_millis(16)), QUIET);
+}
+
+/// Ten halts of a processor made as many gaps of another open.
+#[test]
+fn halts_of_one_processor_leave_open_nothing_that_ran_on_another() {
+    let mut record = record(&[], 1_000);
+    record.disturbances = (0..10)
+        .map(|k| still(1, 1_000 + 20 * k, 1_010 + 20 * k))
+        .collect();
+    let met = |ran| Doubts::of([(&record, [ran])]).looks_ppm;
+    assert_eq!(met(Whereabouts::On(ProcessorId(0))), 0);
+    assert_eq!(met(Whereabouts::On(ProcessorId(1))), 10_000);
+    assert_eq!(met(Whereabouts::Anywhere), 10_000);
+    assert_eq!(met(Whereabouts::Outside), 0);
+}
+
+#[test]
+fn where_nobody_looked_for_halts_values_convict_nobody() {
+    let mut record = record(&[], 0);
+    let unseen = |record: &RunRecord| Doubts::of([(record, [Whereabouts::Anywhere])]).halts_unseen;
+    assert_eq!(unseen(&record), HaltsUnseen::None, "a twin");
+    record.unwatched = true;
+    assert_eq!(unseen(&record), HaltsUnseen::All);
 }
 
 /// A sum is of all values: that none of them is beyond its bound says nothing of it.
@@ -302,11 +329,10 @@ fn a_sum_is_never_seldom_beyond_its_bound() {
     let facts = RunFacts {
         unseen: Span::from_nanos(1_000),
         disturbed_ppm: 10_001,
-        looks_ppm: 10_000,
         ..QUIET
     };
     let sum = Limit::new(Quantity::WAKEUP_GAP, Statistic::Total, Bound::AtMost(100));
-    let verdict = judge(&contract(sum), &seen, None, &facts);
+    let verdict = judge_met(&contract(sum), &[seen], &[], (&facts, 10_000));
     assert_eq!(verdict.result, Outcome::Violated, "{:?}", texts(&verdict));
 }
 
@@ -321,7 +347,6 @@ fn what_a_phase_breaks_each_time_is_held_against_it() {
     let facts = RunFacts {
         unseen: Span::from_nanos(1_000),
         disturbed_ppm: 10_001,
-        looks_ppm: 10_000,
         ..QUIET
     };
     let (half, bound) = (Statistic::Percentile(500_000), Bound::AtMost(100));
@@ -329,7 +354,7 @@ fn what_a_phase_breaks_each_time_is_held_against_it() {
         phases: Phases::Each,
         ..Limit::new(Quantity::WAKEUP_GAP, half, bound)
     };
-    let verdict = judge(&contract(limit), &seen, None, &facts);
+    let verdict = judge_met(&contract(limit), &[seen], &[], (&facts, 10_000));
     assert_eq!(verdict.result, Outcome::Violated);
 }
 
@@ -337,8 +362,9 @@ fn what_a_phase_breaks_each_time_is_held_against_it() {
 #[test]
 fn a_long_halt_is_met_once_and_by_nobody_after_the_end() {
     let over_the_end = record(&[(2_970, 3_200), (3_300, 3_400)], 1_000);
-    let facts = RunFacts::of([&over_the_end]);
-    assert_eq!((facts.looks_ppm, facts.disturbed_ppm), (1_000, 10_000));
+    let looks_ppm = Doubts::of([(&over_the_end, [Whereabouts::Anywhere])]).looks_ppm;
+    let disturbed_ppm = RunFacts::of([&over_the_end]).disturbed_ppm;
+    assert_eq!((looks_ppm, disturbed_ppm), (1_000, 10_000));
 }
 
 /// A halt of 0.15 ms excused whatever it fell into, a starvation of five seconds too.

@@ -15,7 +15,6 @@ use proptest::prelude::*;
 const QUIET: RunFacts = RunFacts {
     events_lost: 0,
     disturbed_ppm: 0,
-    looks_ppm: 0,
     unseen_ppm: 0,
     unseen: Span::ZERO,
 };
@@ -142,6 +141,7 @@ fn record(stretches: &[(u64, u64)], wakeups: u64) -> RunRecord {
             })
             .collect(),
         witness_wakeups: wakeups,
+        unwatched: false,
         doubts: Vec::new(),
         steal: None,
         notices: Vec::new(),

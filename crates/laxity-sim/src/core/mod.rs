@@ -348,6 +348,7 @@ impl<P: Parts> Core<P> {
             events_lost: self.recorder.lost,
             disturbances: Disturbance::joined(self.disturbances),
             witness_wakeups: self.witness_wakeups,
+            unwatched: false,
             doubts: Vec::new(),
             steal: None,
             notices: Vec::new(),

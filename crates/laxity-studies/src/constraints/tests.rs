@@ -76,6 +76,7 @@ fn what_a_stranger_took_is_neither_held_nor_broken_and_he_is_named() {
     let told = |witness_wakeups, grade| {
         let mut record = live_run(0);
         record.witness_wakeups = witness_wakeups;
+        record.unwatched = witness_wakeups == 0;
         record.notices = vec!["`rogue` may rank above".to_owned()];
         let grant = Grant {
             reservation: burst::every(burst::HELD),

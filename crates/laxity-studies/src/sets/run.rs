@@ -379,6 +379,7 @@ mod tests {
                     to: at(50) + Span::from_micros(still_us),
                 }],
                 witness_wakeups: 0,
+                unwatched: false,
                 doubts: Vec::new(),
                 steal: None,
                 notices: Vec::new(),

@@ -4,8 +4,7 @@
 mod recorder;
 
 use laxity_model::verify::contract::{
-    self, Contract, Doubts, Evidence, HaltsUnseen, Observations, Phase, Quantity, RunFacts,
-    Subject, Verdict,
+    self, Contract, Doubts, Evidence, Observations, Phase, Quantity, RunFacts, Subject, Verdict,
 };
 use laxity_model::{ActivityId, Event, Grade, Instant, Reservation, RunRecord, Service, Span};
 
@@ -212,10 +211,7 @@ pub fn judge<P: Probe>(contract: &Contract, record: &RunRecord, probes: &[P]) ->
         runs: vec![seen.quantities],
         control: Vec::new(),
         grades: grades(record, probe.holders()).collect(),
-        doubts: Doubts {
-            held: record.held(record.ran(involved(probe))),
-            halts_unseen: HaltsUnseen::None,
-        },
+        doubts: Doubts::of([(record, record.ran(involved(probe)))]),
     });
     let all: Vec<Evidence> = all.collect();
     contract::judge(contract, &all, &RunFacts::of([record]))
@@ -307,6 +303,7 @@ mod tests {
             ports: Vec::new(),
             disturbances: Vec::new(),
             witness_wakeups: 0,
+            unwatched: false,
             doubts: Vec::new(),
             steal: None,
             notices: Vec::new(),

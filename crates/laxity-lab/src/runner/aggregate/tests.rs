@@ -95,3 +95,26 @@ fn a_device_answers_for_its_losses_whatever_nobody_saw_of_another() {
         surprises[1].what
     );
 }
+
+/// Neither that something was lost nor that nothing was is known of a run whose events are not all there.
+#[test]
+fn events_that_were_lost_leave_open_what_is_expected_of_a_device() {
+    let expected = |lost, transfer| Expectations {
+        lost,
+        transfer,
+        grade: None,
+    };
+    let told = |expected: &Expectations, events_lost| {
+        let all = as_far_as_seen(vec![certain("9 samples")], expected, events_lost);
+        let all = all.iter().map(|one| (&*one.what, one.is_certain));
+        all.map(|(what, is_certain)| (what.to_owned(), is_certain))
+            .collect::<Vec<_>>()
+    };
+    let none = expected(Loss::None, ExpectedOutcome::Any);
+    assert_eq!(told(&none, 0), [("9 samples".to_owned(), true)]);
+    let lost = Cause::EventsLost(3).to_string();
+    let open = [("9 samples".to_owned(), false), (lost, false)];
+    assert_eq!(told(&none, 3), open);
+    let nothing = expected(Loss::Any, ExpectedOutcome::Any);
+    assert_eq!(told(&nothing, 3), [("9 samples".to_owned(), true)]);
+}

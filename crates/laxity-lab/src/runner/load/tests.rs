@@ -81,6 +81,7 @@ fn halted() -> RunRecord {
             to: Instant::from_millis(108),
         }],
         witness_wakeups: 800,
+        unwatched: false,
         doubts: Vec::new(),
         steal: None,
         notices: Vec::new(),

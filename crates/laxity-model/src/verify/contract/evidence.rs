@@ -102,7 +102,7 @@ impl Evidence {
         let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
         if !limit.holds(measured, bound_value) {
             if broken_by < facts.unseen
-                && let Some((times, of)) = self.seldom_broken(limit, (bound_value, phase), facts)
+                && let Some((times, of)) = self.seldom_broken(limit, bound_value, phase)
             {
                 return Some(Finding::Seldom {
                     statistic,
@@ -125,14 +125,14 @@ impl Evidence {
         beside(limit, &observed, bound_value)
     }
 
-    /// How many of how many break a bound, if that is no larger a share than that of the looks for halts of the machine that met one: so many of the
+    /// How many of how many break a bound, if that is no larger a share than that of the looks for halts of the machine, where it ran, that met one: so many of the
     /// values, too, one met that nobody saw. Or if it is one of many, and the bound is absolute. Of longest and shortest times all phases count, and of
     /// others the judged one.
     fn seldom_broken(
         &self,
         limit: &Limit,
-        (bound, phase): (u64, Option<&Phase>),
-        facts: &RunFacts,
+        bound: u64,
+        phase: Option<&Phase>,
     ) -> Option<(u64, u64)> {
         let is_extreme = matches!(
             (limit.statistic, limit.bound),
@@ -157,7 +157,7 @@ impl Evidence {
                 buckets.filter(|b| !limit.holds(b.low, bound) || !limit.holds(b.high, bound));
             broken += beyond.map(|bucket| bucket.count).sum::<u64>();
         }
-        let met_halts = u128::from(all) * u128::from(facts.looks_ppm) / 1_000_000;
+        let met_halts = u128::from(all) * u128::from(self.doubts.looks_ppm) / 1_000_000;
         let is_seldom = (is_extreme && broken == 1) || u128::from(broken) <= met_halts;
         (all >= MANY && is_seldom).then_some((broken, all))
     }

@@ -1,6 +1,7 @@
 //! What a judgement must know of all runs together: what was lost of the evidence, and how much of it was disturbed.
 
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::{Cause, Quantity, Reason};
 use crate::enforce::{Witness, between_looks};
@@ -122,14 +123,6 @@ impl Halts {
         shares.chain(looked).max()
     }
 
-    /// The share of the witness's wake-ups that met a halt, in parts per million; zero without a witness.
-    fn looks_ppm(&self) -> u32 {
-        let shares = self
-            .worst()
-            .map(|stood| share_ppm(stood.count, self.wakeups));
-        shares.max().unwrap_or(0)
-    }
-
     /// Each processor by itself, and all together where somebody may have been on any: the worst of these counts.
     fn worst(&self) -> impl Iterator<Item = Stood> {
         let together = self.anywhere.then_some(self.together);
@@ -144,8 +137,6 @@ pub struct RunFacts {
     pub events_lost: u64,
     /// The share of the runs that was disturbed, in parts per million ([`Halts::ppm`]).
     pub disturbed_ppm: u32,
-    /// The share of the looks for halts that met one, in parts per million: however long a halt is, it is one.
-    pub looks_ppm: u32,
     /// The share of the runs that nobody saw, in parts per million.
     pub unseen_ppm: u32,
     /// So long, and no longer, the machine may have stood still without being seen: zero where it cannot, as in the twin, or where nobody looked.
@@ -157,8 +148,32 @@ pub struct RunFacts {
 pub struct Doubts {
     /// So often somebody may have held a processor where it ran ([`RunRecord::held`]).
     pub held: u64,
+    /// The share of the looks for halts that met one where it ran, in parts per million: however long a halt is, it is one.
+    pub looks_ppm: u32,
     /// Of what nobody saw whether the machine stood still.
     pub halts_unseen: HaltsUnseen,
+}
+
+impl Doubts {
+    /// What nobody knows of who ran there in these runs.
+    pub fn of<'a, W>(runs: impl IntoIterator<Item = (&'a RunRecord, W)>) -> Self
+    where
+        W: IntoIterator<Item = Whereabouts>,
+    {
+        let mut all = Self::default();
+        let (mut halts, mut looks) = (0, 0);
+        for (record, ran) in runs {
+            let ran: Vec<Whereabouts> = ran.into_iter().collect();
+            all.held += record.held(ran.iter().copied());
+            halts += record.halts(ran);
+            looks += record.witness_wakeups;
+            if record.unwatched {
+                all.halts_unseen = HaltsUnseen::All;
+            }
+        }
+        all.looks_ppm = share_ppm(halts, looks);
+        all
+    }
 }
 
 /// Of which values nobody can tell whether halts of the machine made them what they are: these convict nobody.
@@ -195,7 +210,6 @@ impl RunFacts {
         Self {
             events_lost: halts.events_lost,
             disturbed_ppm: halts.ppm().unwrap_or(0),
-            looks_ppm: halts.looks_ppm(),
             // Events are recorded by who makes them.
             unseen_ppm: 0,
             // A halt that lasts from one look to the next is seen.
@@ -214,17 +228,16 @@ impl RunFacts {
         causes.map(Reason::of_the_run)
     }
 
-    /// The same where budgets of `SCHED_DEADLINE` outranked who looks: a halt may then have been `overlooked`, if it was no longer than that, and they
-    /// were as many as elsewhere, at least. Nothing changes where nobody looked, or nobody had to, as in the twin.
+    /// The same where budgets of `SCHED_DEADLINE` outranked who looks: a halt may then have been `overlooked`, if it was no longer than that.
+    /// Nothing changes where nobody looked, or nobody had to, as in the twin.
     #[must_use]
-    pub fn beside_budgets(self, overlooked: Span, elsewhere: &Self) -> Self {
-        if self.unseen.is_zero() {
-            return self;
-        }
-        Self {
-            unseen: self.unseen.max(overlooked),
-            looks_ppm: self.looks_ppm.max(elsewhere.looks_ppm),
-            ..self
+    pub fn beside_budgets(self, overlooked: Span) -> Self {
+        match self.unseen.is_zero() {
+            true => self,
+            false => Self {
+                unseen: self.unseen.max(overlooked),
+                ..self
+            },
         }
     }
 

@@ -39,6 +39,7 @@ fn record(events: Vec<Event>, end_ms: u64) -> RunRecord {
         ports: Vec::new(),
         disturbances: Vec::new(),
         witness_wakeups: 0,
+        unwatched: false,
         doubts: Vec::new(),
         steal: None,
         notices: Vec::new(),

@@ -1,0 +1,176 @@
+/* Real-time upcalls: periodic handlers of a process that take turns in one real-time thread.
+ *
+ * Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, section 6:
+ * the calls have its names. A handler is called for a quantum of protocol data units (PDUs) at a time and is never interrupted by another, so what
+ * handlers share they need not lock:
+ *
+ *     static void send(struct rts_funargs *arg) {
+ *         struct session *session = arg->pcb;
+ *         while (arg->smstr->pdu_count < arg->smstr->pdu_goal && packet_waits(session)) {
+ *             send_packet(session);
+ *             arg->smstr->pdu_count++;
+ *         }
+ *     }
+ *
+ *     rts_attributes attributes = RTS_ATTRIBUTES_INIT;
+ *     attributes.period_ns = 40000000;         // every 40 ms
+ *     attributes.batch = 16;                   // sixteen PDUs,
+ *     attributes.quantum = 4;                  // four between two looks whether somebody more urgent waits,
+ *     attributes.pdu_ns = 50000;               // each of 50 us at most
+ *     int rtu;
+ *     if (rts_creat(&attributes, send, &session, &rtu) != 0)
+ *         fprintf(stderr, "%s\n", laxity_message());
+ *
+ * Functions return 0, or a number of errno.h; laxity_message() then says what is wrong, and what would be right. All may be called by several
+ * threads at once, and by handlers, but for those that wait (EDEADLK there). What a handler asks is done after its quantum. C11 and C++17. It
+ * is installed with laxity.h, and linked as that says.
+ */
+#ifndef LAXITY_RTS_H
+#define LAXITY_RTS_H
+
+#include <laxity.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Policies. */
+#define RTS_RMDP 0 /* rate monotonic with delayed preemption */
+#define RTS_EDF 1  /* earliest deadline first */
+
+/* Ranks of the executor's thread. */
+#define RTS_FIFO 0     /* SCHED_FIFO, at a priority */
+#define RTS_RESERVED 1 /* a reservation */
+#define RTS_FAIR 2     /* an ordinary thread: nothing is promised */
+
+/* What becomes of the releases that come while a call is still at work. */
+#define RTS_SKIP 0     /* they are missed */
+#define RTS_CATCH_UP 1 /* the last of them, at_most in a row, are called late */
+#define RTS_SUSPEND 2  /* the upcall is suspended */
+#define RTS_END 3      /* the upcall ends */
+
+/* Flags. */
+#define RTS_ARRIVALS 1 /* rts_release() releases it, at least a period apart, and not time */
+
+/* Upcalls of a process: their descriptors are below this. */
+#define RTS_MOST 127
+
+/* What has become of an upcall. */
+#define RTS_IS_SUSPENDED 0
+#define RTS_IS_ACTIVE 1
+#define RTS_IS_OVERRUN 2 /* suspended, because it overran */
+#define RTS_IS_ENDED 3
+
+/* What the executor of the process is to be. */
+typedef struct rts_options {
+    uint32_t size;              /* sizeof(rts_options): the macro below sets it */
+    uint32_t policy;            /* RTS_RMDP or RTS_EDF */
+    uint32_t rank;              /* RTS_FIFO, RTS_RESERVED or RTS_FAIR */
+    uint32_t priority;          /* of RTS_FIFO, 1 to 99 */
+    int32_t processor;          /* of RTS_FIFO, by the kernel's number, or LAXITY_ANY_PROCESSOR */
+    uint32_t events;            /* so many arrivals wait for each upcall with RTS_ARRIVALS */
+    laxity_request reservation; /* of RTS_RESERVED */
+} rts_options;
+
+#define RTS_OPTIONS_INIT { (uint32_t)sizeof(rts_options), RTS_RMDP, RTS_FIFO, 90, LAXITY_ANY_PROCESSOR, 16, LAXITY_REQUEST_INIT }
+
+/* What an upcall is to be. */
+typedef struct rts_attributes {
+    uint32_t size;        /* sizeof(rts_attributes): the macro below sets it */
+    uint32_t flags;       /* RTS_ARRIVALS, or 0 */
+    const char *name;     /* for messages, UTF-8; NULL is "upcall" */
+    uint64_t first_ns;    /* its first release, in nanoseconds of CLOCK_MONOTONIC; 0 is a period after it runs first */
+    uint64_t period_ns;   /* from release to release */
+    uint64_t deadline_ns; /* from a release to when its call is due; 0 is the period */
+    uint64_t pdu_ns;      /* the most that a PDU takes */
+    uint32_t batch;       /* PDUs a period */
+    uint32_t quantum;     /* PDUs between two looks */
+    uint32_t on_overrun;  /* RTS_SKIP, ... */
+    uint32_t at_most;     /* of RTS_CATCH_UP */
+} rts_attributes;
+
+#define RTS_ATTRIBUTES_INIT { (uint32_t)sizeof(rts_attributes), 0, NULL, 0, 0, 0, 0, 1, 1, RTS_SKIP, 0 }
+
+/* What a handler and its executor tell each other of a call. */
+typedef struct rts_smstr {
+    uint32_t size;              /* of what the library knows of this */
+    uint32_t pdu_count;         /* PDUs that are done in this call: the handler counts them up, to pdu_goal; less, and the call is over */
+    uint32_t pdu_goal;          /* so many are to be done when the handler returns */
+    uint32_t batch;             /* so many are to be done in this call */
+    uint32_t yield_request;     /* somebody more urgent waited when this quantum began; 0 if the handler need not hurry */
+    uint32_t overruns;          /* 1: its own next release has come */
+    uint32_t overran;           /* 1: the call before was still at work when this release came */
+    uint32_t asks;              /* the handler may set RTS_ASKS_SUSPEND or RTS_ASKS_END, for after this quantum */
+    uint64_t missed;            /* releases between the call before and this one that came to nothing */
+    uint64_t release_ns;        /* when it was to begin; on its grid */
+    uint64_t began_ns;          /* when it began */
+    uint64_t previous_ended_ns; /* when the call before ended; 0: there was none since it runs */
+    uint64_t arrived[2];        /* what rts_release() was given */
+} rts_smstr;
+
+#define RTS_ASKS_SUSPEND 1
+#define RTS_ASKS_END 2
+
+/* What a handler is called with. */
+typedef struct rts_funargs {
+    void *pcb;        /* the protocol control block that rts_creat() was given */
+    rts_smstr *smstr; /* the call, until the handler returns */
+} rts_funargs;
+
+typedef void (*rts_handler)(rts_funargs *arg);
+
+/* A set of descriptors: bit d % 64 of bits[d / 64] is descriptor d. */
+typedef struct rts_set {
+    uint64_t bits[2];
+} rts_set;
+
+/* What an upcall has done since it was made. */
+typedef struct rts_counts {
+    uint32_t size;                /* sizeof(rts_counts): the macro below sets it */
+    uint32_t state;               /* RTS_IS_SUSPENDED, ... */
+    uint64_t calls;               /* that have begun */
+    uint64_t pdus;                /* that were done */
+    uint64_t overruns;            /* calls that were at work when their next release came */
+    uint64_t missed;              /* releases that came to nothing for that */
+    uint64_t yields;              /* to somebody more urgent */
+    uint64_t most_late_ns;        /* from a release to the begin of its call */
+    uint64_t longest_response_ns; /* from a release to the end of its call */
+} rts_counts;
+
+#define RTS_COUNTS_INIT { (uint32_t)sizeof(rts_counts), RTS_IS_SUSPENDED, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Starts the executor of the process as it is to be; without this, the first rts_creat() starts one as RTS_OPTIONS_INIT says. EALREADY: there is
+ * one; EPERM: a right is missing, and the message says which and how to get it; else as laxity_reserve(). */
+int rts_start(const rts_options *options);
+
+/* Ends it, with all upcalls; none of their handlers runs any more when this returns. EDEADLK: the caller is a handler. */
+int rts_end(void);
+
+/* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
+ * how long a PDU may take for it to fit. ENFILE: there are RTS_MOST. */
+int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
+
+/* Calls it at its releases from now on. ESRCH: it has ended. */
+int rts_run(int rtu);
+
+/* Does not call it any more until rts_run(), on the same grid. When this returns, its handler is not at work. */
+int rts_suspend(int rtu);
+
+/* Ends it; when this returns, its handler is not at work and never will be, so its pcb is the caller's again. EBADF: there is none. */
+int rts_close(int rtu);
+
+/* Waits, like select, until one of these is not active: suspended or ended. *idle becomes those that are not. No longer than until this nanosecond of CLOCK_MONOTONIC, if it is not 0: then
+ * *idle is empty. idle may be NULL. */
+int rts_sleep(const rts_set *rtus, rts_set *idle, uint64_t until_ns);
+
+/* Something has arrived for an upcall with RTS_ARRIVALS: releases it once. Waits for nobody. EAGAIN: as many wait already as there is room for. */
+int rts_release(int rtu, uint64_t first, uint64_t second);
+
+/* What it has done, and what has become of it. */
+int rts_read(int rtu, rts_counts *counts);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,405 @@
+//! A thread that drives one body outside of any program: an executor whose handlers come and go as an application likes.
+//!
+//! Nothing is recorded, so nothing grows however long it lasts. What may be put into its ports by other threads goes through an [`Inbox`].
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use laxity_model::base::port::{Arrival, PortKind};
+use laxity_model::{
+    ActivityId, Body, Context, EventKind, Grade, HostError, Instant, Mark, PortId, Refused,
+    SemaphoreId, Service, Step,
+};
+
+use super::hold::{HoldError, HoldRequest, Observer, ThreadHold};
+use crate::doctor::{self, Diagnosis};
+use crate::os::clock;
+use crate::os::descriptor;
+use crate::os::idle::Awake;
+use crate::os::memory::{STACK_BYTES, prefault_stack};
+use crate::os::sched::{self, Policy, SchedError, Tid};
+use crate::run::ours::Ours;
+use crate::run::port::Ports;
+use crate::run::semaphore::Taken;
+
+pub use crate::run::bell::Bell;
+
+/// The ports of a body, for the threads that put into them. Those that it waits on belong to the thread that drives it.
+#[derive(Clone)]
+pub struct Inbox {
+    ports: Arc<Ports>,
+    feeds: Arc<Feeds>,
+}
+
+/// A port that a descriptor feeds: each time that it can be read while nothing waits in the port, something arrives there.
+type Feed = (PortId, Arc<OwnedFd>);
+
+/// The descriptors, which come and go. Whoever drives the body tries the lock, and looks again at its next wait.
+#[derive(Default)]
+struct Feeds {
+    all: Mutex<Vec<Feed>>,
+    /// How often they have changed.
+    changes: AtomicU64,
+}
+
+impl Inbox {
+    /// With these ports, of which ids are indices.
+    #[must_use]
+    pub fn new(kinds: &[PortKind]) -> Self {
+        // Only descriptors could be wrong, and there are none.
+        let ports = Ports::new(kinds, Vec::new()).unwrap_or_default();
+        Self {
+            ports: Arc::new(ports),
+            feeds: Arc::default(),
+        }
+    }
+
+    /// From the body's next wait on, this feeds the port, or with `None` nothing does.
+    pub fn feed(&self, port: PortId, with: Option<Arc<OwnedFd>>) {
+        let mut all = self
+            .feeds
+            .all
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(fed, _)| *fed != port);
+        all.extend(with.map(|with| (port, with)));
+        drop(all);
+        self.feeds.changes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Puts an arrival of now; `false` if there is no room, or no such port. Takes no lock and never waits.
+    pub fn put(&self, port: PortId, payload: [u64; 2]) -> bool {
+        let at = clock::now();
+        self.ports.put(port, Arrival { at, payload }) == Some(true)
+    }
+
+    /// The body's waits end, and so does whoever drives it.
+    pub fn close(&self) {
+        self.ports.close();
+    }
+}
+
+/// How a thread is scheduled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rank {
+    /// Real-time, at this priority (1 to 99), on one processor or wherever the kernel lets it run.
+    Fifo {
+        /// The priority.
+        priority: u8,
+        /// The processor, by the kernel's number.
+        processor: Option<usize>,
+    },
+    /// With a reservation.
+    Reserved(HoldRequest),
+    /// As an ordinary thread: nothing is promised.
+    Fair,
+}
+
+/// Why the thread was not started.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StartError {
+    /// It lacks a right: the one cause, and the remedy.
+    #[error("{0}")]
+    Lacks(Diagnosis),
+    /// Its reservation was refused.
+    #[error(transparent)]
+    Hold(#[from] HoldError),
+    /// A call failed that never should.
+    #[error(transparent)]
+    Sched(#[from] SchedError),
+    /// There is no thread to be had.
+    #[error("no thread can be started: {0}")]
+    NoThread(String),
+}
+
+/// What keeps a thread at its rank, to be dropped at its end by itself.
+struct Ranked {
+    _hold: Option<ThreadHold>,
+    /// Or why idle processors may sleep as they like, which only makes it late.
+    _awake: Option<Awake>,
+    firmly: Firmly,
+}
+
+/// How firmly the rank is held.
+#[derive(Clone)]
+enum Firmly {
+    Hold(Observer),
+    /// This policy, as long as nobody takes it away.
+    Policy(Tid, Policy),
+    Not,
+}
+
+impl Ranked {
+    /// Gives the calling thread its rank.
+    fn begin(rank: &Rank) -> Result<Self, StartError> {
+        clock::use_exact_timers();
+        prefault_stack();
+        let ranked = |hold, firmly| Self {
+            _hold: hold,
+            _awake: Awake::ask().ok(),
+            firmly,
+        };
+        match rank {
+            Rank::Fair => Ok(ranked(None, Firmly::Not)),
+            Rank::Reserved(request) => {
+                let hold = ThreadHold::begin(request)?;
+                let firmly = Firmly::Hold(hold.observer().clone());
+                Ok(ranked(Some(hold), firmly))
+            }
+            Rank::Fifo {
+                priority,
+                processor,
+            } => {
+                doctor::can_be_fifo(*priority).map_err(StartError::Lacks)?;
+                if let Some(processor) = processor {
+                    sched::pin(*processor)?;
+                }
+                let (own, policy) = (Tid::current(), Policy::Fifo(*priority));
+                sched::set_policy(own, policy).map_err(|error| {
+                    let why = doctor::why_refused(policy, &error);
+                    why.map_or(StartError::Sched(error), StartError::Lacks)
+                })?;
+                Ok(ranked(None, Firmly::Policy(own, policy)))
+            }
+        }
+    }
+}
+
+/// A thread that drives a body. It goes on until the body finishes or its inbox is closed.
+pub struct Alone {
+    thread: Option<JoinHandle<()>>,
+    firmly: Firmly,
+    failure: Arc<Mutex<Option<HostError>>>,
+}
+
+impl Alone {
+    /// Starts a thread of this name and rank. The body is made in it, and dropped there; so is `over`, when nothing of it runs any more.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`]; then there is no thread.
+    pub fn start<O: Send + 'static>(
+        name: &str,
+        rank: Rank,
+        inbox: &Inbox,
+        (body, over): (impl FnOnce() -> Box<dyn Body> + Send + 'static, O),
+    ) -> Result<Self, StartError> {
+        let failure = Arc::new(Mutex::new(None));
+        let (tell, told) = std::sync::mpsc::sync_channel(1);
+        let (inbox, failed) = (inbox.clone(), Arc::clone(&failure));
+        // The kernel keeps 15 bytes of a thread's name.
+        let short: String = name.chars().filter(|c| *c != '\0').take(15).collect();
+        let builder = thread::Builder::new().name(short).stack_size(STACK_BYTES);
+        let started = builder.spawn(move || {
+            let _over = over;
+            let _ours = Ours::enter();
+            let ranked = match Ranked::begin(&rank) {
+                Ok(ranked) => ranked,
+                Err(error) => return drop(tell.send(Err(error))),
+            };
+            let _ = tell.send(Ok(ranked.firmly.clone()));
+            drop(tell);
+            let mut body = body();
+            if let Err(error) = drive(&mut *body, &inbox) {
+                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        });
+        let thread = started.map_err(|error| StartError::NoThread(error.to_string()))?;
+        // One that panicked before it told said so on standard error.
+        let told = told.recv();
+        let told = told.unwrap_or_else(|_| Err(StartError::NoThread("it panicked".to_owned())));
+        Ok(Self {
+            firmly: told?,
+            thread: Some(thread),
+            failure,
+        })
+    }
+
+    /// Whether it has the rank that was asked for until now. A system call or two.
+    pub fn grade(&self) -> Grade {
+        let reason = match &self.firmly {
+            Firmly::Hold(observer) => return observer.grade(),
+            Firmly::Not => "it is an ordinary thread, as was asked for".to_owned(),
+            Firmly::Policy(thread, policy) => match sched::policy(*thread) {
+                Ok(found) if found == *policy => return Grade::Enforced,
+                Ok(found) => format!("somebody gave the thread {found}"),
+                Err(error) => error.to_string(),
+            },
+        };
+        Grade::Unenforced { reason }
+    }
+
+    /// Why the body was stopped, if it did not end by itself.
+    pub fn failure(&self) -> Option<HostError> {
+        let failure = self.failure.lock();
+        failure.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until the thread has ended. What the body is told to end by is the caller's affair.
+    pub fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A panic said so on standard error.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The [`Context`] of the one body.
+struct Solitary<'a> {
+    ports: &'a Ports,
+    feeds: &'a Feeds,
+    /// Those that are known, and after how many changes.
+    fed: Vec<Feed>,
+    known: u64,
+    arrival: Option<Arrival>,
+    timed_out: bool,
+    failure: Option<HostError>,
+}
+
+impl Solitary<'_> {
+    fn mistake(&mut self, what: String) {
+        self.failure.get_or_insert(HostError::BadProgram(what));
+    }
+
+    /// Looks at what feeds the ports, unless somebody changes that just now: then there is a wait after that.
+    fn look_at_feeds(&mut self) {
+        let changes = self.feeds.changes.load(Ordering::SeqCst);
+        if changes != self.known
+            && let Ok(all) = self.feeds.all.try_lock()
+        {
+            self.fed.clone_from(&all);
+            self.known = changes;
+        }
+    }
+
+    fn wait(&mut self, port: PortId, until: Option<Instant>) -> Result<Taken, HostError> {
+        self.look_at_feeds();
+        let ports = self.ports;
+        let Some(found) = ports.get(port).filter(|_| !self.fed.is_empty()) else {
+            return ports.wait(port, until);
+        };
+        let taken = found.permits.take_by(until, |alarm| {
+            // What is left to read of a port that nobody has served is known.
+            let is_empty = |fed: PortId| ports.get(fed).is_some_and(|fed| fed.permits.count() == 0);
+            let waited = self.fed.iter().filter(|(fed, _)| is_empty(*fed));
+            let waited: Vec<&Feed> = waited.collect();
+            let descriptors: Vec<_> = waited.iter().map(|(_, with)| with.as_fd()).collect();
+            let ready = descriptor::wait(&descriptors, alarm, until)?;
+            for ((fed, _), events) in waited.into_iter().zip(ready) {
+                if events != 0 {
+                    let at = clock::now();
+                    let payload = [events.into(), 0];
+                    ports.put(*fed, Arrival { at, payload });
+                }
+            }
+            Ok(())
+        });
+        let taken =
+            taken.map_err(|error| HostError::Failed(format!("waiting on descriptors: {error}")));
+        // So that those are closed that nobody else has.
+        self.look_at_feeds();
+        taken
+    }
+}
+
+impl Context for Solitary<'_> {
+    fn now(&self) -> Instant {
+        clock::now()
+    }
+
+    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
+        let at = clock::now();
+        self.ports.put(port, Arrival { at, payload }) == Some(true)
+    }
+
+    fn take(&mut self, port: PortId) -> Option<Arrival> {
+        let found = self.ports.get(port)?;
+        let taken = found.permits.try_take() == Some(Taken::One);
+        taken.then(|| found.arrival(false))
+    }
+
+    fn arrival(&self) -> Option<Arrival> {
+        self.arrival
+    }
+
+    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
+        if self.ports.ring(port, doorbell).is_none() {
+            self.mistake(format!("port {port} or doorbell {doorbell} does not exist"));
+        }
+        self.look_at_feeds();
+        self.fed.iter().any(|(fed, _)| *fed == port)
+    }
+
+    fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}
+
+    fn fail(&mut self, what: &'static str) {
+        self.mistake(what.to_owned());
+    }
+
+    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
+
+    fn timed_out(&self) -> bool {
+        self.timed_out
+    }
+
+    fn answer(&self) -> Result<Instant, Refused> {
+        Err(Refused::NothingAsked)
+    }
+
+    fn service(&self) -> Service {
+        clock::thread_service()
+    }
+}
+
+/// Steps of the body on the calling thread, until it finishes or the inbox is closed.
+fn drive(body: &mut dyn Body, inbox: &Inbox) -> Result<(), HostError> {
+    let mut context = Solitary {
+        ports: &inbox.ports,
+        feeds: &inbox.feeds,
+        fed: Vec::new(),
+        known: 0,
+        arrival: None,
+        timed_out: false,
+        failure: None,
+    };
+    loop {
+        let step = body.step(&mut context);
+        if let Some(failure) = context.failure.take() {
+            return Err(failure);
+        }
+        let waited = match step {
+            Step::Charge(_) => continue,
+            Step::Burn(service) => {
+                let goal = clock::thread_service() + service;
+                while clock::thread_service() < goal {}
+                continue;
+            }
+            Step::SleepUntil(until) => {
+                clock::sleep_until(until);
+                continue;
+            }
+            Step::Yield => {
+                thread::yield_now();
+                continue;
+            }
+            Step::Wait(port) => (port, None),
+            Step::WaitUntil(port, until) => (port, Some(until)),
+            Step::Finish | Step::EndRun => return Ok(()),
+            _ => {
+                let what =
+                    "what runs alone has its rank from the beginning, and changes nothing of it";
+                return Err(HostError::BadProgram(what.to_owned()));
+            }
+        };
+        let (port, until) = waited;
+        let taken = context.wait(port, until)?;
+        context.timed_out = taken == Taken::TimedOut;
+        let found = context.ports.get(port).filter(|_| taken == Taken::One);
+        context.arrival = found.map(|found| found.arrival(true));
+        if taken == Taken::Closed {
+            return Ok(());
+        }
+    }
+}

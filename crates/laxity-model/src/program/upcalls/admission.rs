@@ -1,0 +1,116 @@
+//! Whether there is time for another upcall.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::analysis::{Preemption, Task, TaskError};
+use crate::executor::Unschedulable;
+use crate::program::upcall::Timing;
+use crate::{Service, Span};
+
+/// What an executor adds to each call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overhead {
+    /// A call may begin so long after its release though nobody else is at work: how late timers fire and their threads wake.
+    pub late: Span,
+    /// What releasing, choosing and entering a call takes.
+    pub each: Service,
+}
+
+/// Why an upcall is not admitted. Those that were there before are as they were.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{bottleneck} may be late: {reason}{}", proposal(*fits))]
+pub struct NotAdmitted {
+    /// The upcall that would be late; the new one, or one that was there before.
+    pub bottleneck: String,
+    /// What is missing, with the amounts.
+    pub reason: String,
+    /// The most that a unit of the new one may take for all to be in time; `None` if not even a microsecond.
+    pub fits: Option<Service>,
+}
+
+fn proposal(most: Option<Service>) -> String {
+    match most {
+        Some(most) => alloc::format!("; with at most {most} a unit it would fit"),
+        None => "; whatever a unit takes, it would not fit".to_string(),
+    }
+}
+
+/// What an upcall is to analysis, whose units take at most this much each.
+///
+/// # Errors
+///
+/// Numbers that are no task.
+pub fn task(timing: &Timing, unit: Service, deadline: Span) -> Result<Task, TaskError> {
+    let times = |count: u32| {
+        let all = unit.as_nanos().saturating_mul(count.into());
+        Service::from_nanos(all)
+    };
+    let (batch, quantum) = (timing.batch.get(), timing.quantum.get());
+    let longest = quantum.min(batch);
+    let last = match batch % longest {
+        0 => longest,
+        rest => rest,
+    };
+    let task = Task::new(times(batch), timing.period)?.with_deadline(deadline)?;
+    task.with_preemption(Preemption::Fixed {
+        longest: times(longest),
+        last: times(last),
+    })
+}
+
+/// Whether all upcalls are in time when another one comes, by what the policy says of a set.
+///
+/// # Errors
+///
+/// Who would be late, and how much a unit of the new one may take so that nobody is.
+pub fn admit(
+    present: &[(&str, Task)],
+    (name, timing, unit, deadline): (&str, &Timing, Service, Span),
+    overhead: Overhead,
+    policy: &dyn Fn(&[Task]) -> Result<(), Unschedulable>,
+) -> Result<Task, NotAdmitted> {
+    let refused = |bottleneck: &str, reason: String, fits| NotAdmitted {
+        bottleneck: bottleneck.to_string(),
+        reason,
+        fits,
+    };
+    let invalid = |error: TaskError| refused(name, error.to_string(), None);
+    let own = task(timing, unit, deadline).map_err(invalid)?;
+    let with = |own: Task| {
+        let all = present.iter().map(|(_, task)| *task).chain([own]);
+        let all: Vec<Task> = all.map(|task| charged(task, overhead)).collect();
+        policy(&all)
+    };
+    let Err(unschedulable) = with(own) else {
+        return Ok(own);
+    };
+    let does = |unit| task(timing, unit, deadline).is_ok_and(|own| with(own).is_ok());
+    let bottleneck = match unschedulable.bottleneck {
+        Some(place) => present.get(place).map_or(name, |(other, _)| other),
+        None => name,
+    };
+    Err(refused(bottleneck, unschedulable.reason, most(unit, does)))
+}
+
+fn charged(task: Task, overhead: Overhead) -> Task {
+    let cost = task.cost().checked_add(overhead.each);
+    let late = task.jitter().checked_add(overhead.late);
+    task.with_cost(cost.unwrap_or(Service::MAX))
+        .unwrap_or(task)
+        .with_jitter(late.unwrap_or(Span::MAX))
+}
+
+/// The most microseconds below `asked` that do.
+fn most(asked: Service, does: impl Fn(Service) -> bool) -> Option<Service> {
+    let (mut least, mut most) = (0, asked.as_nanos() / 1_000);
+    while least < most {
+        let middle = least + (most - least).div_ceil(2);
+        if does(Service::from_micros(middle)) {
+            least = middle;
+        } else {
+            most = middle - 1;
+        }
+    }
+    (least > 0).then(|| Service::from_micros(least))
+}

@@ -1,0 +1,276 @@
+//! The handler that makes and ends upcalls as it is told, and the body that an upcall has there.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::{Board, Command, Effect, Standing};
+use crate::executor::{ExecutorError, ExecutorPolicy, HandlerId, Result};
+use crate::program::executor::{Executes as _, Executor};
+use crate::program::upcall::{Call, Timing, Upcall};
+use crate::program::{Body, Context, Step};
+use crate::{ActivityId, Instant, Mark, PortId, SemaphoreId, Span};
+
+/// What an upcall does at each quantum.
+pub type Work = Box<dyn FnMut(&mut dyn Context, &mut Call) -> Step + Send>;
+
+/// An upcall that is to run.
+pub struct Entrant {
+    /// When it is called, and how much it does then; its grid is the same whenever it enters if the first release is said.
+    pub timing: Timing,
+    /// What releases it, if that is not time alone.
+    pub paced_by: Option<PortId>,
+    /// Its jobs are due so long after their release.
+    pub deadline: Span,
+    /// What it does. [`Step::Finish`] ends it, a sleep until [`Instant::MAX`] suspends it.
+    pub work: Work,
+}
+
+/// Who has the handlers of upcalls, on the executor's own thread.
+pub trait Keeper: Send {
+    /// Makes the handler of this place; `false` if that panicked.
+    fn make(&mut self, place: u16) -> bool;
+
+    /// What is called from now on; `None` if there is nothing.
+    fn enter(&mut self, place: u16) -> Option<Entrant>;
+
+    /// Drops the handler of this place.
+    fn discard(&mut self, place: u16);
+
+    /// Tells those who wait for it that a board has changed. Called from the executor's thread, and must not wait.
+    fn changed(&self) -> Arc<dyn Fn() + Send + Sync>;
+}
+
+/// A command with the place that it is for, as a port carries it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Order {
+    /// Whose.
+    pub place: u16,
+    /// What.
+    pub command: Command,
+    /// By this number whoever asked finds the [answer](Board::answer); 0 if nobody asks.
+    pub ticket: u64,
+}
+
+/// As what a port carries: all upcalls end, and so does their executor.
+pub const STOP: [u64; 2] = [u64::MAX, 0];
+
+impl Order {
+    /// As a port carries it.
+    #[must_use]
+    pub fn payload(self) -> [u64; 2] {
+        let mut codes = (0..).zip(Command::ALL);
+        let code = codes.find(|(_, known)| *known == self.command);
+        let code = code.map_or(0, |(code, _)| code);
+        [u64::from(self.place) << 8 | code, self.ticket]
+    }
+
+    fn of([what, ticket]: [u64; 2]) -> Option<Self> {
+        let command = *Command::ALL.get((what & 0xff) as usize)?;
+        Some(Self {
+            place: u16::try_from(what >> 8).ok()?,
+            command,
+            ticket,
+        })
+    }
+}
+
+/// Carries commands out. It is more urgent than every upcall, so that one that is active always ends its quantum first, and no more.
+pub struct Control<K> {
+    commands: PortId,
+    /// What arrives for the upcall of the first place; the others follow.
+    arrivals: PortId,
+    boards: Arc<[Board]>,
+    keeper: K,
+    changed: Arc<dyn Fn() + Send + Sync>,
+    /// Who of each place is among the executor's handlers.
+    inside: Vec<Option<HandlerId>>,
+}
+
+impl<K: Keeper> Control<K> {
+    /// For as many upcalls as there are boards; takes its commands from the first of these ports. From the second on, there is one for each upcall's arrivals.
+    #[must_use]
+    pub fn new([commands, arrivals]: [PortId; 2], boards: Arc<[Board]>, keeper: K) -> Self {
+        Self {
+            commands,
+            arrivals,
+            inside: boards.iter().map(|_| None).collect(),
+            boards,
+            changed: keeper.changed(),
+            keeper,
+        }
+    }
+
+    fn obey(&mut self, context: &mut dyn Context, order: Order) {
+        let place = order.place;
+        let Some(board) = self.boards.get(usize::from(place)) else {
+            return;
+        };
+        let done = match board.standing().asked(order.command) {
+            Ok(effect) => self.carry_out(context, place, effect),
+            Err(_) => Err(ExecutorError::NoSuchHandler),
+        };
+        if order.ticket > 0 {
+            self.boards[usize::from(place)].answers(order.ticket, done);
+        }
+        (self.changed)();
+    }
+
+    fn carry_out(&mut self, context: &mut dyn Context, place: u16, effect: Effect) -> Result {
+        let standing = match effect {
+            Effect::Nothing => return Ok(()),
+            Effect::Make => {
+                self.boards[usize::from(place)].clear();
+                // What came for whoever had the place before.
+                while context.take(PortId(self.arrivals.0 + place)).is_some() {}
+                match self.keeper.make(place) {
+                    true => Standing::Suspended,
+                    false => Standing::Panicked,
+                }
+            }
+            Effect::Enter => {
+                self.enter(context, place)?;
+                Standing::Active
+            }
+            Effect::Leave => {
+                self.leave(context, place);
+                Standing::Suspended
+            }
+            Effect::Discard => {
+                self.leave(context, place);
+                self.keeper.discard(place);
+                Standing::Absent
+            }
+        };
+        self.boards[usize::from(place)].becomes(standing);
+        Ok(())
+    }
+
+    fn enter(&mut self, context: &mut dyn Context, place: u16) -> Result {
+        let entrant = self.keeper.enter(place);
+        let entrant = entrant.ok_or(ExecutorError::NoSuchHandler)?;
+        let deadline = entrant.deadline;
+        let changed = Arc::clone(&self.changed);
+        let body = Watched::new(entrant, (Arc::clone(&self.boards), place), changed);
+        let handler = context.make_handler(Some(deadline), Box::new(body))?;
+        self.inside[usize::from(place)] = Some(handler);
+        Ok(())
+    }
+
+    fn leave(&mut self, context: &mut dyn Context, place: u16) {
+        if let Some(handler) = self.inside[usize::from(place)].take() {
+            // One that has ended by itself is no handler any more.
+            let _ = context.end_handler(handler);
+            self.boards[usize::from(place)].responds(context.now());
+        }
+    }
+
+    fn stop(&mut self, context: &mut dyn Context) -> Step {
+        for place in (0..=u16::MAX).take(self.inside.len()) {
+            if self.boards[usize::from(place)].standing() != Standing::Absent {
+                // There is nothing that this could fail by.
+                let _ = self.carry_out(context, place, Effect::Discard);
+            }
+        }
+        (self.changed)();
+        Step::Finish
+    }
+}
+
+impl<K: Keeper> Body for Control<K> {
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        match context.arrival().map(|arrival| arrival.payload) {
+            Some(STOP) => return self.stop(context),
+            Some(payload) => {
+                if let Some(order) = Order::of(payload) {
+                    self.obey(context, order);
+                }
+            }
+            None => {}
+        }
+        Step::Wait(self.commands)
+    }
+}
+
+/// An upcall among the handlers of its executor: its board is kept, and it leaves when it has nothing to wait for.
+struct Watched {
+    upcall: Upcall<Work>,
+    boards: Arc<[Board]>,
+    place: usize,
+    changed: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Watched {
+    fn new(
+        entrant: Entrant,
+        (boards, place): (Arc<[Board]>, u16),
+        changed: Arc<dyn Fn() + Send + Sync>,
+    ) -> Self {
+        let (place, own) = (usize::from(place), Arc::clone(&boards));
+        let mut inner = entrant.work;
+        let work: Work = Box::new(move |context, call| {
+            own[place].works(call);
+            let step = inner(context, call);
+            own[place].did(call.now());
+            step
+        });
+        // Nobody records what is made here, so the mark is never read.
+        let upcall = Upcall::paced_by(entrant.paced_by, entrant.timing, Mark(0), work);
+        Self {
+            upcall,
+            boards,
+            place,
+            changed,
+        }
+    }
+
+    /// It has nothing to wait for, and is no handler any more.
+    fn leave(&self, standing: Standing) -> Step {
+        let board = &self.boards[self.place];
+        if board.standing() != Standing::Panicked {
+            board.becomes(standing);
+        }
+        (self.changed)();
+        Step::Finish
+    }
+}
+
+impl Body for Watched {
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        let board = &self.boards[self.place];
+        let (before, was_in_call) = (board.quanta(), board.is_in_call());
+        let step = self.upcall.step(context);
+        if matches!(step, Step::Yield) {
+            board.yields();
+        }
+        if !matches!(
+            step,
+            Step::SleepUntil(_) | Step::Wait(_) | Step::WaitUntil(..) | Step::Finish
+        ) {
+            return step;
+        }
+        // What its work asked for itself is no overrun.
+        let asked = board.quanta() != before;
+        board.responds(context.now());
+        if !asked && was_in_call && matches!(step, Step::SleepUntil(Instant::MAX) | Step::Finish) {
+            board.overran();
+        }
+        match step {
+            Step::SleepUntil(Instant::MAX) if asked => self.leave(Standing::Suspended),
+            Step::SleepUntil(Instant::MAX) => self.leave(Standing::Overran),
+            Step::Finish => self.leave(Standing::Ended),
+            _ => step,
+        }
+    }
+}
+
+/// An executor as a body, outside of any program: `first` takes turns with the handlers that it makes, and goes before them all.
+pub fn turns(
+    policy: impl ExecutorPolicy + 'static,
+    doorbell: SemaphoreId,
+    first: Box<dyn Body>,
+) -> Box<dyn Body> {
+    let mut executor: Executor<_> = Executor::new(policy, doorbell);
+    executor.place(ActivityId(0), Some(Span::from_nanos(1)), first);
+    Box::new(executor)
+}

@@ -1,0 +1,18 @@
+//! Upcalls that are made and ended while their executor runs.
+//!
+//! Whoever wants one puts a [`Command`] into a port, with the upcall's *place*: a number below [`HANDLERS`](crate::executor::HANDLERS) that it keeps until it is closed.
+//! [`Control`] is the handler that carries commands out; [`Standing::asked`] says what one means to an upcall as it is. What becomes of each upcall is read from its
+//! [`Board`], without a lock. Only an upcall that is [active](Standing::Active) is a handler of the executor: one that is suspended has nothing in any
+//! queue, and when it runs again it is on the same grid as before, since that rests on its first release alone.
+//!
+//! [`admit`] says beforehand whether there is time for another one, and how much there would be.
+
+mod admission;
+mod board;
+mod control;
+mod standing;
+
+pub use admission::{NotAdmitted, Overhead, admit, task};
+pub use board::{Board, Counts};
+pub use control::{Control, Entrant, Keeper, Order, STOP, Work, turns};
+pub use standing::{Command, Denied, Effect, Standing};

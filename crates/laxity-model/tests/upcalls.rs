@@ -1,0 +1,494 @@
+//! Upcalls that come and go as they are told: held against a list of the releases that each must have; and their admission, against the policy that it asks.
+
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+
+use laxity_model::analysis::supply::Dedicated;
+use laxity_model::analysis::{Preemption, Task};
+use laxity_model::base::port::{Arrival, Port, PortKind};
+use laxity_model::executor::pacing::OnOverrun;
+use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::executor::{ExecutorError, ExecutorPolicy as _};
+use laxity_model::program::upcall::Timing;
+use laxity_model::program::upcalls::{
+    Board, Command, Control, Denied, Effect, Entrant, Keeper, Order, Overhead, STOP, Standing,
+    admit, task, turns,
+};
+use laxity_model::{
+    ActivityId, Body, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service,
+    Span, Step,
+};
+use proptest::prelude::*;
+
+const DOORBELL: PortId = PortId(0);
+const COMMANDS: PortId = PortId(1);
+const PLACES: u16 = 4;
+
+/// The port of what arrives for an upcall.
+fn events(place: u16) -> PortId {
+    PortId(2 + place)
+}
+
+/// A machine of ports and virtual time, on which nothing costs but what is charged.
+struct Virtual {
+    now: Instant,
+    ports: Vec<Port>,
+    rings: Vec<Option<PortId>>,
+    arrival: Option<Arrival>,
+    timed_out: bool,
+    /// What is still to be put, the last first.
+    script: Vec<(Instant, PortId, [u64; 2])>,
+}
+
+impl Virtual {
+    fn new(mut script: Vec<(Instant, PortId, [u64; 2])>) -> Self {
+        script.sort_by_key(|(at, ..)| *at);
+        script.reverse();
+        let one = PortKind::Count {
+            initial: 0,
+            most: 1,
+        };
+        let queue = PortKind::Queue { capacity: 64 };
+        let kinds = [one, queue].into_iter().chain((0..PLACES).map(|_| queue));
+        let ports: Vec<Port> = kinds.map(Port::new).collect();
+        Self {
+            now: Instant::ZERO,
+            rings: vec![None; ports.len()],
+            ports,
+            arrival: None,
+            timed_out: false,
+            script,
+        }
+    }
+
+    /// Time passes, and what comes meanwhile comes.
+    fn pass_to(&mut self, until: Instant) {
+        while let Some((at, port, payload)) = self.script.last().copied()
+            && at <= until
+        {
+            self.script.pop();
+            self.now = self.now.max(at);
+            self.put(port, payload);
+        }
+        self.now = self.now.max(until);
+    }
+
+    fn run(&mut self, body: &mut dyn Body) {
+        loop {
+            match body.step(self) {
+                Step::Charge(service) => self.pass_to(self.now + service.as_dedicated_span()),
+                Step::Finish => return,
+                Step::Wait(port) => self.wait(port, Instant::MAX),
+                Step::WaitUntil(port, until) => self.wait(port, until),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn wait(&mut self, port: PortId, until: Instant) {
+        loop {
+            self.arrival = self.ports[usize::from(port.0)].take();
+            self.timed_out = self.arrival.is_none();
+            if self.arrival.is_some() || self.now >= until {
+                return;
+            }
+            let next = self.script.last().map(|(at, ..)| *at);
+            let next = next.map_or(until, |at| at.min(until));
+            assert_ne!(next, Instant::MAX, "nobody will ever put anything");
+            self.pass_to(next);
+        }
+    }
+}
+
+impl Context for Virtual {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
+        let at = self.now;
+        let room = self.ports[usize::from(port.0)].put(Arrival { at, payload });
+        if let Some(doorbell) = self.rings[usize::from(port.0)] {
+            self.ports[usize::from(doorbell.0)].put(Arrival {
+                at,
+                payload: [0; 2],
+            });
+        }
+        room
+    }
+
+    fn take(&mut self, port: PortId) -> Option<Arrival> {
+        self.ports[usize::from(port.0)].take()
+    }
+
+    fn arrival(&self) -> Option<Arrival> {
+        self.arrival
+    }
+
+    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
+        self.rings[usize::from(port.0)] = Some(doorbell);
+        false
+    }
+
+    fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}
+
+    fn fail(&mut self, what: &'static str) {
+        panic!("{what}");
+    }
+
+    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
+
+    fn timed_out(&self) -> bool {
+        self.timed_out
+    }
+
+    fn answer(&self) -> Result<Instant, Refused> {
+        Err(Refused::NothingAsked)
+    }
+
+    fn service(&self) -> Service {
+        Service::ZERO
+    }
+}
+
+/// What a handler does at a quantum.
+type Does = fn(u64) -> Step;
+
+/// Whoever was called, with the release, by place.
+type Calls = Arc<Mutex<Vec<(u16, Instant)>>>;
+
+#[derive(Clone)]
+struct Keep {
+    timings: Vec<(Timing, Option<PortId>)>,
+    does: Does,
+    calls: Calls,
+}
+
+impl Keeper for Keep {
+    fn make(&mut self, _: u16) -> bool {
+        true
+    }
+
+    fn enter(&mut self, place: u16) -> Option<Entrant> {
+        let (timing, paced_by) = self.timings[usize::from(place)];
+        let (calls, does) = (Arc::clone(&self.calls), self.does);
+        Some(Entrant {
+            timing,
+            paced_by,
+            deadline: timing.period,
+            work: Box::new(move |_, call| {
+                let mut calls = calls.lock().unwrap();
+                if call.done() == 0 {
+                    calls.push((place, call.paced.release));
+                }
+                does(calls.len() as u64)
+            }),
+        })
+    }
+
+    fn discard(&mut self, _: u16) {}
+
+    fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| ())
+    }
+}
+
+const MICRO: Service = Service::from_micros(1);
+
+fn us(micros: u64) -> Instant {
+    Instant::from_micros(micros)
+}
+
+fn timing(first: u64, period: u64, batch: u32, quantum: u32) -> Timing {
+    Timing {
+        first: Some(us(first)),
+        period: Span::from_micros(period),
+        batch: NonZeroU32::new(batch).unwrap(),
+        quantum: NonZeroU32::new(quantum).unwrap(),
+        on_overrun: OnOverrun::SKIP,
+    }
+}
+
+fn boards() -> Arc<[Board]> {
+    (0..PLACES).map(|_| Board::default()).collect()
+}
+
+fn order(at: u64, place: u16, command: Command, ticket: u64) -> (Instant, PortId, [u64; 2]) {
+    let order = Order {
+        place,
+        command,
+        ticket,
+    };
+    (us(at), COMMANDS, order.payload())
+}
+
+/// Runs a script to its end, where all are stopped.
+fn run(keep: &Keep, boards: &Arc<[Board]>, mut script: Vec<(Instant, PortId, [u64; 2])>, end: u64) {
+    script.push((us(end), COMMANDS, STOP));
+    let control = Control::new([COMMANDS, events(0)], Arc::clone(boards), keep.clone());
+    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
+    Virtual::new(script).run(&mut *body);
+}
+
+fn keep(timings: Vec<(Timing, Option<PortId>)>, does: Does) -> Keep {
+    Keep {
+        timings,
+        does,
+        calls: Calls::default(),
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    after: u64,
+    place: u16,
+    command: Command,
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let commands = prop_oneof![
+        Just(Command::Create),
+        Just(Command::Run),
+        Just(Command::Run),
+        Just(Command::Suspend),
+        Just(Command::Close),
+    ];
+    (0..8_u64, 0..PLACES, commands).prop_map(|(after, place, command)| Asked {
+        after,
+        place,
+        command,
+    })
+}
+
+/// The obvious account of one upcall: whether it is there, and since when it runs.
+#[derive(Clone, Copy, Default)]
+struct Account {
+    there: bool,
+    since: Option<u64>,
+}
+
+impl Account {
+    /// Whether the command means something; the time in which it ran until now, if it ends now.
+    fn told(&mut self, command: Command, now: u64) -> (bool, Option<(u64, u64)>) {
+        if (command == Command::Create) == self.there {
+            return (false, None);
+        }
+        let ends = matches!(command, Command::Suspend | Command::Close);
+        let ran = self.since.filter(|_| ends).map(|since| (since, now));
+        if ends {
+            self.since = None;
+        }
+        match command {
+            Command::Create => self.there = true,
+            Command::Run => self.since = self.since.or(Some(now)),
+            Command::Suspend => {}
+            Command::Close => self.there = false,
+        }
+        (true, ran)
+    }
+}
+
+proptest! {
+    /// Everything is over half a hundred microseconds after each hundred, when commands come: so whoever runs then is called at each release, and nobody else is.
+    #[test]
+    fn whoever_is_to_run_is_called_at_each_release_and_nobody_else(
+        grids in proptest::collection::vec((0..10_u64, 1..6_u64, 1..6_u32, 1..6_u32), usize::from(PLACES)),
+        asked in proptest::collection::vec(asked(), 0..40),
+    ) {
+        let timings = grids.iter().map(|(first, period, batch, quantum)| (timing(first * 100, period * 100, *batch, *quantum), None));
+        let keep = keep(timings.collect(), |_| Step::Charge(MICRO));
+        let boards = boards();
+        let (mut now, mut script, mut ran) = (50, Vec::new(), Vec::new());
+        let mut accounts = [Account::default(); PLACES as usize];
+        for (ticket, one) in (1..).zip(&asked) {
+            now += one.after * 100;
+            let (_, over) = accounts[usize::from(one.place)].told(one.command, now);
+            ran.extend(over.map(|window| (one.place, window)));
+            script.push(order(now, one.place, one.command, ticket));
+        }
+        let end = now + 1_000;
+        let still = (0..PLACES).zip(accounts).filter_map(|(place, account)| Some((place, (account.since?, end))));
+        ran.extend(still);
+        let mut expected = Vec::new();
+        for (place, (since, until)) in ran {
+            let (first, period, ..) = grids[usize::from(place)];
+            let releases = (0..).map(|k| (first + k * period) * 100).take_while(|release| *release < until);
+            expected.extend(releases.filter(|release| *release >= since).map(|release| (place, us(release))));
+        }
+        run(&keep, &boards, script, end);
+        let mut calls = keep.calls.lock().unwrap().clone();
+        expected.sort();
+        calls.sort();
+        prop_assert_eq!(calls, expected);
+        prop_assert!(boards.iter().all(|board| board.standing() == Standing::Absent));
+    }
+
+    /// Each command is answered as the account says.
+    #[test]
+    fn what_means_nothing_is_refused_and_changes_nothing(asked in proptest::collection::vec(asked(), 1..20)) {
+        let mut accounts = [Account::default(); PLACES as usize];
+        for count in 1..=asked.len() {
+            let keep = keep(vec![(timing(0, 100, 1, 1), None); usize::from(PLACES)], |_| Step::Charge(MICRO));
+            let boards = boards();
+            let script = (1..).zip(&asked[..count]).map(|(ticket, one)| order(50 + ticket * 100, one.place, one.command, ticket));
+            run(&keep, &boards, script.collect(), 10_000);
+            let last = asked[count - 1];
+            let (means, _) = accounts[usize::from(last.place)].told(last.command, 0);
+            let answer = boards[usize::from(last.place)].answer(count as u64);
+            let expected = if means { Ok(()) } else { Err(ExecutorError::NoSuchHandler) };
+            prop_assert_eq!(answer, Some(expected), "{:?}", last);
+        }
+    }
+
+    /// What is admitted the policy admits with all that is charged; what would fit does, and a microsecond more does not.
+    #[test]
+    fn admission_asks_the_policy_and_proposes_the_most_that_fits(
+        present in proptest::collection::vec((1..20_u64, 20..200_u64), 0..5),
+        (service, period, batch, quantum) in (1..30_u64, 10..200_u64, 1..8_u32, 1..8_u32),
+    ) {
+        let overhead = Overhead { late: Span::from_micros(100), each: Service::from_micros(2) };
+        let present: Vec<(&str, Task)> = present.iter().map(|(cost, period)| {
+            ("other", Task::new(Service::from_millis(*cost), Span::from_millis(*period)).unwrap())
+        }).collect();
+        let policy = |tasks: &[Task]| Rmdp::<128>::default().admit(tasks, &Dedicated);
+        let timing = timing(0, period * 1_000, batch, quantum);
+        let ask = |unit| admit(&present, ("new", &timing, unit, timing.period), overhead, &policy);
+        match ask(Service::from_millis(service)) {
+            Ok(own) => prop_assert_eq!(own, task(&timing, Service::from_millis(service), timing.period).unwrap()),
+            Err(no) => {
+                prop_assert!(["other", "new"].contains(&no.bottleneck.as_str()));
+                match no.fits {
+                    Some(fits) => {
+                        prop_assert!(ask(fits).is_ok());
+                        prop_assert!(ask(fits + MICRO).is_err());
+                    }
+                    None => prop_assert!(ask(MICRO).is_err()),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_cut_into_quanta_of_which_the_last_is_the_rest() {
+    let cut = |batch, quantum| {
+        let timing = timing(0, 1_000, batch, quantum);
+        task(&timing, MICRO, timing.period).unwrap().preemption()
+    };
+    let fixed = |longest, last| Preemption::Fixed {
+        longest: Service::from_micros(longest),
+        last: Service::from_micros(last),
+    };
+    assert_eq!(cut(16, 4), fixed(4, 4));
+    assert_eq!(cut(7, 3), fixed(3, 1));
+    assert_eq!(cut(2, 9), fixed(2, 2));
+}
+
+#[test]
+fn one_that_is_more_urgent_goes_before_the_next_quantum_and_commands_before_all() {
+    let timings = vec![
+        (timing(100, 1_000, 8, 2), None),
+        (timing(103, 500, 1, 1), None),
+    ];
+    let keep = keep(timings, |_| Step::Charge(Service::from_micros(2)));
+    let boards = boards();
+    let start = |place| [Command::Create, Command::Run].map(|command| order(10, place, command, 0));
+    let mut script: Vec<_> = (0..2).flat_map(start).collect();
+    script.push(order(106, 0, Command::Suspend, 1));
+    run(&keep, &boards, script, 400);
+    let calls = keep.calls.lock().unwrap().clone();
+    assert_eq!(calls, [(0, us(100)), (1, us(103))]);
+    let counts = boards[0].counts();
+    // Two quanta, at 100 and 102; then a yield; the third never came, since it was suspended first.
+    assert_eq!((counts.calls, counts.units, counts.yields), (1, 4, 1));
+    assert_eq!(boards[1].counts().most_late, Span::from_micros(1));
+    assert_eq!(boards[1].counts().longest_response, Span::from_micros(3));
+}
+
+#[test]
+fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
+    let after = |does: Does, on_overrun| {
+        let own = Timing {
+            on_overrun,
+            ..timing(100, 100, 1, 1)
+        };
+        let keep = keep(vec![(own, None)], does);
+        let boards = boards();
+        let script = vec![
+            order(10, 0, Command::Create, 0),
+            order(10, 0, Command::Run, 0),
+        ];
+        let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), keep.clone());
+        let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
+        let mut machine = Virtual::new(script);
+        // As far as there is anything to do.
+        for _ in 0..40 {
+            match body.step(&mut machine) {
+                Step::Charge(service) => machine.pass_to(machine.now + service.as_dedicated_span()),
+                Step::Wait(port) if machine.script.is_empty() => {
+                    assert_eq!(port, DOORBELL);
+                    break;
+                }
+                Step::Wait(port) => machine.wait(port, Instant::MAX),
+                Step::WaitUntil(port, until) => machine.wait(port, until),
+                other => panic!("{other:?}"),
+            }
+        }
+        (boards[0].standing(), boards[0].counts().overruns)
+    };
+    let skip = OnOverrun::SKIP;
+    let long: Does = |_| Step::Charge(Service::from_micros(250));
+    let suspends: Does = |_| Step::SleepUntil(Instant::MAX);
+    assert_eq!(after(suspends, skip), (Standing::Suspended, 0));
+    assert_eq!(after(|_| Step::Finish, skip), (Standing::Ended, 0));
+    assert_eq!(after(long, OnOverrun::Suspend), (Standing::Overran, 1));
+    assert_eq!(after(long, OnOverrun::End), (Standing::Ended, 1));
+}
+
+#[test]
+fn arrivals_release_no_sooner_than_a_period_apart() {
+    let keep = keep(vec![(timing(0, 100, 1, 1), Some(events(0)))], |_| {
+        Step::Charge(MICRO)
+    });
+    let boards = boards();
+    let mut script: Vec<_> = [200, 230, 260, 900]
+        .map(|at| (us(at), events(0), [at, 0]))
+        .into();
+    script.push(order(10, 0, Command::Create, 0));
+    script.push(order(20, 0, Command::Run, 0));
+    run(&keep, &boards, script, 2_000);
+    let calls = keep.calls.lock().unwrap().clone();
+    assert_eq!(calls, [200, 300, 400, 900].map(|at| (0, us(at))));
+    assert_eq!(boards[0].counts().most_late, Span::ZERO);
+}
+
+#[test]
+fn what_arrived_for_one_that_was_closed_releases_nobody_after_it() {
+    let keep = keep(vec![(timing(0, 100, 1, 1), Some(events(0)))], |_| {
+        Step::Charge(MICRO)
+    });
+    let script = vec![
+        order(10, 0, Command::Create, 0),
+        (us(20), events(0), [0; 2]),
+        order(30, 0, Command::Close, 0),
+        order(40, 0, Command::Create, 0),
+        order(50, 0, Command::Run, 1),
+        (us(900), events(0), [0; 2]),
+    ];
+    run(&keep, &boards(), script, 2_000);
+    assert_eq!(*keep.calls.lock().unwrap(), [(0, us(900))]);
+}
+
+#[test]
+fn a_command_means_the_same_whatever_was_asked_before() {
+    use Standing::{Absent, Active, Ended, Overran, Panicked, Suspended};
+    let made = [Suspended, Active, Overran, Ended, Panicked];
+    assert_eq!(Absent.asked(Command::Create), Ok(Effect::Make));
+    for standing in made {
+        assert_eq!(standing.asked(Command::Create), Err(Denied));
+        assert_eq!(standing.asked(Command::Close), Ok(Effect::Discard));
+    }
+    for standing in [Ended, Panicked, Absent] {
+        assert_eq!(standing.asked(Command::Run), Err(Denied));
+    }
+}

@@ -1,0 +1,93 @@
+//! What upcalls cost beside what they do: a look for a yield against a bare reading of the clock, and to make, run and close one.
+//!
+//! `cargo bench -p laxity --bench upcalls`. All contenders in turn in every round, on the executor's own thread; median of 101 rounds: on a shared machine the
+//! ratios of one run can be trusted, the nanoseconds less. The executor is real-time where that is permitted, and says so where it is not.
+
+use std::hint::black_box;
+use std::sync::mpsc;
+use std::time::Instant as Wall;
+
+use laxity::upcalls::{Call, Error, Options, Rank, Spec, Upcalls};
+use laxity::{Service, Span, now};
+
+const BATCH: u32 = 8_192;
+const ROUNDS: usize = 101;
+const LIVES: usize = 2_001;
+
+/// What one takes of a batch, in nanoseconds.
+fn each(mut work: impl FnMut()) -> f64 {
+    let begin = Wall::now();
+    (0..BATCH).for_each(|_| work());
+    begin.elapsed().as_nanos() as f64 / f64::from(BATCH)
+}
+
+fn at(values: &mut [f64], part: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[((values.len() - 1) as f64 * part) as usize]
+}
+
+fn spec(name: &str, period: Span) -> Spec {
+    let mut spec = Spec::each(period, Service::from_micros(100));
+    spec.name = name.to_owned();
+    spec
+}
+
+fn looks(upcalls: &Upcalls) -> Result<(), Error> {
+    let (tell, told) = mpsc::channel();
+    // Others are there, and none is released meanwhile.
+    let others: Result<Vec<_>, _> = (0..8)
+        .map(|_| {
+            let other = upcalls.create(spec("other", Span::from_secs(3_600)), |_| ())?;
+            other.run().map(|()| other)
+        })
+        .collect();
+    let others = others?;
+    let bench = upcalls.create(
+        spec("bench", Span::from_millis(10)),
+        move |call: &mut Call| {
+            let bare = each(|| _ = black_box(now()));
+            let look = each(|| _ = black_box(call.should_yield()));
+            // The bench is over, and nobody hears it any more.
+            let _ = tell.send((bare, look));
+        },
+    )?;
+    bench.run()?;
+    let rounds = told.iter().take(ROUNDS);
+    let (mut bare, mut look): (Vec<f64>, Vec<f64>) = rounds.unzip();
+    let (bare, look) = (at(&mut bare, 0.5), at(&mut look, 0.5));
+    println!("| a bare reading of the clock | {bare:.1} ns | |");
+    println!(
+        "| a look for a yield, beside 8 others | {look:.1} ns | {:.2} × |",
+        look / bare
+    );
+    drop(others);
+    Ok(())
+}
+
+fn lives(upcalls: &Upcalls) -> Result<(), Error> {
+    let mut took = Vec::with_capacity(LIVES);
+    for _ in 0..LIVES {
+        let spec = spec("brief", Span::from_secs(1));
+        let begin = Wall::now();
+        let upcall = upcalls.create(spec, |_| ())?;
+        upcall.run()?;
+        upcall.close()?;
+        took.push(begin.elapsed().as_nanos() as f64 / 1e3);
+    }
+    let [median, p99] = [0.5, 0.99].map(|part| at(&mut took, part));
+    println!("| create, run, close | {median:.1} us | 99 %: {p99:.1} us |");
+    Ok(())
+}
+
+fn main() -> Result<(), Error> {
+    let upcalls = Upcalls::start(Options::default()).or_else(|why| {
+        println!("as an ordinary thread: {why}\n");
+        Upcalls::start(Options {
+            rank: Rank::Fair,
+            ..Options::default()
+        })
+    })?;
+    println!("| | each | |\n|---|---|---|");
+    looks(&upcalls)?;
+    lives(&upcalls)
+}

@@ -1,0 +1,253 @@
+//! What an executor shares with those who use it, whatever its handlers share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
+
+use laxity_linux::host::alone::{Bell, Inbox};
+use laxity_model::analysis::Task;
+use laxity_model::base::port::PortKind;
+use laxity_model::executor::{ExecutorError, HANDLERS};
+use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
+use laxity_model::{PortId, SemaphoreId, Span};
+
+use super::{Error, State};
+
+/// Rung whenever something arrives.
+pub(super) const DOORBELL: SemaphoreId = PortId(0);
+/// What is asked of the executor.
+pub(super) const COMMANDS: PortId = PortId(1);
+/// What arrives for the upcall of the first place; the others follow.
+const FIRST: u16 = 2;
+/// So many upcalls: one of an executor's handlers carries out what is asked for the others.
+pub(super) const PLACES: usize = HANDLERS - 1;
+/// So many commands may wait: one of each upcall, and as many again that handlers ask for.
+const MOST_COMMANDS: u32 = 2 * HANDLERS as u32;
+/// So long a command is waited for: a handler that takes longer does not come back.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// The port of what arrives for an upcall.
+pub(super) const fn arrivals(place: u16) -> PortId {
+    PortId(FIRST + place)
+}
+
+/// The ports of an executor; so many arrivals wait for each upcall.
+pub(super) fn ports(events: u32) -> Vec<PortKind> {
+    let doorbell = PortKind::Count {
+        initial: 0,
+        most: 1,
+    };
+    let commands = PortKind::Queue {
+        capacity: MOST_COMMANDS,
+    };
+    let events = PortKind::Queue { capacity: events };
+    [doorbell, commands]
+        .into_iter()
+        .chain((0..PLACES).map(|_| events))
+        .collect()
+}
+
+/// An upcall, as those know it who ask for another.
+pub(super) struct Member {
+    pub(super) name: String,
+    task: Task,
+}
+
+impl Member {
+    pub(super) const fn new(name: String, task: Task) -> Self {
+        Self { name, task }
+    }
+
+    pub(super) fn as_task(&self) -> (&str, Task) {
+        (&self.name, self.task)
+    }
+}
+
+/// All locks here are of callers among themselves. The executor tries the one of `panics`, and goes on where it is held.
+pub(super) struct Core {
+    pub(super) inbox: Inbox,
+    pub(super) boards: Arc<[Board]>,
+    pub(super) bell: Bell,
+    members: Mutex<Vec<Option<Member>>>,
+    /// By place: held while a command for it is under way.
+    asking: Vec<Mutex<()>>,
+    /// By place: whoever had it has closed it, and it is free once the executor has done that too.
+    gone: Vec<AtomicBool>,
+    /// By place: what its handler said when it panicked.
+    pub(super) panics: Vec<Mutex<String>>,
+    thread: OnceLock<ThreadId>,
+    /// Why what is shared could not be made.
+    failed: OnceLock<Option<String>>,
+    over: AtomicBool,
+    tickets: AtomicU64,
+}
+
+impl Core {
+    pub(super) fn new(inbox: Inbox) -> Self {
+        Self {
+            inbox,
+            boards: (0..PLACES).map(|_| Board::default()).collect(),
+            bell: Bell::default(),
+            members: Mutex::new((0..PLACES).map(|_| None).collect()),
+            asking: (0..PLACES).map(|_| Mutex::default()).collect(),
+            gone: (0..PLACES).map(|_| AtomicBool::new(false)).collect(),
+            panics: (0..PLACES).map(|_| Mutex::default()).collect(),
+            thread: OnceLock::new(),
+            failed: OnceLock::new(),
+            over: AtomicBool::new(false),
+            tickets: AtomicU64::new(0),
+        }
+    }
+
+    /// All that are there. Callers wait for each other here, and the executor for none of them.
+    pub(super) fn members(&self) -> MutexGuard<'_, Vec<Option<Member>>> {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = self.boards.iter().zip(&self.gone);
+        for (member, (board, gone)) in members.iter_mut().zip(places) {
+            if gone.load(Ordering::Acquire) && board.standing() == Standing::Absent {
+                gone.store(false, Ordering::Release);
+                *member = None;
+            }
+        }
+        members
+    }
+
+    /// The calling thread is the executor's, and what is shared is made, or could not be.
+    pub(super) fn begins(&self, failed: Option<String>) {
+        let _ = self.thread.set(thread::current().id());
+        let _ = self.failed.set(failed);
+        self.bell.ring();
+    }
+
+    pub(super) fn await_begin(&self) -> Result<(), Error> {
+        let begun = || match self.failed.get() {
+            Some(Some(why)) => Some(Err(Error::Panicked(why.clone()))),
+            Some(None) => Some(Ok(())),
+            None => self.is_over().then_some(Err(Error::Over)),
+        };
+        self.bell.wait_for(None, begun).unwrap_or(Err(Error::Over))
+    }
+
+    /// Whether the caller is a handler.
+    pub(super) fn is_inside(&self) -> bool {
+        self.thread.get() == Some(&thread::current().id())
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Has a command carried out: before this returns, or where a handler asks, after its quantum. Nothing is asked of one that is `closed`, since its place
+    /// may be another's.
+    pub(super) fn ask(
+        &self,
+        place: u16,
+        command: Command,
+        closed: &AtomicBool,
+    ) -> Result<(), Error> {
+        if self.is_inside() {
+            return self.put(place, command, closed, 0);
+        }
+        let index = usize::from(place);
+        let _alone = self.asking[index].lock();
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed) + 1;
+        self.put(place, command, closed, ticket)?;
+        let answer = || match self.boards[index].answer(ticket) {
+            Some(answer) => Some(answer.map_err(|error| match error {
+                ExecutorError::Full => Error::Full,
+                _ => Error::Ended,
+            })),
+            None => self.is_over().then_some(Err(Error::Over)),
+        };
+        let until = crate::now() + PATIENCE;
+        let answer = self.bell.wait_for(Some(until), answer);
+        answer.unwrap_or(Err(Error::NoAnswer(PATIENCE)))
+    }
+
+    /// Whoever finds it not closed puts its command before the place can be another's: that is so only when a later command was answered.
+    fn put(
+        &self,
+        place: u16,
+        command: Command,
+        closed: &AtomicBool,
+        ticket: u64,
+    ) -> Result<(), Error> {
+        let closes = command == Command::Close;
+        let was_closed = match closes {
+            true => closed.swap(true, Ordering::AcqRel),
+            false => closed.load(Ordering::Acquire),
+        };
+        if was_closed {
+            return Err(Error::Ended);
+        }
+        let order = Order {
+            place,
+            command,
+            ticket,
+        };
+        let has_room = !self.is_over() && self.inbox.put(COMMANDS, order.payload());
+        if has_room {
+            return Ok(());
+        }
+        closed.fetch_and(!closes, Ordering::AcqRel);
+        Err(if self.is_over() {
+            Error::Over
+        } else {
+            Error::Busy
+        })
+    }
+
+    /// Closes an upcall, whose place is free when that is done; tells what it has done until then.
+    pub(super) fn close(&self, place: u16, closed: &AtomicBool) -> Result<Counts, Error> {
+        self.ask(place, Command::Close, closed)?;
+        let counts = self.boards[usize::from(place)].counts();
+        self.gone[usize::from(place)].store(true, Ordering::Release);
+        Ok(counts)
+    }
+
+    /// Whether whoever had this place has closed it.
+    pub(super) fn is_gone(&self, place: usize) -> bool {
+        self.gone[place].load(Ordering::Acquire)
+    }
+
+    /// An upcall that was never made has its place no more.
+    pub(super) fn forget(&self, place: u16) {
+        self.gone[usize::from(place)].store(true, Ordering::Release);
+    }
+
+    /// Has the executor end.
+    pub(super) fn stop(&self, payload: [u64; 2]) {
+        while !self.is_over() && !self.inbox.put(COMMANDS, payload) {
+            thread::yield_now();
+        }
+    }
+
+    pub(super) fn said(&self, place: u16) -> String {
+        let said = self.panics[usize::from(place)].lock();
+        said.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn state(&self, place: u16) -> State {
+        if self.is_over() {
+            return State::Closed;
+        }
+        match self.boards[usize::from(place)].standing() {
+            Standing::Absent => State::Closed,
+            Standing::Suspended => State::Suspended,
+            Standing::Active => State::Active,
+            Standing::Overran => State::Overran,
+            Standing::Ended => State::Ended,
+            Standing::Panicked => State::Panicked(self.said(place)),
+        }
+    }
+}
+
+/// Dropped by the executor's thread at its very end, however that comes.
+pub(super) struct Over(pub(super) Arc<Core>);
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Release);
+        self.0.bell.ring();
+    }
+}

@@ -1,0 +1,85 @@
+//! Why an upcall is not there, or does not do what was asked.
+
+use std::fmt;
+
+use laxity_linux::host::alone::StartError;
+use laxity_linux::host::hold::HoldError;
+use laxity_model::HostError;
+use laxity_model::program::upcalls::NotAdmitted;
+
+use crate::doctor::Diagnosis;
+
+/// Why an upcall is not there, or does not do what was asked. Nothing was changed.
+///
+/// Its `Debug` form is for people too: a `main` that returns it prints the cause and the remedy.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The executor's thread lacks a right: the one cause, and the remedy. [`Rank::Fair`](super::Rank::Fair) needs none.
+    #[error("the executor cannot be real-time: {0}")]
+    Lacks(Box<Diagnosis>),
+    /// Its reservation was refused.
+    #[error(transparent)]
+    Hold(HoldError),
+    /// The executor was not started.
+    #[error("the executor was not started: {0}")]
+    NotStarted(String),
+    /// Somebody would be late.
+    #[error("not admitted: {0}")]
+    NotAdmitted(Box<NotAdmitted>),
+    /// There are as many upcalls as an executor has room for.
+    #[error("the executor has no room for another upcall")]
+    Full,
+    /// More commands wait than there is room for.
+    #[error("too many commands wait to be carried out; try again")]
+    Busy,
+    /// The caller is a handler of this executor, and would wait for itself.
+    #[error("a handler cannot wait for its own executor")]
+    Inside,
+    /// A quantum has lasted so long that the executor has not answered: what was asked for is done when it does.
+    #[error("the executor has not answered within {0}: a handler does not come back")]
+    NoAnswer(crate::Span),
+    /// The upcall has ended, or overran and was to end.
+    #[error("the upcall has ended")]
+    Ended,
+    /// The handler panicked, or its making did; this is what it said.
+    #[error("the handler panicked: {0}")]
+    Panicked(String),
+    /// The executor has ended.
+    #[error("the executor has ended")]
+    Over,
+}
+
+impl Error {
+    /// The cause and the remedy, where a right is missing.
+    pub fn diagnosis(&self) -> Option<&Diagnosis> {
+        match self {
+            Self::Lacks(diagnosis) => Some(diagnosis),
+            Self::Hold(HoldError::Refused { diagnosis, .. }) => Some(diagnosis),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl From<StartError> for Error {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Lacks(diagnosis) => Self::Lacks(Box::new(diagnosis)),
+            StartError::Hold(error) => Self::Hold(error),
+            StartError::Sched(error) => Self::NotStarted(error.to_string()),
+            StartError::NoThread(error) => Self::NotStarted(error),
+        }
+    }
+}
+
+impl From<HostError> for Error {
+    fn from(error: HostError) -> Self {
+        Self::NotStarted(error.to_string())
+    }
+}

@@ -1,0 +1,195 @@
+//! The handlers, on the executor's own thread, which they never leave.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex};
+
+use laxity_model::program::upcall::{self, Timing};
+use laxity_model::program::upcalls::{Entrant, Keeper};
+use laxity_model::{Context, Instant, PortId, Service, Span, Step};
+
+use super::call::{Call, Wish};
+use super::core::Core;
+
+type Handler<S> = Box<dyn FnMut(&mut Call<'_, S>)>;
+
+/// What makes a handler, with what all share.
+type Make<S> = Box<dyn FnOnce(&mut S) -> Handler<S> + Send>;
+
+/// What an upcall is made of, on its way to the executor's thread. Whoever writes it has done so before the executor is told to look.
+pub(super) struct Letter<S> {
+    pub(super) timing: Timing,
+    pub(super) deadline: Span,
+    pub(super) paced_by: Option<PortId>,
+    pub(super) make: Make<S>,
+}
+
+/// By place.
+pub(super) type Letters<S> = Arc<[Mutex<Option<Letter<S>>>]>;
+
+/// What is of the executor's thread.
+struct Local<S> {
+    shared: S,
+    handlers: Vec<Option<Handler<S>>>,
+}
+
+thread_local! {
+    static LOCAL: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) };
+}
+
+/// The calling thread is the executor's, and has this to share.
+pub(super) fn install<S: 'static>(shared: S) {
+    let local = Local {
+        shared,
+        handlers: Vec::new(),
+    };
+    LOCAL.set(Some(Box::new(local)));
+}
+
+/// On the executor's thread, outside of any handler; `None` elsewhere.
+fn with<S: 'static, T>(work: impl FnOnce(&mut Local<S>) -> T) -> Option<T> {
+    LOCAL.with(|local| {
+        let mut local = local.try_borrow_mut().ok()?;
+        local.as_mut()?.downcast_mut().map(work)
+    })
+}
+
+/// The text of a panic.
+pub(super) fn text(payload: &(dyn Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "it left no message".to_owned())
+}
+
+/// When an upcall is called.
+#[derive(Clone, Copy)]
+struct When {
+    timing: Timing,
+    deadline: Span,
+    paced_by: Option<PortId>,
+}
+
+/// Who has the handlers.
+pub(super) struct Keep<S> {
+    core: Arc<Core>,
+    letters: Letters<S>,
+    when: Vec<Option<When>>,
+}
+
+impl<S: 'static> Keep<S> {
+    pub(super) fn new(core: Arc<Core>, letters: Letters<S>) -> Self {
+        let when = letters.iter().map(|_| None).collect();
+        Self {
+            core,
+            letters,
+            when,
+        }
+    }
+
+    /// Puts a handler at its place; what was there is dropped.
+    fn put(&self, place: u16, handler: Option<Handler<S>>) -> bool {
+        let before = with::<S, _>(|local| {
+            let places = local.handlers.len().max(usize::from(place) + 1);
+            local.handlers.resize_with(places, || None);
+            std::mem::replace(&mut local.handlers[usize::from(place)], handler)
+        });
+        // Outside of the borrow: what it drops may close other upcalls.
+        self.try_to(place, || drop(before)).is_some()
+    }
+
+    /// Does what a user wrote; `None` if that panicked, and what it said is kept.
+    fn try_to<T>(&self, place: u16, work: impl FnOnce() -> T) -> Option<T> {
+        let done = panic::catch_unwind(AssertUnwindSafe(work));
+        done.inspect_err(|payload| keep(&self.core, place, text(&**payload)))
+            .ok()
+    }
+}
+
+/// Keeps what a handler said, unless somebody reads there just now: the executor waits for nobody.
+fn keep(core: &Core, place: u16, said: String) {
+    if let Ok(mut place) = core.panics[usize::from(place)].try_lock() {
+        *place = said;
+    }
+}
+
+impl<S: 'static> Keeper for Keep<S> {
+    fn make(&mut self, place: u16) -> bool {
+        let index = usize::from(place);
+        // Whoever wrote it holds it no more.
+        let letter = self.letters[index].try_lock().ok();
+        let Some(letter) = letter.and_then(|mut letter| letter.take()) else {
+            return false;
+        };
+        self.when[index] = Some(When {
+            timing: letter.timing,
+            deadline: letter.deadline,
+            paced_by: letter.paced_by,
+        });
+        let make = || with::<S, _>(|local| (letter.make)(&mut local.shared));
+        match self.try_to(place, make).flatten() {
+            Some(handler) => self.put(place, Some(handler)),
+            None => false,
+        }
+    }
+
+    fn enter(&mut self, place: u16) -> Option<Entrant> {
+        let when = self.when[usize::from(place)].as_mut()?;
+        // Its grid is fixed from its first run on.
+        let period = when.timing.period;
+        when.timing
+            .first
+            .get_or_insert_with(|| crate::now() + period);
+        let core = Arc::clone(&self.core);
+        Some(Entrant {
+            timing: when.timing,
+            paced_by: when.paced_by,
+            deadline: when.deadline,
+            work: Box::new(move |context, call| quantum::<S>(&core, place, context, call)),
+        })
+    }
+
+    fn discard(&mut self, place: u16) {
+        self.when[usize::from(place)] = None;
+        self.put(place, None);
+    }
+
+    fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
+        let core = Arc::clone(&self.core);
+        Arc::new(move || core.bell.ring())
+    }
+}
+
+/// Has a handler do one quantum.
+fn quantum<S: 'static>(
+    core: &Core,
+    place: u16,
+    context: &mut dyn Context,
+    call: &mut upcall::Call,
+) -> Step {
+    let work = || {
+        with::<S, _>(|local| {
+            let handler = local.handlers.get_mut(usize::from(place))?.as_mut()?;
+            let mut call = Call {
+                call,
+                context,
+                shared: &mut local.shared,
+                wish: Wish::GoOn,
+            };
+            handler(&mut call);
+            Some(call.wish)
+        })
+    };
+    match panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Some(Some(Wish::GoOn))) => Step::Charge(Service::ZERO),
+        Ok(Some(Some(Wish::Suspend))) => Step::SleepUntil(Instant::MAX),
+        Ok(_) => Step::Finish,
+        Err(payload) => {
+            keep(core, place, text(&*payload));
+            core.boards[usize::from(place)].note_panic();
+            Step::Finish
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Real-time upcalls: periodic handlers that take turns in one real-time thread, each looking after every few units of work whether somebody more
+//! urgent waits.
+//!
+//! Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995.
+//!
+//! [`Upcalls::start`] starts an *executor*: a thread of a processor, which is real-time. [`Upcalls::create`] admits a handler where all that are there, and it, will meet
+//! their deadlines, and says what would fit where they would not. A handler is called for one *quantum* of units at a time and is never interrupted by
+//! another of its executor. So what they share they have one after the other, and need no lock for it: it is [`Call::shared`], made in the
+//! executor's thread ([`Upcalls::sharing`]), and handlers may keep what no other thread may have:
+//!
+//! ```no_run
+//! use std::num::NonZeroU32;
+//!
+//! use laxity::upcalls::{Options, Spec, Upcalls};
+//! use laxity::{Service, Span};
+//!
+//! #[derive(Default)]
+//! struct Window {
+//!     unacknowledged: u32,
+//! }
+//!
+//! let upcalls = Upcalls::sharing(Options::default(), Window::default)?;
+//! let mut sender = Spec::each(Span::from_millis(40), Service::from_micros(50));
+//! sender.name = "sender".into();
+//! // Sixteen packets every 40 ms, and a look after every four.
+//! sender.timing.batch = NonZeroU32::new(16).unwrap();
+//! sender.timing.quantum = NonZeroU32::new(4).unwrap();
+//! let sender = upcalls.create(sender, |call| {
+//!     for _packet in 0..call.now() {
+//!         call.shared.unacknowledged += 1;
+//!     }
+//!     if call.shared.unacknowledged >= 64 {
+//!         call.suspend();
+//!     }
+//! })?;
+//! sender.run()?;
+//! upcalls.sleep(&[&sender])?;
+//! println!("{:?}", sender.counts());
+//! # Ok::<(), laxity::upcalls::Error>(())
+//! ```
+//!
+//! What a handler shares stays in its thread. So it may be of a kind that cannot be sent to another, while what makes the handler is sent:
+//!
+//! ```compile_fail,E0277
+//! # use std::rc::Rc;
+//! # use laxity::upcalls::{Options, Spec, Upcalls};
+//! # use laxity::{Service, Span};
+//! let upcalls = Upcalls::start(Options::default())?;
+//! let counter = Rc::new(0);
+//! let spec = Spec::each(Span::from_millis(10), Service::from_micros(50));
+//! upcalls.create(spec, move |_| println!("{counter}"))?;
+//! # Ok::<(), laxity::upcalls::Error>(())
+//! ```
+//!
+//! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock.
+
+mod call;
+mod core;
+mod error;
+mod keeper;
+mod options;
+mod upcall;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex};
+
+use laxity_linux::host::alone::{Alone, Inbox};
+use laxity_linux::os::memory::MemoryLock;
+use laxity_model::Grade;
+use laxity_model::program::upcalls::{Control, NotAdmitted, STOP, admit, turns};
+
+pub use laxity_model::executor::pacing::{OnOverrun, Paced};
+pub use laxity_model::program::upcall::Timing;
+pub use laxity_model::program::upcalls::{Counts, Overhead};
+
+pub use self::call::Call;
+pub use self::error::Error;
+pub use self::options::{Options, Policy, Rank, Supply};
+pub use self::upcall::{Pace, Spec, State, Upcall};
+
+use self::core::{COMMANDS, Core, DOORBELL, Member, Over, PLACES};
+use self::keeper::{Keep, Letter, Letters};
+use crate::doctor::Diagnosis;
+use crate::reserve::lock_memory_now;
+
+/// An executor, and the state `S` that its handlers share. Its upcalls end with it.
+#[must_use = "its upcalls end when this is dropped"]
+pub struct Upcalls<S = ()> {
+    core: Arc<Core>,
+    letters: Letters<S>,
+    alone: Alone,
+    policy: Policy,
+    supply: Supply,
+    overhead: Overhead,
+    memory: Option<Result<MemoryLock, Diagnosis>>,
+}
+
+impl Upcalls {
+    /// Starts an executor whose handlers share nothing but what they bring themselves.
+    ///
+    /// # Errors
+    ///
+    /// A missing right with its remedy; or what its reservation was refused for.
+    pub fn start(options: Options) -> Result<Self, Error> {
+        Self::sharing(options, || ())
+    }
+}
+
+impl<S: 'static> Upcalls<S> {
+    /// The same, with a state that is made in the executor's thread and stays there.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Upcalls::start`]; or what is shared could not be made.
+    pub fn sharing(
+        mut options: Options,
+        share: impl FnOnce() -> S + Send + 'static,
+    ) -> Result<Self, Error> {
+        // Locked first: to fault everything in would take many periods.
+        let memory = (options.rank != Rank::Fair).then(lock_memory_now);
+        let supply = options.take_supply()?;
+        let inbox = Inbox::new(&core::ports(options.events));
+        let core = Arc::new(Core::new(inbox));
+        let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
+        let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
+        let (own, policy) = (Arc::clone(&core), options.policy);
+        let body = move || {
+            let shared = panic::catch_unwind(AssertUnwindSafe(share));
+            own.begins(
+                shared
+                    .as_ref()
+                    .err()
+                    .map(|payload| keeper::text(&**payload)),
+            );
+            let boards = Arc::clone(&own.boards);
+            if let Ok(shared) = shared {
+                keeper::install(shared);
+            } else {
+                own.inbox.close();
+            }
+            let control = Box::new(Control::new([COMMANDS, core::arrivals(0)], boards, keeper));
+            match policy {
+                Policy::Rmdp => turns(crate::executor::Rmdp::default(), DOORBELL, control),
+                Policy::Edf => turns(crate::executor::Edf::default(), DOORBELL, control),
+            }
+        };
+        let over = Over(Arc::clone(&core));
+        let rank = options.rank.into();
+        let alone = Alone::start(&options.name, rank, &core.inbox, (body, over))?;
+        core.await_begin()?;
+        Ok(Self {
+            core,
+            letters,
+            alone,
+            policy,
+            supply,
+            overhead: options.overhead,
+            memory,
+        })
+    }
+
+    /// Admits a handler, which is suspended until it is to [run](Upcall::run). The handler is sent to the executor's thread; one that keeps what cannot be sent is
+    /// [made there](Self::create_there).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
+    pub fn create(
+        &self,
+        spec: Spec,
+        handler: impl FnMut(&mut Call<'_, S>) + Send + 'static,
+    ) -> Result<Upcall, Error> {
+        self.create_there(spec, move |_| handler)
+    }
+
+    /// The same with a handler that is made in the executor's thread, by what sees there what is shared: it may keep what no other thread may have. How long that takes no upcall
+    /// is called.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::create`]; or its making panicked.
+    pub fn create_there<H: FnMut(&mut Call<'_, S>) + 'static>(
+        &self,
+        spec: Spec,
+        make: impl FnOnce(&mut S) -> H + Send + 'static,
+    ) -> Result<Upcall, Error> {
+        if self.core.is_inside() {
+            return Err(Error::Inside);
+        }
+        let place = self.admit(&spec)?;
+        let letter = Letter {
+            timing: spec.timing,
+            deadline: spec.deadline(),
+            paced_by: spec.pace.port(place),
+            make: Box::new(move |shared| Box::new(make(shared))),
+        };
+        let index = usize::from(place);
+        *self.letters[index]
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(letter);
+        // From here on it is closed when it is dropped.
+        let upcall = Upcall::new(Arc::clone(&self.core), place, spec.pace);
+        upcall.make()?;
+        Ok(upcall)
+    }
+
+    /// A place for it, if there is time for it.
+    fn admit(&self, spec: &Spec) -> Result<u16, Error> {
+        let mut members = self.core.members();
+        let free = members.iter().position(Option::is_none);
+        let place = free.ok_or(Error::Full)?;
+        let present: Vec<_> = members.iter().flatten().map(Member::as_task).collect();
+        let asked = (
+            spec.name.as_str(),
+            &spec.timing,
+            spec.service,
+            spec.deadline(),
+        );
+        let policy = |tasks: &[_]| self.policy.admit(tasks, &self.supply);
+        let task = admit(&present, asked, self.overhead, &policy);
+        let task = task.map_err(|no: NotAdmitted| Error::NotAdmitted(Box::new(no)))?;
+        members[place] = Some(Member::new(spec.name.clone(), task));
+        Ok(place as u16)
+    }
+
+    /// Waits until one of these is not active: suspended, ended or closed. Tells which are not, as indices.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Inside`]: a handler would wait for itself; [`Error::Over`]: the executor has failed.
+    pub fn sleep(&self, upcalls: &[&Upcall]) -> Result<Vec<usize>, Error> {
+        upcall::sleep(&self.core, upcalls, None)
+    }
+
+    /// The same, no longer than until this instant: then none may be told.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::sleep`].
+    pub fn sleep_until(
+        &self,
+        upcalls: &[&Upcall],
+        until: crate::Instant,
+    ) -> Result<Vec<usize>, Error> {
+        upcall::sleep(&self.core, upcalls, Some(until))
+    }
+
+    /// All upcalls there are, by name, each with its state and what it has done. Takes no lock that the executor takes.
+    pub fn list(&self) -> Vec<(String, State, Counts)> {
+        let members = self.core.members();
+        let there = members.iter().enumerate();
+        let there = there.filter_map(|(place, member)| Some((place, member.as_ref()?)));
+        let there = there.filter(|(place, _)| !self.core.is_gone(*place));
+        let told = |(place, member): (usize, &Member)| {
+            let state = self.core.state(place as u16);
+            let counts = self.core.boards[place].counts();
+            (member.name.clone(), state, counts)
+        };
+        there.map(told).collect()
+    }
+
+    /// Whether the caller is a handler of this executor, which cannot wait for it.
+    pub fn is_inside(&self) -> bool {
+        self.core.is_inside()
+    }
+
+    /// Whether its thread has the rank that was asked for: by the worst that is seen now. What is [`Rank::Fair`] is unenforced always.
+    pub fn grade(&self) -> Grade {
+        self.alone.grade()
+    }
+
+    /// Whether the process's memory is locked while this lives, so that no page fault waits for a disk; if not, why not, and the remedy. It is not asked for at [`Rank::Fair`].
+    pub fn memory_locked(&self) -> Option<Result<(), &Diagnosis>> {
+        self.memory.as_ref().map(|lock| lock.as_ref().map(|_| ()))
+    }
+}
+
+impl<S> Drop for Upcalls<S> {
+    fn drop(&mut self) {
+        self.core.stop(STOP);
+        // A handler that drops its own executor cannot wait for it.
+        if !self.core.is_inside() {
+            self.alone.join();
+        }
+    }
+}

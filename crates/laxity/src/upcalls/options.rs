@@ -1,0 +1,134 @@
+//! What an executor is asked to be.
+
+use laxity_linux::host::alone;
+use laxity_model::analysis::Task;
+use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
+use laxity_model::executor::{ExecutorPolicy as _, Unschedulable};
+use laxity_model::program::upcalls::Overhead;
+use laxity_model::{Enforcer, Service, Span};
+
+use super::Error;
+use crate::executor::{Edf, Rmdp};
+use crate::reserve::Request;
+
+/// What an executor is asked to be. The default is rate monotonic at FIFO priority 90, wherever the kernel lets it run.
+pub struct Options {
+    /// Its thread's name, of which the kernel keeps 15 bytes.
+    pub name: String,
+    /// Who goes first.
+    pub policy: Policy,
+    /// What its thread is.
+    pub rank: Rank,
+    /// What admission counts on; `None` is what the rank gives: all of a processor, or the reservation. Say less where others are above it.
+    pub supply: Option<Supply>,
+    /// What admission charges each call.
+    pub overhead: Overhead,
+    /// So many arrivals wait for each upcall that is [released by them](super::Pace::Arrivals); more are refused.
+    pub events: u32,
+}
+
+/// What admission counts on.
+pub type Supply = Box<dyn SupplyBound + Send + Sync>;
+
+/// Timers of a real-time thread are not that late on a processor that stays awake.
+const LATE: Span = Span::from_micros(100);
+/// Some thousand instructions.
+const EACH: Service = Service::from_micros(2);
+/// Arrivals that wait.
+const EVENTS: u32 = 16;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            name: "upcalls".to_owned(),
+            policy: Policy::Rmdp,
+            rank: Rank::Fifo {
+                priority: 90,
+                processor: None,
+            },
+            supply: None,
+            overhead: Overhead {
+                late: LATE,
+                each: EACH,
+            },
+            events: EVENTS,
+        }
+    }
+}
+
+/// Who goes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policy {
+    /// Rate monotonic with delayed preemption; deadline monotonic where a deadline is not the period.
+    #[default]
+    Rmdp,
+    /// Earliest deadline first.
+    Edf,
+}
+
+impl Policy {
+    pub(super) fn admit(self, tasks: &[Task], supply: &Supply) -> Result<(), Unschedulable> {
+        match self {
+            Self::Rmdp => {
+                Rmdp::<{ laxity_model::executor::HANDLERS }>::default().admit(tasks, supply)
+            }
+            Self::Edf => {
+                Edf::<{ laxity_model::executor::HANDLERS }>::default().admit(tasks, supply)
+            }
+        }
+    }
+}
+
+/// What an executor's thread is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Rank {
+    /// Real-time at this priority, on one processor by the kernel's number, or wherever the kernel lets it run. Who is above it takes away from what it has, and admission knows nothing of that unless
+    /// [`Options::supply`] says so.
+    Fifo {
+        /// From 1 to 99.
+        priority: u8,
+        /// By the kernel's number.
+        processor: Option<usize>,
+    },
+    /// It has this reservation, and no more where that says so.
+    Reserved(Request),
+    /// An ordinary thread, of which nothing is promised: its grade is [unenforced](crate::Grade::Unenforced).
+    Fair,
+}
+
+impl From<Rank> for alone::Rank {
+    fn from(rank: Rank) -> Self {
+        match rank {
+            Rank::Fifo {
+                priority,
+                processor,
+            } => Self::Fifo {
+                priority,
+                processor,
+            },
+            Rank::Reserved(request) => Self::Reserved(request.0),
+            Rank::Fair => Self::Fair,
+        }
+    }
+}
+
+impl Options {
+    /// What admission counts on.
+    pub(super) fn take_supply(&mut self) -> Result<Supply, Error> {
+        if let Some(supply) = self.supply.take() {
+            return Ok(supply);
+        }
+        let Rank::Reserved(request) = &self.rank else {
+            return Ok(Box::new(Dedicated));
+        };
+        let reservation = request.0.reservation;
+        Ok(match request.0.enforcer {
+            Enforcer::Slots => Box::new(ExplicitDeadline::continuous(reservation)),
+            Enforcer::Deadline => {
+                let tick = laxity_linux::os::clock::tick();
+                let supply = KernelDeadline::among_others(reservation, tick);
+                Box::new(supply.map_err(|error| Error::NotStarted(error.to_string()))?)
+            }
+        })
+    }
+}
