@@ -14,12 +14,12 @@ use laxity_model::{
 };
 
 /// An executor in a thread of real-time priority.
-fn executor(program: &mut Program, policy: impl ExecutorPolicy + 'static) -> ExecutorId {
+pub(crate) fn executor(program: &mut Program, policy: impl ExecutorPolicy + 'static) -> ExecutorId {
     program.executor("executor", (CPU, LOW), None, policy)
 }
 
 /// A place on it, for jobs that are due so many milliseconds after their release.
-fn on(executor: ExecutorId, deadline_ms: u64) -> Placement {
+pub(crate) fn on(executor: ExecutorId, deadline_ms: u64) -> Placement {
     let period = Span::from_secs(1);
     let task = Task::new(Service::from_millis(1), period).ok();
     let task = task.and_then(|task| task.with_deadline(Span::from_millis(deadline_ms)).ok());

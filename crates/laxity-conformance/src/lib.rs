@@ -36,6 +36,7 @@ mod stage;
 mod suite;
 mod threads;
 mod timers;
+mod upcalls;
 
 use laxity_model::{Host, HostError, Service, Span};
 

@@ -5,7 +5,7 @@ use laxity_model::Outside;
 use crate::stage::{HIGH, NORMAL, ORDINARY};
 use crate::{
     Case, above, admission, case, classes, deadline, endings, executors, interrupts, mistakes,
-    ports, records, requests, reservations, semaphores, service, threads, timers,
+    ports, records, requests, reservations, semaphores, service, threads, timers, upcalls,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -54,6 +54,10 @@ pub(crate) const CASES: &[Case] = &[
     case("what-an-executor-s-policy-does-not-admit-is-refused").by(executors::refused),
     case("an-executor-has-what-its-reservation-gives").by(executors::in_reservation),
     case("handlers-are-recorded-as-activities").by(executors::recorded),
+    case("an-upcall-looks-after-each-quantum").by(upcalls::looks_after_each_quantum),
+    case("an-upcall-goes-on-in-its-turn").by(upcalls::goes_on_in_its_turn),
+    case("an-upcall-is-told-of-its-overrun").by(upcalls::overrun),
+    case("upcalls-of-one-first-release-begin-together").by(upcalls::begin_together),
     case("periodic-releases-keep-their-grid").by(timers::periodic),
     case("an-overrun-loses-no-release").by(timers::overrun),
     case("sleeping-into-the-past-returns-at-once").by(timers::past),

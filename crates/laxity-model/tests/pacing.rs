@@ -1,7 +1,11 @@
 //! Pacing against a list of all releases, taken one by one.
 
+use std::num::NonZeroU32;
+
+use laxity_model::analysis::Preemption;
 use laxity_model::executor::pacing::{Next, OnOverrun, Paced, Pacing};
-use laxity_model::{Instant, Span};
+use laxity_model::program::upcall::Timing;
+use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 
 /// Every release, in order, with nothing but comparisons.
@@ -124,6 +128,47 @@ proptest! {
             expected += 10;
             now = now.max(call.release.as_nanos()) + takes;
             next = paced.after(at(now));
+        }
+    }
+}
+
+/// However a batch is cut, its quanta are together what it takes, and none is longer than its task's longest region, or the last shorter than that says.
+#[test]
+fn the_quanta_of_a_batch_are_the_regions_of_its_task() {
+    let units = |units| NonZeroU32::new(units).unwrap();
+    for (batch, quantum, nanos) in [
+        (12, 5, 1_000),
+        (7, 3, 1_001),
+        (16, 1, 65),
+        (3, 2, 1),
+        (4, 4, 10),
+        (1, 9, 10),
+    ] {
+        let timing = Timing {
+            batch: units(batch),
+            quantum: units(quantum),
+            ..Timing::each(Span::from_micros(10))
+        };
+        let service = Service::from_nanos(nanos);
+        let shares: Vec<Service> = (0..batch)
+            .step_by(quantum as usize)
+            .map(|done| timing.share(service, done, quantum))
+            .collect();
+        let all = shares.iter().fold(Service::ZERO, |all, share| all + *share);
+        assert_eq!(all, service);
+        let task = timing.task(service, Span::from_micros(9)).unwrap();
+        assert_eq!(
+            (task.cost(), task.deadline()),
+            (service, Span::from_micros(9))
+        );
+        assert!(shares.iter().all(|share| *share <= task.longest_region()));
+        if quantum < batch {
+            let Preemption::Fixed { last, .. } = task.preemption() else {
+                panic!("it looks: {task:?}");
+            };
+            assert!(*shares.last().unwrap() >= last, "{shares:?} {last}");
+        } else {
+            assert_eq!(task.preemption(), Preemption::Never);
         }
     }
 }

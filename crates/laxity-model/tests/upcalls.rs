@@ -9,7 +9,7 @@ use laxity_model::base::port::{Arrival, Port, PortKind};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy as _};
-use laxity_model::program::upcall::Timing;
+use laxity_model::program::upcall::{First, Timing};
 use laxity_model::program::upcalls::{
     Board, Command, Control, Denied, Effect, Entrant, Keeper, Order, Overhead, STOP, Standing,
     admit, task, turns,
@@ -170,12 +170,12 @@ impl Keeper for Keep {
     }
 
     fn enter(&mut self, place: u16) -> Option<Entrant> {
-        let (timing, paced_by) = self.timings[usize::from(place)];
+        let (timing, paced_by) = self.timings[usize::from(place)].clone();
         let (calls, does) = (Arc::clone(&self.calls), self.does);
         Some(Entrant {
+            deadline: timing.period,
             timing,
             paced_by,
-            deadline: timing.period,
             work: Box::new(move |_, call| {
                 let mut calls = calls.lock().unwrap();
                 if call.done() == 0 {
@@ -201,7 +201,7 @@ fn us(micros: u64) -> Instant {
 
 fn timing(first: u64, period: u64, batch: u32, quantum: u32) -> Timing {
     Timing {
-        first: Some(us(first)),
+        first: First::At(us(first)),
         period: Span::from_micros(period),
         batch: NonZeroU32::new(batch).unwrap(),
         quantum: NonZeroU32::new(quantum).unwrap(),

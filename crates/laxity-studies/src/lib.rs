@@ -6,6 +6,7 @@
 //! * [`served`]: the calls of a driver;
 //!   [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
+//! * [`upcalls`]: rate monotonic with delayed preemption.
 #![forbid(unsafe_code)]
 
 pub mod acceptance;
@@ -20,9 +21,10 @@ pub mod prediction;
 pub mod processors;
 pub mod served;
 pub mod sets;
+pub mod upcalls;
 
 /// All experiments that leave a [`laxity_lab::report::Report`].
-pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 9] = [
+pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 10] = [
     &acceptance::Acceptance,
     &modem::Modem,
     &prediction::Prediction,
@@ -32,6 +34,7 @@ pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 9] = [
     &adaptive::Adaptive,
     &on_hook::OnHook,
     &fault::Whose,
+    &upcalls::Upcalls,
 ];
 
 /// A live run of a second on one processor, of which so much was disturbed, in parts per million, and which says nothing else of itself.

@@ -2,6 +2,7 @@
 //! this process has the rights, on this machine; judged by the same contract.
 
 use laxity::contract::{Bound, Contract, Limit, Quantity, Statistic};
+use laxity::upcall::Timing;
 use laxity::{
     Context, Host, HostError, LiveConfig, LiveHost, Machine, Periodic, PeriodicProbe, Placement,
     ProcessorId, Program, Scheduling, Service, Span, Step, Twin, Witness, can_run_live, judge,
@@ -35,11 +36,11 @@ fn program() -> (Program, PeriodicProbe) {
         // Real time: above every ordinary thread.
         placement: Placement::Linux(Scheduling::Fifo(50)),
         reservation: None,
-        period: PERIOD,
+        timing: Timing::each(PERIOD),
         deadline: PERIOD,
         service: SERVICE,
     };
-    let periodic = task.install(&mut program, |_| Step::Burn(SERVICE));
+    let periodic = task.install(&mut program, |_, _| Step::Burn(SERVICE));
     let ordinary = Placement::Linux(Scheduling::Fair { nice: 0 });
     program.add("spinner", CPU, ordinary, |_: &mut dyn Context| {
         Step::Burn(Service::from_millis(1))

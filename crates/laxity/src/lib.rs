@@ -79,9 +79,9 @@
 //! them will meet their deadlines; where one may not, the program is refused and the task named.
 //!
 //! ```
-//! use laxity::analysis::Task;
 //! use laxity::contract::{Bound, Contract, Limit, Outcome, Quantity, Statistic};
 //! use laxity::executor::Edf;
+//! use laxity::upcall::Timing;
 //! use laxity::{
 //!     Host, Machine, Periodic, Placement, ProcessorId, Program, Scheduling, Service, Span, Step, Twin, judge,
 //! };
@@ -92,16 +92,17 @@
 //! let mut tasks = Vec::new();
 //! for (name, service, period) in [("video", 8, 40), ("audio", 3, 30)] {
 //!     let (service, period) = (Service::from_millis(service), Span::from_millis(period));
+//!     let timing = Timing::each(period);
 //!     let task = Periodic {
 //!         name: name.into(),
 //!         processor: ProcessorId(0),
-//!         placement: Placement::On { executor, task: Some(Task::new(service, period)?) },
+//!         placement: Placement::On { executor, task: Some(timing.task(service, period)?) },
 //!         reservation: None,
-//!         period,
+//!         timing,
 //!         deadline: period,
 //!         service,
 //!     };
-//!     tasks.push(task.install(&mut program, move |_| Step::Burn(service)));
+//!     tasks.push(task.install(&mut program, move |_, _| Step::Burn(service)));
 //! }
 //! let record = Twin::linux(&Machine::without_costs(250), 1).admit_and_run(program, Span::from_secs(1))?;
 //!
@@ -136,6 +137,7 @@
 //!
 //! ```
 //! use laxity::contract::{Bound, Contract, Limit, Outcome, Quantity, Statistic};
+//! use laxity::upcall::Timing;
 //! use laxity::{
 //!     Host, Machine, Periodic, Placement, ProcessorId, Program, Scheduling, Service, Span, Step, Twin, judge,
 //! };
@@ -147,11 +149,11 @@
 //!     processor: ProcessorId(0),
 //!     placement: Placement::Linux(Scheduling::Fifo(50)),
 //!     reservation: None,
-//!     period: Span::from_millis(1),
+//!     timing: Timing::each(Span::from_millis(1)),
 //!     deadline: Span::from_millis(1),
 //!     service,
 //! };
-//! let control = task.install(&mut program, move |_| Step::Burn(service));
+//! let control = task.install(&mut program, move |_, _| Step::Burn(service));
 //! let record = Twin::linux(&Machine::without_costs(250), 1).admit_and_run(program, Span::from_secs(1))?;
 //!
 //! let half = Bound::AtMost(500_000);
@@ -243,6 +245,12 @@ pub mod executor {
     };
     pub use laxity_model::policy::{Decision, Policy};
     pub use laxity_model::{ExecutorId, PortId};
+}
+
+/// When the jobs of a periodic task are released, of how many units each is, and what the handler is told of each call.
+pub mod upcall {
+    pub use laxity_model::executor::pacing::{OnOverrun, Paced};
+    pub use laxity_model::program::upcall::{Call, Epoch, First, Timing, Upcall};
 }
 
 /// The modem study's host (Windows 2000 on a Pentium II): its twin, its 32 priorities, its interrupt levels. Linux emulates them:

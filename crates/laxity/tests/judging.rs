@@ -5,6 +5,7 @@ use laxity::contract::{
 };
 use laxity::executor::Edf;
 use laxity::observe::{Probe, Reader, Run};
+use laxity::upcall::Timing;
 use laxity::{
     ActivityId, Context, Enforcer, Host, Machine, Outside, Periodic, Placement, ProcessorId,
     Program, Reservation, ReservationRequest, Scheduling, Service, Span, Step, Twin, judge,
@@ -55,11 +56,11 @@ fn judged(on_executor: bool) -> Outcome {
         processor: cpu,
         placement,
         reservation,
-        period: Span::from_millis(40),
+        timing: Timing::each(Span::from_millis(40)),
         deadline: Span::from_millis(40),
         service: Service::from_millis(1),
     };
-    let task = task.install(&mut program, |_| Step::Burn(Service::from_millis(1)));
+    let task = task.install(&mut program, |_, _| Step::Burn(Service::from_millis(1)));
     let above = Placement::Linux(Scheduling::Fifo(90));
     program.add("rogue", cpu, above, |context: &mut dyn Context| {
         Step::SleepUntil(context.now() + Span::from_secs(10))

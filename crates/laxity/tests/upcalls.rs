@@ -9,9 +9,8 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use laxity::doctor::Cause;
-use laxity::upcalls::{
-    Call, Error, OnOverrun, Options, Pace, Policy, Rank, Spec, State, Upcall, Upcalls,
-};
+use laxity::upcall::{First, OnOverrun};
+use laxity::upcalls::{Call, Error, Options, Pace, Policy, Rank, Spec, State, Upcall, Upcalls};
 use laxity::{Grade, Instant, Request, Service, Span, now};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::os::cpuset::CpuSet;
@@ -45,8 +44,8 @@ fn every_call_is_on_the_grid_and_told_what_was_missed() {
     let upcalls = Upcalls::start(fair()).unwrap();
     let (tell, told) = mpsc::channel();
     let mut spec = spec("grid", MS);
-    spec.timing.first = Some(now() + MS * 3);
-    let first = spec.timing.first.unwrap();
+    let first = now() + MS * 3;
+    spec.timing.first = First::At(first);
     let upcall = upcalls.create(spec, move |call| {
         tell.send((call.paced, call.began, call.previous_ended))
             .unwrap();
@@ -445,9 +444,10 @@ fn a_batch_yields_to_who_is_more_urgent_between_its_quanta() {
     bulk.service = Service::from_millis(1);
     bulk.timing.batch = NonZeroU32::new(20).unwrap();
     bulk.timing.quantum = NonZeroU32::new(2).unwrap();
-    bulk.timing.first = Some(now() + MS * 10);
+    let first = now() + MS * 10;
+    bulk.timing.first = First::At(first);
     let mut quick = spec("quick", MS * 10);
-    quick.timing.first = bulk.timing.first.map(|first| first + MS * 5);
+    quick.timing.first = First::At(first + MS * 5);
     let (tell, told) = mpsc::channel();
     let bulk = upcalls.create(bulk, move |call| {
         let until = now() + MS * u64::from(call.now());

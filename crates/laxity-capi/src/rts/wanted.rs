@@ -3,7 +3,8 @@
 use std::ffi::{CStr, c_void};
 use std::num::NonZeroU32;
 
-use laxity::upcalls::{Call, OnOverrun, Options, Pace, Policy, Rank, Spec, Timing};
+use laxity::upcall::{First, OnOverrun, Timing};
+use laxity::upcalls::{Call, Options, Pace, Policy, Rank, Spec};
 use laxity::{Instant, Service, Span};
 
 use super::{
@@ -119,7 +120,9 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
     Ok(Spec {
         name,
         timing: Timing {
-            first: some(attributes.first_ns).map(Instant::from_nanos),
+            first: some(attributes.first_ns).map_or(First::AfterAPeriod, |first| {
+                First::At(Instant::from_nanos(first))
+            }),
             period: Span::from_nanos(attributes.period_ns),
             batch: count("batch of", attributes.batch)?,
             quantum: count("quantum of", attributes.quantum)?,

@@ -1,7 +1,7 @@
 //! Which runs are made again: those that leave open what came of their variant because the processor stood still meanwhile.
 //!
 //! Whether a run is made again depends on what disturbed it, never on what it would show: what convicts stays, as does a reservation
-//! that somebody could break. Nothing is hidden either: the results say what was made again, and what had been open.
+//! that somebody could break. What a user's program does is done once: runs that execute one are not made again. Nothing is hidden either: the results say what was made again, and what had been open.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ fn is_left_open(variant: &ResolvedVariant, results: &VariantResults) -> bool {
 fn disturbed(runs: &[RunDone], variant: usize) -> Vec<usize> {
     let disturbed = |run: &RunDone| {
         let is_disturbed = !run.record.disturbances.is_empty() || !run.record.doubts.is_empty();
-        run.planned.variant == variant && is_disturbed
+        run.planned.variant == variant && is_disturbed && run.commands.is_empty()
     };
     let all = (0..runs.len()).filter(|index| disturbed(&runs[*index]));
     all.collect()

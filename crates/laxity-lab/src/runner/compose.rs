@@ -1,10 +1,10 @@
 //! From a variant of a scenario to a program that a host can run, and to where its evidence will be found.
 
 use laxity_devices::card::CardClock;
-use laxity_model::analysis::Task;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::program::upcall::{First, Timing};
 use laxity_model::verify::contract::{Kind, Subject};
 use laxity_model::{
     ActivityId, Context, ExecutorId, HostError, Instant, Placement, Priority, ProcessorId, Program,
@@ -17,8 +17,8 @@ use crate::observe::{DeviceProbe, Probe, Probes, Watched};
 use crate::scenario::devices::{Site, Transfer};
 use crate::scenario::kinds;
 use crate::scenario::{
-    Executor, LengthSpec, PeriodicRank, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start,
-    TaskKind, TurnPolicy, TwinProfile,
+    Executor, LengthSpec, Pace, PeriodicRank, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant,
+    Start, TaskKind, TurnPolicy, TwinProfile,
 };
 use laxity::Periodic;
 
@@ -172,8 +172,12 @@ impl ResolvedTask {
                 period,
                 deadline,
                 service,
+                pace,
                 rank,
-            } => return periodic(program, self, ([*period, *deadline], *service), rank),
+            } => {
+                let timing = pace.timing(*period, program);
+                return periodic(program, self, (timing, *deadline, *service), rank);
+            }
             TaskKind::Rogue {
                 burst,
                 every,
@@ -195,11 +199,26 @@ impl ResolvedTask {
     }
 }
 
+impl Pace {
+    fn timing(&self, period: Span, program: &Program) -> Timing {
+        let epoch = || program.epoch.clone();
+        Timing {
+            first: self
+                .phase
+                .map_or(First::AfterAPeriod, |phase| First::After(epoch(), phase)),
+            period,
+            batch: self.batch,
+            quantum: self.quantum,
+            on_overrun: self.on_overrun,
+        }
+    }
+}
+
 /// A task that recurs: in a thread of its own, or by turns in an executor's.
 fn periodic(
     program: &mut Program,
     task: &ResolvedTask,
-    ([period, deadline], service): ([Span; 2], Service),
+    (timing, deadline, service): (Timing, Span, Service),
     rank: &PeriodicRank,
 ) -> Probe {
     let (placement, reservation) = match rank {
@@ -207,8 +226,7 @@ fn periodic(
         PeriodicRank::Reserved(request) => (Placement::Thread(Priority::HIGHEST), Some(*request)),
         PeriodicRank::On(wanted) => {
             let executor = executor(program, wanted, task.processor);
-            let task = Task::new(service, period);
-            let task = task.and_then(|task| task.with_deadline(deadline)).ok();
+            let task = timing.task(service, deadline).ok();
             (Placement::On { executor, task }, None)
         }
     };
@@ -218,11 +236,13 @@ fn periodic(
         processor: task.processor,
         placement,
         reservation,
-        period,
+        timing: timing.clone(),
         deadline,
         service,
     };
-    let watched = declared.install(program, move |_| Step::Burn(service));
+    let watched = declared.install(program, move |_, call| {
+        Step::Burn(timing.share(service, call.done(), call.now()))
+    });
     let watched = Watched::Periodic(watched);
     probe(program, first, &task.name, kinds::PERIODIC, watched)
 }

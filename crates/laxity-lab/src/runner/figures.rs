@@ -24,6 +24,9 @@ use crate::scenario::{Chosen, ResolvedDevice, ResolvedVariant, Start, show_placi
 use laxity::PeriodicProbe;
 use laxity::observe::{Loss, Observation, Probe as _, grades, involved};
 
+/// Told where they happened.
+const RARE: [Quantity; 2] = [Quantity::JOB_OVERRUNS, Quantity::RELEASES_MISSED];
+
 /// One component in one run.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
@@ -208,7 +211,9 @@ impl Component<'_> {
                 Unit::Count => "count",
             };
             let seen = HistogramJson::of(unit, &values);
-            (seen.count > 0).then(|| (key(*quantity), seen))
+            // What never happened is told by who limits it.
+            let is_told = !RARE.contains(quantity) || seen.max > Some(0);
+            (seen.count > 0 && is_told).then(|| (key(*quantity), seen))
         });
         named.collect()
     }

@@ -61,7 +61,7 @@ pub fn quantities() -> Vec<Quantity> {
 }
 
 /// What the page of all keys says of each quantity.
-const MEANINGS: [(Quantity, &str); 22] = [
+const MEANINGS: [(Quantity, &str); 24] = [
     (
         Quantity::INTERRUPT_TIME,
         "From entry to return of an interrupt handler.",
@@ -95,6 +95,14 @@ const MEANINGS: [(Quantity, &str); 22] = [
         "Jobs that did not end by their deadline, counted when they were released.",
     ),
     (Quantity::JOBS_DONE, "Jobs that ended, in time or not."),
+    (
+        Quantity::JOB_OVERRUNS,
+        "Jobs that were still at work when the next was released.",
+    ),
+    (
+        Quantity::RELEASES_MISSED,
+        "Releases that came to nothing: at work on the job before, or suspended, or without the processor all the time.",
+    ),
     (
         Quantity::THREAD_PRIORITY,
         "The priority at which long work runs, 0 to 31.",

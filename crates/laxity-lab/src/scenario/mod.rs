@@ -19,6 +19,7 @@ mod keys;
 pub mod kinds;
 mod lengths;
 mod limits;
+mod periodic;
 mod placing;
 mod profile;
 pub(crate) mod quantities;
@@ -41,9 +42,9 @@ pub(crate) use placing::show_placing;
 pub use profile::TwinProfile;
 pub use reference::reference;
 pub use types::{
-    Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Loss, Outcome, PeriodicRank, Proposal,
-    Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant, Scenario, Start, TaskKind,
-    TurnPolicy,
+    Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Loss, Outcome, Pace, PeriodicRank,
+    Proposal, Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant, Scenario, Start,
+    TaskKind, TurnPolicy,
 };
 
 use crate::plain;

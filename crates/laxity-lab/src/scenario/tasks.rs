@@ -2,22 +2,21 @@
 
 use std::ops::RangeInclusive;
 
-use laxity_model::{
-    Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Span,
-};
+use laxity_model::{Priority, ProcessorId, Service, Span};
 
-use super::keys::{Any, Integers, Key, Other, Own, Priorities, Table, Within, Without, Words};
+use super::keys::{Integers, Key, Other, Own, Priorities, Table, Within, Without, Words};
 use super::kinds;
+use super::periodic::{PERIODIC_KEYS, periodic};
 use super::placing::thread_of_own;
-use super::quantities::{RESERVATION, SERVICE, SPAN};
-use super::reader::{Found, Section};
-use super::sections::{DURATIONS, NONE, Names, PROCESSOR, named, processor};
-use super::types::{Executor, HostSpec, PeriodicRank, Rank, ResolvedTask, TaskKind, TurnPolicy};
+use super::quantities::{SERVICE, SPAN};
+use super::reader::Section;
+use super::sections::{DURATIONS, Names, PROCESSOR, named, processor};
+use super::types::{Executor, HostSpec, Rank, ResolvedTask, TaskKind, TurnPolicy};
 use super::units::format_span;
 
 const SERVICES: RangeInclusive<Service> = Service::from_micros(1)..=Service::from_secs(3_600);
 
-fn show_service(service: Service) -> String {
+pub(super) fn show_service(service: Service) -> String {
     (SERVICE.show)(service)
 }
 
@@ -80,59 +79,6 @@ static SPINNER_KEYS: Table = Table {
     kind: Some(kinds::SPINNER.name),
     about: "Threads that never stop.",
     keys: &[&COUNT, &NORMAL_PRIORITY],
-};
-
-static PERIOD: Key<Span> = Key::new(
-    "period",
-    &Within(&SPAN, DURATIONS),
-    Without::Refused("\"1ms\""),
-    "From release to release.",
-);
-static DEADLINE: Key<Span> = Key::new(
-    "deadline",
-    &Within(&SPAN, DURATIONS),
-    Without::Means("as long as `period`"),
-    "From its release, when a job is due. No later than the next is released: a job that is at work then takes the place of that one, which has missed its deadline.",
-);
-static JOB: Key<Service> = Key::new(
-    "service",
-    &Within(&SERVICE, Service::ZERO..=Service::from_secs(3_600)),
-    Without::Is("\"0ms\""),
-    "What a job takes at most, and on the way burns; no more than the period is long.",
-);
-static ON: Key<Other> = Key::new(
-    "on",
-    &Own("the name of an executor"),
-    Without::Means("a thread of its own"),
-    "The executor on which it takes turns with others.",
-);
-static HIGHEST_PRIORITY: Key<Priority> =
-    Key::new("priority", &Priorities, Without::Is("31"), "Of its thread.");
-static OWN_RESERVATION: Key<Reservation> = Key::new(
-    "reservation",
-    &Any(&RESERVATION),
-    NONE,
-    "A reservation of its own, by the kernel's `SCHED_DEADLINE`, in place of a priority.",
-);
-static ENFORCER: Key<Other> = Key::new(
-    "enforcer",
-    &Own("`deadline`"),
-    Without::Is("\"deadline\""),
-    "Who keeps that reservation: only the kernel does. `slots` is refused: in a table of them a task would wait for its slot at every release.",
-);
-static PERIODIC_KEYS: Table = Table {
-    heading: "[tasks.<name>]",
-    kind: Some(kinds::PERIODIC.name),
-    about: "A job every so often, each with a deadline.",
-    keys: &[
-        &PERIOD,
-        &DEADLINE,
-        &JOB,
-        &ON,
-        &HIGHEST_PRIORITY,
-        &OWN_RESERVATION,
-        &ENFORCER,
-    ],
 };
 
 static BURST: Key<Service> = Key::new(
@@ -249,8 +195,8 @@ pub(super) fn tasks(
 
 /// An executor, and where it is.
 pub(super) struct Hosting {
-    executor: Executor,
-    processor: ProcessorId,
+    pub(super) executor: Executor,
+    pub(super) processor: ProcessorId,
 }
 
 /// `[executors.*]`.
@@ -276,116 +222,6 @@ fn spinner(section: &Section<'_>) -> TaskKind {
     TaskKind::Spinner {
         count: section.take(&COUNT),
         priority: section.take(&NORMAL_PRIORITY),
-    }
-}
-
-/// A slot table has its own phase: a thread released in between would wait for its slot, up to Y − X, and its gaps would measure that.
-fn check_periodic_enforcer(section: &Section<'_>) {
-    // Read like all others, so that it is told what is wrong with those.
-    let words = [("deadline", Enforcer::Deadline), ("slots", Enforcer::Slots)];
-    let Some(found) = section.choice(ENFORCER.name, &words) else {
-        return;
-    };
-    if !section.has("reservation") {
-        let cause = "`enforcer` is for a reservation, and there is none";
-        let remedy = "add a line such as: reservation = \"0.1ms/1ms\"";
-        section.findings.error(&found.place, cause, remedy);
-    } else if found.value == Enforcer::Slots {
-        let cause = "a periodic task would wait for its slot at every release";
-        let remedy = "write enforcer = \"deadline\", or leave it out";
-        section.findings.error(&found.place, cause, remedy);
-    }
-}
-
-/// Where a task is on an executor, `processor` becomes that of the executor.
-fn periodic(
-    section: &Section<'_>,
-    executors: &Names<Hosting>,
-    processor: &mut ProcessorId,
-) -> Option<TaskKind> {
-    check_periodic_enforcer(section);
-    let reservation = section.find(&OWN_RESERVATION);
-    if reservation.is_some() && section.has("priority") {
-        let cause = format!("{} has a reservation and a priority", section.path);
-        let remedy = "remove one: a thread with a reservation by `deadline` has no priority";
-        section.wrong("priority", cause, remedy);
-    }
-    let period = section.optional(&PERIOD)?;
-    let jobs = Service::ZERO..=period.as_full_service();
-    let service = section.quantity_in(JOB.name, &SERVICE, &jobs);
-    let service = service.map_or(Service::ZERO, |found| found.value);
-    if let Some(reservation) = &reservation {
-        check_reserved_job(section, reservation, service);
-    }
-    let deadline = section.quantity_in(DEADLINE.name, &SPAN, &(*DURATIONS.start()..=period));
-    let rank = if section.has("on") {
-        let hosting = on(section, executors, service)?;
-        *processor = hosting.processor;
-        PeriodicRank::On(hosting.executor.clone())
-    } else if let Some(found) = reservation {
-        PeriodicRank::Reserved(ReservationRequest {
-            reservation: found.value,
-            enforcer: Enforcer::Deadline,
-            outside: Outside::Confined,
-            begins_at_start: true,
-        })
-    } else {
-        PeriodicRank::Priority(section.take(&HIGHEST_PRIORITY))
-    };
-    Some(TaskKind::Periodic {
-        period,
-        deadline: deadline.map_or(period, |found| found.value),
-        service,
-        rank,
-    })
-}
-
-/// The executor that a task names; all else about its thread is said there.
-fn on<'e>(
-    section: &Section<'_>,
-    executors: &'e Names<Hosting>,
-    service: Service,
-) -> Option<&'e Hosting> {
-    for key in ["priority", "reservation", "processor"] {
-        if section.has(key) {
-            let cause = format!(
-                "`{key}` is said by the executor that {} is on",
-                section.path
-            );
-            section.wrong(key, cause, "remove it here");
-        }
-    }
-    if service.is_zero() {
-        let cause = format!(
-            "{} is on an executor, and its jobs take nothing",
-            section.path
-        );
-        let remedy = "write what a job takes, such as: service = \"0.5ms\"";
-        section.wrong("service", cause, remedy);
-    }
-    let name = section.text("on", "the name of an executor", "shared")?;
-    let mut all = executors.iter();
-    let Some(declared) = all.find(|declared| declared.name == name.value) else {
-        let names = executors.iter().map(|declared| declared.name.as_str());
-        section.findings.unknown("executor", &name, names);
-        return None;
-    };
-    declared.value.as_ref()
-}
-
-/// A job that does not fit its reservation is throttled at every release.
-fn check_reserved_job(section: &Section<'_>, reserved: &Found<Reservation>, job: Service) {
-    let own = reserved.value.service();
-    if job > own {
-        let (job, own) = (show_service(job), show_service(own));
-        section.findings.error(
-            &reserved.place,
-            format!(
-                "a job of {} takes {job}, and only {own} is reserved",
-                section.path
-            ),
-            "reserve at least the `service` of a job",
-        );
     }
 }
 

@@ -1,9 +1,11 @@
 //! What a scenario says, as plain data.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use laxity_model::analysis::devices::Open;
+use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::verify::contract::{Contract, Expectation, Kind};
 use laxity_model::{Priority, ProcessorId, Reservation, ReservationRequest, Service, Span};
 
@@ -267,6 +269,19 @@ impl PeriodicRank {
     }
 }
 
+/// How a periodic task is released and cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// So many units are a job.
+    pub batch: NonZeroU32,
+    /// So many of them it does without a look for a yield; no more than all.
+    pub quantum: NonZeroU32,
+    /// Its first release, after the first task that has one began; `None`: a period after it begins itself.
+    pub phase: Option<Span>,
+    /// What becomes of releases that come while it is at work.
+    pub on_overrun: OnOverrun,
+}
+
 /// What a task does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TaskKind {
@@ -285,6 +300,8 @@ pub enum TaskKind {
         deadline: Span,
         /// What each job takes.
         service: Service,
+        /// How it is released and cut.
+        pace: Pace,
         /// With what right.
         rank: PeriodicRank,
     },

@@ -235,6 +235,8 @@ pub struct Program {
     executors: Vec<executors::Declared>,
     /// The names of the application's own events; a [`Mark`] is an index into this list.
     pub marks: Vec<String>,
+    /// From when the first releases of its upcalls are counted.
+    pub epoch: upcall::Epoch,
     /// Threads without a reservation that may ask for time constraints.
     pub constrained: Vec<ActivityId>,
     /// What is known of the work of activities before they run; see [`Self::declare_work`].

@@ -3,17 +3,53 @@
 //! Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, §§3–5. What is worked on is
 //! counted in protocol data units (PDUs) there: a *batch* B_p of them each period, a *quantum* b_p of them between two looks.
 
+use alloc::sync::Arc;
 use core::num::NonZeroU32;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Body, Context, Step};
+use crate::analysis::{Preemption, Task, TaskError};
 use crate::executor::pacing::{Next, OnOverrun, Paced, Pacing};
-use crate::{Instant, Mark, PortId, Span};
+use crate::{Instant, Mark, PortId, Service, Span};
+
+/// The instant from which first releases are counted: when the first that has it begins.
+#[derive(Clone, Debug)]
+pub struct Epoch(Arc<AtomicU64>);
+
+impl Default for Epoch {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(u64::MAX)))
+    }
+}
+
+impl Epoch {
+    /// The instant; it is now if nobody has asked before.
+    fn or_now(&self, now: Instant) -> Instant {
+        let (unset, now) = (u64::MAX, now.as_nanos());
+        let known = self
+            .0
+            .compare_exchange(unset, now, Ordering::Relaxed, Ordering::Relaxed);
+        Instant::from_nanos(known.err().unwrap_or(now))
+    }
+}
+
+/// When an upcall is released for the first time. Where that is past when it begins, its first release is the next one on its grid.
+#[derive(Clone, Default, Debug)]
+pub enum First {
+    /// A period after it begins.
+    #[default]
+    AfterAPeriod,
+    /// At this instant.
+    At(Instant),
+    /// So long after an epoch: those of one epoch and one time begin together, and in one phase to each other whatever became of them between.
+    After(Epoch, Span),
+}
 
 /// When an upcall is called, and how much it does then.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Timing {
-    /// Its first release; `None` is a period after it begins. Upcalls with the same first release begin together.
-    pub first: Option<Instant>,
+    /// Its first release.
+    pub first: First,
     /// From release to release; more than zero.
     pub period: Span,
     /// B_p: so many units at each release, unless the handler has [no more](Call::finish).
@@ -28,12 +64,40 @@ impl Timing {
     /// One unit at each release, the first of which is a period after it begins; a release that it is not ready for is skipped.
     pub const fn each(period: Span) -> Self {
         Self {
-            first: None,
+            first: First::AfterAPeriod,
             period,
             batch: NonZeroU32::MIN,
             quantum: NonZeroU32::MIN,
             on_overrun: OnOverrun::SKIP,
         }
+    }
+
+    /// What so many units take of a whole batch that takes `service`, after those that are done: so that all together take no more than it.
+    pub fn share(&self, service: Service, done: u32, units: u32) -> Service {
+        let upto = |units: u32| {
+            let all = u128::from(service.as_nanos()) * u128::from(units.min(self.batch.get()));
+            Service::from_nanos((all / u128::from(self.batch.get())) as u64)
+        };
+        upto(done.saturating_add(units)).saturating_sub(upto(done))
+    }
+
+    /// The task that it is to a schedulability test, if a whole batch takes `service`: it can be made to yield after each quantum.
+    ///
+    /// # Errors
+    ///
+    /// What no task can be.
+    pub fn task(&self, service: Service, deadline: Span) -> Result<Task, TaskError> {
+        let task = Task::new(service, self.period)?.with_deadline(deadline)?;
+        let [batch, quantum] = [self.batch, self.quantum].map(NonZeroU32::get);
+        if quantum >= batch {
+            return task.with_preemption(Preemption::Never);
+        }
+        let last = batch - (batch - 1) / quantum * quantum;
+        let longest = u128::from(service.as_nanos()) * u128::from(quantum);
+        task.with_preemption(Preemption::Fixed {
+            longest: Service::from_nanos(longest.div_ceil(u128::from(batch)) as u64),
+            last: self.share(service, batch - last, last),
+        })
     }
 }
 
@@ -183,7 +247,11 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             return self.wait_for(port);
         }
         let timing = &self.timing;
-        let first = timing.first.unwrap_or(now + timing.period);
+        let first = match &timing.first {
+            First::AfterAPeriod => now + timing.period,
+            First::At(first) => *first,
+            First::After(epoch, phase) => epoch.or_now(now) + *phase,
+        };
         if self.pacing.is_none() {
             self.pacing = Pacing::new(first, timing.period, timing.on_overrun);
         }

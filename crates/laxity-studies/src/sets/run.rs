@@ -12,12 +12,12 @@ use super::kind::Kind;
 use super::serving::Variant;
 use crate::served::{Served, calls, unserved};
 use laxity::observe::Disturbances;
-use laxity::periodic;
 use laxity_devices::card::Unserved;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::host::marked;
 use laxity_lab::bench::load::{Counted, Measured, Trouble, beside_nobody};
 use laxity_lab::scenario::devices::Account;
+use laxity_model::program::upcall::{Timing, Upcall};
 
 /// A device of a set.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,7 +105,7 @@ impl Setup {
             self.variant.add_rivals(&mut program, processor, may_rogue);
             if self.watched {
                 let mark = program.mark("callback runs");
-                let body = periodic::body(WATCH, mark, |_| Step::Burn(Service::ZERO));
+                let body = Upcall::new(Timing::each(WATCH), mark, |_, _| Step::Burn(Service::ZERO));
                 let highest = Placement::Thread(Priority::HIGHEST);
                 let callback = program.add("callback", processor, highest, body);
                 // It ranks above the slots, and takes next to nothing from them.

@@ -1,12 +1,12 @@
-//! A periodic task: work that is released every so much time, and due at its deadline.
+//! A periodic task: work that is released every so much time, and due at its deadline; on an executor, an upcall.
 
 mod reader;
 
-use laxity_model::program::upcall::{Timing, Upcall};
+use laxity_model::program::upcall::{Call, First, Timing, Upcall};
 use laxity_model::request::Work;
 use laxity_model::verify::contract::{Kind, Quantity, Subject};
 use laxity_model::{
-    Activity, ActivityId, Body, Context, Mark, Placement, ProcessorId, Program, ReservationRequest,
+    Activity, ActivityId, Context, Mark, Placement, ProcessorId, Program, ReservationRequest,
     Service, Span, Step,
 };
 
@@ -23,6 +23,8 @@ pub const KIND: Kind = Kind {
         Quantity::SERVICE_GAP,
         Quantity::DEADLINE_MISSES,
         Quantity::JOBS_DONE,
+        Quantity::JOB_OVERRUNS,
+        Quantity::RELEASES_MISSED,
     ],
 };
 
@@ -40,33 +42,34 @@ pub struct Periodic {
     pub placement: Placement,
     /// The reservation that it asks for.
     pub reservation: Option<ReservationRequest>,
-    /// From release to release; more than zero.
-    pub period: Span,
-    /// From its release, when a job is due: no later than the next is released, since a job that is at work then takes the place of that one.
+    /// When its jobs are released, of how many units each is, and what becomes of releases that come while one is at work.
+    pub timing: Timing,
+    /// From its release, when a job is due: no later than the next is released.
     pub deadline: Span,
-    /// What a job takes at the most. Admission charges it to those whom the task outranks.
+    /// What a job takes at the most, all its units together. Admission charges it to those whom the task outranks.
     pub service: Service,
 }
 
 impl Periodic {
     /// Adds the task to a program; what it leaves behind tells what was seen of it.
     ///
-    /// `job` does the work of one job and returns what it costs: [`Step::Charge`] for what it has really done, [`Step::Burn`] to keep the
-    /// processor busy. Releases lie on a grid from the first step on. A release that is missed altogether is skipped, not made up for,
-    /// so that one long delay shows as one long gap (Jones, Saroiu §6.3).
+    /// `work` does a quantum of a job, which is told how many units that are, and returns what it costs: [`Step::Charge`] for what it has really
+    /// done, [`Step::Burn`] to keep the processor busy. A release that is missed altogether is skipped where nothing else is asked for, so that one
+    /// long delay shows as one long gap (Jones, Saroiu §6.3).
     pub fn install(
         self,
         program: &mut Program,
-        job: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
+        work: impl FnMut(&mut dyn Context, &mut Call) -> Step + Send + 'static,
     ) -> PeriodicProbe {
         let runs = program.mark(&format!("{} runs", self.name));
-        let (period, service) = (self.period, self.service);
+        let (period, service) = (self.timing.period, self.service);
+        let first = self.timing.first.clone();
         let activity = program.push(Activity {
             name: self.name.clone(),
             processor: self.processor,
             placement: self.placement,
             reservation: self.reservation,
-            body: Box::new(body(period, runs, job)),
+            body: Box::new(Upcall::new(self.timing, runs, work)),
         });
         let thread = match self.placement {
             Placement::On { executor, .. } => {
@@ -79,11 +82,11 @@ impl Periodic {
         // Those that take turns in a thread are its work together, all of it as often as the shortest period.
         let known = program.work.iter().find(|(known, _)| *known == thread);
         let others = known.map(|(_, work)| *work);
-        let work = Work {
+        let together = Work {
             service: service + WAKE_UP + others.map_or(Service::ZERO, |others| others.service),
             period: others.map_or(period, |others| others.period.min(period)),
         };
-        program.declare_work(thread, work);
+        program.declare_work(thread, together);
         PeriodicProbe {
             subject: Subject {
                 name: self.name,
@@ -92,6 +95,7 @@ impl Periodic {
             activity,
             thread,
             runs,
+            first,
             period,
             deadline: self.deadline,
             service,
@@ -110,6 +114,8 @@ pub struct PeriodicProbe {
     pub thread: ActivityId,
     /// The event at the begin of each job: when it was due and when it ran, in nanoseconds.
     pub runs: Mark,
+    /// When the first job is released.
+    pub first: First,
     /// From release to release.
     pub period: Span,
     /// From the release of a job to when it is due.
@@ -134,14 +140,4 @@ impl Probe for PeriodicProbe {
     fn reader<'a>(&'a self, run: Run<'a>) -> Option<Box<dyn Reader + 'a>> {
         Some(Box::new(PeriodicReader::new(self, run)))
     }
-}
-
-/// A body that has a job every `period` (more than zero), as [`Periodic::install`] says, and leaves `runs` at the begin of each, with when
-/// it was due and when it ran.
-pub fn body(
-    period: Span,
-    runs: Mark,
-    mut job: impl FnMut(&mut dyn Context) -> Step + Send + 'static,
-) -> impl Body {
-    Upcall::new(Timing::each(period), runs, move |context, _| job(context))
 }

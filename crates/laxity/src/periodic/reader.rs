@@ -1,5 +1,6 @@
 //! What is seen of a periodic task: how late and how regularly it wakes, and when its jobs end.
 
+use laxity_model::program::upcall::First;
 use laxity_model::verify::contract::{Phase, Quantity, Subject};
 use laxity_model::{Event, EventKind, Instant, Reservation, Span};
 
@@ -76,12 +77,14 @@ impl<'a> PeriodicReader<'a> {
         let period = self.probe.period;
         let is_first = self.last_due.is_none();
         let origin = due.saturating_sub(period);
-        if is_first && origin <= self.start + period {
+        if is_first && due <= self.next_due() + period {
             self.recorder.windows_from(origin.max(self.start));
         }
         let skipped = if is_first { period } else { Span::ZERO };
         let before = self.last_due.zip(self.ended).map(<[Instant; 2]>::from);
         self.skipped_upto(origin.saturating_sub(skipped), before);
+        self.recorder
+            .value(Quantity::RELEASES_MISSED, 0, [due, ran]);
         self.last_due = Some(due);
         self.job = Some(due);
     }
@@ -102,7 +105,16 @@ impl<'a> PeriodicReader<'a> {
 
     /// When the job after the last that began is due. Who has never begun was to begin with the run.
     fn next_due(&self) -> Instant {
-        self.last_due.unwrap_or(self.start) + self.probe.period
+        let period = self.probe.period;
+        match (self.last_due, &self.probe.first) {
+            (Some(last), _) => last + period,
+            (None, First::AfterAPeriod) => self.start + period,
+            (None, First::After(_, phase)) => self.start + *phase,
+            (None, First::At(first)) => {
+                let late = self.start.saturating_since(*first).as_nanos();
+                *first + period * late.div_ceil(period.as_nanos())
+            }
+        }
     }
 
     /// Releases up to this one while the job before was still at work, or the task had not had the processor at all: they never ran, and so missed
@@ -119,13 +131,14 @@ impl<'a> PeriodicReader<'a> {
         let is_excused = |at| handed_down.is_some_and(|[done, ended]| done < at && at <= ended);
         let mut skipped = self.next_due();
         while skipped <= last {
-            let misses = Quantity::DEADLINE_MISSES;
             let span = [skipped, skipped + self.probe.deadline];
             let is_handed_down = is_excused(skipped);
-            if is_handed_down {
-                self.recorder.told_apart(misses, 1, Some(1), skipped);
-            } else {
-                self.recorder.value(misses, 1, span);
+            for missed in [Quantity::DEADLINE_MISSES, Quantity::RELEASES_MISSED] {
+                if is_handed_down {
+                    self.recorder.told_apart(missed, 1, Some(1), skipped);
+                } else {
+                    self.recorder.value(missed, 1, span);
+                }
             }
             if is_handed_down || self.recorder.disturbances().overlap(span[0], span[1]) {
                 // It would have been done by then.
@@ -151,6 +164,13 @@ impl<'a> PeriodicReader<'a> {
             .told_apart(Quantity::DEADLINE_MISSES, missed, excused, due);
     }
 
+    /// Whether a job that was due then, and at work until `at`, was so when the next was released.
+    fn overran(&mut self, [due, at]: [Instant; 2]) {
+        let overran = u64::from(at > due + self.probe.period);
+        self.recorder
+            .value(Quantity::JOB_OVERRUNS, overran, [due, at]);
+    }
+
     fn complete(&mut self, at: Instant) {
         let Some(due) = self.job.take() else { return };
         self.ended = Some(at);
@@ -159,6 +179,7 @@ impl<'a> PeriodicReader<'a> {
         self.recorder.value(Quantity::JOBS_DONE, 1, [at; 2]);
         self.has_done = true;
         self.kept_deadline([due, at]);
+        self.overran([due, at]);
         if !self.sees_preemptions {
             let without = response.saturating_sub(self.probe.service.as_dedicated_span());
             self.recorder
@@ -225,6 +246,11 @@ impl Reader for PeriodicReader<'_> {
             let response = (end - due).as_nanos();
             self.recorder.value(Quantity::RESPONSE_TIME, response, own);
             self.kept_deadline([due, end]);
+            if has_begun {
+                self.overran([due, end]);
+            } else {
+                self.recorder.value(Quantity::RELEASES_MISSED, 1, own);
+            }
             if !self.sees_preemptions {
                 let service = self.probe.service.as_dedicated_span().as_nanos();
                 let gap = response.saturating_sub(service);

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
-use laxity_model::program::upcall::{self, Timing};
+use laxity_model::program::upcall::{self, First, Timing};
 use laxity_model::program::upcalls::{Entrant, Keeper};
 use laxity_model::{Context, Instant, PortId, Service, Span, Step};
 
@@ -65,7 +65,6 @@ pub(super) fn text(payload: &(dyn Any + Send)) -> String {
 }
 
 /// When an upcall is called.
-#[derive(Clone, Copy)]
 struct When {
     timing: Timing,
     deadline: Span,
@@ -139,12 +138,12 @@ impl<S: 'static> Keeper for Keep<S> {
         let when = self.when[usize::from(place)].as_mut()?;
         // Its grid is fixed from its first run on.
         let period = when.timing.period;
-        when.timing
-            .first
-            .get_or_insert_with(|| crate::now() + period);
+        if let First::AfterAPeriod = when.timing.first {
+            when.timing.first = First::At(crate::now() + period);
+        }
         let core = Arc::clone(&self.core);
         Some(Entrant {
-            timing: when.timing,
+            timing: when.timing.clone(),
             paced_by: when.paced_by,
             deadline: when.deadline,
             work: Box::new(move |context, call| quantum::<S>(&core, place, context, call)),

@@ -69,8 +69,6 @@ use laxity_linux::os::memory::MemoryLock;
 use laxity_model::Grade;
 use laxity_model::program::upcalls::{Control, NotAdmitted, STOP, admit, turns};
 
-pub use laxity_model::executor::pacing::{OnOverrun, Paced};
-pub use laxity_model::program::upcall::Timing;
 pub use laxity_model::program::upcalls::{Counts, Overhead};
 
 pub use self::call::Call;
@@ -189,8 +187,8 @@ impl<S: 'static> Upcalls<S> {
         }
         let place = self.admit(&spec)?;
         let letter = Letter {
-            timing: spec.timing,
             deadline: spec.deadline(),
+            timing: spec.timing,
             paced_by: spec.pace.port(place),
             make: Box::new(move |shared| Box::new(make(shared))),
         };

@@ -91,6 +91,10 @@ impl Quantity {
     pub const DEADLINE_MISSES: Self = Self::events("deadline_misses");
     /// Jobs that ended, in time or not: 1 a job, counted when it ended.
     pub const JOBS_DONE: Self = Self::events("jobs_done");
+    /// Jobs that were still at work when the next was released: 0 or 1 a job, counted when it was released.
+    pub const JOB_OVERRUNS: Self = Self::events("job_overruns");
+    /// Releases that came to nothing: 1 each, counted when it was, and 0 for one that did not.
+    pub const RELEASES_MISSED: Self = Self::events("releases_missed");
     /// The priority (0–31) at which long work runs.
     pub const THREAD_PRIORITY: Self = Self::level("thread_priority");
 

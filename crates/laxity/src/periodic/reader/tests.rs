@@ -12,6 +12,7 @@ fn probe() -> PeriodicProbe {
         thread: ActivityId(0),
         activity: ActivityId(0),
         runs: RUNS,
+        first: First::AfterAPeriod,
         period: Span::from_millis(10),
         deadline: Span::from_millis(10),
         service: Service::from_millis(2),
@@ -103,6 +104,49 @@ fn releases_that_never_ran_have_missed_their_deadlines() {
     // Those at 10, 20, 30 and 40 ms were missed, that at 50 was not.
     let record = record(late, 60);
     assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [0, 1, 1, 1, 1]);
+}
+
+/// An overrun is the job's that was at work, a missed release is nobody's; both are told of each.
+#[test]
+fn overruns_and_the_releases_that_they_cost_are_told_apart() {
+    let late = vec![
+        event(10, EventKind::Mark(RUNS), [10, 10]),
+        event(20, Block, [0, 0]),
+        event(20, EventKind::Mark(RUNS), [20, 20]),
+        event(45, Block, [0, 0]),
+        // Once late.
+        event(45, EventKind::Mark(RUNS), [40, 45]),
+        event(52, Block, [0, 0]),
+    ];
+    let record = record(late, 95);
+    // That at 20 ms was at work at 30 and 40, and that at 40 at 50.
+    assert_eq!(values(&record, Quantity::JOB_OVERRUNS), [0, 1, 1]);
+    // That at 30 ms, and those at 50 to 80: that at 90 may still come.
+    let missed = [0, 0, 0, 1, 1, 1, 1, 1];
+    assert_eq!(values(&record, Quantity::RELEASES_MISSED), missed);
+}
+
+/// What is released a phase after the run began, and not a period, missed nothing before.
+#[test]
+fn a_first_release_is_where_it_was_asked_for() {
+    let epoch = laxity_model::program::upcall::Epoch::default();
+    for (first, missed) in [
+        (First::After(epoch.clone(), Span::from_millis(42)), vec![]),
+        (First::At(Instant::from_millis(2)), vec![2, 12, 22, 32]),
+        (First::After(epoch, Span::from_millis(22)), vec![22, 32]),
+        (First::AfterAPeriod, vec![10, 20, 30]),
+    ] {
+        let probe = PeriodicProbe { first, ..probe() };
+        let events = vec![
+            event(42, EventKind::Mark(RUNS), [42, 42]),
+            event(43, Block, [0, 0]),
+        ];
+        let seen = values_of(&probe, &record(events, 45), Quantity::RELEASES_MISSED);
+        let seen = seen.into_iter().sum::<u64>();
+        // One of an unknown phase may have been the first itself.
+        let sure = missed.iter().filter(|release| **release <= 42 - 20).count() as u64;
+        assert_eq!(seen, sure, "{missed:?}");
+    }
 }
 
 #[test]

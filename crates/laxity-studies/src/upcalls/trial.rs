@@ -1,0 +1,350 @@
+//! A set of upcalls as a program, served in one way or another, and what came of each.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use laxity::observe::{Observation, observe};
+use laxity::{Periodic, PeriodicProbe};
+use laxity_lab::bench::Runner;
+use laxity_lab::workload::Draws;
+use laxity_model::analysis::Task;
+use laxity_model::executor::edf::Edf;
+use laxity_model::executor::pacing::OnOverrun;
+use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::program::upcall::{First, Timing};
+use laxity_model::verify::contract::Quantity;
+use laxity_model::{
+    Enforcer, EventKind, ExecutorId, HostError, Outside, Placement, Priority, ProcessorId, Program,
+    Reservation, ReservationRequest, RunRecord, Service, Span, Step,
+};
+
+const CPU: ProcessorId = ProcessorId(0);
+/// No upcall is released before all have begun, on whichever host.
+const LEAD: Span = Span::from_millis(100);
+const MILLION: u64 = 1_000_000;
+
+/// One upcall of a set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// From release to release; it is due when the next is released.
+    pub period: Span,
+    /// Its first release, after that of the set.
+    pub phase: Span,
+    /// Whose it is.
+    pub process: u64,
+    /// B_p, in units.
+    pub batch: NonZeroU32,
+    /// Its utilization, as a part of the sum of all.
+    pub weight: u64,
+}
+
+/// Who is next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Serving {
+    /// Linux or its like: a thread each, `SCHED_FIFO`, with rate-monotonic priorities. Whoever is more urgent preempts at once.
+    Threads,
+    /// The kernel's `SCHED_DEADLINE`: a thread each, which has what it needs reserved.
+    Kernel,
+    /// An executor, by rate.
+    ByRate,
+    /// An executor, by deadline.
+    ByDeadline,
+}
+
+/// b_p, as a part of the batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Look {
+    /// After each unit: as soon as can be.
+    AtOnce,
+    /// After so many parts of the batch have been done, each of one length.
+    Parts(NonZeroU32),
+}
+
+impl Look {
+    /// When all is done.
+    pub const AT_THE_END: Self = Self::Parts(NonZeroU32::MIN);
+
+    fn quantum(self, batch: NonZeroU32) -> NonZeroU32 {
+        match self {
+            Self::AtOnce => NonZeroU32::MIN,
+            Self::Parts(parts) => {
+                NonZeroU32::new(batch.get().div_ceil(parts.get())).unwrap_or(NonZeroU32::MIN)
+            }
+        }
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The upcalls.
+    pub members: Vec<Member>,
+    /// What they take together, in parts per million of the processor.
+    pub utilization_ppm: u64,
+    /// Who is next, and when who is at work looks.
+    pub way: (Serving, Look),
+    /// What is charged to an upcall on an executor that begins, or goes on, after one of another process: in the twin, where no process is.
+    pub switch: Service,
+    /// How long.
+    pub length: Span,
+}
+
+/// What came of the upcalls of one period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate {
+    /// The period.
+    pub period: Span,
+    /// The longest response.
+    pub longest: Span,
+    /// How many missed their deadline, or came to nothing.
+    pub missed: u64,
+}
+
+impl Rate {
+    /// The least time that was left to a deadline, in nanoseconds; less than nothing where one was missed.
+    pub fn left_ns(&self) -> i64 {
+        let [period, longest] = [self.period, self.longest].map(laxity_lab::report::nanos);
+        period - longest
+    }
+}
+
+/// What came of a set.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Outcome {
+    /// By period, the shortest first.
+    pub rates: Vec<Rate>,
+    /// How many ended.
+    pub jobs: u64,
+    /// How often the processor went from one process, or one thread, to another.
+    pub switches: u64,
+    /// How often one that was at work had to wait for another.
+    pub preempted: u64,
+    /// How much processor time they had besides their work, in parts per million of that; `None` in the twin.
+    pub besides_ppm: Option<u64>,
+}
+
+impl Outcome {
+    /// How many missed their deadline.
+    pub fn missed(&self) -> u64 {
+        self.rates.iter().map(|rate| rate.missed).sum()
+    }
+}
+
+/// Whose turn it was last, and how often that changed.
+#[derive(Default)]
+struct Turns {
+    last: AtomicU64,
+    changed: AtomicU64,
+}
+
+impl Turns {
+    /// Whether another process was at work before this one.
+    fn is_other(&self, process: u64) -> bool {
+        // They take turns in one thread.
+        let is_other = self.last.swap(process + 1, Ordering::Relaxed) != process + 1;
+        self.changed.fetch_add(is_other.into(), Ordering::Relaxed);
+        is_other
+    }
+}
+
+impl Setup {
+    /// What a batch of this upcall takes.
+    fn cost(&self, member: &Member) -> Service {
+        let all: u64 = self.members.iter().map(|member| member.weight).sum();
+        let share = u128::from(self.utilization_ppm) * u128::from(member.weight);
+        let nanos = u128::from(member.period.as_nanos()) * share / u128::from(all * MILLION);
+        Service::from_nanos(nanos as u64)
+    }
+
+    fn timing(&self, member: &Member, program: &Program) -> Timing {
+        let first = First::After(program.epoch.clone(), LEAD + member.phase);
+        Timing {
+            first,
+            period: member.period,
+            batch: member.batch,
+            quantum: match self.way.0 {
+                Serving::Threads | Serving::Kernel => member.batch,
+                Serving::ByRate | Serving::ByDeadline => self.way.1.quantum(member.batch),
+            },
+            on_overrun: OnOverrun::SKIP,
+        }
+    }
+
+    /// Where an upcall runs: a set that misses deadlines is to run, too, so an executor is told of a nanosecond each.
+    fn place(
+        &self,
+        member: &Member,
+        executor: Option<ExecutorId>,
+    ) -> (Placement, Option<ReservationRequest>) {
+        if let Some(executor) = executor {
+            let task = Task::new(Service::from_nanos(1), member.period).ok();
+            return (Placement::On { executor, task }, None);
+        }
+        if self.way.0 == Serving::Kernel {
+            // A tenth more than it takes: what waking takes is its own time.
+            let cost = self.cost(member);
+            let reservation = Reservation::new(cost + cost / 10, member.period).ok();
+            let request = reservation.map(|reservation| ReservationRequest {
+                reservation,
+                enforcer: Enforcer::Deadline,
+                outside: Outside::Confined,
+                begins_at_start: true,
+            });
+            return (Placement::Thread(Priority::HIGHEST), request);
+        }
+        let shorter = self.members.iter().map(|other| other.period);
+        let mut shorter: Vec<Span> = shorter.filter(|other| *other < member.period).collect();
+        shorter.sort_unstable();
+        shorter.dedup();
+        let level = u8::try_from(shorter.len()).ok();
+        let level = level.and_then(|rank| Priority::new(30_u8.saturating_sub(rank)));
+        (Placement::Thread(level.unwrap_or(Priority::NORMAL)), None)
+    }
+
+    fn install(
+        &self,
+        (number, member): (usize, &Member),
+        program: &mut Program,
+        executor: Option<ExecutorId>,
+        turns: &Arc<Turns>,
+    ) -> PeriodicProbe {
+        let timing = self.timing(member, program);
+        let (placement, reservation) = self.place(member, executor);
+        let (service, switch) = (self.cost(member), self.switch);
+        let task = Periodic {
+            name: format!("upcall {}", number + 1),
+            processor: CPU,
+            placement,
+            reservation,
+            timing: timing.clone(),
+            deadline: member.period,
+            service,
+        };
+        let turns = executor.map(|_| (Arc::clone(turns), member.process));
+        task.install(program, move |_, call| {
+            let own = timing.share(service, call.done(), call.now());
+            let is_other = turns
+                .as_ref()
+                .is_some_and(|(turns, own)| turns.is_other(*own));
+            Step::Burn(if is_other { own + switch } else { own })
+        })
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// The host's, and [`HostError::Failed`] if its log was too short for the run.
+    pub fn run(&self, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
+        let mut program = Program::new(1);
+        let place = (CPU, Placement::Thread(Priority::HIGHEST));
+        let executor = match self.way.0 {
+            Serving::Threads | Serving::Kernel => None,
+            Serving::ByRate => Some(program.executor("upcalls", place, None, Rmdp::new())),
+            Serving::ByDeadline => Some(program.executor("upcalls", place, None, Edf::new())),
+        };
+        let turns = Arc::new(Turns::default());
+        let members = self.members.iter().enumerate();
+        let probes: Vec<PeriodicProbe> = members
+            .map(|one| self.install(one, &mut program, executor, &turns))
+            .collect();
+        let record = host.run(program, self.length)?;
+        if record.events_lost > 0 {
+            let lost = record.events_lost;
+            return Err(HostError::Failed(format!(
+                "{lost} events did not fit the log"
+            )));
+        }
+        Ok(self.read(&record, &probes, &turns, host.is_live()))
+    }
+
+    fn read(
+        &self,
+        record: &RunRecord,
+        probes: &[PeriodicProbe],
+        turns: &Turns,
+        is_live: bool,
+    ) -> Outcome {
+        let seen = observe(record, probes, &[]);
+        let mut rates: Vec<Rate> = Vec::new();
+        for (member, seen) in self.members.iter().zip(&seen) {
+            let rate = Rate::of(member, seen);
+            match rates.iter_mut().find(|known| known.period == rate.period) {
+                Some(known) => {
+                    known.longest = known.longest.max(rate.longest);
+                    known.missed += rate.missed;
+                }
+                None => rates.push(rate),
+            }
+        }
+        rates.sort_by_key(|rate| rate.period);
+        let jobs = seen
+            .iter()
+            .map(|seen| done(seen, Quantity::JOBS_DONE))
+            .sum();
+        let preempted = record.events.iter();
+        let preempted = preempted
+            .filter(|event| event.kind == EventKind::Preempt)
+            .count() as u64;
+        let usage = || record.usage.iter();
+        let by_kernel = usage()
+            .map(|one| one.voluntary_switches + one.involuntary_switches)
+            .sum();
+        let by_turns = turns.changed.load(Ordering::Relaxed);
+        let work = self.members.iter().zip(&seen);
+        let work: u64 = work
+            .map(|(member, seen)| self.cost(member).as_nanos() * done(seen, Quantity::JOBS_DONE))
+            .sum();
+        let had: u64 = usage().map(|one| one.service.as_nanos()).sum();
+        let besides = u128::from(had.saturating_sub(work)) * u128::from(MILLION);
+        let besides = besides.checked_div(work.into()).unwrap_or(0) as u64;
+        Outcome {
+            rates,
+            jobs,
+            switches: if is_live || by_turns == 0 {
+                by_kernel
+            } else {
+                by_turns
+            },
+            preempted,
+            besides_ppm: is_live.then_some(besides),
+        }
+    }
+}
+
+fn done(seen: &Observation, quantity: Quantity) -> u64 {
+    let all = seen.quantities.whole(quantity).raw();
+    u64::try_from(all.sum()).unwrap_or(u64::MAX)
+}
+
+impl Rate {
+    fn of(member: &Member, seen: &Observation) -> Self {
+        let of = |quantity| seen.quantities.whole(quantity).undisturbed;
+        let longest = of(Quantity::RESPONSE_TIME).max().unwrap_or(0);
+        let missed = of(Quantity::DEADLINE_MISSES).sum();
+        Self {
+            period: member.period,
+            longest: Span::from_nanos(longest),
+            missed: u64::try_from(missed).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// So many processes with an upcall of each of these periods, all of one utilization, whose first releases are drawn by the millisecond.
+pub fn processes(
+    number: u64,
+    periods: &[Span],
+    batch: NonZeroU32,
+    draws: &mut Draws,
+) -> Vec<Member> {
+    let all = (0..number).flat_map(|process| periods.iter().map(move |period| (process, *period)));
+    let all = all.map(|(process, period)| Member {
+        period,
+        phase: Span::from_millis(draws.between(0, period.as_nanos() / 1_000_000 - 1)),
+        process,
+        batch,
+        weight: 1,
+    });
+    all.collect()
+}
