@@ -1,7 +1,7 @@
 //! Which deadlines can be missed, in a plan's headline and in its lines, most of all those that have no bound.
 
 use laxity_lab::import::{Format, read};
-use laxity_lab::plan::scenario::{self as scenarios, Plan};
+use laxity_lab::plan::scenario::{self as scenarios, Plan, VariantPlan};
 use laxity_lab::plan::set::{self as sets, Options, Scheduler, SetPlan, Supply};
 use laxity_lab::plan::{Deadline, Line};
 use laxity_lab::runner::{On, Silent};
@@ -153,6 +153,108 @@ fn a_device_and_its_line_and_those_below_it_say_the_same() {
     );
     for wrong in ["no bound", "would do"] {
         assert!(!text.contains(wrong), "{text}");
+    }
+}
+
+/// What the twin's plan says of a scenario's only variant, with what was seen.
+fn of_devices(text: &str) -> (VariantPlan, String) {
+    let resolved = parse(text, "x.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    let plan = scenarios::plan(&resolved, On::Twin { threads: 0 }, true, &mut Silent);
+    let mut plan = plan.expect("a plan");
+    assert!(!plan.is_contradicted());
+    let text = scenarios::render(&plan, 1_000);
+    let headline = text.lines().find(|line| line.starts_with("v:"));
+    let headline = headline.expect("a headline").to_owned();
+    (plan.variants.remove(0), headline)
+}
+
+/// The edges of the slots of two receivers are too many for a bound of calls, and not for what the slots give them.
+#[test]
+fn who_is_served_exactly_has_no_deadline_that_its_bound_misses() {
+    let text = r#"
+[devices.ad]
+kind = "dsl"
+load = "13.1 %"
+[devices.bd]
+kind = "dsl"
+load = "20.875 %"
+[tasks.spinners]
+kind = "spinner"
+[variants.v]
+placement = { ad = "reserved 600us/4ms", bd = "reserved 950us/4ms" }
+enforcer = "slots"
+"#;
+    let (variant, headline) = of_devices(text);
+    assert_eq!(headline, "v: admitted");
+    for device in &variant.devices {
+        assert!(device.is_served(), "{device:?}");
+        let mut lines = variant.lines.iter();
+        let line = lines.find(|line| line.name == device.activity);
+        let line = line.expect("its line");
+        assert_eq!(line.deadline, Some(Deadline::Met), "{line:?}");
+        assert!(line.bound_ns <= line.deadline_ns, "{line:?}");
+    }
+}
+
+/// A modem's blocks are of several lengths, and every one as short as the shortest would be too much for it: once it is connected it is served, before that it
+/// is late in one call, and both are said once.
+#[test]
+fn a_modem_is_late_where_it_is_late_and_nowhere_else() {
+    let text = r#"
+[devices.modem]
+kind = "soft-modem"
+[variants.v]
+placement = "reserved 2ms/13ms"
+enforcer = "slots"
+outside = "confined"
+"#;
+    let (variant, headline) = of_devices(text);
+    let device = &variant.devices[0];
+    assert_eq!(device.answer, "served");
+    assert!(device.late_before.is_some() && !device.is_served());
+    let of_driver = |line: &&Line| line.name == device.activity;
+    for line in variant.lines.iter().filter(of_driver) {
+        let expected = match line.phase.as_deref() {
+            Some("answer") => Deadline::CanBeMissed,
+            _ => Deadline::Met,
+        };
+        assert_eq!(line.deadline, Some(expected), "{line:?}");
+        let is_behind = line.slack_ns.is_some_and(|slack| slack < 0);
+        assert_eq!(is_behind, expected == Deadline::CanBeMissed, "{line:?}");
+    }
+    let missed = "v: admitted; 1 deadline can be missed: `modem thread` (answer) by up to ";
+    assert!(headline.starts_with(missed), "{headline}");
+    let named = "; not sure to be served in time: `modem thread`";
+    assert!(headline.ends_with(named), "{headline}");
+}
+
+/// What is confined to its slots has no rank beside them that would serve it.
+#[test]
+fn who_is_confined_is_never_served_by_its_rank() {
+    let text = r#"
+[devices.a]
+kind = "dsl"
+load = "8.2375 %"
+[devices.b]
+kind = "audio"
+load = "3.3125 %"
+[devices.c]
+kind = "dsl"
+load = "7.0375 %"
+[variants.v]
+placement = { a = "reserved 250us/2ms", b = "reserved 500us/10ms", c = "reserved 400us/4ms" }
+enforcer = "slots"
+outside = "confined"
+"#;
+    let (variant, headline) = of_devices(text);
+    assert_eq!(headline, "v: admitted");
+    let player = &variant.devices[1];
+    assert!(player.is_served(), "{player:?}");
+    let said = "by its slots, complete ";
+    assert!(player.detail.starts_with(said), "{player:?}");
+    for device in &variant.devices {
+        assert!(!device.detail.contains("rank"), "{device:?}");
     }
 }
 

@@ -5,8 +5,8 @@
 
 mod random_scenarios;
 
-use laxity_lab::plan::Line;
 use laxity_lab::plan::scenario::{Plan, plan, render};
+use laxity_lab::plan::{Deadline, Line};
 use laxity_lab::runner::{On, Silent};
 use laxity_lab::scenario::{Length, parse};
 use random_scenarios::{Shape, random};
@@ -69,6 +69,25 @@ fn promised(plan: &Plan, text: &str) -> usize {
     kept.count()
 }
 
+/// A device and its calls have one answer, where its reservation is enforced: who is served is late nowhere, and of equal calls in time the device is served.
+fn agreed(plan: &Plan, text: &str) {
+    let variant = &plan.variants[0];
+    for device in &variant.devices {
+        let mut requests = variant.requests.iter();
+        let request = requests.find(|request| request.activity == device.activity);
+        let grade = request.and_then(|request| request.offers[0].grade.as_deref());
+        let lines = variant.lines.iter();
+        let lines = lines.filter(|line| line.name == device.activity && grade == Some("enforced"));
+        for line in lines.filter(|line| line.phase.as_deref() != Some("on-hook")) {
+            let is_met = line.deadline == Some(Deadline::Met);
+            let both = format!("{device:?}\n{line:?}\n{text}");
+            assert!(is_met || !device.is_served(), "{both}");
+            let is_late = device.answer == "too late";
+            assert!(!is_met || !is_late || line.phase.is_some(), "{both}");
+        }
+    }
+}
+
 fn look(shape: Shape, seeds: u64) -> (usize, usize) {
     let (mut compared, mut kept) = (0, 0);
     for seed in 0..seeds * factor() {
@@ -76,6 +95,7 @@ fn look(shape: Shape, seeds: u64) -> (usize, usize) {
         let plan = planned(&text, seed + 1);
         culprits(&plan, &text);
         if plan.admitted() {
+            agreed(&plan, &text);
             compared += within(&plan, &text);
             kept += promised(&plan, &text);
         }

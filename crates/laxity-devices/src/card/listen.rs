@@ -36,11 +36,10 @@ pub(super) fn listening(
             for (index, sample) in (first..).zip(&mut samples) {
                 *sample = card.departed(0, index);
             }
-            let counter = match listener.hear(heard, &samples) {
-                true => &report.frames_good,
-                false => &report.crc_errors,
-            };
-            counter.add(1);
+            match listener.hear(heard, &samples) {
+                true => report.frames_good.add(1),
+                false => report.hear_wrong(heard),
+            }
             heard += 1;
         }
     }

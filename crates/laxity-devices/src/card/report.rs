@@ -1,6 +1,7 @@
 //! What became of a device: counters that driver and listener keep while it runs, for whoever reads them afterwards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// A counter that one thread writes and any may read, without a lock.
 #[derive(Default, Debug)]
@@ -52,11 +53,26 @@ pub struct Report {
     pub frames_good: Counter,
     /// Frames whose CRC was wrong.
     pub crc_errors: Counter,
+    /// Which frames somebody beyond the card heard wrong. Who listens takes the lock while a run lasts, and nobody else.
+    heard_wrong: Mutex<Vec<u64>>,
     /// Blocks in which work that was repeated as load came to another result than the first time: always 0 but for a bug.
     pub load_differs: Counter,
 }
 
 impl Report {
+    /// Counts a frame that was heard wrong, by its number from 0 as the driver's calls are.
+    pub(super) fn hear_wrong(&self, number: u64) {
+        let heard = self.heard_wrong.lock();
+        heard.unwrap_or_else(PoisonError::into_inner).push(number);
+        self.crc_errors.add(1);
+    }
+
+    /// The numbers of the frames that were heard wrong, from 0 as the driver's calls are, in their order; none of a device that is received.
+    pub fn heard_wrong(&self) -> Vec<u64> {
+        let heard = self.heard_wrong.lock();
+        heard.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Samples lost and underrun.
     pub fn damage(&self) -> u64 {
         self.samples_lost.get() + self.samples_underrun.get()

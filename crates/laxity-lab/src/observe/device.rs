@@ -132,7 +132,7 @@ impl<'a> DeviceReader<'a> {
             busy: BusyPeriod::default(),
             losing: probe.installed.report.losing(CallPhase::OnHook),
             losses,
-            frames: Frames::default(),
+            frames: Frames::of(probe.installed.report.heard_wrong()),
             lost: 0,
             told: 0,
             accounted: None,
@@ -298,8 +298,17 @@ impl<'a> DeviceReader<'a> {
                 self.recorder
                     .value(PROCESSING_SERVICE, own, [began, event.at]);
             }
-            let told_now = told - std::mem::replace(&mut self.told, told);
-            self.tell_parts((lost, told_now), excused, span[0]);
+            let before = std::mem::replace(&mut self.told, told);
+            let told = match self.is_played() {
+                true => {
+                    let wrong = u64::from(self.frames.next_is_wrong());
+                    self.not_arrived(wrong, lost)
+                }
+                false => told - before,
+            };
+            for (quantity, value, excused) in self.parts((lost, told), excused) {
+                self.recorder.told_apart(quantity, value, excused, span[0]);
+            }
         }
         if self.recorder.phase == self.probe.at_work() {
             let (from, before) = *self.connected_from.get_or_insert((event.at, service));
@@ -312,19 +321,13 @@ impl<'a> DeviceReader<'a> {
 }
 
 impl DeviceReader<'_> {
-    /// Records the parts of what a call lost, and what its driver's account tells besides; `excused`: of the samples so many, where the machine stood still.
-    fn tell_parts(&mut self, (lost, told): (u64, u64), excused: Option<u64>, since: Instant) {
-        for (quantity, mut value, mut of_it) in self.parts((lost, told), excused) {
-            if quantity == FRAMES_LOST && self.is_played() {
-                if lost > 0 {
-                    self.frames.late(excused.is_some_and(|excused| excused > 0));
-                }
-                let [known, of_known] = self.frames.heard(told);
-                value = known;
-                of_it = Some(of_known).filter(|of_known| *of_known > 0 || excused.is_some());
-            }
-            self.recorder.told_apart(quantity, value, of_it, since);
+    /// Of so many frames of a player that did not arrive, those that their calls lost: with which nobody was late, who listens was, and did not hear them.
+    fn not_arrived(&mut self, frames: u64, lost: u64) -> u64 {
+        if lost > 0 || frames == 0 {
+            return frames;
         }
+        self.recorder.possible(FRAMES_LOST, frames);
+        0
     }
 
     /// The parts of so many samples lost, what their driver's account tells besides, and how much of each is excused where so many of the samples are.
@@ -367,10 +370,10 @@ impl DeviceReader<'_> {
         let left = self.probe.installed.left.unserved(self.end);
         let left = left.expect("a host that hands back a record has dropped the program's bodies");
         let lost = left.damage() - self.lost;
-        let mut told = self.probe.installed.report.told_at_end(&left) - self.told;
-        if self.is_played() {
-            told = self.frames_at_end(told, lost);
-        }
+        let told = match self.is_played() {
+            true => self.not_arrived(self.frames.left(), lost),
+            false => self.probe.installed.report.told_at_end(&left) - self.told,
+        };
         let late = left.raised.len().saturating_sub(1);
         let mut excused = None;
         for (number, call) in DeviceCall::left(&left.raised, self.end, lost).enumerate() {
@@ -383,23 +386,6 @@ impl DeviceReader<'_> {
         if (lost, told) != (0, 0) {
             self.lost_at_end(&left.raised, (lost, told), excused);
         }
-    }
-
-    /// Of so many frames that were heard since the last call was over, those that rest on what the end finds lost.
-    fn frames_at_end(&mut self, told: u64, lost: u64) -> u64 {
-        let [known, excused] = self.frames.heard(told);
-        if known > 0 {
-            let excused = Some(excused).filter(|excused| *excused > 0);
-            self.recorder
-                .told_apart(FRAMES_LOST, known, excused, self.end);
-        }
-        let left = self.frames.left();
-        if lost > 0 || left == 0 {
-            return left;
-        }
-        // Nobody was late with them: who listens was, and did not hear them.
-        self.recorder.possible(FRAMES_LOST, left);
-        0
     }
 
     /// All that is lost at the end, shared by the calls in whose own time it was, each to the next interrupt; what of it is excused belongs to the first that met

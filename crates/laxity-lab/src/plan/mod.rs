@@ -97,6 +97,17 @@ impl Line {
         self.see(self.observed_max_ns, self.observed_jobs);
     }
 
+    /// Takes it from who knows more of its jobs that they are in time, and within what, if that is known: a bound that could not tell is none any more.
+    fn be_in_time(&mut self, within: Option<Span>) {
+        if self.deadline == Some(Deadline::CanBeMissed) {
+            (self.bound_ns, self.slack_ns, self.no_bound) = (None, None, None);
+            self.answer(within.ok_or_else(|| {
+                "calls as close together as any two can be would be too much; as they come they are in time, which is said above".into()
+            }));
+        }
+        self.deadline = Some(Deadline::Met);
+    }
+
     /// Takes what was seen: one job that was late is enough.
     fn see(&mut self, longest_ns: Option<u64>, jobs: u64) {
         (self.observed_max_ns, self.observed_jobs) = (longest_ns, jobs);

@@ -24,8 +24,8 @@ fn what_delayed_an_interrupt_bears_on_the_interval_after_it_too() {
     assert_eq!(interrupts.take(at(97)), Some([at(96), at(22)]));
 }
 
-/// A player that somebody keeps from the processor at each of these times, from so many milliseconds on for so many.
-fn player_beside(held_ms: &[[u64; 2]], length_ms: u64) -> (RunRecord, Probe) {
+/// A player that somebody keeps from the processor at each of these times, from so many microseconds on for so many.
+fn player_beside(held_us: &[[u64; 2]], length_ms: u64) -> (RunRecord, Probe) {
     let mut program = Program::new(1);
     let placing = Placing::Thread(Priority::NORMAL);
     let player = Audio::default();
@@ -39,11 +39,11 @@ fn player_beside(held_ms: &[[u64; 2]], length_ms: u64) -> (RunRecord, Probe) {
         transfer: Transfer::default(),
     };
     let installed = player.install(&mut program, &site).expect("it fits");
-    for [from, length] in held_ms {
+    for [from, length] in held_us {
         let once = rogue(
-            Service::from_millis(*length),
+            Service::from_micros(*length),
             Span::from_secs(60),
-            Span::from_millis(*from),
+            Span::from_micros(*from),
         );
         let highest = Placement::Thread(Priority::HIGHEST);
         program.add("holder", ProcessorId(0), highest, once);
@@ -70,12 +70,12 @@ fn player_beside(held_ms: &[[u64; 2]], length_ms: u64) -> (RunRecord, Probe) {
 
 /// The samples and the frames that are lost if the machine itself stood still then, and not otherwise.
 fn lost([from, length]: [u64; 2], record: &RunRecord, probe: &Probe) -> [Observed; 2] {
-    let from = Instant::from_millis(from);
+    let from = Instant::from_micros(from);
     let halted = RunRecord {
         disturbances: vec![Disturbance {
             processor: ProcessorId(0),
             from,
-            to: from + Span::from_millis(length),
+            to: from + Span::from_micros(length),
         }],
         ..record.clone()
     };
@@ -86,7 +86,7 @@ fn lost([from, length]: [u64; 2], record: &RunRecord, probe: &Probe) -> [Observe
 /// What is played is heard some periods later, when the player is in time again, or at the end of the run.
 #[test]
 fn a_frame_is_excused_where_the_samples_are_that_it_rests_on() {
-    let halt = [200, 45];
+    let halt = [200_000, 45_000];
     for length_ms in [255, 265, 275, 285, 600] {
         let (record, probe) = player_beside(&[halt], length_ms);
         let [samples, frames] = lost(halt, &record, &probe);
@@ -101,7 +101,7 @@ fn a_frame_is_excused_where_the_samples_are_that_it_rests_on() {
 /// Of two that are alike the halt excuses one.
 #[test]
 fn a_frame_is_judged_where_nothing_excuses_its_samples() {
-    let (halt, held) = ([200, 45], [300, 45]);
+    let (halt, held) = ([200_000, 45_000], [300_000, 45_000]);
     for both in [[halt, held], [held, halt]] {
         let (record, probe) = player_beside(&both, 600);
         for one in both {
@@ -110,6 +110,26 @@ fn a_frame_is_judged_where_nothing_excuses_its_samples() {
                 assert!(lost.disturbed.sum() > 0, "{one:?}: {lost:?}");
                 assert!(lost.undisturbed.sum() > 0, "{one:?}: {lost:?}");
             }
+        }
+    }
+}
+
+/// The first of a frame's symbols carries nothing: a call that is late with no more than that loses samples and no frame, and the frames that are lost later
+/// are others' still.
+#[test]
+fn a_call_whose_frame_arrived_all_the_same_is_given_no_other() {
+    let long = [300_000, 45_000];
+    for late_us in [9_000, 9_300, 9_600] {
+        let short = [200_000, late_us];
+        let (record, probe) = player_beside(&[short], 600);
+        let [samples, frames] = lost(short, &record, &probe);
+        assert!(samples.disturbed.sum() > 0, "{late_us}: {samples:?}");
+        assert_eq!(frames.disturbed.sum(), 0, "{late_us}: {frames:?}");
+        let (record, probe) = player_beside(&[short, long], 600);
+        for (halt, [judged, excused]) in [(short, [4, 0]), (long, [0, 4])] {
+            let [_, frames] = lost(halt, &record, &probe);
+            assert_eq!(frames.undisturbed.sum(), judged, "{late_us} {halt:?}");
+            assert_eq!(frames.disturbed.sum(), excused, "{late_us} {halt:?}");
         }
     }
 }

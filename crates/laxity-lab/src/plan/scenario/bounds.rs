@@ -12,9 +12,10 @@ use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
 use laxity_model::policy::slots::{SlotTable, shortest_interval};
 use laxity_model::{Grade, Service, Span};
 
+use super::agreed::reserves_later;
 use super::linux::Live;
 use super::sources::{Source, Stage, Wakes, Work, is_thread, slot_rank, thread_rank};
-use super::{Ready, slots_of};
+use super::{Ready, VariantPlan, slots_of};
 use crate::plan::{Bottleneck, Line, NoBound, Reason, bound};
 use crate::runner::machine::Machine;
 use crate::runner::modes::{Mode, Modem, modes};
@@ -26,12 +27,12 @@ const MOST_STEPS: u32 = 10_000;
 /// Threads of a priority up to this are lifted to it when they starve.
 const LIFTED_TO: u16 = 15;
 
-/// The lines of a variant, and its bottleneck.
+/// The lines of a variant, and its bottleneck; `plan` says what is known of its devices.
 pub(super) fn of(
     resolved: &Resolved,
     variant: &ResolvedVariant,
     ready: &Ready,
-    live: Option<&Live<'_>>,
+    (live, plan): (Option<&Live<'_>>, &VariantPlan),
 ) -> Result<(Vec<Line>, Option<Bottleneck>), Overflow> {
     let twin = live.is_none().then_some(resolved.host.profile);
     let start = if live.is_some() {
@@ -59,6 +60,7 @@ pub(super) fn of(
                 None => analyst.bound(&subject),
             };
             line.answer(NoBound::settle(found)?);
+            plan.heed_device(&mut line, reserves_later(variant));
             // Who takes the time of a thread in the kernel's reservation is not known.
             let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
             // Who gets later and later is furthest behind.

@@ -10,7 +10,7 @@ use laxity_model::admission::{Admission, SlotPlan, Supply};
 use laxity_model::analysis::devices::{Answer, Margins, Open, two_line_model};
 use laxity_model::analysis::supply::{KernelDeadline, SupplyBound, SupplyError};
 use laxity_model::analysis::{Fraction, Overflow};
-use laxity_model::{ActivityId, Enforcer, Reservation, ReservationRequest, Span};
+use laxity_model::{ActivityId, Enforcer, Outside, Reservation, ReservationRequest, Span};
 use serde::Serialize;
 
 use super::{Ready, VariantPlan, slots_of};
@@ -58,6 +58,9 @@ pub struct DevicePlan {
     /// is. Left out of the JSON if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_more_found: bool,
+    /// Whether it competes outside its reservation too.
+    #[serde(skip)]
+    pub(super) has_rank: bool,
 }
 
 /// A device in numbers.
@@ -94,7 +97,7 @@ pub struct DeviceMargins {
     pub calls_ns: Option<u64>,
 }
 
-const SERVED: &str = "served";
+pub(super) const SERVED: &str = "served";
 const TOO_LATE: &str = "too late";
 pub(super) const CANNOT_TELL: &str = "cannot tell";
 
@@ -254,6 +257,7 @@ fn line(
             && !no_more_found
             && proposals(subject, &|_| Granted::Whole)? != (None, None),
         no_more_found,
+        has_rank: request.outside != Outside::Confined,
     })
 }
 
@@ -331,24 +335,14 @@ fn to_spare(margins: Margins) -> DeviceMargins {
 }
 
 impl DevicePlan {
-    /// Whether it is served all the time, whatever the phases.
-    pub fn is_served(&self) -> bool {
-        self.answer == SERVED && self.late_before.is_none()
+    /// Whether it is served while it has all to do, a modem once it is connected.
+    pub(super) fn is_served_at_work(&self) -> bool {
+        self.answer == SERVED
     }
 
-    /// Takes it that its calls take so long at most, and are in time so. Of a modem that is not all: each piece of a call's output is due by itself.
-    pub(super) fn is_in_time(&mut self, bound_ns: u64) {
-        if self.device.pieces > 1 || !self.is_late() {
-            return;
-        }
-        self.detail = format!(
-            "with its rank beside its slots, complete {} after the interrupt; by its slots alone {}: {}",
-            Span::from_nanos(bound_ns),
-            self.answer,
-            self.detail.trim_start_matches("by ")
-        );
-        self.answer = SERVED.into();
-        (self.least_service_ns, self.cheapest, self.nothing_left) = (None, None, false);
+    /// Whether it is served all the time, whatever the phases.
+    pub fn is_served(&self) -> bool {
+        self.is_served_at_work() && self.late_before.is_none()
     }
 
     /// Whether it is known that it may be served too late.
@@ -383,9 +377,9 @@ impl DevicePlan {
 #[cfg(test)]
 mod tests {
     use laxity_devices::modem::needs::connected;
+    use laxity_model::Service;
     use laxity_model::analysis::devices::{Device, serves};
     use laxity_model::analysis::supply::ExplicitDeadline;
-    use laxity_model::{Outside, Service};
 
     use super::*;
     use crate::runner::proposal::GRAIN;

@@ -39,7 +39,8 @@ fn compared(text: &str, seed: u64) -> (usize, usize) {
     let run = schedule(&resolved, true).expect("runs").remove(0);
     let ready = ready(&resolved, run, &FurtherReceivers::new(), &supply).expect("a program");
     let variant = &resolved.variants[0];
-    let found = bounds::of(&resolved, variant, &ready, Some(&live));
+    let known = VariantPlan::default();
+    let found = bounds::of(&resolved, variant, &ready, (Some(&live), &known));
     let (lines, _) = found.expect("small numbers");
     if ready.answer.is_err() {
         return (0, 0);
@@ -232,13 +233,13 @@ fn with_lines(text: &str, change: impl FnOnce(&mut Strangers)) -> VariantPlan {
     let run = schedule(&resolved, true).expect("runs").remove(0);
     let ready = ready(&resolved, run, &FurtherReceivers::new(), &supply).expect("a program");
     let variant = &resolved.variants[0];
-    let found = bounds::of(&resolved, variant, &ready, Some(&live));
     let left = Left::of(&resolved, 0, None, &supply).expect("a program");
     let devices = device::of(&ready, variant, None, (&supply, &left));
     let mut plan = variant_plan(variant, &ready);
-    (plan.lines, plan.bottleneck) = found.expect("small numbers");
     plan.devices = devices.expect("small numbers");
-    plan.heed_devices(false, false);
+    let found = bounds::of(&resolved, variant, &ready, (Some(&live), &plan));
+    (plan.lines, plan.bottleneck) = found.expect("small numbers");
+    plan.heed_lines(false);
     plan
 }
 

@@ -5,9 +5,10 @@
 //! adds bounds, and what was observed.
 //!
 //! * `sources`: everything that takes a processor's time.
-//! * `device`: whether a reserved modem gets what its rings need.
+//! * `device`: whether a reserved device gets what its rings need; `agreed`: that this and the bounds of its calls are one answer.
 //! * `subjects`: whose response times are asked for; `bounds`: those, in the twin; `linux`: those on Linux; `observe`: the same, as seen.
 
+mod agreed;
 mod bounds;
 mod device;
 mod linux;
@@ -22,14 +23,13 @@ pub use super::Proposal;
 pub use device::{DeviceMargins, DeviceNumbers, DevicePlan};
 pub use render::render;
 
-use laxity_devices::modem::Phase as CallPhase;
 use laxity_model::admission::{Admission, Denial, ExecutorAdmission, Prediction, SlotPlan, Supply};
 use laxity_model::analysis::Overflow;
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::{ActivityId, Enforcer, Host, Reservation, Span};
 use serde::Serialize;
 
-use super::{Bottleneck, Deadline, FILE_VERSION, Line};
+use super::{Bottleneck, FILE_VERSION, Line};
 use crate::runner::admit::{FurtherReceivers, Ready, ready, ready_for_twin, supply};
 use crate::runner::left::Left;
 use crate::runner::schedule::{PlannedRun, schedule};
@@ -134,39 +134,6 @@ pub struct Offer {
     pub notes: Vec<String>,
 }
 
-impl VariantPlan {
-    /// Has lines and devices say the same. The calls of a device that is sure to be served are in time, where they have no bound of their own too; and
-    /// one whose calls are in time by their bound is served, if that bound is of its slots and of the rank `beside` them.
-    /// `later`: some have their reservations when they dial.
-    fn heed_devices(&mut self, beside: bool, later: bool) {
-        let requests = &self.requests;
-        let is_enforced = |device: &DevicePlan| {
-            let mut requests = requests.iter();
-            let request = requests.find(|request| request.activity == device.activity);
-            let asked = request.and_then(|request| request.offers.first());
-            asked.is_some_and(|asked| asked.possible && asked.grade_reason.is_none())
-        };
-        let on_hook = CallPhase::OnHook.name();
-        let is_before = |line: &Line| later && line.phase.as_deref() == Some(on_hook);
-        for line in &mut self.lines {
-            let mut devices = self.devices.iter_mut();
-            let Some(device) = devices.find(|device| device.activity == line.name) else {
-                continue;
-            };
-            match (line.deadline, line.bound_ns) {
-                (Some(Deadline::Met), Some(bound)) if beside => device.is_in_time(bound),
-                // Before it has its reservation nothing is said of it.
-                (Some(Deadline::NotKnown), _)
-                    if device.is_served() && is_enforced(device) && !is_before(line) =>
-                {
-                    line.deadline = Some(Deadline::Met);
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
 impl Plan {
     /// Whether every variant would be admitted.
     pub fn admitted(&self) -> bool {
@@ -223,16 +190,16 @@ pub fn plan(
             variant: variant.name.clone(),
             reason: error.to_string(),
         };
-        let bounded = bounds::of(resolved, variant, &ready, live.as_ref());
-        (plan.lines, plan.bottleneck) = bounded.map_err(too_large)?;
-        plan.proposals = proposal::said(variant);
-        plan.notes
-            .extend(live.as_ref().and_then(|live| live.note(&plan)));
         let twin = on.twin(resolved);
         let left = Left::of(resolved, run.variant, twin, &supply)?;
         let devices = device::of(&ready, variant, twin, (&supply, &left));
         plan.devices = devices.map_err(too_large)?;
-        plan.heed_devices(twin.is_some(), reserves_later(variant));
+        let bounded = bounds::of(resolved, variant, &ready, (live.as_ref(), &plan));
+        (plan.lines, plan.bottleneck) = bounded.map_err(too_large)?;
+        plan.heed_lines(twin.is_some());
+        plan.proposals = proposal::said(variant);
+        plan.notes
+            .extend(live.as_ref().and_then(|live| live.note(&plan)));
         notes = notes.or(twin.and_then(|twin| twin.note_on(&ready.admission().program)));
         if observed && ready.answer.is_ok() {
             admitted.push((variants.len(), ready));
@@ -275,15 +242,6 @@ fn without_proposal(variant: &ResolvedVariant, why: &str) -> VariantPlan {
         commands: variant.commands().collect(),
         ..VariantPlan::default()
     }
-}
-
-/// Whether a device has its reservation only when it dials.
-fn reserves_later(variant: &ResolvedVariant) -> bool {
-    let asked = variant
-        .devices
-        .iter()
-        .filter_map(|device| device.placing.request());
-    asked.into_iter().any(|asked| !asked.begins_at_start)
 }
 
 fn variant_plan(variant: &ResolvedVariant, ready: &Ready) -> VariantPlan {

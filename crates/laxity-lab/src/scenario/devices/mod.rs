@@ -192,6 +192,14 @@ impl Account {
         }
     }
 
+    /// Which frames were heard wrong of what is played, from 0 as the driver's calls are, in their order; none of anything else.
+    pub fn heard_wrong(&self) -> Vec<u64> {
+        match self {
+            Self::Modems(_) => Vec::new(),
+            Self::Stream(report, _, _) => report.heard_wrong(),
+        }
+    }
+
     /// How the device loses samples, in this phase if it has any.
     pub fn losing(&self, phase: call::Phase) -> Losing {
         match self {
