@@ -1,7 +1,7 @@
 //! Upcalls whose preemption is delayed: Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees",
 //! WUCS-95-06, 1995, §§5.3, 7.1 and 7.2.
 //!
-//! * [`mod@trial`]: a set of upcalls as a program, served in one way or another; [`shown`]: what is shown and claimed.
+//! * [`mod@trial`]: a set of upcalls as a program, served in one way or another; `shown`: what is shown and claimed.
 
 mod shown;
 pub mod trial;
