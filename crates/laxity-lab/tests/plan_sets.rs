@@ -341,6 +341,7 @@ fn whom_a_phase_may_preempt_has_no_bound() {
             "{a:?} {b}: {plan:?}"
         );
         assert!(!bounds.is_empty(), "{a:?} {b}");
+        assert!(render(&plan, 100).starts_with("x.json (rt-app, 2 tasks)"));
         assert!(
             bounds.iter().all(|found| *found == is_bounded),
             "{a:?} {b}: {plan:?}"

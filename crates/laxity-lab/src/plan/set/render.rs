@@ -1,5 +1,7 @@
 //! A task set's plan for people.
 
+use std::collections::BTreeSet;
+
 use laxity_model::Span;
 
 use super::{PartitionPlan, ProcessorPlan, SetPlan, SeveralPlan, TestPlan};
@@ -10,7 +12,10 @@ use crate::plan::render::{self as common, MOST_NAMES, lateness, proposal_words, 
 /// The plan for people, in lines of so many characters.
 pub fn render(plan: &SetPlan, width: usize) -> String {
     let word = word(plan.admitted, plan.unknown);
-    let tasks: usize = plan.processors.iter().map(|p| p.lines.len()).sum();
+    // Who may be on any processor has a line on each.
+    let lines = plan.processors.iter().flat_map(|one| &one.lines);
+    let names: BTreeSet<&str> = lines.map(|line| line.name.as_str()).collect();
+    let tasks = names.len();
     let plural = if tasks == 1 { "" } else { "s" };
     let mut text = String::new();
     let head = format!(
