@@ -337,7 +337,11 @@ fn tasks_that_take_turns_keep_their_bounds() {
     });
     assert_eq!(
         promises.collect::<Vec<_>>(),
-        [(2, Some("enforced")), (2, Some("unenforced"))]
+        [
+            (2, Some("enforced")),
+            (2, Some("unenforced")),
+            (3, Some("enforced"))
+        ]
     );
 }
 
