@@ -212,6 +212,13 @@ pub(crate) fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+/// Whether what was received was enforced, or in doubt only because the machine held the processor for so long that nobody knows that it was it.
+pub(crate) fn is_enforced(received: &serde_json::Value) -> bool {
+    let reason = received["grade_reason"].as_str().unwrap_or_default();
+    let in_doubt = received["grade"] == "uncertain" && reason.contains("nobody was found");
+    received["grade"] == "enforced" || in_doubt
+}
+
 /// A file of JSON.
 pub(crate) fn json(bench: &Bench, name: &str) -> serde_json::Value {
     serde_json::from_slice(&bench.read(name)).unwrap()
