@@ -30,8 +30,7 @@ const EVERY: Span = Span::from_millis(100);
 const SHARE: u64 = 25;
 /// Looks that an alarm asks for take no more than one part of so many.
 const ALARMED_SHARE: u64 = 5;
-/// Whoever comes and goes while nobody looks for longer than this is not seen, though the machine may have stood still: longer than a virtual machine
-/// does by itself. Where looking takes so much that it rests longer, a stranger had as much time as that took: no more of it is let pass than lies
+/// Whoever comes and goes while nobody looks for longer than this is not seen, though the machine may have stood still, which then leaves it open. Where looking takes so much that it rests longer, a stranger had as much time as that took: no more of it is let pass than lies
 /// between two looks in any case ([`EVERY`]). Where somebody held the processor of who looks for longer than that, and for no longer than this, it
 /// is left open: it may have been who outranks slots too, and on a virtual machine is most often a neighbour.
 const BLIND: Span = Span::from_millis(500);
@@ -173,7 +172,8 @@ impl Lookout {
         // An alarm asks for a look at once, not since the last one.
         let due = self.due(self.alarm);
         let rests = due > promised + EVERY;
-        let (most, why) = match Lateness::of(now.saturating_since(due), waited) {
+        let lateness = Lateness::of(now.saturating_since(due), waited);
+        let (most, why) = match lateness {
             // Whoever rests does so while others work.
             _ if rests => (EVERY, "there are too many threads to look at"),
             Lateness::Standstill => (BLIND, "those who look stood still"),
@@ -182,7 +182,7 @@ impl Lookout {
         };
         if late > most {
             let blind = format!("nobody looked for {late}: {why}");
-            let is_doubtful = !rests && late <= BLIND;
+            let is_doubtful = !rests && (late <= BLIND || lateness == Lateness::Standstill);
             let told = match is_doubtful {
                 true => &mut self.seen.doubted,
                 false => &mut self.seen.unseen,
@@ -329,7 +329,7 @@ mod tests {
         // While the machine stood still, strangers did too; somebody else's processor may not have.
         said(500, Some(0), "");
         let stood = "nobody looked for 501ms: those who look stood still";
-        said(501, Some(200), stood);
+        doubted(501, Some(200), stood);
         // Somebody held the processor: as long as lies between two looks anybody may come and go.
         said(100, Some(100), "");
         let held = "nobody looked for 101ms: somebody held the processor of those who look";
