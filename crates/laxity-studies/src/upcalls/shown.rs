@@ -288,14 +288,19 @@ fn many_row((case, seen): &Trial, live: bool) -> Row {
     row
 }
 
-fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
-    let find = |serving, look| {
-        let mut all = trials.iter();
-        all.find(|(case, _)| case.setup.way == (serving, look))
+/// What was seen of two ways to serve; `None` unless both were tried.
+fn both<'a>(trials: &[&'a Trial], ways: [(Serving, Look); 2]) -> Option<[&'a Seen; 2]> {
+    let find = |way| {
+        let found = trials.iter().find(|(case, _)| case.setup.way == way);
+        found.map(|(_, seen)| seen)
     };
-    let (Some((_, once)), Some((_, late))) = (
-        find(Serving::ByRate, Look::AtOnce),
-        find(Serving::ByRate, Look::AT_THE_END),
+    Some([find(ways[0])?, find(ways[1])?])
+}
+
+fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
+    let Some([once, late]) = both(
+        trials,
+        [Look::AtOnce, Look::AT_THE_END].map(|look| (Serving::ByRate, look)),
     ) else {
         return;
     };
@@ -328,14 +333,11 @@ fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
 }
 
 fn claims_here(draft: &mut Draft<'_>, trials: &[&Trial], said: &Said) {
-    let find = |serving, look| {
-        let mut all = trials.iter();
-        all.find(|(case, _)| case.setup.way == (serving, look))
-    };
-    let (Some((_, threads)), Some((_, upcalls))) = (
-        find(Serving::Threads, Look::AtOnce),
-        find(Serving::ByRate, Look::AT_THE_END),
-    ) else {
+    let ways = [
+        (Serving::Threads, Look::AtOnce),
+        (Serving::ByRate, Look::AT_THE_END),
+    ];
+    let Some([threads, upcalls]) = both(trials, ways) else {
         return;
     };
     let [before, after] = [threads, upcalls].map(|seen| seen.outcome.switches);
