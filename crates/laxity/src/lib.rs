@@ -259,3 +259,8 @@ pub mod study {
     pub use laxity_model::{InterruptLevel, Priority};
     pub use laxity_sim::{Costs, Profile};
 }
+
+/// The pages in `docs/` whose examples are this crate's: run with its own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/upcalls.md")]
+struct Pages;
