@@ -80,7 +80,7 @@ pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, S
     let above = rank(watch.executors.saturating_add(1));
     guard.start("sentinel", below, move || stand(&sentinel, watch.grace))?;
     guard.start("watchdog", above, move || {
-        watch_over(&watchdog, watch.longest)
+        watch_over(&watchdog, watch.longest);
     })?;
     Ok(guard)
 }

@@ -151,6 +151,8 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M
             let until = after(self.region.due(now).max(now));
             return self.region.sleep(&self.region.watchdog, turn, until);
         }
+        // It looks by itself, and nobody is to wake it.
+        self.region.watchdog.store(0, SeqCst);
         for (number, known) in (0_u16..).zip(&mut self.known) {
             let Some(seat) = self.region.seat(number) else {
                 continue;
