@@ -113,17 +113,20 @@ impl Guard {
     /// A seat for an executor of this process; `None` if there is none left.
     pub fn give(&self, process: u32) -> Option<Seat> {
         let seat = Seat::take(&self.post.region)?;
-        if let Some(given) = self.post.processes.get(usize::from(seat.number)) {
+        self.gave(seat.number, process);
+        Some(seat)
+    }
+
+    /// This seat is of this process; 0: of none.
+    pub(crate) fn gave(&self, seat: u16, process: u32) {
+        if let Some(given) = self.post.processes.get(usize::from(seat)) {
             given.store(process, Ordering::SeqCst);
         }
-        Some(seat)
     }
 
     /// The process of this seat has gone: it may be given to another. Never while the executor's thread lives.
     pub fn vacate(&self, seat: u16) {
-        if let Some(given) = self.post.processes.get(usize::from(seat)) {
-            given.store(0, Ordering::SeqCst);
-        }
+        self.gave(seat, 0);
         if let Some(next) = self.post.region.vacate(seat, clock::now()) {
             wake(&self.post.region, next);
         }
