@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use laxity::upcalls::{Error, Options, Rank, Spec, State, Upcalls};
+use laxity::upcalls::{Call, Error, Options, Rank, Spec, State, Upcall, Upcalls};
 use laxity::{Instant, Service, Span, now, sleep_until};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::os::idle::LATENCY_FILE;
@@ -298,8 +298,18 @@ fn what_an_executor_had_is_given_back_when_it_ends_or_its_process_is_another_pro
     );
 }
 
+/// A child that panics exits, too, and is no second test.
+struct Exits;
+
+impl Drop for Exits {
+    fn drop(&mut self) {
+        // SAFETY: takes a number.
+        unsafe { libc::_exit(99) }
+    }
+}
+
 /// What a child finds, as the number with which it exits; 0 is what it ought to.
-fn found_by_a_child(upcalls: Upcalls, ticking: laxity::upcalls::Upcall) -> i32 {
+fn found_by_a_child(upcalls: Upcalls, ticking: Upcall) -> i32 {
     let spec = || Spec::each(PERIOD, Service::from_micros(10));
     if ticking.run() != Err(Error::Over) || ticking.state() != State::Closed {
         return 1;
@@ -309,7 +319,7 @@ fn found_by_a_child(upcalls: Upcalls, ticking: laxity::upcalls::Upcall) -> i32 {
     }
     drop((ticking, upcalls));
     let own = Upcalls::start(fair()).and_then(|own| {
-        let once = own.create(spec(), |call| call.suspend())?;
+        let once = own.create(spec(), Call::suspend)?;
         once.run()?;
         own.sleep(&[&once])?;
         once.close()
@@ -336,6 +346,7 @@ fn in_a_forked_child_an_executor_is_over_and_nobody_waits_for_it() {
     // SAFETY: the child calls nothing that another thread may hold a lock of, and exits.
     match unsafe { libc::fork() } {
         0 => {
+            let _exits = Exits;
             let found = found_by_a_child(upcalls, ticking);
             // SAFETY: takes a number.
             unsafe { libc::_exit(found) }
