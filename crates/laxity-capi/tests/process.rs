@@ -9,7 +9,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use laxity::upcalls::{Call, Error, Options, Rank, Spec, State, Upcall, Upcalls};
+use laxity::upcalls::{Error, Options, Rank, Spec, State, Upcall, Upcalls};
 use laxity::{Instant, Service, Span, now, sleep_until};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::os::idle::LATENCY_FILE;
@@ -319,7 +319,9 @@ fn found_by_a_child(upcalls: Upcalls, ticking: Upcall) -> i32 {
     }
     drop((ticking, upcalls));
     let own = Upcalls::start(fair()).and_then(|own| {
-        let once = own.create(spec(), Call::suspend)?;
+        let once = own.create(spec(), |call| {
+            call.suspend();
+        })?;
         once.run()?;
         own.sleep(&[&once])?;
         once.close()

@@ -1,11 +1,11 @@
 //! What an executor is asked to be.
 
 use laxity_linux::host::alone;
+use laxity_model::Enforcer;
 use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
 use laxity_model::executor::{ExecutorPolicy as _, Unschedulable};
 use laxity_model::program::upcalls::Overhead;
-use laxity_model::{Enforcer, Service, Span};
 
 use super::Error;
 use crate::executor::{Edf, Rmdp};
@@ -30,10 +30,6 @@ pub struct Options {
 /// What admission counts on.
 pub type Supply = Box<dyn SupplyBound + Send + Sync>;
 
-/// Timers of a real-time thread are not that late on a processor that stays awake.
-const LATE: Span = Span::from_micros(100);
-/// Some thousand instructions.
-const EACH: Service = Service::from_micros(2);
 /// Arrivals that wait.
 const EVENTS: u32 = 16;
 
@@ -47,10 +43,7 @@ impl Default for Options {
                 processor: None,
             },
             supply: None,
-            overhead: Overhead {
-                late: LATE,
-                each: EACH,
-            },
+            overhead: Overhead::default(),
             events: EVENTS,
         }
     }
