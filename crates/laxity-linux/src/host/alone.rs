@@ -269,6 +269,11 @@ impl Alone {
         failure.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Forgets the thread, in a child of the process that has it: there it is not.
+    pub fn forget(&mut self) {
+        std::mem::forget(self.thread.take());
+    }
+
     /// Waits until the thread has ended. What the body is told to end by is the caller's affair.
     pub fn join(&mut self) {
         if let Some(thread) = self.thread.take() {

@@ -106,7 +106,8 @@ use self::keeper::{Keep, Letter, Letters};
 use crate::doctor::Diagnosis;
 use crate::reserve::lock_memory_now;
 
-/// An executor, and the state `S` that its handlers share. Its upcalls end with it.
+/// An executor, and the state `S` that its handlers share. Its upcalls end with it. Other threads of the process may block, and its main thread may end; a child that it forks has no
+/// executor: there all is [over](Error::Over).
 #[must_use = "its upcalls end when this is dropped"]
 pub struct Upcalls<S = ()> {
     core: Arc<Core>,
@@ -218,6 +219,9 @@ impl<S: 'static> Upcalls<S> {
         if self.core.is_inside() {
             return Err(Error::Inside);
         }
+        if self.core.is_over() {
+            return Err(Error::Over);
+        }
         let place = self.admit(&spec)?;
         let letter = Letter {
             deadline: spec.deadline(),
@@ -308,6 +312,9 @@ impl<S: 'static> Upcalls<S> {
 
 impl<S> Drop for Upcalls<S> {
     fn drop(&mut self) {
+        if self.core.is_elsewhere() {
+            return self.alone.forget();
+        }
         self.core.stop(STOP);
         // A handler that drops its own executor cannot wait for it.
         if !self.core.is_inside() {
