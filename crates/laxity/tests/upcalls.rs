@@ -265,6 +265,8 @@ fn arrivals_release_it_and_are_bounded() {
         tell.send((call.arrived, call.paced.release)).unwrap();
     });
     let fed = fed.unwrap();
+    let timed = upcalls.create(self::spec("timed", MS), |_| ()).unwrap();
+    assert_eq!(timed.release([1, 2]), Err(Error::NoArrivals));
     let put: Vec<_> = (0..6).map(|number| fed.release([number, 7])).collect();
     assert_eq!(put[..4], vec![Ok(()); 4]);
     assert_eq!(put[4..], [Err(Error::Busy), Err(Error::Busy)]);
@@ -312,6 +314,20 @@ fn a_descriptor_releases_it_for_as_long_as_it_can_be_read() {
     drop(upcalls.create(self::spec("other", MS), |_| ()).unwrap());
     drop(upcalls);
     assert_eq!(Arc::strong_count(&reader), 1);
+}
+
+#[test]
+fn a_caller_that_blocks_holds_no_upcall_up() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let ticks = upcalls.create(spec("ticks", MS), move |_| {
+        (&writer).write_all(b"t").unwrap();
+    });
+    let ticks = ticks.unwrap();
+    ticks.run().unwrap();
+    // Blocks until the tenth call has written, and nobody else does.
+    reader.read_exact(&mut [0; 10]).unwrap();
+    assert!(ticks.counts().calls >= 10);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use laxity_model::program::upcall::Timing;
+use laxity_model::program::upcalls::qos::{Mapping, Release};
 use laxity_model::program::upcalls::{Command, Counts};
 use laxity_model::{Instant, PortId, Service, Span};
 
@@ -37,6 +38,21 @@ impl Spec {
             service,
             deadline: None,
             pace: Pace::Timer,
+        }
+    }
+
+    /// What a stream was [mapped](super::qos::map) to: the same at both of its ends, where the work on a PDU costs the same.
+    #[must_use]
+    pub fn mapped(name: &str, mapping: &Mapping) -> Self {
+        Self {
+            name: name.to_owned(),
+            timing: mapping.timing(),
+            service: mapping.service,
+            deadline: Some(mapping.deadline),
+            pace: match mapping.release {
+                Release::Timer => Pace::Timer,
+                Release::Arrivals => Pace::Arrivals,
+            },
         }
     }
 
@@ -175,7 +191,7 @@ impl Upcall {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: as many wait already as there is room for, and this one is dropped. [`Error::Over`]: its executor has ended.
+    /// [`Error::Busy`]: as many wait already as there is room for, and this one is dropped. [`Error::NoArrivals`]: time releases it. [`Error::Over`]: its executor has ended.
     pub fn release(&self, with: [u64; 2]) -> Result<(), Error> {
         if self.core.is_over() {
             return Err(Error::Over);
@@ -183,10 +199,10 @@ impl Upcall {
         if self.is_closed() {
             return Err(Error::Ended);
         }
-        let room = self.port.map(|port| self.core.inbox.put(port, with));
-        match room {
-            Some(true) => Ok(()),
-            _ => Err(Error::Busy),
+        let port = self.port.ok_or(Error::NoArrivals)?;
+        match self.core.inbox.put(port, with) {
+            true => Ok(()),
+            false => Err(Error::Busy),
         }
     }
 
