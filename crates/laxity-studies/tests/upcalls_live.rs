@@ -6,8 +6,9 @@ use laxity::doctor::rights::{self, Right};
 use laxity::{LiveConfig, LiveHost};
 use laxity_lab::bench::{Runner, Said};
 use laxity_lab::workload::Draws;
+use laxity_model::base::histogram::Histogram;
 use laxity_model::{Service, Span};
-use laxity_studies::upcalls::beside::Load;
+use laxity_studies::upcalls::beside::{Load, Running};
 use laxity_studies::upcalls::trial::{Look, Outcome, Serving, Setup, processes};
 
 /// 24 upcalls of 40 to 90 ms at 80 %, without a witness, whose wake-ups would count.
@@ -39,7 +40,7 @@ fn upcalls_of_one_process_switch_a_fourth_as_often_as_a_thread_each() {
         [Serving::Threads, Serving::ByRate, Serving::Intervals].map(&mut run);
     assert!(upcalls.switches > 0 && upcalls.switches * 4 <= threads.switches);
     for outcome in [threads, upcalls, intervals] {
-        let began: u64 = outcome.lateness.iter().map(|late| late.count()).sum();
+        let began: u64 = outcome.lateness.iter().map(Histogram::count).sum();
         assert!(outcome.jobs > 0 && began >= outcome.jobs, "{outcome:?}");
         assert_eq!(outcome.lateness.len(), 24);
     }
@@ -58,7 +59,7 @@ fn what_runs_beside_upcalls_runs_until_it_is_ended() {
         assert_eq!(running.is_none(), load == Load::None);
         setup(Serving::ByRate).run(&mut runner).expect("it runs");
         assert_eq!(
-            running.map(|running| running.end()),
+            running.map(Running::end),
             (load != Load::None).then_some(Ok(()))
         );
     }

@@ -10,8 +10,7 @@ use std::time::Instant as Wall;
 
 use laxity::upcalls::{Call, Error, Options, Rank, Spec, Upcalls};
 use laxity::{Service, Span, now, sleep_until};
-use laxity_linux::os::clock::use_exact_timers;
-use laxity_linux::os::memory::prefault_stack;
+use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::sched::{self, Policy, SchedError, Tid};
 
 const BATCH: u32 = 8_192;
@@ -90,10 +89,10 @@ fn lives(upcalls: &Upcalls) -> Result<(), Error> {
 
 /// How late a bare FIFO thread wakes, in nanoseconds.
 fn bare(processor: usize) -> Result<Vec<f64>, SchedError> {
-    use_exact_timers();
-    prefault_stack();
-    sched::pin(processor)?;
-    sched::set_policy(Tid::current(), Policy::Fifo(PRIORITY))?;
+    let own = Tid::current();
+    sched::set_affinity(own, &CpuSet::single(processor))?;
+    // The kernel gives timers of real-time threads no slack.
+    sched::set_policy(own, Policy::Fifo(PRIORITY))?;
     let mut late = Vec::with_capacity(WAKE_UPS);
     let mut due = now() + EVERY;
     for _ in 0..WAKE_UPS {

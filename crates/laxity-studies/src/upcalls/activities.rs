@@ -109,7 +109,7 @@ impl<'a> Runs<'a> {
         let besides = Value::share(self.median(besides));
         row.push(
             has_besides
-                .then(|| besides)
+                .then_some(besides)
                 .and_then(|share| origin.cell(share)),
         );
         let lateness = self.median(|one| one.late().as_nanos());

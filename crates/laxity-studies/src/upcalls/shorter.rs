@@ -108,10 +108,7 @@ impl<'a> At<'a> {
         let (place, origin) = shown::place(self.case, live);
         let mut row = origin.row([place.into()]);
         row.push(Origin::Charged.cell(self.shortest));
-        row.extend(
-            WAYS.map(|way| origin.cell(Value::share(self.useful(way))))
-                .into_iter(),
-        );
+        row.extend(WAYS.map(|way| origin.cell(Value::share(self.useful(way)))));
         row.push(origin.cell(self.gained()));
         row
     }
