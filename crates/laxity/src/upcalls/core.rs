@@ -230,6 +230,7 @@ impl Core {
         while !self.is_over() && !self.inbox.put(COMMANDS, payload) {
             thread::yield_now();
         }
+        self.inbox.leave();
     }
 
     pub(super) fn said(&self, place: u16) -> String {

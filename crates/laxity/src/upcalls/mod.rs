@@ -89,6 +89,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
 use laxity_linux::host::alone::{Alone, Inbox};
+pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, guard};
 use laxity_linux::os::memory::MemoryLock;
 use laxity_model::Grade;
 use laxity_model::program::upcalls::{Control, NotAdmitted, STOP, admit, turns};
@@ -142,11 +143,19 @@ impl<S: 'static> Upcalls<S> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let supply = options.take_supply()?;
-        let inbox = Inbox::new(&core::ports(options.events));
+        let (own, policy) = (options.together.take(), options.policy);
+        let shares = own.is_some();
+        if shares && policy != Policy::Rmdp {
+            return Err(Error::Order);
+        }
+        let mut inbox = Inbox::new(&core::ports(options.events));
+        if let Some(seat) = own {
+            inbox = inbox.in_seat(seat);
+        }
         let core = Arc::new(Core::new(inbox));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
         let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
-        let (own, policy) = (Arc::clone(&core), options.policy);
+        let own = Arc::clone(&core);
         let body = move || {
             let shared = panic::catch_unwind(AssertUnwindSafe(share));
             own.begins(
@@ -163,8 +172,8 @@ impl<S: 'static> Upcalls<S> {
             }
             let control = Box::new(Control::new([COMMANDS, core::arrivals(0)], boards, keeper));
             match policy {
-                Policy::Rmdp => turns(crate::executor::Rmdp::default(), DOORBELL, control),
-                Policy::Edf => turns(crate::executor::Edf::default(), DOORBELL, control),
+                Policy::Rmdp => turns(crate::executor::Rmdp::default(), DOORBELL, control, shares),
+                Policy::Edf => turns(crate::executor::Edf::default(), DOORBELL, control, shares),
             }
         };
         let over = Over(Arc::clone(&core));
