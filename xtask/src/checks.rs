@@ -50,6 +50,8 @@ pub(crate) fn loom() -> Result<()> {
         "--test",
         "arrivals_loom",
         "--test",
+        "upcalls_loom",
+        "--test",
         "together_loom",
         "--release",
     ];

@@ -88,6 +88,7 @@ mod upcall;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
+use laxity_linux::doctor::put_off;
 use laxity_linux::host::alone::{Alone, Inbox};
 pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, guard};
 use laxity_linux::os::memory::MemoryLock;
@@ -126,7 +127,7 @@ impl Upcalls {
     ///
     /// # Errors
     ///
-    /// A missing right with its remedy; or what its reservation was refused for.
+    /// A missing right with its remedy, a limit by which the kernel ends FIFO threads (`RLIMIT_RTTIME`) too; or what its reservation was refused for. What only makes it worse is told by [`Rank::cautions`].
     pub fn start(options: Options) -> Result<Self, Error> {
         Self::sharing(options, || ())
     }
@@ -145,6 +146,7 @@ impl<S: 'static> Upcalls<S> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let supply = options.take_supply()?;
+        let overhead = options.overhead_put_off_by(put_off());
         let (own, policy) = (options.together.take(), options.policy);
         let shares = own.is_some();
         if shares && policy != Policy::Rmdp {
@@ -188,7 +190,7 @@ impl<S: 'static> Upcalls<S> {
             alone,
             policy,
             supply,
-            overhead: options.overhead,
+            overhead,
             shares,
             memory,
         })
