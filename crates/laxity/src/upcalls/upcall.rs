@@ -175,7 +175,7 @@ impl Upcall {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: as many wait already as there is room for, and this one is dropped. [`Error::Over`]: its executor has ended.
+    /// [`Error::Busy`]: as many wait already as there is room for, and this one is dropped. [`Error::NoArrivals`]: time releases it. [`Error::Over`]: its executor has ended.
     pub fn release(&self, with: [u64; 2]) -> Result<(), Error> {
         if self.core.is_over() {
             return Err(Error::Over);
@@ -183,10 +183,10 @@ impl Upcall {
         if self.is_closed() {
             return Err(Error::Ended);
         }
-        let room = self.port.map(|port| self.core.inbox.put(port, with));
-        match room {
-            Some(true) => Ok(()),
-            _ => Err(Error::Busy),
+        let port = self.port.ok_or(Error::NoArrivals)?;
+        match self.core.inbox.put(port, with) {
+            true => Ok(()),
+            false => Err(Error::Busy),
         }
     }
 
