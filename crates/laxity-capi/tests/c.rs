@@ -1,5 +1,8 @@
 //! What is installed serves C and C++: found by pkg-config, compiled without a warning, linked both ways, and run.
 
+#[path = "../../laxity/tests/gstreamer/mod.rs"]
+mod gstreamer;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -148,6 +151,20 @@ fn upcalls_run_in_c_and_in_cxx() {
         assert_eq!(video, "video: 10 calls, 160 PDUs");
         assert!(audio.starts_with("audio: "), "{said}");
     }
+}
+
+#[test]
+fn rtp_is_sent_and_received_by_c_and_by_cxx() {
+    if !can_compile() || !gstreamer::is_here() {
+        return;
+    }
+    let prefix = tempfile::tempdir().unwrap();
+    let prefix = prefix.path();
+    install(prefix);
+    let shared = shared(prefix);
+    let [c, cxx] = [C11, CXX17].map(|language| compile(prefix, "rtp", language, &shared));
+    gstreamer::ours_to_ours(&cxx, &c);
+    gstreamer::ours_and_a_stranger(&c, prefix);
 }
 
 #[test]
