@@ -5,6 +5,7 @@
 
 mod shown;
 pub mod trial;
+pub mod udp;
 
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
