@@ -226,7 +226,7 @@ fn order(at: u64, place: u16, command: Command, ticket: u64) -> (Instant, PortId
 fn run(keep: &Keep, boards: &Arc<[Board]>, mut script: Vec<(Instant, PortId, [u64; 2])>, end: u64) {
     script.push((us(end), COMMANDS, STOP));
     let control = Control::new([COMMANDS, events(0)], Arc::clone(boards), keep.clone());
-    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
+    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
     Virtual::new(script).run(&mut *body);
 }
 
@@ -419,7 +419,7 @@ fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
             order(10, 0, Command::Run, 0),
         ];
         let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), keep.clone());
-        let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
+        let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
         let mut machine = Virtual::new(script);
         // As far as there is anything to do.
         for _ in 0..40 {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
 use laxity_linux::host::alone::{Bell, Inbox};
+use laxity_linux::os::fork;
 use laxity_model::analysis::Task;
 use laxity_model::base::port::PortKind;
 use laxity_model::executor::{ExecutorError, HANDLERS};
@@ -79,6 +80,8 @@ pub(super) struct Core {
     /// Why what is shared could not be made.
     failed: OnceLock<Option<String>>,
     over: AtomicBool,
+    /// The process that has the executor.
+    generation: u32,
     tickets: AtomicU64,
 }
 
@@ -95,6 +98,7 @@ impl Core {
             thread: OnceLock::new(),
             failed: OnceLock::new(),
             over: AtomicBool::new(false),
+            generation: fork::generation(),
             tickets: AtomicU64::new(0),
         }
     }
@@ -133,8 +137,14 @@ impl Core {
         self.thread.get() == Some(&thread::current().id())
     }
 
+    /// Whether the executor has ended, or is not there: in a child that was forked.
     pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
+        self.over.load(Ordering::Acquire) || self.is_elsewhere()
+    }
+
+    /// Whether the executor is another process's.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        fork::generation() != self.generation
     }
 
     /// Has a command carried out: before this returns, or where a handler asks, after its quantum. Nothing is asked of one that is `closed`, since its place
@@ -220,6 +230,7 @@ impl Core {
         while !self.is_over() && !self.inbox.put(COMMANDS, payload) {
             thread::yield_now();
         }
+        self.inbox.leave();
     }
 
     pub(super) fn said(&self, place: u16) -> String {

@@ -52,6 +52,30 @@
 //! # Ok::<(), laxity::upcalls::Error>(())
 //! ```
 //!
+//! How often a handler is called, and for how much, follows from what an application needs of it: [`qos`] maps frames that may take so long, a throughput, requests that are to be answered soon, or messages at a high rate, to period, batch and
+//! quantum, size of PDUs, bandwidth and buffers, by what the work on a PDU was measured to cost ([`pdu_cost`](crate::calibrate::pdu_cost)); [`Spec::mapped`] is what comes of it:
+//!
+//! ```
+//! use std::num::NonZeroU32;
+//!
+//! use laxity::calibrate::pdu_cost;
+//! use laxity::upcalls::Spec;
+//! use laxity::upcalls::qos::{Class, Limits, Path, map};
+//! use laxity::Span;
+//!
+//! let size = |bytes| NonZeroU32::new(bytes).unwrap();
+//! let mut packet = vec![0_u8; 1_400];
+//! let cost = pdu_cost(&[64, 1_400], |bytes| packet[..bytes as usize].fill(7))?;
+//! // 25 frames a second, of 20 kB at the most, each shown 200 ms after it was taken.
+//! let video = Class::ContinuousMedia { frame_bytes: size(20_000), every: Span::from_millis(40), delay: Span::from_millis(200) };
+//! let path = Path { pdu_bytes: size(1_400), header_bytes: 40, latency: Span::from_millis(20), jitter: Span::from_millis(5) };
+//! let mapping = map(&video, &cost, &path, &Limits::default())?;
+//! assert!(mapping.throughput() >= 500_000 && mapping.delay <= Some(Span::from_millis(200)));
+//! let spec = Spec::mapped("video", &mapping);
+//! # let _ = spec;
+//! # Ok::<(), laxity::upcalls::qos::Unmappable>(())
+//! ```
+//!
 //! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock.
 
 mod call;
@@ -65,11 +89,12 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
 use laxity_linux::host::alone::{Alone, Inbox};
+pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, guard};
 use laxity_linux::os::memory::MemoryLock;
 use laxity_model::Grade;
 use laxity_model::program::upcalls::{Control, NotAdmitted, STOP, admit, turns};
 
-pub use laxity_model::program::upcalls::{Counts, Overhead};
+pub use laxity_model::program::upcalls::{Counts, Overhead, qos};
 
 pub use self::call::Call;
 pub use self::error::Error;
@@ -81,7 +106,8 @@ use self::keeper::{Keep, Letter, Letters};
 use crate::doctor::Diagnosis;
 use crate::reserve::lock_memory_now;
 
-/// An executor, and the state `S` that its handlers share. Its upcalls end with it.
+/// An executor, and the state `S` that its handlers share. Its upcalls end with it. Other threads of the process may block, and its main thread may end; a child that it forks has no
+/// executor: there all is [over](Error::Over).
 #[must_use = "its upcalls end when this is dropped"]
 pub struct Upcalls<S = ()> {
     core: Arc<Core>,
@@ -117,11 +143,19 @@ impl<S: 'static> Upcalls<S> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let supply = options.take_supply()?;
-        let inbox = Inbox::new(&core::ports(options.events));
+        let (own, policy) = (options.together.take(), options.policy);
+        let shares = own.is_some();
+        if shares && policy != Policy::Rmdp {
+            return Err(Error::Order);
+        }
+        let mut inbox = Inbox::new(&core::ports(options.events));
+        if let Some(seat) = own {
+            inbox = inbox.in_seat(seat);
+        }
         let core = Arc::new(Core::new(inbox));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
         let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
-        let (own, policy) = (Arc::clone(&core), options.policy);
+        let own = Arc::clone(&core);
         let body = move || {
             let shared = panic::catch_unwind(AssertUnwindSafe(share));
             own.begins(
@@ -138,8 +172,8 @@ impl<S: 'static> Upcalls<S> {
             }
             let control = Box::new(Control::new([COMMANDS, core::arrivals(0)], boards, keeper));
             match policy {
-                Policy::Rmdp => turns(crate::executor::Rmdp::default(), DOORBELL, control),
-                Policy::Edf => turns(crate::executor::Edf::default(), DOORBELL, control),
+                Policy::Rmdp => turns(crate::executor::Rmdp::default(), DOORBELL, control, shares),
+                Policy::Edf => turns(crate::executor::Edf::default(), DOORBELL, control, shares),
             }
         };
         let over = Over(Arc::clone(&core));
@@ -184,6 +218,9 @@ impl<S: 'static> Upcalls<S> {
     ) -> Result<Upcall, Error> {
         if self.core.is_inside() {
             return Err(Error::Inside);
+        }
+        if self.core.is_over() {
+            return Err(Error::Over);
         }
         let place = self.admit(&spec)?;
         let letter = Letter {
@@ -275,6 +312,9 @@ impl<S: 'static> Upcalls<S> {
 
 impl<S> Drop for Upcalls<S> {
     fn drop(&mut self) {
+        if self.core.is_elsewhere() {
+            return self.alone.forget();
+        }
         self.core.stop(STOP);
         // A handler that drops its own executor cannot wait for it.
         if !self.core.is_inside() {

@@ -1,11 +1,12 @@
 //! What an executor is asked to be.
 
 use laxity_linux::host::alone;
+use laxity_linux::host::together::Seat;
+use laxity_model::Enforcer;
 use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
 use laxity_model::executor::{ExecutorPolicy as _, Unschedulable};
 use laxity_model::program::upcalls::Overhead;
-use laxity_model::{Enforcer, Service, Span};
 
 use super::Error;
 use crate::executor::{Edf, Rmdp};
@@ -25,15 +26,13 @@ pub struct Options {
     pub overhead: Overhead,
     /// So many arrivals wait for each upcall that is [released by them](super::Pace::Arrivals); more are refused.
     pub events: u32,
+    /// Its upcalls take turns with those of other processes, all in one rate-monotonic order: those that have seats in the same region, which are on the same processor.
+    pub together: Option<Seat>,
 }
 
 /// What admission counts on.
 pub type Supply = Box<dyn SupplyBound + Send + Sync>;
 
-/// Timers of a real-time thread are not that late on a processor that stays awake.
-const LATE: Span = Span::from_micros(100);
-/// Some thousand instructions.
-const EACH: Service = Service::from_micros(2);
 /// Arrivals that wait.
 const EVENTS: u32 = 16;
 
@@ -47,11 +46,9 @@ impl Default for Options {
                 processor: None,
             },
             supply: None,
-            overhead: Overhead {
-                late: LATE,
-                each: EACH,
-            },
+            overhead: Overhead::default(),
             events: EVENTS,
+            together: None,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use laxity_model::program::upcall::Timing;
+use laxity_model::program::upcalls::qos::{Mapping, Release};
 use laxity_model::program::upcalls::{Command, Counts};
 use laxity_model::{Instant, PortId, Service, Span};
 
@@ -37,6 +38,21 @@ impl Spec {
             service,
             deadline: None,
             pace: Pace::Timer,
+        }
+    }
+
+    /// What a stream was [mapped](super::qos::map) to: the same at both of its ends, where the work on a PDU costs the same.
+    #[must_use]
+    pub fn mapped(name: &str, mapping: &Mapping) -> Self {
+        Self {
+            name: name.to_owned(),
+            timing: mapping.timing(),
+            service: mapping.service,
+            deadline: Some(mapping.deadline),
+            pace: match mapping.release {
+                Release::Timer => Pace::Timer,
+                Release::Arrivals => Pace::Arrivals,
+            },
         }
     }
 
