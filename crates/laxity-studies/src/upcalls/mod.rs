@@ -11,6 +11,7 @@ mod intervals;
 mod shorter;
 mod shown;
 pub mod trial;
+pub mod udp;
 
 use std::num::NonZeroU32;
 use std::sync::LazyLock;
