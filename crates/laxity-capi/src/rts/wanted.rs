@@ -8,7 +8,7 @@ use laxity::upcalls::{Call, Options, Pace, Policy, Rank, Spec};
 use laxity::{Instant, Service, Span};
 
 use super::{
-    RTS_ARRIVALS, RTS_ASKS_SUSPEND, RTS_CATCH_UP, RTS_EDF, RTS_END, RTS_FAIR, RTS_FIFO,
+    RTS_ABORT, RTS_ARRIVALS, RTS_ASKS_SUSPEND, RTS_CATCH_UP, RTS_EDF, RTS_END, RTS_FAIR, RTS_FIFO,
     RTS_RESERVED, RTS_RMDP, RTS_SKIP, RTS_SUSPEND, rts_attributes, rts_funargs, rts_options,
     rts_smstr,
 };
@@ -131,6 +131,7 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
                 RTS_CATCH_UP => catch_up(attributes.at_most),
                 RTS_SUSPEND => OnOverrun::Suspend,
                 RTS_END => OnOverrun::End,
+                RTS_ABORT => OnOverrun::EndProcess,
                 other => return Err(invalid("consequence of overruns", other)),
             },
         },
@@ -141,5 +142,6 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
             RTS_ARRIVALS => Pace::Arrivals,
             other => return Err(invalid("flag", other)),
         },
+        ..Spec::each(Span::from_nanos(attributes.period_ns), Service::ZERO)
     })
 }

@@ -75,6 +75,13 @@ impl Inbox {
         self.ports.put(port, Arrival { at, payload }) == Some(true)
     }
 
+    /// The same, where the oldest that wait make room for it: how many were dropped for that, or itself where all that wait are being put or taken just now.
+    pub fn put_newest(&self, port: PortId, payload: [u64; 2]) -> u64 {
+        let at = clock::now();
+        let dropped = self.ports.put_newest(port, Arrival { at, payload });
+        dropped.unwrap_or(1)
+    }
+
     /// The body's waits end, and so does whoever drives it.
     pub fn close(&self) {
         self.ports.close();
@@ -235,6 +242,11 @@ impl Alone {
     pub fn failure(&self) -> Option<HostError> {
         let failure = self.failure.lock();
         failure.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// In a forked process, which has no such thread: nobody is to wait for it, or to touch what is left of it.
+    pub fn abandon(&mut self) {
+        std::mem::forget(self.thread.take());
     }
 
     /// Waits until the thread has ended. What the body is told to end by is the caller's affair.

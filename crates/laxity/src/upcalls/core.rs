@@ -1,16 +1,18 @@
 //! What an executor shares with those who use it, whatever its handlers share.
 
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
 use laxity_linux::host::alone::{Bell, Inbox};
-use laxity_model::analysis::Task;
 use laxity_model::base::port::PortKind;
 use laxity_model::executor::{ExecutorError, HANDLERS};
 use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
-use laxity_model::{PortId, SemaphoreId, Span};
+use laxity_model::{Body, Context, PortId, SemaphoreId, Span, Step};
 
+use super::members::Member;
+use super::virtual_time::Virtuals;
 use super::{Error, State};
 
 /// Rung whenever something arrives.
@@ -47,22 +49,6 @@ pub(super) fn ports(events: u32) -> Vec<PortKind> {
         .collect()
 }
 
-/// An upcall, as those know it who ask for another.
-pub(super) struct Member {
-    pub(super) name: String,
-    task: Task,
-}
-
-impl Member {
-    pub(super) const fn new(name: String, task: Task) -> Self {
-        Self { name, task }
-    }
-
-    pub(super) fn as_task(&self) -> (&str, Task) {
-        (&self.name, self.task)
-    }
-}
-
 /// All locks here are of callers among themselves. The executor tries the one of `panics`, and goes on where it is held.
 pub(super) struct Core {
     pub(super) inbox: Inbox,
@@ -80,6 +66,9 @@ pub(super) struct Core {
     failed: OnceLock<Option<String>>,
     over: AtomicBool,
     tickets: AtomicU64,
+    /// Whose threads these are: a child has none of them.
+    process: u32,
+    pub(super) virtuals: Virtuals,
 }
 
 impl Core {
@@ -96,7 +85,32 @@ impl Core {
             failed: OnceLock::new(),
             over: AtomicBool::new(false),
             tickets: AtomicU64::new(0),
+            process: process::id(),
+            virtuals: Virtuals::default(),
         }
+    }
+
+    /// Whether the caller is in a process that was forked from the executor's, and so has none.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        process::id() != self.process
+    }
+
+    /// The body, such that it ends the process where an upcall is to do so.
+    pub(super) fn host(self: &Arc<Self>, body: Box<dyn Body>) -> Box<dyn Body> {
+        let core = Arc::clone(self);
+        Box::new(Hosted { body, core })
+    }
+
+    /// Says who overran, and aborts: what runs at an exit would run at the executor's rank, and beside the other threads.
+    fn end_process(&self) -> ! {
+        let overran = |board: &Board| board.standing() == Standing::Overran;
+        let place = self.boards.iter().position(overran);
+        // Somebody may hold this who is interrupted.
+        let members = self.members.try_lock().ok();
+        let member = members.as_ref().and_then(|all| all.get(place?)?.as_ref());
+        let name = member.map_or("an upcall", |member| &member.name);
+        eprintln!("laxity: {name} overran, and was to end its process then");
+        process::abort()
     }
 
     /// All that are there. Callers wait for each other here, and the executor for none of them.
@@ -147,6 +161,9 @@ impl Core {
     ) -> Result<(), Error> {
         if self.is_inside() {
             return self.put(place, command, closed, 0);
+        }
+        if self.is_elsewhere() {
+            return Err(Error::Over);
         }
         let index = usize::from(place);
         let _alone = self.asking[index].lock();
@@ -217,7 +234,7 @@ impl Core {
 
     /// Has the executor end.
     pub(super) fn stop(&self, payload: [u64; 2]) {
-        while !self.is_over() && !self.inbox.put(COMMANDS, payload) {
+        while !self.is_over() && !self.is_elsewhere() && !self.inbox.put(COMMANDS, payload) {
             thread::yield_now();
         }
     }
@@ -239,6 +256,22 @@ impl Core {
             Standing::Ended => State::Ended,
             Standing::Panicked => State::Panicked(self.said(place)),
         }
+    }
+}
+
+/// The executor's body, whose process ends where an upcall chose that.
+struct Hosted {
+    body: Box<dyn Body>,
+    core: Arc<Core>,
+}
+
+impl Body for Hosted {
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        let step = self.body.step(context);
+        if let Step::EndRun = step {
+            self.core.end_process();
+        }
+        step
     }
 }
 

@@ -27,6 +27,15 @@ pub enum Error {
     /// Somebody would be late.
     #[error("not admitted: {0}")]
     NotAdmitted(Box<NotAdmitted>),
+    /// No group can have this budget of each such period: none, or more than all.
+    #[error("{0} of every {1} is no budget")]
+    NoBudget(laxity_model::Service, crate::Span),
+    /// The group, or what it is to come after, is of another executor, or is closed.
+    #[error("the group, or the upcall that it is to come after, is not of this executor")]
+    NotHere,
+    /// Something arrives only for those that arrivals release.
+    #[error("no arrival releases it")]
+    NotByArrivals,
     /// There are as many upcalls as an executor has room for.
     #[error("the executor has no room for another upcall")]
     Full,
