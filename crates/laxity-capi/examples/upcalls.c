@@ -35,10 +35,19 @@ static int failed(int error) {
     return error == EPERM ? 4 : 1;
 }
 
-static void tell(const char *name, int rtu) {
-    rts_counts counts = RTS_COUNTS_INIT;
-    if (rts_read(rtu, &counts) == 0)
-        printf("%s: %" PRIu64 " calls, %" PRIu64 " PDUs\n", name, counts.calls, counts.pdus);
+/* What all have done that there are. */
+static void tell(void) {
+    rts_set there = { { 0, 0 } };
+    if (rts_list(&there) != 0)
+        return;
+    for (int rtu = 0; rtu < RTS_MOST; rtu++) {
+        rts_counts counts = RTS_COUNTS_INIT;
+        char name[32];
+        if ((there.bits[rtu / 64] >> (rtu % 64) & 1) == 0)
+            continue;
+        if (rts_name(rtu, name, sizeof(name)) == 0 && rts_read(rtu, &counts) == 0)
+            printf("%s: %" PRIu64 " calls, %" PRIu64 " PDUs\n", name, counts.calls, counts.pdus);
+    }
 }
 
 int main(int count, char **arguments) {
@@ -86,8 +95,7 @@ int main(int count, char **arguments) {
         error = rts_suspend(audio_rtu);
     if (error != 0)
         return failed(error);
-    tell("video", video_rtu);
-    tell("audio", audio_rtu);
+    tell();
 
     /* What was closed is no upcall any more. */
     if (rts_close(video_rtu) != 0 || rts_close(video_rtu) != EBADF)

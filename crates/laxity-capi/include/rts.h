@@ -21,9 +21,12 @@
  *     if (rts_creat(&attributes, send, &session, &rtu) != 0)
  *         fprintf(stderr, "%s\n", laxity_message());
  *
- * Functions return 0, or a number of errno.h; laxity_message() then says what is wrong, and what would be right. All may be called by several
- * threads at once, and by handlers, but for those that wait (EDEADLK there). What a handler asks is done after its quantum. C11 and C++17. It
- * is installed with laxity.h, and linked as that says.
+ * Functions that return int return 0, or a number of errno.h; laxity_message() then says what is wrong, and what would be right. All may be called by several
+ * threads at once, and by handlers, but for those that wait: rts_creat(), rts_sleep() and rts_end() (EDEADLK there). What a handler asks is done after its quantum. The
+ * other threads of a process may block, and its main thread may end: handlers are called all the same. After fork() a child has no upcalls, and may make its own.
+ *
+ * Structures begin with their size, which says of what version they are: programs compiled with an older header go on with a newer library, and those compiled with a newer one work
+ * with an older library as long as what they ask for was known then (E2BIG). C11 and C++17. It is installed with laxity.h, and linked as that says.
  */
 #ifndef LAXITY_RTS_H
 #define LAXITY_RTS_H
@@ -33,6 +36,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The version of this header; rts_version() tells the library's. 2: rts_yield(), RTS_DESCRIPTOR, rts_list(), rts_name(), rts_enforced(). */
+#define RTS_VERSION 2
 
 /* Policies. */
 #define RTS_RMDP 0 /* rate monotonic with delayed preemption */
@@ -51,7 +57,8 @@ extern "C" {
 #define RTS_ABORT 4    /* the process ends, by abort() */
 
 /* Flags. */
-#define RTS_ARRIVALS 1 /* rts_release() releases it, at least a period apart, and not time */
+#define RTS_ARRIVALS 1   /* rts_release() releases it, at least a period apart, and not time */
+#define RTS_DESCRIPTOR 2 /* so does fd: once a period while it can be read, or is at its end. What there is to read the handler reads */
 
 /* Upcalls of a process: their descriptors are below this. */
 #define RTS_MOST 127
@@ -69,7 +76,7 @@ typedef struct rts_options {
     uint32_t rank;              /* RTS_FIFO, RTS_RESERVED or RTS_FAIR */
     uint32_t priority;          /* of RTS_FIFO, 1 to 99 */
     int32_t processor;          /* of RTS_FIFO, by the kernel's number, or LAXITY_ANY_PROCESSOR */
-    uint32_t events;            /* so many arrivals wait for each upcall with RTS_ARRIVALS */
+    uint32_t events;            /* so many arrivals wait for each upcall that has them */
     laxity_request reservation; /* of RTS_RESERVED */
 } rts_options;
 
@@ -78,7 +85,7 @@ typedef struct rts_options {
 /* What an upcall is to be. */
 typedef struct rts_attributes {
     uint32_t size;        /* sizeof(rts_attributes): the macro below sets it */
-    uint32_t flags;       /* RTS_ARRIVALS, or 0 */
+    uint32_t flags;       /* RTS_ARRIVALS or RTS_DESCRIPTOR, or 0 */
     const char *name;     /* for messages, UTF-8; NULL is "upcall" */
     uint64_t first_ns;    /* its first release, in nanoseconds of CLOCK_MONOTONIC; 0 is a period after it runs first */
     uint64_t period_ns;   /* from release to release */
@@ -88,17 +95,19 @@ typedef struct rts_attributes {
     uint32_t quantum;     /* PDUs between two looks */
     uint32_t on_overrun;  /* RTS_SKIP, ... */
     uint32_t at_most;     /* of RTS_CATCH_UP */
+    int32_t fd;           /* of RTS_DESCRIPTOR: the library keeps a duplicate until the upcall is closed; from here on since version 2 */
+    uint32_t reserved;    /* 0 */
 } rts_attributes;
 
-#define RTS_ATTRIBUTES_INIT { (uint32_t)sizeof(rts_attributes), 0, NULL, 0, 0, 0, 0, 1, 1, RTS_SKIP, 0 }
+#define RTS_ATTRIBUTES_INIT { (uint32_t)sizeof(rts_attributes), 0, NULL, 0, 0, 0, 0, 1, 1, RTS_SKIP, 0, -1, 0 }
 
 /* What a handler and its executor tell each other of a call. */
 typedef struct rts_smstr {
     uint32_t size;              /* of what the library knows of this */
-    uint32_t pdu_count;         /* PDUs that are done in this call: the handler counts them up, to pdu_goal; less, and the call is over */
+    uint32_t pdu_count;         /* PDUs that are done in this call: the handler counts them up, to pdu_goal; less, and the call is over, unless yield_request is 1 */
     uint32_t pdu_goal;          /* so many are to be done when the handler returns */
     uint32_t batch;             /* so many are to be done in this call */
-    uint32_t yield_request;     /* somebody more urgent waited when this quantum began; 0 if the handler need not hurry */
+    uint32_t yield_request;     /* 1 from when rts_yield() has seen that somebody more urgent waits, until the handler returns */
     uint32_t overruns;          /* 1: its own next release has come */
     uint32_t overran;           /* 1: the call before was still at work when this release came */
     uint32_t asks;              /* the handler may set RTS_ASKS_SUSPEND or RTS_ASKS_END, for after this quantum */
@@ -141,34 +150,53 @@ typedef struct rts_counts {
 #define RTS_COUNTS_INIT { (uint32_t)sizeof(rts_counts), RTS_IS_SUSPENDED, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Starts the executor of the process as it is to be; without this, the first rts_creat() starts one as RTS_OPTIONS_INIT says. EALREADY: there is
- * one; EPERM: a right is missing, and the message says which and how to get it; else as laxity_reserve(). */
+ * one; EINVAL: no such policy, rank, priority or processor; EPERM: a right is missing, and the message says which and how to get it; of RTS_RESERVED also what laxity_reserve() returns. */
 int rts_start(const rts_options *options);
 
 /* Ends it, with all upcalls; none of their handlers runs any more when this returns. EDEADLK: the caller is a handler. */
 int rts_end(void);
 
 /* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
- * how long a PDU may take for it to fit. ENFILE: there are RTS_MOST. */
+ * how long a PDU may take for it to fit. ENFILE: there are RTS_MOST. EINVAL: attributes that mean nothing; EBADF: fd is not open; EDEADLK: the caller is a handler; where it starts the executor also
+ * what rts_start() returns. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 
-/* Calls it at its releases from now on. ESRCH: it has ended. */
+/* Calls it at its releases from now on. ESRCH: it has ended; EBADF: there is none. */
 int rts_run(int rtu);
 
-/* Does not call it any more until rts_run(), on the same grid. When this returns, its handler is not at work. */
+/* Does not call it any more until rts_run(), on the same grid. When this returns, its handler is not at work. EBADF: there is none; ETIMEDOUT: its handler, or another one, has not returned for 10 s. */
 int rts_suspend(int rtu);
 
 /* Ends it; when this returns, its handler is not at work and never will be, so its pcb is the caller's again. EBADF: there is none. */
 int rts_close(int rtu);
 
 /* Waits, like select, until one of these is not active: suspended or ended. *idle becomes those that are not. No longer than until this nanosecond of CLOCK_MONOTONIC, if it is not 0: then
- * *idle is empty. idle may be NULL. */
+ * *idle is empty. idle may be NULL. EBADF: one of them is none; EDEADLK: the caller is a handler. */
 int rts_sleep(const rts_set *rtus, rts_set *idle, uint64_t until_ns);
 
-/* Something has arrived for an upcall with RTS_ARRIVALS: releases it once. Waits for nobody. EAGAIN: as many wait already as there is room for. */
+/* Something has arrived for an upcall with RTS_ARRIVALS or RTS_DESCRIPTOR: releases it once. Waits for nobody. EAGAIN: as many wait already as there is room for; EINVAL: time releases it;
+ * EBADF: there is none. */
 int rts_release(int rtu, uint64_t first, uint64_t second);
 
-/* What it has done, and what has become of it. */
+/* What it has done, and what has become of it. EBADF: there is none. */
 int rts_read(int rtu, rts_counts *counts);
+
+/* Whether somebody more urgent waits than the handler that asks, whose argument this is: 1 or 0; -1 where the caller is in no call with it. A handler need not ask, as the executor looks
+ * after every quantum. One whose PDUs take long may, and return where it is 1, before pdu_goal, with what it has done in pdu_count: it is called again for the rest when nobody more urgent
+ * waits. It costs a reading of the clock and a load, and no system call. 1 stays in yield_request. When a quantum begins nobody more urgent waits, or that one would have been called. */
+int rts_yield(const rts_funargs *arg);
+
+/* Which upcalls there are, in *rtus: those that were made, and not closed. */
+int rts_list(rts_set *rtus);
+
+/* Its name, with a zero, in so many bytes from name on. ERANGE: it is longer. */
+int rts_name(int rtu, char *name, size_t room);
+
+/* Whether the executor's thread still has the rank that was asked for: *enforced becomes 1 or 0. Where 0, the message says why. ESRCH: there is no executor. */
+int rts_enforced(int *enforced);
+
+/* RTS_VERSION of the library. */
+uint32_t rts_version(void);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use laxity::{Enforcer, Grade, Instant, Request, Service, Span};
 
-use edge::{Failure, edge};
+use edge::{Failure, Versioned, edge};
 pub use rts::*;
 
 /// A reservation that a thread holds; 0 is none.
@@ -46,6 +46,11 @@ pub struct laxity_request {
     pub processor: i32,
     /// [`LAXITY_CONFINED`], or 0.
     pub flags: u32,
+}
+
+// SAFETY: numbers.
+unsafe impl Versioned for laxity_request {
+    const FIRST: usize = size_of::<Self>();
 }
 
 /// What was received. `size` comes first.
@@ -83,6 +88,11 @@ pub struct laxity_delivery {
     pub events_lost: u64,
     /// The gap may have been as long as this, and nobody knows; 0 where that did not happen.
     pub largest_gap_possible_ns: u64,
+}
+
+// SAFETY: numbers.
+unsafe impl Versioned for laxity_delivery {
+    const FIRST: usize = size_of::<Self>();
 }
 
 /// Reserves for the calling thread.
@@ -124,13 +134,11 @@ pub unsafe extern "C" fn laxity_read(
 ) -> c_int {
     edge(|| {
         // SAFETY: the caller says so.
-        unsafe { edge::sized(delivery, "delivery") }?;
+        unsafe { edge::writable(delivery, "delivery") }?;
         let seen = handles::observer(handle)?.delivery();
         let seen = seen.map_err(|why| Failure::new(libc::ENODATA, why.to_string()))?;
-        // SAFETY: not null, or it would have been refused, and as long as `sized` saw it to be.
-        let delivery = unsafe { &mut *delivery };
-        *delivery = laxity_delivery {
-            size: delivery.size,
+        let told = laxity_delivery {
+            size: 0,
             halts_seen: u32::from(!seen.halts_unseen),
             service_ns: seen.service.as_nanos(),
             largest_gap_ns: seen.largest_gap.as_nanos(),
@@ -146,7 +154,8 @@ pub unsafe extern "C" fn laxity_read(
             events_lost: seen.events_lost,
             largest_gap_possible_ns: seen.largest_gap_possible.as_nanos(),
         };
-        Ok(())
+        // SAFETY: the caller says so.
+        unsafe { edge::tell(delivery, told, "delivery") }
     })
 }
 

@@ -10,16 +10,16 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// A source file, its header, with what every name there begins, and what the header alone has.
-const PAIRS: [(&str, &str, &str, &[&str]); 2] = [
+/// Source files, their header, with what every name there begins, and what the header alone has.
+const PAIRS: [(&[&str], &str, &str, &[&str]); 2] = [
     (
-        "src/lib.rs",
+        &["src/lib.rs"],
         "include/laxity.h",
         "laxity_",
         &["LAXITY_H", "LAXITY_REQUEST_INIT", "LAXITY_DELIVERY_INIT"],
     ),
     (
-        "src/rts.rs",
+        &["src/rts.rs", "src/rts/types.rs", "src/rts/quantum.rs"],
         "include/rts.h",
         "rts_",
         &["RTS_OPTIONS_INIT", "RTS_ATTRIBUTES_INIT", "RTS_COUNTS_INIT"],
@@ -46,6 +46,7 @@ fn in_c(of: &Type) -> String {
             "c_void" => "void",
             "u32" => "uint32_t",
             "u64" => "uint64_t",
+            "usize" => "size_t",
             "i32" => "int32_t",
             ours => ours,
         };
@@ -108,13 +109,14 @@ fn constant(of: &ItemConst) -> String {
     format!("#define {} {value}", of.ident)
 }
 
-/// What a source file exports, as C declares it.
-fn declarations(path: &str) -> Vec<String> {
-    let source = syn::parse_file(&read(path)).unwrap();
-    let declared = source.items.iter().filter_map(|item| match item {
+/// What source files export, as C declares it.
+fn declarations(paths: &[&str]) -> Vec<String> {
+    let sources = paths.iter().map(|path| syn::parse_file(&read(path)));
+    let items = sources.flat_map(|source| source.unwrap().items);
+    let declared = items.filter_map(|item| match &item {
         Item::Fn(function) if function.sig.abi.is_some() => Some(prototype(function)),
         Item::Struct(of) if matches!(of.vis, Visibility::Public(_)) => Some(structure(of)),
-        Item::Const(of) => Some(constant(of)),
+        Item::Const(of) if matches!(of.vis, Visibility::Public(_)) => Some(constant(of)),
         Item::Type(of) if of.ident == "rts_handler" => {
             Some("typedef void (*rts_handler)(rts_funargs *arg);".to_owned())
         }

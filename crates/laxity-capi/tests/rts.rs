@@ -6,11 +6,13 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use laxity_capi::{
-    LAXITY_ANY_PROCESSOR, LAXITY_DEADLINE, RTS_ARRIVALS, RTS_FAIR, RTS_IS_SUSPENDED, RTS_RMDP,
-    RTS_SKIP, laxity_message, laxity_request, rts_attributes, rts_close, rts_counts, rts_creat,
-    rts_end, rts_funargs, rts_options, rts_read, rts_release, rts_run, rts_set, rts_sleep,
-    rts_start, rts_suspend,
+    LAXITY_ANY_PROCESSOR, LAXITY_DEADLINE, RTS_ARRIVALS, RTS_DESCRIPTOR, RTS_FAIR, RTS_FIFO,
+    RTS_IS_SUSPENDED, RTS_MOST, RTS_RESERVED, RTS_RMDP, RTS_SKIP, RTS_VERSION, laxity_message,
+    laxity_request, rts_attributes, rts_close, rts_counts, rts_creat, rts_end, rts_enforced,
+    rts_funargs, rts_list, rts_name, rts_options, rts_read, rts_release, rts_run, rts_set,
+    rts_sleep, rts_start, rts_suspend, rts_version, rts_yield,
 };
+use laxity_linux::doctor::rights::{self, Right};
 
 const OPTIONS: rts_options = rts_options {
     size: size_of::<rts_options>() as u32,
@@ -41,10 +43,15 @@ const ATTRIBUTES: rts_attributes = rts_attributes {
     quantum: 1,
     on_overrun: RTS_SKIP,
     at_most: 0,
+    fd: -1,
+    reserved: 0,
 };
 
+/// Of the structure before it had `fd`.
+const FIRST_SIZE: u32 = std::mem::offset_of!(rts_attributes, fd) as u32;
+
 /// What the calls returned that a handler made which wait.
-static WAITED: [AtomicI32; 2] = [AtomicI32::new(-1), AtomicI32::new(-1)];
+static WAITED: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
 
 unsafe extern "C" fn handler(arg: *mut rts_funargs) {
     // SAFETY: it is called with both structures.
@@ -55,6 +62,7 @@ unsafe extern "C" fn handler(arg: *mut rts_funargs) {
     let slept = unsafe { rts_sleep(&raw const all, ptr::null_mut(), 0) };
     WAITED[0].store(slept, Ordering::SeqCst);
     WAITED[1].store(rts_end(), Ordering::SeqCst);
+    WAITED[2].store(create(|_| ()).0, Ordering::SeqCst);
     // Its own descriptor: what a handler asks is done after its quantum.
     assert_eq!(rts_suspend(pcb as usize as c_int), 0);
 }
@@ -81,11 +89,20 @@ fn create(change: impl FnOnce(&mut rts_attributes)) -> (c_int, c_int) {
     (error, rtu)
 }
 
+const COUNTS: rts_counts = rts_counts {
+    size: size_of::<rts_counts>() as u32,
+    state: 0,
+    calls: 0,
+    pdus: 0,
+    overruns: 0,
+    missed: 0,
+    yields: 0,
+    most_late_ns: 0,
+    longest_response_ns: 0,
+};
+
 fn state(rtu: c_int) -> rts_counts {
-    let mut counts = rts_counts {
-        size: size_of::<rts_counts>() as u32,
-        ..rts_counts::default()
-    };
+    let mut counts = COUNTS;
     // SAFETY: it is as long as it says.
     assert_eq!(unsafe { rts_read(rtu, &raw mut counts) }, 0, "{}", said());
     counts
@@ -94,32 +111,57 @@ fn state(rtu: c_int) -> rts_counts {
 fn starts_once_and_as_asked() {
     // SAFETY: the structure is there.
     let start = |options: &rts_options| unsafe { rts_start(options) };
-    let wrong = [
-        rts_options { size: 4, ..OPTIONS },
-        rts_options {
-            policy: 9,
-            ..OPTIONS
-        },
-        rts_options { rank: 9, ..OPTIONS },
-        rts_options {
-            processor: -2,
-            ..OPTIONS
-        },
+    type Change = fn(&mut rts_options);
+    let wrong: [(Change, &str); 8] = [
+        (|of| of.size = 4, "4 bytes"),
+        (|of| of.policy = 9, "policy 9"),
+        (|of| of.rank = 9, "rank 9"),
+        (|of| of.processor = -2, "processor -2"),
+        (|of| (of.rank, of.priority) = (RTS_FIFO, 300), "300"),
+        (|of| (of.rank, of.priority) = (RTS_FIFO, 0), "1 to 99"),
+        (|of| (of.rank, of.processor) = (RTS_FIFO, 60_000), "60000"),
+        (
+            |of| (of.rank, of.reservation.size) = (RTS_RESERVED, 8),
+            "size 8",
+        ),
     ];
-    for options in wrong {
-        assert_eq!(start(&options), libc::EINVAL);
-        assert!(!said().is_empty());
+    for (change, why) in wrong {
+        let mut options = OPTIONS;
+        change(&mut options);
+        let may_not = why == "60000" && rights::missing(Right::RealTime).is_some();
+        assert!(start(&options) == libc::EINVAL || may_not, "{why}");
+        assert!(said().contains(why) || may_not, "{}", said());
     }
+    let mut enforced = -1;
+    // SAFETY: the number is there.
+    assert_eq!(unsafe { rts_enforced(&raw mut enforced) }, libc::ESRCH);
     assert_eq!((start(&OPTIONS), start(&OPTIONS)), (0, libc::EALREADY));
+    // SAFETY: the number is there.
+    assert_eq!(unsafe { rts_enforced(&raw mut enforced) }, 0);
+    assert_eq!(enforced, 0);
+    assert!(said().contains("ordinary thread"), "{}", said());
 }
 
 fn wrong_arguments_are_refused() {
     type Change = fn(&mut rts_attributes);
-    let wrong: [(Change, c_int, &str); 6] = [
+    let wrong: [(Change, c_int, &str); 11] = [
         (|of| of.size = 3, libc::EINVAL, "3 bytes"),
         (|of| of.batch = 0, libc::EINVAL, "batch of 0"),
         (|of| of.on_overrun = 9, libc::EINVAL, "overruns 9"),
+        (|of| of.quantum = 0, libc::EINVAL, "quantum of 0"),
         (|of| of.flags = 8, libc::EINVAL, "flag 8"),
+        (|of| of.flags = RTS_DESCRIPTOR, libc::EBADF, "descriptor -1"),
+        (
+            |of| (of.flags, of.fd) = (RTS_DESCRIPTOR, 900_000),
+            libc::EBADF,
+            "descriptor 900000",
+        ),
+        (
+            |of| (of.flags, of.size) = (RTS_DESCRIPTOR, FIRST_SIZE),
+            libc::EINVAL,
+            "`fd` in attributes of size 64",
+        ),
+        (|of| of.reserved = 1, libc::EINVAL, "`reserved` 1"),
         (|of| of.period_ns = 0, libc::EINVAL, "period of 0"),
         (|of| of.pdu_ns = 2_000_000, libc::EBUSY, "would fit"),
     ];
@@ -142,19 +184,106 @@ fn wrong_arguments_are_refused() {
         ]
     };
     assert_eq!(nowhere, [libc::EFAULT; 3]);
-    assert_eq!(
-        [rts_run(0), rts_suspend(-1), rts_close(500)],
-        [libc::EBADF; 3]
+}
+
+/// Whatever is asked of an upcall that is none.
+fn what_is_no_upcall_is_told() {
+    let (none, mut counts) = (rts_set { bits: [0, 1 << 63] }, COUNTS);
+    for rtu in [0, -1, 127, 500] {
+        // SAFETY: all are there.
+        let errors = unsafe {
+            [
+                rts_run(rtu),
+                rts_suspend(rtu),
+                rts_close(rtu),
+                rts_release(rtu, 0, 0),
+                rts_read(rtu, &raw mut counts),
+                rts_name(rtu, [0; 9].as_mut_ptr(), 9),
+                rts_sleep(&raw const none, ptr::null_mut(), 0),
+            ]
+        };
+        assert_eq!(errors, [libc::EBADF; 7], "{rtu}");
+        assert!(said().contains("127 is no upcall"), "{}", said());
+    }
+    // SAFETY: null is refused.
+    let nowhere = unsafe {
+        [
+            rts_read(0, ptr::null_mut()),
+            rts_list(ptr::null_mut()),
+            rts_name(0, ptr::null_mut(), 9),
+            rts_enforced(ptr::null_mut()),
+        ]
+    };
+    assert_eq!(nowhere, [libc::EFAULT; 4]);
+    assert_eq!(rts_yield(ptr::null()), -1);
+}
+
+/// Who would be late is named, with what would fit; and what is said to fit does.
+fn what_does_not_fit_is_refused_with_what_would() {
+    let (error, half) = create(|of| (of.name, of.pdu_ns) = (c"half".as_ptr(), 450_000));
+    assert_eq!((error, half), (0, 0), "{}", said());
+    let more = |pdu_ns| {
+        create(|of| {
+            (of.name, of.period_ns, of.pdu_ns) = (c"more".as_ptr(), 2_000_000, pdu_ns);
+        })
+    };
+    assert_eq!(more(1_500_000), (libc::EBUSY, -1));
+    let why = said();
+    let fits = why.split("with at most ").nth(1);
+    assert!(
+        why.starts_with("not admitted: half may be late") && fits.is_some(),
+        "{why}"
     );
+    let number = fits.unwrap().split(' ').next().unwrap();
+    let micros: u64 = number.trim_end_matches("us").parse().expect(&why);
+    let (error, fitted) = more(micros * 1_000);
+    assert_eq!(error, 0, "{}", said());
+    assert_eq!([half, fitted].map(|rtu| rts_close(rtu)), [0; 2]);
+}
+
+/// As many as there are places for, listed with their names.
+fn places_are_counted_and_listed() {
+    let small = || {
+        create(|of| {
+            (of.name, of.size) = (c"small".as_ptr(), FIRST_SIZE);
+            (of.period_ns, of.pdu_ns) = (1_000_000_000, 1_000);
+        })
+    };
+    for rtu in 0..RTS_MOST {
+        assert_eq!(small(), (0, rtu as c_int), "{}", said());
+    }
+    assert_eq!(small(), (libc::ENFILE, -1));
+    assert!(said().contains("no room"), "{}", said());
+    let list = || {
+        let mut there = rts_set::default();
+        // SAFETY: the set is there.
+        assert_eq!(unsafe { rts_list(&raw mut there) }, 0);
+        there.bits
+    };
+    assert_eq!(list(), [u64::MAX, u64::MAX >> 1]);
+    let mut name = [1; 7];
+    // SAFETY: there is so much room.
+    let named = [5, 6].map(|room| unsafe { rts_name(9, name.as_mut_ptr(), room) });
+    assert_eq!(named, [libc::ERANGE, 0]);
+    assert_eq!(name.map(|byte| byte as u8), *b"small\0\x01");
+    for rtu in 0..RTS_MOST {
+        assert_eq!(rts_close(rtu as c_int), 0);
+    }
+    assert_eq!(list(), [0; 2]);
 }
 
 #[test]
 fn what_is_wrong_is_a_number_and_what_is_right_is_done() {
     starts_once_and_as_asked();
     wrong_arguments_are_refused();
+    what_is_no_upcall_is_told();
+    what_does_not_fit_is_refused_with_what_would();
+    places_are_counted_and_listed();
+    assert_eq!(rts_version(), RTS_VERSION);
     let (error, rtu) = create(|_| ());
     assert_eq!((error, rtu), (0, 0), "{}", said());
     assert_eq!(state(rtu).state, RTS_IS_SUSPENDED);
+    assert_eq!(rts_release(rtu, 1, 2), libc::EINVAL);
     assert_eq!(rts_run(rtu), 0);
     let (all, mut idle) = (rts_set { bits: [1, 0] }, rts_set::default());
     // SAFETY: both sets are there.
@@ -163,7 +292,7 @@ fn what_is_wrong_is_a_number_and_what_is_right_is_done() {
     let waited = WAITED
         .each_ref()
         .map(|waited| waited.load(Ordering::SeqCst));
-    assert_eq!(waited, [libc::EDEADLK; 2]);
+    assert_eq!(waited, [libc::EDEADLK; 3]);
     assert_eq!(rts_close(rtu), 0);
     assert_eq!(rts_close(rtu), libc::EBADF);
 

@@ -243,6 +243,29 @@ fn interrupted_while_a_slot_is_held() {
     run.interrupt(Signal::INT, "SIGINT", &before);
 }
 
+/// What stood still then was laxity, and not the machine.
+#[test]
+fn that_it_was_stopped_and_continued_is_told() {
+    let Some(_alone) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let mut run = LiveRun::start_in_places(&["slots"]);
+    if !run.reaches_slots() {
+        return;
+    }
+    run.kill(Signal::STOP);
+    // As long as that takes it: a period and more.
+    assert!(!comes_true(Duration::from_millis(200), || false));
+    run.kill(Signal::CONT);
+    assert!(comes_true(UNDER_WAY, || run
+        .child
+        .try_wait()
+        .unwrap()
+        .is_some()));
+    let written = String::from_utf8_lossy(&run.bench.read("out.json")).into_owned();
+    assert_says(&written, &["somebody stopped laxity itself"]);
+}
+
 #[test]
 fn terminated_while_a_rogue_outranks_the_slots() {
     let Some(_alone) = rights::require(&[Right::RealTime]) else {

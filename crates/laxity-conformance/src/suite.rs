@@ -4,8 +4,9 @@ use laxity_model::Outside;
 
 use crate::stage::{HIGH, NORMAL, ORDINARY};
 use crate::{
-    Case, above, admission, case, classes, deadline, endings, executors, interrupts, mistakes,
-    ports, records, requests, reservations, semaphores, service, threads, timers, upcalls,
+    Case, above, admission, case, classes, deadline, endings, executors, interrupts, mapped,
+    mistakes, ports, records, requests, reservations, semaphores, service, threads, timers,
+    upcalls,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -59,6 +60,7 @@ pub(crate) const CASES: &[Case] = &[
     case("an-upcall-is-told-of-its-overrun").by(upcalls::overrun),
     case("an-upcall-pays-for-what-it-took").by(upcalls::charged),
     case("upcalls-of-one-first-release-begin-together").by(upcalls::begin_together),
+    case("mapped-streams-have-what-was-asked-for").by(mapped::streams_have_what_was_asked_for),
     case("periodic-releases-keep-their-grid").by(timers::periodic),
     case("an-overrun-loses-no-release").by(timers::overrun),
     case("sleeping-into-the-past-returns-at-once").by(timers::past),

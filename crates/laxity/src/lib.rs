@@ -7,7 +7,7 @@
 //! | **reserve** the processor for a thread of mine | [`reserve`], [`Request`] | [below](#reserve), `examples/reserve.rs` |
 //! | **run** a program of activities, on this machine or in its twin | [`Host::admit_and_run`] of a [`LiveHost`] or a [`Twin`] | [below](#run), `examples/two_hosts.rs` |
 //! | **take turns**: several tasks in one thread, by deadline, by rate or in their order | [`Program::executor`] with [`executor::Edf`], [`executor::Fcfs`] or [`executor::Rmdp`] | [below](#take-turns) |
-//! | **call** handlers of mine when they are due, in one real-time thread, while I make and end them | [`upcalls::Upcalls`] | [there](upcalls), `examples/upcalls.rs` |
+//! | **call** handlers of mine when they are due, in one real-time thread, while I make and end them | [`upcalls::Upcalls`]; mapped from what they are for: [`upcalls::qos`] | [there](upcalls), `examples/upcalls.rs`, `examples/qos.rs` |
 //! | **analyse** whether deadlines will be met, before anything runs | [`analysis`]; of a whole program [`admission::admit`] | [below](#analyse) |
 //! | **judge** what happened by a contract | [`judge`] | [below](#judge), `examples/two_hosts.rs` |
 //!
@@ -259,3 +259,8 @@ pub mod study {
     pub use laxity_model::{InterruptLevel, Priority};
     pub use laxity_sim::{Costs, Profile};
 }
+
+/// The pages in `docs/` whose examples are this crate's: run with its own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/upcalls.md")]
+struct Pages;

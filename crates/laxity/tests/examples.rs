@@ -138,6 +138,26 @@ fn upcalls_serves_two_streams_and_refuses_what_does_not_fit() {
 }
 
 #[test]
+fn qos_maps_four_classes_and_serves_them_together() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let output = example("qos");
+    let shown = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(shown.starts_with("a packet takes "), "{shown}");
+    for name in ["video", "transfer", "requests", "messages"] {
+        let of = format!("{name}: ");
+        let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with(&of)).collect();
+        let [mapped, done] = lines[..] else {
+            panic!("{name}: {shown}");
+        };
+        assert!(mapped.contains("bytes a second on the link"), "{mapped}");
+        assert!(done.contains("Suspended after 20 calls"), "{done}");
+    }
+}
+
+#[test]
 fn upcalls_without_the_right_says_why_and_what_to_do() {
     let output = example_without_rights("upcalls");
     let error = text(&output.stderr);

@@ -1,65 +1,21 @@
-//! What C asks for, in Rust's terms; and a handler's quantum.
+//! What C asks for, in Rust's terms.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
+use std::mem::offset_of;
 use std::num::NonZeroU32;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 use laxity::upcall::{First, OnOverrun, Timing};
-use laxity::upcalls::{Call, Options, Pace, Policy, Rank, Spec};
+use laxity::upcalls::{Options, Pace, Policy, Rank, Spec};
 use laxity::{Instant, Service, Span};
 
 use super::{
-    RTS_ABORT, RTS_ARRIVALS, RTS_ASKS_SUSPEND, RTS_CATCH_UP, RTS_EDF, RTS_END, RTS_FAIR, RTS_FIFO,
-    RTS_RESERVED, RTS_RMDP, RTS_SKIP, RTS_SUSPEND, rts_attributes, rts_funargs, rts_options,
-    rts_smstr,
+    RTS_ABORT, RTS_ARRIVALS, RTS_CATCH_UP, RTS_DESCRIPTOR, RTS_EDF, RTS_END, RTS_FAIR, RTS_FIFO,
+    RTS_RESERVED, RTS_RMDP, RTS_SKIP, RTS_SUSPEND, rts_attributes, rts_options,
 };
 use crate::edge::Failure;
-use crate::{LAXITY_ANY_PROCESSOR, asked};
-
-/// A block of the caller's, on its way to the executor's thread.
-pub(super) struct Pcb(pub(super) *mut c_void);
-
-// SAFETY: whoever passes it says that another thread may have it until the upcall is closed.
-#[allow(unsafe_code)]
-unsafe impl Send for Pcb {}
-
-/// One quantum of a handler.
-pub(super) fn quantum(
-    handler: unsafe extern "C" fn(*mut rts_funargs),
-    pcb: *mut c_void,
-    call: &mut Call,
-) {
-    let nanos = |at: Option<Instant>| at.map_or(0, Instant::as_nanos);
-    let mut smstr = rts_smstr {
-        size: size_of::<rts_smstr>() as u32,
-        pdu_count: call.done(),
-        pdu_goal: call.done() + call.now(),
-        batch: call.batch(),
-        yield_request: 0,
-        overruns: call.overruns.into(),
-        overran: call.paced.overrun.into(),
-        asks: 0,
-        missed: call.paced.missed,
-        release_ns: call.paced.release.as_nanos(),
-        began_ns: call.began.as_nanos(),
-        previous_ended_ns: nanos(call.previous_ended),
-        arrived: call.arrived.unwrap_or_default(),
-    };
-    let mut arg = rts_funargs {
-        pcb,
-        smstr: &raw mut smstr,
-    };
-    // SAFETY: `rts_creat` was told that it may be called so, and both structures outlive the call.
-    unsafe { handler(&raw mut arg) };
-    let done = smstr.pdu_count.saturating_sub(call.done());
-    if done < call.now() {
-        call.finish_after(done);
-    }
-    match smstr.asks {
-        0 => {}
-        RTS_ASKS_SUSPEND => call.suspend(),
-        _ => call.end(),
-    }
-}
+use crate::{LAXITY_ANY_PROCESSOR, asked, laxity_request};
 
 fn invalid(what: &str, value: impl std::fmt::Display) -> Failure {
     Failure::new(libc::EINVAL, format!("there is no {what} {value}"))
@@ -77,6 +33,9 @@ pub(super) fn wanted(options: &rts_options) -> Result<Options, Failure> {
                 .map_err(|_| invalid("FIFO priority", options.priority))?,
             processor,
         },
+        RTS_RESERVED if options.reservation.size as usize != size_of::<laxity_request>() => {
+            return Err(invalid("reservation of size", options.reservation.size));
+        }
         RTS_RESERVED => Rank::Reserved(asked(&options.reservation)?),
         RTS_FAIR => Rank::Fair,
         other => return Err(invalid("rank", other)),
@@ -91,6 +50,36 @@ pub(super) fn wanted(options: &rts_options) -> Result<Options, Failure> {
         events: options.events,
         ..Options::default()
     })
+}
+
+fn pace(attributes: &rts_attributes) -> Result<Pace, Failure> {
+    if attributes.reserved != 0 {
+        return Err(invalid("meaning of `reserved`", attributes.reserved));
+    }
+    match attributes.flags {
+        0 => Ok(Pace::Timer),
+        RTS_ARRIVALS => Ok(Pace::Arrivals),
+        RTS_DESCRIPTOR if attributes.size as usize <= offset_of!(rts_attributes, fd) => {
+            Err(invalid("`fd` in attributes of size", attributes.size))
+        }
+        RTS_DESCRIPTOR if attributes.fd < 0 => Err(no_descriptor(attributes.fd)),
+        RTS_DESCRIPTOR => {
+            // SAFETY: it is not negative; and whether it is open is what its duplicate tells.
+            let given = unsafe { BorrowedFd::borrow_raw(attributes.fd) };
+            let own = given
+                .try_clone_to_owned()
+                .map_err(|error| match error.raw_os_error() {
+                    Some(libc::EBADF) | None => no_descriptor(attributes.fd),
+                    Some(errno) => Failure::new(errno, error.to_string()),
+                });
+            Ok(Pace::Descriptor(Arc::new(own?)))
+        }
+        other => Err(invalid("flag", other)),
+    }
+}
+
+fn no_descriptor(fd: i32) -> Failure {
+    Failure::new(libc::EBADF, format!("descriptor {fd} is not open"))
 }
 
 /// What is asked for.
@@ -137,11 +126,7 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
         },
         service: Service::from_nanos(attributes.pdu_ns),
         deadline: some(attributes.deadline_ns).map(Span::from_nanos),
-        pace: match attributes.flags {
-            0 => Pace::Timer,
-            RTS_ARRIVALS => Pace::Arrivals,
-            other => return Err(invalid("flag", other)),
-        },
+        pace: pace(attributes)?,
         ..Spec::each(Span::from_nanos(attributes.period_ns), Service::ZERO)
     })
 }

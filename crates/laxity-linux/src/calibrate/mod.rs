@@ -7,6 +7,7 @@
 //! * `bench`: threads that begin together, and time for others between measurements.
 //! * `samples`: what they saw; [`Evidence`] of it.
 //! * `switch`, `wakeup`, `tick`, `policy`, `cache`, `budget`, `edges`: the measurements.
+//! * [`pdu_cost`]: what a handler's work on a PDU takes, in the calling thread.
 //! * [`Circumstances`]: where and when.
 
 mod bench;
@@ -14,6 +15,7 @@ mod budget;
 mod cache;
 mod circumstances;
 mod edges;
+mod pdu;
 mod policy;
 mod samples;
 mod switch;
@@ -29,6 +31,7 @@ use laxity_model::{HostError, Span};
 
 pub use cache::{WALKED_BYTES, WORKING_SET_BYTES};
 pub use circumstances::Circumstances;
+pub use pdu::pdu_cost;
 pub use samples::Evidence;
 
 use crate::doctor;

@@ -145,6 +145,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         spared,
         notices: untold
             .into_iter()
+            .chain(evidence.stops())
             .chain(evidence.seen.guardian.clone())
             .collect(),
     }
@@ -256,6 +257,9 @@ impl Evidence<'_> {
         if is_doubtful {
             return Weighed::Nothing;
         }
+        if self.was_ours(late) {
+            return Weighed::Doubtful;
+        }
         if event.kind == EventKind::Disturbed || self.tells != Some(true) {
             return Weighed::As(event.kind);
         }
@@ -267,6 +271,25 @@ impl Evidence<'_> {
             Holder::Kernel => Weighed::As(EventKind::Disturbed),
             Holder::Unknown => Weighed::Doubtful,
         }
+    }
+
+    /// That our own process was stopped.
+    fn stops(&self) -> Option<String> {
+        let continued = self.seen.continued.iter();
+        let continued: Vec<_> = continued.map(|at| self.after_the_start(*at)).collect();
+        (!continued.is_empty()).then(|| {
+            format!(
+                "somebody stopped laxity itself, and continued it {}: what was late then says nothing of the machine",
+                continued.join(", ")
+            )
+        })
+    }
+
+    /// Whether our own process stood still, and not the machine: somebody stopped it, and continued it then.
+    fn was_ours(&self, late: Disturbance) -> bool {
+        let mut continued = self.seen.continued.iter();
+        // The handler may run before the late thread, or after it.
+        continued.any(|at| late.from <= *at && *at <= late.to + MILLISECOND * 100)
     }
 
     /// Whether the program itself can have held a processor for so long.
@@ -370,12 +393,18 @@ impl Evidence<'_> {
         findings.push(finding);
     }
 
-    /// That a processor was held, and nobody was there who could have done it.
+    /// That a processor was held, and nobody was there who could have done it, or that our own threads were stopped.
     fn doubts(&self, processor: usize, doubtful: &[Disturbance], findings: &mut Vec<Finding>) {
         let here = doubtful.iter().copied();
-        let here: Vec<_> = here
-            .filter(|held| held.processor.index() == processor)
-            .collect();
+        let here = here.filter(|held| held.processor.index() == processor);
+        let (ours, here): (Vec<_>, Vec<_>) = here.partition(|held| self.was_ours(*held));
+        if !ours.is_empty() {
+            let (cpu, often) = (self.cpus[processor], self.often(&ours));
+            let reason = format!(
+                "somebody stopped laxity itself: its threads of processor {cpu} stood still {often}"
+            );
+            findings.push(Finding::of_doubt(cpu, reason));
+        }
         if !here.is_empty() {
             let (cpu, often) = (self.cpus[processor], self.often(&here));
             let reason = format!(

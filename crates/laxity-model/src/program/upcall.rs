@@ -150,11 +150,16 @@ impl Call {
         self.batch = self.done;
     }
 
-    /// Of the units that are to be done now only so many are, and there is no more to be done in this call.
-    pub const fn finish_after(&mut self, units: u32) {
+    /// Of the units that are to be done now only so many are: the others are, as soon as nobody more urgent waits.
+    pub const fn pause_after(&mut self, units: u32) {
         if units < self.now {
             self.now = units;
         }
+    }
+
+    /// Of the units that are to be done now only so many are, and there is no more to be done in this call.
+    pub const fn finish_after(&mut self, units: u32) {
+        self.pause_after(units);
         self.batch = self.done + self.now;
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use laxity_linux::host::alone::StartError;
 use laxity_linux::host::hold::HoldError;
+use laxity_linux::os::sched::SchedError;
 use laxity_model::HostError;
 use laxity_model::program::upcalls::NotAdmitted;
 
@@ -21,6 +22,9 @@ pub enum Error {
     /// Its reservation was refused.
     #[error(transparent)]
     Hold(HoldError),
+    /// The kernel said no to something else: a processor that is not there.
+    #[error("the executor was not started: {0}")]
+    Sched(SchedError),
     /// The executor was not started.
     #[error("the executor was not started: {0}")]
     NotStarted(String),
@@ -33,12 +37,12 @@ pub enum Error {
     /// The group, or what it is to come after, is of another executor, or is closed.
     #[error("the group, or the upcall that it is to come after, is not of this executor")]
     NotHere,
-    /// Something arrives only for those that arrivals release.
-    #[error("no arrival releases it")]
-    NotByArrivals,
     /// There are as many upcalls as an executor has room for.
     #[error("the executor has no room for another upcall")]
     Full,
+    /// Time releases the upcall, or the end of another's call, and nothing that arrives does.
+    #[error("the upcall is not released by arrivals: nothing can arrive for it")]
+    NoArrivals,
     /// More commands wait than there is room for.
     #[error("too many commands wait to be carried out; try again")]
     Busy,
@@ -81,7 +85,7 @@ impl From<StartError> for Error {
         match error {
             StartError::Lacks(diagnosis) => Self::Lacks(Box::new(diagnosis)),
             StartError::Hold(error) => Self::Hold(error),
-            StartError::Sched(error) => Self::NotStarted(error.to_string()),
+            StartError::Sched(error) => Self::Sched(error),
             StartError::NoThread(error) => Self::NotStarted(error),
         }
     }

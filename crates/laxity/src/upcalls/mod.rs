@@ -52,6 +52,30 @@
 //! # Ok::<(), laxity::upcalls::Error>(())
 //! ```
 //!
+//! How often a handler is called, and for how much, follows from what an application needs of it: [`qos`] maps frames that may take so long, a throughput, requests that are to be answered soon, or messages at a high rate, to period, batch and
+//! quantum, size of PDUs, bandwidth and buffers, by what the work on a PDU was measured to cost ([`pdu_cost`](crate::calibrate::pdu_cost)); [`Spec::mapped`] is what comes of it:
+//!
+//! ```
+//! use std::num::NonZeroU32;
+//!
+//! use laxity::calibrate::pdu_cost;
+//! use laxity::upcalls::Spec;
+//! use laxity::upcalls::qos::{Class, Limits, Path, map};
+//! use laxity::Span;
+//!
+//! let size = |bytes| NonZeroU32::new(bytes).unwrap();
+//! let mut packet = vec![0_u8; 1_400];
+//! let cost = pdu_cost(&[64, 1_400], |bytes| packet[..bytes as usize].fill(7))?;
+//! // 25 frames a second, of 20 kB at the most, each shown 200 ms after it was taken.
+//! let video = Class::ContinuousMedia { frame_bytes: size(20_000), every: Span::from_millis(40), delay: Span::from_millis(200) };
+//! let path = Path { pdu_bytes: size(1_400), header_bytes: 40, latency: Span::from_millis(20), jitter: Span::from_millis(5) };
+//! let mapping = map(&video, &cost, &path, &Limits::default())?;
+//! assert!(mapping.throughput() >= 500_000 && mapping.delay <= Some(Span::from_millis(200)));
+//! let spec = Spec::mapped("video", &mapping);
+//! # let _ = spec;
+//! # Ok::<(), laxity::upcalls::qos::Unmappable>(())
+//! ```
+//!
 //! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock.
 
 mod call;
@@ -74,7 +98,7 @@ use laxity_model::program::upcalls::{Control, NotAdmitted, STOP, admit_among, ch
 use laxity_model::{Service, Span};
 
 pub use laxity_model::executor::share::ShareCounts;
-pub use laxity_model::program::upcalls::{Counts, Overhead};
+pub use laxity_model::program::upcalls::{Counts, Overhead, qos};
 
 pub use self::call::Call;
 pub use self::error::Error;

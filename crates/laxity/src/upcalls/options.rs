@@ -6,7 +6,7 @@ use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline
 use laxity_model::executor::linked::{self, Linked};
 use laxity_model::executor::{ExecutorPolicy as _, Unschedulable};
 use laxity_model::program::upcalls::Overhead;
-use laxity_model::{Enforcer, Service, Span};
+use laxity_model::{Enforcer, Span};
 
 use super::Error;
 use crate::executor::{Edf, Rmdp};
@@ -31,10 +31,6 @@ pub struct Options {
 /// What admission counts on.
 pub type Supply = Box<dyn SupplyBound + Send + Sync>;
 
-/// Timers of a real-time thread are not that late on a processor that stays awake.
-const LATE: Span = Span::from_micros(100);
-/// Some thousand instructions.
-const EACH: Service = Service::from_micros(2);
 /// Arrivals that wait.
 const EVENTS: u32 = 16;
 
@@ -48,10 +44,7 @@ impl Default for Options {
                 processor: None,
             },
             supply: None,
-            overhead: Overhead {
-                late: LATE,
-                each: EACH,
-            },
+            overhead: Overhead::default(),
             events: EVENTS,
         }
     }

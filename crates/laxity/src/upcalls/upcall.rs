@@ -5,7 +5,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::program::upcall::Timing;
+use laxity_model::program::upcalls::qos::{Mapping, Release};
 use laxity_model::program::upcalls::{Command, Counts};
 use laxity_model::{Instant, PortId, Service, Span};
 
@@ -62,6 +64,27 @@ impl Spec {
             Pace::After(before) => Some(before.0),
             _ => None,
         }
+    }
+
+    /// What a stream was [mapped](super::qos::map) to: the same at both of its ends, where the work on a PDU costs the same.
+    #[must_use]
+    pub fn mapped(name: &str, mapping: &Mapping) -> Self {
+        let mut spec = Self {
+            name: name.to_owned(),
+            timing: mapping.timing(),
+            service: mapping.service,
+            deadline: Some(mapping.deadline),
+            pace: match mapping.release {
+                Release::Timer => Pace::Timer,
+                Release::Arrivals => Pace::Arrivals,
+            },
+            ..Self::each(mapping.timing().period, mapping.service)
+        };
+        if let Pace::Arrivals = spec.pace {
+            // Somebody waits for each of them: late ones are called, as many as there is room for.
+            spec.timing.on_overrun = OnOverrun::CatchUp { at_most: u32::MAX };
+        }
+        spec
     }
 
     /// From its release, or that of its chain's first, to when it is due; of one in a group, that one's period, which is its place among the others.
@@ -239,7 +262,7 @@ impl Upcall {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: as many wait already as there is room for, and this one is dropped, where [that](WhenFull::Reject) was chosen. [`Error::NotByArrivals`]; [`Error::Over`]: its executor has ended.
+    /// [`Error::Busy`]: as many wait already as there is room for, and this one is dropped, where [that](WhenFull::Reject) was chosen. [`Error::NoArrivals`]: it has another pace; [`Error::Over`]: its executor has ended.
     pub fn release(&self, with: [u64; 2]) -> Result<(), Error> {
         if self.core.is_over() {
             return Err(Error::Over);
@@ -247,7 +270,7 @@ impl Upcall {
         if self.is_closed() {
             return Err(Error::Ended);
         }
-        let port = self.port.ok_or(Error::NotByArrivals)?;
+        let port = self.port.ok_or(Error::NoArrivals)?;
         let dropped = match self.when_full {
             WhenFull::DropOldest => self.core.inbox.put_newest(port, with),
             WhenFull::Reject | WhenFull::Warn => u64::from(!self.core.inbox.put(port, with)),

@@ -45,7 +45,7 @@ fn what_arrives_for_a_full_queue_is_dropped_as_was_chosen_and_counted() {
         assert_eq!(fed.close().unwrap().dropped, 2);
     }
     let timed = upcalls.create(spec("timed", MS), |_| ()).unwrap();
-    assert_eq!(timed.release([0; 2]), Err(Error::NotByArrivals));
+    assert_eq!(timed.release([0; 2]), Err(Error::NoArrivals));
 }
 
 /// All of a chain are called once for each call of the first, each after the one before, and are told when that was released.

@@ -270,6 +270,8 @@ fn arrivals_release_it_and_are_bounded() {
         tell.send((call.arrived, call.paced.release)).unwrap();
     });
     let fed = fed.unwrap();
+    let timed = upcalls.create(self::spec("timed", MS), |_| ()).unwrap();
+    assert_eq!(timed.release([1, 2]), Err(Error::NoArrivals));
     let put: Vec<_> = (0..6).map(|number| fed.release([number, 7])).collect();
     assert_eq!(put[..4], vec![Ok(()); 4]);
     assert_eq!(put[4..], [Err(Error::Busy), Err(Error::Busy)]);

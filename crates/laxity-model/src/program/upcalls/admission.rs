@@ -18,6 +18,16 @@ pub struct Overhead {
     pub each: Service,
 }
 
+impl Default for Overhead {
+    /// Timers of a real-time thread are not later than 0.1 ms on a processor that stays awake; and some thousand instructions.
+    fn default() -> Self {
+        Self {
+            late: Span::from_micros(100),
+            each: Service::from_micros(2),
+        }
+    }
+}
+
 /// Why an upcall is not admitted. Those that were there before are as they were.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{bottleneck} may be late: {reason}{}", proposal(*fits))]

@@ -203,7 +203,7 @@ impl Board {
     /// A stretch of work begins.
     pub(super) fn works(&self, call: &Call) {
         add(&self.quanta, 1);
-        if call.done() > 0 {
+        if self.is_in_call() {
             return;
         }
         let release = call.paced.release;

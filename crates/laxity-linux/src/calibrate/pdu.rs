@@ -1,0 +1,74 @@
+//! What the work on a PDU takes, by its size: what an upcall is mapped by.
+
+use laxity_model::Service;
+use laxity_model::analysis::devices::with_margin;
+use laxity_model::program::upcalls::qos::{Cost, Unmappable};
+
+use crate::os::clock;
+
+/// Stretches of each size.
+const STRETCHES: usize = 60;
+/// So long a stretch lasts at least: to read the clock is nothing beside it, and a quantum is as long.
+const STRETCH: Service = Service::from_micros(50);
+/// What takes less than a nanosecond is not repeated until it has lasted.
+const MOST_REPEATED: u32 = 1 << 16;
+
+/// What `work` takes, which is what a handler does with a PDU of so many bytes: measured for each of these sizes by the processor time of the calling thread, in stretches of 50 µs and more, of which the slowest of twenty
+/// does not count, since interrupts and a halting machine are no work. [A quarter more](laxity_model::analysis::devices::MARGIN_PPM) than the slowest that is left is taken, and no size exceeds the cost. It takes some
+/// milliseconds a size, and sees the machine as it is: measure where and when the upcalls will run.
+///
+/// # Errors
+///
+/// [`Unmappable::TooFewSizes`]: one size tells nothing of others.
+pub fn pdu_cost(sizes: &[u32], mut work: impl FnMut(u32)) -> Result<Cost, Unmappable> {
+    let mut takes = |bytes, times| {
+        let before = clock::thread_service();
+        for _ in 0..times {
+            work(bytes);
+        }
+        clock::thread_service().saturating_sub(before)
+    };
+    let mut measured: Vec<(u32, u32, Vec<u64>)> = Vec::new();
+    for &bytes in sizes {
+        let mut times = 1;
+        while takes(bytes, times) < STRETCH && times < MOST_REPEATED {
+            times *= 2;
+        }
+        measured.push((bytes, times, Vec::with_capacity(STRETCHES)));
+    }
+    // All sizes meet the same moments of the machine.
+    for _ in 0..STRETCHES {
+        for (bytes, times, took) in &mut measured {
+            let stretch = takes(*bytes, *times).as_nanos();
+            took.push(stretch.div_ceil(u64::from(*times)));
+        }
+    }
+    let slowest = |(bytes, _, mut took): (u32, u32, Vec<u64>)| {
+        took.sort_unstable();
+        let kept = Service::from_nanos(took[STRETCHES * 19 / 20 - 1]);
+        (bytes, with_margin(kept))
+    };
+    let samples: Vec<(u32, Service)> = measured.into_iter().map(slowest).collect();
+    Cost::of_samples(&samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_pdu_takes_more_than_its_cost() {
+        let of = |bytes: u32| Service::from_micros(5) + Service::from_nanos(u64::from(bytes) * 20);
+        let work = |bytes| {
+            let until = clock::thread_service() + of(bytes);
+            while clock::thread_service() < until {}
+        };
+        let cost = pdu_cost(&[100, 700, 1_500], work).unwrap();
+        for bytes in [100, 700, 1_500] {
+            assert!(cost.of(bytes) >= with_margin(of(bytes)), "{cost:?}");
+        }
+        let one = pdu_cost(&[100, 100], |_| ());
+        assert_eq!(one, Err(Unmappable::TooFewSizes));
+        assert_eq!(pdu_cost(&[], |_| ()), Err(Unmappable::TooFewSizes));
+    }
+}
