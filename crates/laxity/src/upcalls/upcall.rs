@@ -49,7 +49,7 @@ impl Spec {
         }
     }
 
-    /// One unit of work whenever a call of `before` is over, which takes no more than `service`. Its period is that one's, and its [deadline](Self::deadline) counts from the
+    /// One unit of work whenever a call of `before` is over, which takes no more than `service`. Its period is that one's, and its deadline counts from the
     /// release of the first of the chain.
     #[must_use]
     pub fn after(before: &Upcall, service: Service) -> Self {
