@@ -79,14 +79,14 @@ typedef struct laxity_delivery {
  * measure what slots cost. Of the kernel's refusals the message names the one cause, and the remedy. */
 int laxity_reserve(const laxity_request *request, laxity_handle *handle);
 
-/* Gives it back: the thread has the policy and the processors that it had before. Only by the thread that made it (EPERM). Done by itself
+/* Gives a reservation back: the thread has the policy and the processors that it had before. Only by the thread that made it (EPERM). Done by itself
  * where a thread ends without it. */
 int laxity_release(laxity_handle handle);
 
-/* What was received, to any thread. ENODATA: this kernel does not tell. */
+/* What was received by a reservation, to any thread. ENODATA: this kernel does not tell. */
 int laxity_read(laxity_handle handle, laxity_delivery *delivery);
 
-/* Whether it was enforced until now, to any thread: *enforced becomes 1 or 0. Where 0, the message names who could take it away, or
+/* Whether a reservation was enforced until now, to any thread: *enforced becomes 1 or 0. Where 0, the message names who could take it away, or
  * says why nobody can tell whether somebody did. */
 int laxity_enforced(laxity_handle handle, int *enforced);
 

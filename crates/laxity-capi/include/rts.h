@@ -153,7 +153,7 @@ typedef struct rts_counts {
  * one; EINVAL: no such policy, rank, priority or processor; EPERM: a right is missing, and the message says which and how to get it; of RTS_RESERVED also what laxity_reserve() returns. */
 int rts_start(const rts_options *options);
 
-/* Ends it, with all upcalls; none of their handlers runs any more when this returns. EDEADLK: the caller is a handler. */
+/* Ends the executor, with all upcalls; none of their handlers runs any more when this returns. EDEADLK: the caller is a handler. */
 int rts_end(void);
 
 /* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
@@ -161,13 +161,13 @@ int rts_end(void);
  * what rts_start() returns. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 
-/* Calls it at its releases from now on. ESRCH: it has ended; EBADF: there is none. */
+/* Calls an upcall at its releases from now on. ESRCH: it has ended; EBADF: there is none. */
 int rts_run(int rtu);
 
-/* Does not call it any more until rts_run(), on the same grid. When this returns, its handler is not at work. EBADF: there is none; ETIMEDOUT: its handler, or another one, has not returned for 10 s. */
+/* Does not call an upcall any more until rts_run(), on the same grid. When this returns, its handler is not at work. EBADF: there is none; ETIMEDOUT: its handler, or another one, has not returned for 10 s. */
 int rts_suspend(int rtu);
 
-/* Ends it; when this returns, its handler is not at work and never will be, so its pcb is the caller's again. EBADF: there is none. */
+/* Ends an upcall; when this returns, its handler is not at work and never will be, so its pcb is the caller's again. EBADF: there is none. */
 int rts_close(int rtu);
 
 /* Waits, like select, until one of these is not active: suspended or ended. *idle becomes those that are not. No longer than until this nanosecond of CLOCK_MONOTONIC, if it is not 0: then
@@ -178,7 +178,7 @@ int rts_sleep(const rts_set *rtus, rts_set *idle, uint64_t until_ns);
  * EBADF: there is none. */
 int rts_release(int rtu, uint64_t first, uint64_t second);
 
-/* What it has done, and what has become of it. EBADF: there is none. */
+/* What an upcall has done, and what has become of it. EBADF: there is none. */
 int rts_read(int rtu, rts_counts *counts);
 
 /* Whether somebody more urgent waits than the handler that asks, whose argument this is: 1 or 0; -1 where the caller is in no call with it. A handler need not ask, as the executor looks
@@ -189,7 +189,7 @@ int rts_yield(const rts_funargs *arg);
 /* Which upcalls there are, in *rtus: those that were made, and not closed. */
 int rts_list(rts_set *rtus);
 
-/* Its name, with a zero, in so many bytes from name on. ERANGE: it is longer. */
+/* The name of an upcall, with a zero, in so many bytes from name on. ERANGE: it is longer. */
 int rts_name(int rtu, char *name, size_t room);
 
 /* Whether the executor's thread still has the rank that was asked for: *enforced becomes 1 or 0. Where 0, the message says why. ESRCH: there is no executor. */

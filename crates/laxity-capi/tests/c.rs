@@ -1,87 +1,13 @@
 //! What is installed serves C and C++: found by pkg-config, compiled without a warning, linked both ways, and run.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Command;
+
+mod common;
 
 use laxity_linux::doctor::rights::{self, Right};
 
-/// Where cargo put the libraries: beside this test.
-fn built() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent().unwrap().to_owned()
-}
-
-fn package(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-fn there(program: &str) -> bool {
-    Command::new(program).arg("--version").output().is_ok()
-}
-
-/// Whether this can be tested here; says so if not.
-fn can_compile() -> bool {
-    let programs = ["cc", "c++", "pkg-config"];
-    let missing = programs.into_iter().find(|program| !there(program));
-    missing.inspect(|missing| rights::lacks(&format!("{missing} is not here")));
-    missing.is_none()
-}
-
-fn text(output: &Output) -> String {
-    let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-    format!("{out}{err}")
-}
-
-fn succeed(command: &mut Command) -> String {
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{command:?}: {}", text(&output));
-    text(&output)
-}
-
-/// What `pkg-config` says of what is installed there.
-fn flags(prefix: &Path, options: &[&str]) -> Vec<String> {
-    let mut command = Command::new("pkg-config");
-    command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-    let flags = succeed(command.args(options).arg("laxity"));
-    flags.split_whitespace().map(str::to_owned).collect()
-}
-
-fn install(prefix: &Path) {
-    succeed(Command::new(package("install.sh")).arg(built()).arg(prefix));
-}
-
-/// An example as this compiler, language and way of linking make it.
-fn compile(
-    prefix: &Path,
-    example: &str,
-    (compiler, language): (&str, &[&str]),
-    link: &[String],
-) -> PathBuf {
-    let program = prefix.join(format!("{example}-{compiler}-{}", link.len()));
-    let strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1"];
-    let mut command = Command::new(compiler);
-    command
-        .args(language)
-        .args(strict)
-        .arg(package(&format!("examples/{example}.c")));
-    // What follows is no source in that language.
-    command
-        .args(["-x", "none"])
-        .args(flags(prefix, &["--cflags"]))
-        .args(link);
-    succeed(command.arg("-o").arg(&program));
-    program
-}
-
-/// How to link with the shared library that is installed there.
-fn shared(prefix: &Path) -> Vec<String> {
-    let mut shared = flags(prefix, &["--libs"]);
-    shared.push(format!("-Wl,-rpath,{}", prefix.join("lib").display()));
-    shared
-}
-
-const C11: (&str, &[&str]) = ("cc", &["-std=c11", "-x", "c"]);
-const CXX17: (&str, &[&str]) = ("c++", &["-std=c++17", "-x", "c++"]);
+use common::{C11, CXX17, can_compile, compile, flags, install, package, shared, succeed, text};
 
 #[test]
 fn the_example_runs_in_c_and_in_cxx() {
@@ -99,7 +25,8 @@ fn the_example_runs_in_c_and_in_cxx() {
     let archive = libraries.join("liblaxity_capi.a").display().to_string();
     let whole: Vec<String> = std::iter::once(archive).chain(needed).collect();
     let programs = [(C11, &shared), (CXX17, &shared), (C11, &whole)];
-    let programs = programs.map(|(language, link)| compile(prefix, "reserve", language, link));
+    let programs =
+        programs.map(|(language, link)| compile(prefix, "examples/reserve.c", language, link));
     let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
         return;
     };
@@ -135,7 +62,7 @@ fn upcalls_run_in_c_and_in_cxx() {
     install(prefix);
     let shared = shared(prefix);
     for language in [C11, CXX17] {
-        let program = compile(prefix, "upcalls", language, &shared);
+        let program = compile(prefix, "examples/upcalls.c", language, &shared);
         let said = succeed(Command::new(&program).arg("fair"));
         let lines: Vec<&str> = said.lines().collect();
         let [refused, video, audio] = lines[..] else {
@@ -175,11 +102,15 @@ fn what_is_installed_is_what_the_page_lists() {
             let path = directory.join(entry.file_name());
             match entry.file_type().unwrap().is_dir() {
                 true => directories.push(path),
+                false if path.extension().is_some_and(|end| end == "3") => {
+                    found.push(directory.join("*.3").display().to_string());
+                }
                 false => found.push(path.display().to_string()),
             }
         }
     }
     found.sort();
+    found.dedup();
     let rows = README.lines().filter_map(|line| line.strip_prefix("| `"));
     let listed: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
     assert_eq!(found, listed);

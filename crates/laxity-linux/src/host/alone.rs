@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use laxity_model::base::port::{Arrival, PortKind};
+use laxity_model::program::together::Others;
 use laxity_model::{
     ActivityId, Body, Context, EventKind, Grade, HostError, Instant, Mark, PortId, Refused,
     SemaphoreId, Service, Step,
 };
 
 use super::hold::{HoldError, HoldRequest, Observer, ThreadHold};
+use super::together::{Place, Seat, Sitting};
 use crate::doctor::{self, Diagnosis};
 use crate::os::clock;
 use crate::os::descriptor;
@@ -22,7 +24,7 @@ use crate::os::memory::{STACK_BYTES, prefault_stack};
 use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::run::ours::Ours;
 use crate::run::port::Ports;
-use crate::run::semaphore::Taken;
+use crate::run::semaphore::{Semaphore, Taken};
 
 pub use crate::run::bell::Bell;
 
@@ -31,6 +33,8 @@ pub use crate::run::bell::Bell;
 pub struct Inbox {
     ports: Arc<Ports>,
     feeds: Arc<Feeds>,
+    /// Where the body takes turns with those of other processes.
+    place: Option<Arc<Place>>,
 }
 
 /// A port that a descriptor feeds: each time that it can be read while nothing waits in the port, something arrives there.
@@ -53,7 +57,15 @@ impl Inbox {
         Self {
             ports: Arc::new(ports),
             feeds: Arc::default(),
+            place: None,
         }
+    }
+
+    /// The body takes turns with those of other processes, in this seat.
+    #[must_use]
+    pub fn in_seat(mut self, seat: Seat) -> Self {
+        self.place = Some(Arc::new(Place::new(seat)));
+        self
     }
 
     /// From the body's next wait on, this feeds the port, or with `None` nothing does.
@@ -72,19 +84,37 @@ impl Inbox {
     /// Puts an arrival of now; `false` if there is no room, or no such port. Takes no lock and never waits.
     pub fn put(&self, port: PortId, payload: [u64; 2]) -> bool {
         let at = clock::now();
-        self.ports.put(port, Arrival { at, payload }) == Some(true)
+        let has_room = self.ports.put(port, Arrival { at, payload }) == Some(true);
+        self.call();
+        has_room
+    }
+
+    /// After it was put: who is called finds what has arrived.
+    fn call(&self) {
+        if let Some(place) = &self.place {
+            place.call();
+        }
     }
 
     /// The same, where the oldest that wait make room for it: how many were dropped for that, or itself where all that wait are being put or taken just now.
     pub fn put_newest(&self, port: PortId, payload: [u64; 2]) -> u64 {
         let at = clock::now();
         let dropped = self.ports.put_newest(port, Arrival { at, payload });
+        self.call();
         dropped.unwrap_or(1)
     }
 
     /// The body's waits end, and so does whoever drives it.
     pub fn close(&self) {
         self.ports.close();
+        self.leave();
+    }
+
+    /// What was put last ends the body, which waits for no turn among other processes to do so.
+    pub fn leave(&self) {
+        if let Some(place) = &self.place {
+            place.leave();
+        }
     }
 }
 
@@ -116,13 +146,16 @@ pub enum StartError {
     /// A call failed that never should.
     #[error(transparent)]
     Sched(#[from] SchedError),
+    /// Its seat among other processes is not its own.
+    #[error("the seat among other processes was not given to this executor, or is taken")]
+    NoSeat,
     /// There is no thread to be had.
     #[error("no thread can be started: {0}")]
     NoThread(String),
 }
 
 /// What keeps a thread at its rank, to be dropped at its end by itself.
-struct Ranked {
+pub(super) struct Ranked {
     _hold: Option<ThreadHold>,
     /// Or why idle processors may sleep as they like, which only makes it late.
     _awake: Option<Awake>,
@@ -140,7 +173,7 @@ enum Firmly {
 
 impl Ranked {
     /// Gives the calling thread its rank.
-    fn begin(rank: &Rank) -> Result<Self, StartError> {
+    pub(super) fn begin(rank: &Rank) -> Result<Self, StartError> {
         clock::use_exact_timers();
         prefault_stack();
         let ranked = |hold, firmly| Self {
@@ -206,10 +239,14 @@ impl Alone {
                 Ok(ranked) => ranked,
                 Err(error) => return drop(tell.send(Err(error))),
             };
+            let sitting = inbox.place.as_ref().map(Sitting::begin);
+            if let Some(None) = sitting {
+                return drop(tell.send(Err(StartError::NoSeat)));
+            }
             let _ = tell.send(Ok(ranked.firmly.clone()));
             drop(tell);
             let mut body = body();
-            if let Err(error) = drive(&mut *body, &inbox) {
+            if let Err(error) = drive(&mut *body, &inbox, sitting.flatten()) {
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }
         });
@@ -244,8 +281,8 @@ impl Alone {
         failure.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// In a forked process, which has no such thread: nobody is to wait for it, or to touch what is left of it.
-    pub fn abandon(&mut self) {
+    /// Forgets the thread, in a child of the process that has it: there it is not.
+    pub fn forget(&mut self) {
         std::mem::forget(self.thread.take());
     }
 
@@ -262,6 +299,7 @@ impl Alone {
 struct Solitary<'a> {
     ports: &'a Ports,
     feeds: &'a Feeds,
+    sitting: Option<Sitting>,
     /// Those that are known, and after how many changes.
     fed: Vec<Feed>,
     known: u64,
@@ -289,6 +327,15 @@ impl Solitary<'_> {
     fn wait(&mut self, port: PortId, until: Option<Instant>) -> Result<Taken, HostError> {
         self.look_at_feeds();
         let ports = self.ports;
+        if let Some(sitting) = &mut self.sitting {
+            let permits = ports.get(port).map(|port| &port.permits);
+            let is_closed = || permits.is_none_or(Semaphore::is_closed);
+            sitting.wait(is_closed)?;
+            return Ok(match is_closed() {
+                true => Taken::Closed,
+                false => Taken::TimedOut,
+            });
+        }
         let Some(found) = ports.get(port).filter(|_| !self.fed.is_empty()) else {
             return ports.wait(port, until);
         };
@@ -344,6 +391,10 @@ impl Context for Solitary<'_> {
         self.fed.iter().any(|(fed, _)| *fed == port)
     }
 
+    fn others(&mut self) -> Option<&mut dyn Others> {
+        self.sitting.as_mut().map(Sitting::others)
+    }
+
     fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}
 
     fn fail(&mut self, what: &'static str) {
@@ -366,10 +417,11 @@ impl Context for Solitary<'_> {
 }
 
 /// Steps of the body on the calling thread, until it finishes or the inbox is closed.
-fn drive(body: &mut dyn Body, inbox: &Inbox) -> Result<(), HostError> {
+fn drive(body: &mut dyn Body, inbox: &Inbox, sitting: Option<Sitting>) -> Result<(), HostError> {
     let mut context = Solitary {
         ports: &inbox.ports,
         feeds: &inbox.feeds,
+        sitting,
         fed: Vec::new(),
         known: 0,
         arrival: None,

@@ -13,6 +13,7 @@ mod sighting;
 mod supervise;
 pub(crate) mod supply;
 pub(crate) mod thread;
+pub mod together;
 
 use std::collections::BTreeMap;
 use std::fs;

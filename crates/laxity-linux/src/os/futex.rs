@@ -25,15 +25,18 @@ pub(crate) enum Woken {
 ///
 /// Allocates nothing and takes no lock of the process, so it may be called in a signal handler.
 pub(crate) fn wait(word: &AtomicU32, expected: u32, until: Option<Instant>) -> Woken {
+    wait_by(Flags::PRIVATE, word, expected, until)
+}
+
+/// The same on a word that processes share.
+pub(crate) fn wait_among(word: &AtomicU32, expected: u32, until: Option<Instant>) -> Woken {
+    wait_by(Flags::empty(), word, expected, until)
+}
+
+fn wait_by(flags: Flags, word: &AtomicU32, expected: u32, until: Option<Instant>) -> Woken {
     let timeout = until.map(clock::timespec);
     // With a bitset the timeout is absolute, on CLOCK_MONOTONIC.
-    let ended = wait_bitset(
-        word,
-        Flags::PRIVATE,
-        expected,
-        timeout.as_ref(),
-        NonZeroU32::MAX,
-    );
+    let ended = wait_bitset(word, flags, expected, timeout.as_ref(), NonZeroU32::MAX);
     if ended == Err(Errno::TIMEDOUT) {
         Woken::TimedOut
     } else {
@@ -45,6 +48,12 @@ pub(crate) fn wait(word: &AtomicU32, expected: u32, until: Option<Instant>) -> W
 pub(crate) fn wake(word: &AtomicU32, count: u32) {
     // A word that can be read cannot be a wrong one.
     let _ = rustix::thread::futex::wake(word, Flags::PRIVATE, count);
+}
+
+/// The same of a word that processes share.
+pub(crate) fn wake_among(word: &AtomicU32, count: u32) {
+    // A word that can be read cannot be a wrong one.
+    let _ = rustix::thread::futex::wake(word, Flags::empty(), count);
 }
 
 /// Wakes every waiter.

@@ -1,7 +1,10 @@
 //! What idle processors do meanwhile: the deeper they sleep, the later they wake who is due on them.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
+
+use crate::os::fork::Withheld;
+use crate::os::shared::{Needed, Shared};
 
 /// Where the kernel takes what wake-ups may be late by, for as long as the file is open.
 pub const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
@@ -10,19 +13,24 @@ pub const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 pub const LIGHT_SLEEP_US: u32 = 10;
 
 /// While this lives, idle processors sleep so lightly that who is due on them is not late. Those of a virtual machine wait for work instead of
-/// giving themselves back to their host, which may take milliseconds to return them. The kernel forgets it with the process, however that ends.
+/// giving themselves back to their host, which may take milliseconds to return them. The kernel forgets it with the process, however that ends; a child that it forks has nothing of it.
 pub(crate) struct Awake {
-    _file: File,
+    _needed: Needed<Withheld>,
 }
+
+static AWAKE: Shared<Withheld> = Shared::of_one_process(drop);
 
 impl Awake {
     /// # Errors
     ///
     /// The kernel's: as a rule it lets only root ask.
     pub(crate) fn ask() -> io::Result<Self> {
-        let mut file = OpenOptions::new().write(true).open(LATENCY_FILE)?;
-        file.write_all(&tolerated_us(is_virtual()).to_ne_bytes())?;
-        Ok(Self { _file: file })
+        let needed = AWAKE.need(|| {
+            let mut file = OpenOptions::new().write(true).open(LATENCY_FILE)?;
+            file.write_all(&tolerated_us(is_virtual()).to_ne_bytes())?;
+            Ok::<_, io::Error>(Withheld::new(file.into()))
+        });
+        Ok(Self { _needed: needed? })
     }
 }
 

@@ -13,7 +13,7 @@ use crate::os::proc;
 use crate::os::shared::{Needed, Shared};
 
 /// Whether the process had locked memory of its own before: unlocking everything would take that too.
-static LOCK: Shared<bool> = Shared::new(|foreign| {
+static LOCK: Shared<bool> = Shared::of_one_process(|foreign| {
     if !foreign {
         // It never fails.
         let _ = munlockall();

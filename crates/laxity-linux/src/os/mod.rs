@@ -9,6 +9,7 @@ pub mod cpuset;
 pub(crate) mod descriptor;
 pub mod event_log;
 pub mod fact;
+pub mod fork;
 pub(crate) mod futex;
 pub mod idle;
 pub mod memory;

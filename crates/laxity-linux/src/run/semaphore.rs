@@ -93,6 +93,11 @@ impl Semaphore {
         self.word.load(Ordering::SeqCst) & MOST
     }
 
+    /// Whether nobody waits any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.word.load(Ordering::SeqCst) & CLOSED != 0
+    }
+
     /// Takes one if there is one.
     pub(crate) fn try_take(&self) -> Option<Taken> {
         let taken = self

@@ -2,7 +2,7 @@
 //! the queue that threads share, histograms, numbers from a seed, common divisors.
 
 pub mod arrivals;
-mod atomic;
+pub(crate) mod atomic;
 pub mod event;
 pub mod histogram;
 pub mod ids;

@@ -1,6 +1,6 @@
 //! The state of an executor's handlers, and who of them runs.
 
-use super::{ExecutorError, ExecutorPolicy, HANDLERS, Job, Result};
+use super::{Claim, ExecutorError, ExecutorPolicy, HANDLERS, Job, Result};
 use crate::{Instant, PortId, Span};
 use derive_more::Display;
 
@@ -230,6 +230,22 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
             }
         }
         Ok(next)
+    }
+
+    /// What each handler has released or waits for.
+    pub fn claims(&self) -> impl Iterator<Item = Claim> {
+        let taken = self.entries.iter().take(self.places().into());
+        taken.filter_map(|entry| {
+            let release_ns = match State::of(entry.tag).ok()? {
+                State::Free => return None,
+                State::Waiting => entry.wake_ns,
+                State::Ready | State::Running => entry.release_ns,
+            };
+            Some(Claim {
+                rank_ns: entry.deadline_ns,
+                release: Instant::from_nanos(release_ns),
+            })
+        })
     }
 
     /// The handler of the running job; where none runs, the job that goes first is taken up. `None` if no job is released.

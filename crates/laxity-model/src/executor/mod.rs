@@ -48,6 +48,24 @@ pub struct Job {
     pub deadline: Instant,
 }
 
+/// A job that is released or will be, among those of other executors; the least goes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Claim {
+    /// The time from its release to its deadline, in nanoseconds; the greatest number if it is never due.
+    pub rank_ns: u64,
+    /// When it is or was released; [`Instant::MAX`] if only something that arrives releases it.
+    pub release: Instant,
+}
+
+impl From<Job> for Claim {
+    fn from(job: Job) -> Self {
+        Self {
+            rank_ns: rmdp::ByRate::rank(&job),
+            release: job.release,
+        }
+    }
+}
+
 /// What an operation on an executor comes to.
 pub type Result<T = (), E = ExecutorError> = core::result::Result<T, E>;
 

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::hosted::Hosted;
+use super::together::Others;
 use super::{ActivityId, Body, Context, Step};
 use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
@@ -51,6 +52,10 @@ pub(super) struct Executor<P, const N: usize = HANDLERS> {
     polled: bool,
     /// Until when nobody more urgent is released, but by an arrival.
     pub(super) until: Instant,
+    /// Other processes have handlers that take turns with these: [`Context::others`].
+    shares: bool,
+    /// One of those goes before the running job.
+    others_first: bool,
 }
 
 impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
@@ -64,7 +69,31 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             polls: false,
             polled: false,
             until: Instant::ZERO,
+            shares: false,
+            others_first: false,
         }
+    }
+
+    /// It takes turns with executors of other processes, which its [context](Context::others) knows.
+    pub(super) const fn sharing(mut self, shares: bool) -> Self {
+        self.shares = shares;
+        self
+    }
+
+    /// The others with whom it takes turns.
+    fn others<'a>(&self, context: &'a mut dyn Context) -> Option<&'a mut dyn Others> {
+        match self.shares {
+            true => context.others(),
+            false => None,
+        }
+    }
+
+    /// Whether the ports or the others may have changed since they were looked at.
+    pub(super) fn is_stale(&mut self, context: &mut dyn Context) -> bool {
+        self.is_rung(context)
+            || self
+                .others(context)
+                .is_some_and(|others| others.is_called())
     }
 
     /// Makes a handler of a body.
@@ -100,7 +129,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
     /// Whether somebody more urgent than the running job is released by now.
     pub(super) fn must_yield(&mut self, context: &mut dyn Context) -> Result<bool> {
         self.look(context)?;
-        let asked = self.handlers.must_yield(context.now())?;
+        let asked = self.others_first || self.handlers.must_yield(context.now())?;
         if asked {
             // A request stays until the job yields.
             self.until = Instant::ZERO;
@@ -117,6 +146,9 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
 
     /// Releases the jobs of all for whom something has arrived, or whose instant has come.
     fn look(&mut self, context: &mut dyn Context) -> Result {
+        if let Some(others) = self.others(context) {
+            others.hear();
+        }
         let now = context.now();
         // In this order: what arrives while the ports are looked at rings again.
         if self.is_rung(context) {
@@ -139,8 +171,35 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
                 guest.record(context, EventKind::Wake, released.release);
             }
         })?;
+        self.look_ahead(context, now)
+    }
+
+    /// Finds out until when nobody more urgent than the running job is released.
+    fn look_ahead(&mut self, context: &mut dyn Context, now: Instant) -> Result {
         self.until = self.handlers.until(now)?;
+        self.others_first = false;
+        if let Some((_, running)) = self.handlers.running()?
+            && let Some(others) = self.others(context)
+        {
+            let seen = others.look(now, running.into());
+            self.until = self.until.min(seen.until);
+            self.others_first = seen.goes_first;
+        }
         Ok(())
+    }
+
+    /// Whether a handler of this executor is to run now; where not, the others are told what there is here.
+    fn is_turn(&mut self, context: &mut dyn Context, now: Instant) -> bool {
+        let Some(others) = self.others(context) else {
+            return true;
+        };
+        let claims = self.handlers.claims();
+        let first = claims.filter(|claim| claim.release <= now).min();
+        let is_turn = others.is_turn(now, first);
+        if !is_turn {
+            others.publish(now, &mut self.handlers.claims());
+        }
+        is_turn
     }
 
     fn arrived(
@@ -166,8 +225,10 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         }
         self.look(context)?;
         let now = context.now();
-        if let Some(handler) = self.handlers.decide(now)? {
-            self.until = self.handlers.until(now)?;
+        if self.is_turn(context, now)
+            && let Some(handler) = self.handlers.decide(now)?
+        {
+            self.look_ahead(context, now)?;
             let guest = self.guest(handler)?;
             guest.record(context, EventKind::Dispatch, Instant::ZERO);
             return Ok(None);
@@ -190,6 +251,14 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         let guest = self.guest(handler)?;
         let body = guest.body.take();
         let mut body = body.ok_or(ExecutorError::Damaged("a handler without a body"))?;
+        let now = if self.shares {
+            context.now()
+        } else {
+            Instant::ZERO
+        };
+        if let Some(others) = self.others(context) {
+            others.begins(now);
+        }
         let step = body.step(&mut Hosted {
             outer: context,
             executor: self,

@@ -45,7 +45,7 @@ impl<P: ExecutorPolicy, const N: usize> Context for Hosted<'_, P, N> {
     }
 
     fn should_yield(&mut self) -> bool {
-        if self.outer.now() < self.executor.until && !self.executor.is_rung(self.outer) {
+        if self.outer.now() < self.executor.until && !self.executor.is_stale(self.outer) {
             return false;
         }
         // Damage shows when the job is over: until then it is asked to end soon.

@@ -8,6 +8,7 @@ mod executor;
 mod executors;
 mod host_error;
 mod hosted;
+pub mod together;
 pub mod upcall;
 pub mod upcalls;
 
@@ -17,6 +18,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use host_error::HostError;
+
+use self::together::Others;
 
 use crate::analysis::Task;
 use crate::base::port::{Arrival, PortKind};
@@ -122,6 +125,11 @@ pub trait Context {
 
     /// The handler that this body is; `None` if it is on no executor.
     fn handler(&self) -> Option<HandlerId> {
+        None
+    }
+
+    /// The other processes whose handlers take turns with those of the executor that this body is; `None` where it has its processor alone.
+    fn others(&mut self) -> Option<&mut dyn Others> {
         None
     }
 

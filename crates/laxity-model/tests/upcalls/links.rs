@@ -104,7 +104,7 @@ fn run(all: Vec<One>, micros: u64) -> (Arc<[Board]>, Quanta) {
         quanta: Arc::clone(&quanta),
     };
     let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), links);
-    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
+    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
     Virtual::new(script).run(&mut *body);
     (boards, quanta)
 }
@@ -382,7 +382,7 @@ fn a_chain_ends_with_whoever_of_it_is_closed() {
     script.push(order(750, 1, Command::Close, 0));
     script.push((us(1_000), COMMANDS, STOP));
     let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), links);
-    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
+    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
     Virtual::new(script).run(&mut *body);
     let calls = |who: u16| {
         let quanta = quanta.lock().unwrap();

@@ -233,7 +233,7 @@ pub(crate) fn run(
 ) {
     script.push((us(end), COMMANDS, STOP));
     let control = Control::new([COMMANDS, events(0)], Arc::clone(boards), keep.clone());
-    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
+    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
     Virtual::new(script).run(&mut *body);
 }
 

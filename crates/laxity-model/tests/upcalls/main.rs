@@ -202,7 +202,7 @@ fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
             order(10, 0, Command::Run, 0),
         ];
         let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), keep.clone());
-        let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control));
+        let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
         let mut machine = Virtual::new(script);
         // As far as there is anything to do.
         for _ in 0..40 {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
 use laxity_linux::host::alone::{Bell, Inbox};
+use laxity_linux::os::fork;
 use laxity_model::base::port::PortKind;
 use laxity_model::executor::{ExecutorError, HANDLERS};
 use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
@@ -65,9 +66,9 @@ pub(super) struct Core {
     /// Why what is shared could not be made.
     failed: OnceLock<Option<String>>,
     over: AtomicBool,
+    /// The process that has the executor.
+    generation: u32,
     tickets: AtomicU64,
-    /// Whose threads these are: a child has none of them.
-    process: u32,
     pub(super) virtuals: Virtuals,
 }
 
@@ -84,15 +85,10 @@ impl Core {
             thread: OnceLock::new(),
             failed: OnceLock::new(),
             over: AtomicBool::new(false),
+            generation: fork::generation(),
             tickets: AtomicU64::new(0),
-            process: process::id(),
             virtuals: Virtuals::default(),
         }
-    }
-
-    /// Whether the caller is in a process that was forked from the executor's, and so has none.
-    pub(super) fn is_elsewhere(&self) -> bool {
-        process::id() != self.process
     }
 
     /// The body, such that it ends the process where an upcall is to do so.
@@ -147,8 +143,14 @@ impl Core {
         self.thread.get() == Some(&thread::current().id())
     }
 
+    /// Whether the executor has ended, or is not there: in a child that was forked.
     pub(super) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
+        self.over.load(Ordering::Acquire) || self.is_elsewhere()
+    }
+
+    /// Whether the executor is another process's.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        fork::generation() != self.generation
     }
 
     /// Has a command carried out: before this returns, or where a handler asks, after its quantum. Nothing is asked of one that is `closed`, since its place
@@ -161,9 +163,6 @@ impl Core {
     ) -> Result<(), Error> {
         if self.is_inside() {
             return self.put(place, command, closed, 0);
-        }
-        if self.is_elsewhere() {
-            return Err(Error::Over);
         }
         let index = usize::from(place);
         let _alone = self.asking[index].lock();
@@ -234,9 +233,10 @@ impl Core {
 
     /// Has the executor end.
     pub(super) fn stop(&self, payload: [u64; 2]) {
-        while !self.is_over() && !self.is_elsewhere() && !self.inbox.put(COMMANDS, payload) {
+        while !self.is_over() && !self.inbox.put(COMMANDS, payload) {
             thread::yield_now();
         }
+        self.inbox.leave();
     }
 
     pub(super) fn said(&self, place: u16) -> String {

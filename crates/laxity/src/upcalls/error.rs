@@ -28,6 +28,17 @@ pub enum Error {
     /// The executor was not started.
     #[error("the executor was not started: {0}")]
     NotStarted(String),
+    /// Upcalls of several processes take turns in the rate-monotonic order, and in no other.
+    #[error("upcalls of several processes take turns rate monotonic only: ask for Policy::Rmdp")]
+    Order,
+    /// A descriptor releases no upcall of an executor that takes turns with other processes.
+    #[error(
+        "a descriptor releases no upcall that takes turns with other processes: read it elsewhere, and release by Pace::Arrivals"
+    )]
+    Descriptor,
+    /// Its seat among other processes was not given to it, or another executor has it.
+    #[error("the seat among other processes was not given to this executor, or is taken")]
+    NoSeat,
     /// Somebody would be late.
     #[error("not admitted: {0}")]
     NotAdmitted(Box<NotAdmitted>),
@@ -86,6 +97,7 @@ impl From<StartError> for Error {
             StartError::Lacks(diagnosis) => Self::Lacks(Box::new(diagnosis)),
             StartError::Hold(error) => Self::Hold(error),
             StartError::Sched(error) => Self::Sched(error),
+            StartError::NoSeat => Self::NoSeat,
             StartError::NoThread(error) => Self::NotStarted(error),
         }
     }

@@ -91,6 +91,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
 use laxity_linux::host::alone::{Alone, Inbox};
+pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, guard};
 use laxity_linux::os::memory::MemoryLock;
 use laxity_model::Grade;
 use laxity_model::executor::Unschedulable;
@@ -114,7 +115,8 @@ use crate::doctor::Diagnosis;
 use crate::executor::{Edf, Rmdp};
 use crate::reserve::lock_memory_now;
 
-/// An executor, and the state `S` that its handlers share. Its upcalls end with it.
+/// An executor, and the state `S` that its handlers share. Its upcalls end with it. Other threads of the process may block, and its main thread may end; a child that it forks has no
+/// executor: there all is [over](Error::Over).
 #[must_use = "its upcalls end when this is dropped"]
 pub struct Upcalls<S = ()> {
     core: Arc<Core>,
@@ -123,6 +125,8 @@ pub struct Upcalls<S = ()> {
     policy: Policy,
     supply: Supply,
     overhead: Overhead,
+    /// It takes turns with other processes.
+    shares: bool,
     memory: Option<Result<MemoryLock, Diagnosis>>,
 }
 
@@ -150,11 +154,19 @@ impl<S: 'static> Upcalls<S> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let supply = options.take_supply()?;
-        let inbox = Inbox::new(&core::ports(options.events));
+        let (own, policy) = (options.together.take(), options.policy);
+        let shares = own.is_some();
+        if shares && policy != Policy::Rmdp {
+            return Err(Error::Order);
+        }
+        let mut inbox = Inbox::new(&core::ports(options.events));
+        if let Some(seat) = own {
+            inbox = inbox.in_seat(seat);
+        }
         let core = Arc::new(Core::new(inbox));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
         let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
-        let (own, policy) = (Arc::clone(&core), options.policy);
+        let own = Arc::clone(&core);
         let body = move || {
             let shared = panic::catch_unwind(AssertUnwindSafe(share));
             own.begins(
@@ -171,8 +183,8 @@ impl<S: 'static> Upcalls<S> {
             }
             let control = Box::new(Control::new([COMMANDS, core::arrivals(0)], boards, keeper));
             match policy {
-                Policy::Rmdp => own.host(turns(Rmdp::default(), DOORBELL, control)),
-                Policy::Edf => own.host(turns(Edf::default(), DOORBELL, control)),
+                Policy::Rmdp => own.host(turns(Rmdp::default(), DOORBELL, control, shares)),
+                Policy::Edf => own.host(turns(Edf::default(), DOORBELL, control, shares)),
             }
         };
         let over = Over(Arc::clone(&core));
@@ -186,6 +198,7 @@ impl<S: 'static> Upcalls<S> {
             policy,
             supply,
             overhead: options.overhead,
+            shares,
             memory,
         })
     }
@@ -217,6 +230,12 @@ impl<S: 'static> Upcalls<S> {
     ) -> Result<Upcall, Error> {
         if self.core.is_inside() {
             return Err(Error::Inside);
+        }
+        if self.core.is_over() {
+            return Err(Error::Over);
+        }
+        if self.shares && matches!(spec.pace, Pace::Descriptor(_)) {
+            return Err(Error::Descriptor);
         }
         let id = self.admit(&spec)?;
         // From here on it is closed when it is dropped.
@@ -349,6 +368,11 @@ impl<S: 'static> Upcalls<S> {
         self.core.is_inside()
     }
 
+    /// Why its executor has ended by itself, if it has: its seat among other processes was taken away, since a handler did not come back.
+    pub fn failure(&self) -> Option<String> {
+        self.alone.failure().map(|error| error.to_string())
+    }
+
     /// Whether its thread has the rank that was asked for: by the worst that is seen now. What is [`Rank::Fair`] is unenforced always.
     pub fn grade(&self) -> Grade {
         self.alone.grade()
@@ -362,11 +386,12 @@ impl<S: 'static> Upcalls<S> {
 
 impl<S> Drop for Upcalls<S> {
     fn drop(&mut self) {
-        self.core.stop(STOP);
-        // A handler that drops its own executor cannot wait for it, and a child has none to wait for.
         if self.core.is_elsewhere() {
-            self.alone.abandon();
-        } else if !self.core.is_inside() {
+            return self.alone.forget();
+        }
+        self.core.stop(STOP);
+        // A handler that drops its own executor cannot wait for it.
+        if !self.core.is_inside() {
             self.alone.join();
         }
     }

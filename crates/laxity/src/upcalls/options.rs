@@ -1,6 +1,7 @@
 //! What an executor is asked to be.
 
 use laxity_linux::host::alone;
+use laxity_linux::host::together::Seat;
 use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
 use laxity_model::executor::linked::{self, Linked};
@@ -26,6 +27,8 @@ pub struct Options {
     pub overhead: Overhead,
     /// So many arrivals wait for each upcall that is [released by them](super::Pace::Arrivals); what becomes of more says its [`WhenFull`](super::WhenFull).
     pub events: u32,
+    /// Its upcalls take turns with those of other processes, all in one rate-monotonic order: those that have seats in the same region, which are on the same processor.
+    pub together: Option<Seat>,
 }
 
 /// What admission counts on.
@@ -46,6 +49,7 @@ impl Default for Options {
             supply: None,
             overhead: Overhead::default(),
             events: EVENTS,
+            together: None,
         }
     }
 }

@@ -322,6 +322,20 @@ fn a_descriptor_releases_it_for_as_long_as_it_can_be_read() {
 }
 
 #[test]
+fn a_caller_that_blocks_holds_no_upcall_up() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let ticks = upcalls.create(spec("ticks", MS), move |_| {
+        (&writer).write_all(b"t").unwrap();
+    });
+    let ticks = ticks.unwrap();
+    ticks.run().unwrap();
+    // Blocks until the tenth call has written, and nobody else does.
+    reader.read_exact(&mut [0; 10]).unwrap();
+    assert!(ticks.counts().calls >= 10);
+}
+
+#[test]
 fn closing_and_dropping_end_what_was_made_and_others_see_it() {
     let upcalls = Upcalls::start(fair()).unwrap();
     let mut made = Vec::new();

@@ -8,6 +8,7 @@ use super::{Board, Command, Effect, Standing};
 use crate::executor::share::Share;
 use crate::executor::{ExecutorError, ExecutorPolicy, HandlerId, Result};
 use crate::program::executor::{Executes as _, Executor};
+use crate::program::together::CONTROL;
 use crate::program::upcall::{Call, Timing, Upcall};
 use crate::program::{Body, Context, Step};
 use crate::{ActivityId, Instant, Mark, PortId, SemaphoreId, Service, Span};
@@ -333,13 +334,15 @@ impl Body for Watched {
     }
 }
 
-/// An executor as a body, outside of any program: `first` takes turns with the handlers that it makes, and goes before them all.
+/// An executor as a body, outside of any program: `first` takes turns with the handlers that it makes, and goes before them all. Where it `shares`, they all take
+/// turns with those of other processes, which its [context](Context::others) knows.
 pub fn turns(
     policy: impl ExecutorPolicy + 'static,
     doorbell: SemaphoreId,
     first: Box<dyn Body>,
+    shares: bool,
 ) -> Box<dyn Body> {
-    let mut executor: Executor<_> = Executor::new(policy, doorbell);
-    executor.place(ActivityId(0), Some(Span::from_nanos(1)), first);
+    let mut executor: Executor<_> = Executor::new(policy, doorbell).sharing(shares);
+    executor.place(ActivityId(0), Some(Span::from_nanos(CONTROL)), first);
     Box::new(executor)
 }

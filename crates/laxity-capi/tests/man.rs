@@ -1,0 +1,92 @@
+//! Every function of the headers has a manual page, which says what its comment says, and which is no other's.
+#![allow(dead_code, reason = "of the common part")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use laxity_linux::doctor::rights;
+
+use common::{install, package, succeed, text};
+
+/// The functions of a header, each with its declaration.
+fn functions(header: &str) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(package(&format!("include/{header}.h"))).unwrap();
+    let declared = text.lines().filter(|line| {
+        line.starts_with(|first: char| first.is_ascii_lowercase())
+            && line.ends_with(");")
+            && !line.starts_with("typedef")
+    });
+    let named = declared.map(|line| {
+        let before = line.split('(').next().unwrap();
+        let name = before.rsplit([' ', '*']).next().unwrap();
+        (name.to_owned(), line.to_owned())
+    });
+    named.collect()
+}
+
+/// Words that stand in the comment of a function, and so on its page.
+const SAID: [(&str, &str); 4] = [
+    (
+        "rts_creat",
+        ".TP\n.B EBUSY\nit, or another one, would be late; the message names who",
+    ),
+    ("rts_yield", "rts_smstr *smstr;"),
+    ("laxity_reserve", "numbers that are no reservation.\n"),
+    ("laxity_now_ns", "in nanoseconds of CLOCK_MONOTONIC.\n"),
+];
+
+#[test]
+fn every_function_has_a_page_of_its_comment() {
+    let prefix = tempfile::tempdir().unwrap();
+    install(prefix.path());
+    let pages = prefix.path().join("share/man/man3");
+    let mut expected = BTreeSet::new();
+    for header in ["laxity", "rts"] {
+        let functions = functions(header);
+        assert!(functions.len() >= 7, "{functions:?}");
+        for (name, declaration) in &functions {
+            let page = std::fs::read_to_string(pages.join(format!("{name}.3"))).unwrap();
+            let synopsis = format!("#include <{header}.h>\n\n{declaration}\n.fi\n");
+            assert!(page.contains(&synopsis), "{page}");
+            let (_, description) = page.split_once(".SH DESCRIPTION\n").unwrap();
+            assert!(
+                description.starts_with(|first: char| first.is_uppercase()),
+                "{page}"
+            );
+            let words = SAID.iter().filter(|(of, _)| of == name);
+            for (_, words) in words {
+                assert!(page.contains(words), "{page}");
+            }
+        }
+        let names = functions.into_iter().map(|(name, _)| name);
+        expected.extend(names.chain([header.to_owned()]).map(|name| name + ".3"));
+    }
+    let entries = std::fs::read_dir(&pages).unwrap();
+    let found = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(found.collect::<BTreeSet<String>>(), expected);
+    for page in expected {
+        let mut groff = Command::new("groff");
+        groff.args(["-man", "-ww", "-Tutf8"]).arg(pages.join(page));
+        let Ok(printed) = groff.output() else {
+            return rights::skip("groff is not here");
+        };
+        assert!(
+            printed.status.success() && printed.stderr.is_empty(),
+            "{}",
+            text(&printed)
+        );
+    }
+}
+
+#[test]
+fn who_calls_it_wrongly_is_told_how() {
+    let usage = Command::new(package("man.sh")).output().unwrap();
+    assert_eq!(usage.status.code(), Some(64));
+    assert!(text(&usage).contains("HEADER VERSION DIRECTORY"));
+    assert_eq!(
+        succeed(Command::new("sh").arg("-n").arg(package("man.sh"))),
+        ""
+    );
+}

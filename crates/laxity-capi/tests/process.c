@@ -1,0 +1,164 @@
+/* One upcall of a process to which something is done: the argument says what, and with "fifo" behind it the executor is real-time. Each call writes a line: its release, when it began, and
+ * how many releases were missed before it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rts.h>
+
+#define PERIOD_NS 2000000
+
+/* After so many calls the process ends, or never if 0. */
+static uint64_t calls, last_call;
+
+static void tick(rts_funargs *arg) {
+    rts_smstr *call = arg->smstr;
+    dprintf(STDOUT_FILENO, "%" PRIu64 " %" PRIu64 " %" PRIu64 "\n", call->release_ns, call->began_ns, call->missed);
+    call->pdu_count = call->pdu_goal;
+    if (++calls == last_call)
+        exit(0);
+}
+
+/* The third call is the last until it runs again. */
+static void tick_thrice(rts_funargs *arg) {
+    arg->smstr->pdu_count = arg->smstr->pdu_goal;
+    if (++*(int *)arg->pcb == 3)
+        arg->smstr->asks = RTS_ASKS_SUSPEND;
+}
+
+static void must(int error, const char *what) {
+    if (error == 0)
+        return;
+    fprintf(stderr, "%s: %s (%s)\n", what, laxity_message(), strerror(error));
+    _exit(1);
+}
+
+static void expect(int holds, const char *what) {
+    if (holds)
+        return;
+    fprintf(stderr, "not so: %s\n", what);
+    _exit(1);
+}
+
+static void start(int fifo) {
+    rts_options options = RTS_OPTIONS_INIT;
+    options.rank = fifo ? RTS_FIFO : RTS_FAIR;
+    must(rts_start(&options), "start");
+}
+
+static int create(rts_handler handler, void *pcb) {
+    rts_attributes attributes = RTS_ATTRIBUTES_INIT;
+    attributes.period_ns = PERIOD_NS;
+    attributes.pdu_ns = 50000;
+    int rtu = -1;
+    must(rts_creat(&attributes, handler, pcb, &rtu), "create");
+    must(rts_run(rtu), "run");
+    return rtu;
+}
+
+static void run_thrice(void) {
+    int count = 0;
+    int rtu = create(tick_thrice, &count);
+    rts_set wanted = { { UINT64_C(1) << rtu, 0 } }, idle = { { 0, 0 } };
+    must(rts_sleep(&wanted, &idle, 0), "sleep");
+    expect(count == 3 && idle.bits[0] == wanted.bits[0], "three calls");
+}
+
+/* What the process has: the policy of this thread, locked memory, threads, and open files that keep processors awake. */
+static void tell_state(void) {
+    FILE *status = fopen("/proc/self/status", "r");
+    expect(status != NULL, "there is /proc");
+    char line[256];
+    unsigned long locked_kib = 0, threads = 0;
+    while (fgets(line, sizeof(line), status) != NULL) {
+        if (sscanf(line, "VmLck: %lu", &locked_kib) != 1)
+            sscanf(line, "Threads: %lu", &threads);
+    }
+    fclose(status);
+    int awake = 0;
+    for (int fd = 0; fd < 64; fd++) {
+        char path[32], target[64] = "";
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+        if (readlink(path, target, sizeof(target) - 1) > 0)
+            awake += strcmp(target, "/dev/cpu_dma_latency") == 0;
+    }
+    printf("policy %d, locked %d, threads %lu, awake %d\n", sched_getscheduler(0), locked_kib > 0, threads, awake);
+    fflush(stdout);
+}
+
+/* What a child is to find: no upcalls of its parent's, and room for its own. */
+static int child(int rtu, int fifo) {
+    tell_state();
+    rts_set there = { { 1, 1 } };
+    expect(rts_run(rtu) == EBADF && rts_close(rtu) == EBADF, "a child has no upcalls");
+    must(rts_list(&there), "list");
+    expect(there.bits[0] == 0 && there.bits[1] == 0, "a child lists none");
+    start(fifo);
+    run_thrice();
+    tell_state();
+    must(rts_end(), "end");
+    tell_state();
+    return 0;
+}
+
+static void await(pid_t process) {
+    int status = -1;
+    expect(waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended well");
+}
+
+static pid_t forked_by_handler;
+
+static void fork_once(rts_funargs *arg) {
+    arg->smstr->pdu_count = arg->smstr->pdu_goal;
+    arg->smstr->asks = RTS_ASKS_SUSPEND;
+    forked_by_handler = fork();
+    if (forked_by_handler == 0)
+        _exit(sched_getscheduler(0) == SCHED_OTHER && rts_end() == 0 ? 0 : 1);
+}
+
+int main(int count, char **arguments) {
+    const char *what = count > 1 ? arguments[1] : "";
+    int fifo = count > 2 && strcmp(arguments[2], "fifo") == 0;
+    tell_state();
+    if (strcmp(what, "state") == 0)
+        return 0;
+    start(fifo);
+    last_call = strcmp(what, "main-ends") == 0 ? 400 : 0;
+    if (strcmp(what, "gives-back") == 0) {
+        run_thrice();
+        tell_state();
+        must(rts_end(), "end");
+        tell_state();
+        start(fifo);
+        run_thrice();
+        execl(arguments[0], arguments[0], "state", (char *)NULL);
+        return 1;
+    }
+    if (strcmp(what, "forks") == 0) {
+        int own = create(fork_once, NULL);
+        rts_set wanted = { { UINT64_C(1) << own, 0 } };
+        must(rts_sleep(&wanted, NULL, 0), "sleep");
+        await(forked_by_handler);
+        pid_t process = fork();
+        if (process == 0)
+            _exit(child(own, fifo));
+        await(process);
+        run_thrice();
+        must(rts_end(), "end");
+        return 0;
+    }
+    create(tick, NULL);
+    if (strcmp(what, "main-ends") == 0)
+        pthread_exit(NULL);
+    /* Blocks until whoever started it has seen enough. */
+    char byte;
+    return read(STDIN_FILENO, &byte, 1) == 0 ? 0 : 1;
+}

@@ -1,0 +1,228 @@
+//! The threads that see to it that the baton goes on: the sentinel just below the executors, and the watchdog just above them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+
+use laxity_model::program::together::{SEATS, Sentinel, Vigil, Watchdog};
+use laxity_model::{Instant, Service, Span};
+
+use super::sitting::{wake, wake_guards};
+use super::{Region, Seat};
+use crate::host::alone::{Rank, Ranked, StartError};
+use crate::os::memory::STACK_BYTES;
+use crate::os::sched::{self, Policy, Tid};
+use crate::os::schedstat::Account;
+use crate::os::{clock, futex};
+use crate::run::ours::Ours;
+
+/// What a region is guarded against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Watch {
+    /// The priority of the executors.
+    pub executors: u8,
+    /// The longest that a handler may work without a look. One that takes twice as much, and a switch or two, has lost its seat.
+    pub longest: Service,
+    /// So long after a release it is looked for who does not attend to it.
+    pub grace: Span,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            executors: 90,
+            longest: Service::from_micros(500),
+            grace: Span::from_micros(50),
+        }
+    }
+}
+
+/// What the guarding threads share.
+struct Post {
+    region: Region,
+    ends: AtomicBool,
+    /// The process of each seat; 0 if it was given to none.
+    processes: [AtomicU32; SEATS],
+    /// Whose seat was taken away, and what stood in the way of making the thread an ordinary one.
+    removed: Mutex<Vec<(u16, Option<String>)>>,
+}
+
+/// Guards a region until this is dropped.
+pub struct Guard {
+    post: Arc<Post>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Guards a region whose executors are on this processor, by its number of the kernel.
+///
+/// # Errors
+///
+/// A thread lacks its rank, with the one cause and the remedy.
+pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, StartError> {
+    let post = Arc::new(Post {
+        region: region.clone(),
+        ends: AtomicBool::new(false),
+        processes: [const { AtomicU32::new(0) }; SEATS],
+        removed: Mutex::default(),
+    });
+    let mut guard = Guard {
+        post: Arc::clone(&post),
+        threads: Vec::new(),
+    };
+    let (sentinel, watchdog) = (Arc::clone(&post), post);
+    let rank = |priority| Rank::Fifo {
+        priority,
+        processor: Some(processor),
+    };
+    let below = rank(watch.executors.saturating_sub(1));
+    let above = rank(watch.executors.saturating_add(1));
+    guard.start("sentinel", below, move || stand(&sentinel, watch.grace))?;
+    guard.start("watchdog", above, move || {
+        watch_over(&watchdog, watch.longest);
+    })?;
+    Ok(guard)
+}
+
+impl Guard {
+    fn start(
+        &mut self,
+        name: &str,
+        rank: Rank,
+        work: impl FnOnce() + Send + 'static,
+    ) -> Result<(), StartError> {
+        let (tell, told) = mpsc::sync_channel(1);
+        let builder = thread::Builder::new().name(name.to_owned());
+        let started = builder.stack_size(STACK_BYTES).spawn(move || {
+            let _ours = Ours::enter();
+            match Ranked::begin(&rank) {
+                Ok(_ranked) => {
+                    let _ = tell.send(Ok(()));
+                    work();
+                }
+                Err(error) => drop(tell.send(Err(error))),
+            }
+        });
+        let started = started.map_err(|error| StartError::NoThread(error.to_string()))?;
+        self.threads.push(started);
+        let told = told.recv();
+        told.unwrap_or_else(|_| Err(StartError::NoThread("it panicked".to_owned())))
+    }
+
+    /// A seat for an executor of this process; `None` if there is none left.
+    pub fn give(&self, process: u32) -> Option<Seat> {
+        let seat = Seat::take(&self.post.region)?;
+        self.gave(seat.number, process);
+        Some(seat)
+    }
+
+    /// This seat is of this process; 0: of none.
+    pub(crate) fn gave(&self, seat: u16, process: u32) {
+        if let Some(given) = self.post.processes.get(usize::from(seat)) {
+            given.store(process, Ordering::SeqCst);
+        }
+    }
+
+    /// The process of this seat has gone: it may be given to another. Never while the executor's thread lives.
+    pub fn vacate(&self, seat: u16) {
+        self.gave(seat, 0);
+        if let Some(next) = self.post.region.vacate(seat, clock::now()) {
+            wake(&self.post.region, next);
+        }
+    }
+
+    /// Whose seats were taken away since a handler did not come back, and why the thread has its rank still, if it has.
+    pub fn removed(&self) -> Vec<(u16, Option<String>)> {
+        let removed = self.post.removed.lock();
+        removed.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.post.ends.store(true, Ordering::SeqCst);
+        for word in self.post.region.guards() {
+            // Any other value than they wait for.
+            word.store(2, Ordering::SeqCst);
+            futex::wake_among(word, 1);
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Post {
+    fn ends(&self) -> bool {
+        self.ends.load(Ordering::SeqCst)
+    }
+
+    fn sleep(&self, on: &AtomicU32, word: u32, until: Instant) {
+        // What ends it is said first, and then the word is another.
+        if !self.ends() {
+            futex::wait_among(on, word, (until != Instant::MAX).then_some(until));
+        }
+    }
+
+    /// The thread of a seat, if it is one of the process that the seat was given to.
+    fn thread(&self, seat: u16) -> Option<Tid> {
+        let process = self
+            .processes
+            .get(usize::from(seat))?
+            .load(Ordering::SeqCst);
+        let thread = Tid(self.region.thread(seat)?.cast_signed());
+        let is_its = Path::new(&format!("/proc/{process}/task/{thread}")).exists();
+        is_its.then_some(thread)
+    }
+
+    /// A handler does not come back.
+    fn remove(&self, seat: u16) {
+        let made_ordinary = match self.thread(seat) {
+            Some(thread) => sched::set_policy(thread, Policy::Other { nice: 0 })
+                .map_err(|error| error.to_string()),
+            None => Err("it is no thread of the process that has the seat".to_owned()),
+        };
+        if let Some(next) = self.region.remove(seat, clock::now()) {
+            wake(&self.region, next);
+        }
+        let mut removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
+        removed.push((seat, made_ordinary.err()));
+    }
+}
+
+/// The sentinel.
+fn stand(post: &Post, grace: Span) {
+    let mut sentinel = Sentinel::new(post.region.clone(), grace);
+    while !post.ends() {
+        match sentinel.look(clock::now()) {
+            Vigil::Sleep { word, until } => post.sleep(post.region.guards()[0], word, until),
+            Vigil::Wake(seat) => {
+                wake(&post.region, seat);
+                wake_guards(&post.region);
+            }
+            Vigil::Again | Vigil::Remove(_) => {}
+        }
+    }
+}
+
+/// The watchdog.
+fn watch_over(post: &Post, longest: Service) {
+    let mut watchdog: Watchdog<_, SEATS> = Watchdog::new(post.region.clone(), longest);
+    let mut accounts: BTreeMap<u16, (Tid, Account)> = BTreeMap::new();
+    while !post.ends() {
+        let look = watchdog.look(clock::now(), |seat| {
+            let said = Tid(post.region.thread(seat)?.cast_signed());
+            if accounts.get(&seat).is_none_or(|(known, _)| *known != said) {
+                let thread = post.thread(seat)?;
+                accounts.insert(seat, (thread, Account::of(thread).ok()?));
+            }
+            accounts.get(&seat)?.1.service()
+        });
+        match look {
+            Vigil::Sleep { word, until } => post.sleep(post.region.guards()[1], word, until),
+            Vigil::Remove(seat) => post.remove(seat),
+            Vigil::Wake(_) | Vigil::Again => {}
+        }
+    }
+}

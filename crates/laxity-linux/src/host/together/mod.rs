@@ -1,0 +1,243 @@
+//! Executors of several processes that take turns on one processor: the memory that they share, and who sees to it that the baton goes on.
+//!
+//! What is decided there is decided in [`laxity_model::program::together`].
+
+mod guard;
+mod sitting;
+
+use std::io;
+use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use laxity_model::program::together;
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+
+pub use self::guard::{Guard, Watch, guard};
+pub(crate) use self::sitting::{Place, Sitting};
+
+/// What is in the shared memory.
+type Shared = together::Region;
+
+/// Why there is no region, or no seat.
+#[derive(Debug, thiserror::Error)]
+pub enum RegionError {
+    /// The kernel said no.
+    #[error("the memory that processes share: {0}")]
+    Os(#[from] io::Error),
+    /// What the descriptor names is no region that this version knows.
+    #[error("the descriptor names no region: {0}")]
+    Unknown(&'static str),
+}
+
+impl From<rustix::io::Errno> for RegionError {
+    fn from(errno: rustix::io::Errno) -> Self {
+        Self::Os(errno.into())
+    }
+}
+
+/// Memory that the processes of one processor share, and the descriptor by which others get it. It tells who has a seat, and whose turn it is.
+#[derive(Clone, Debug)]
+pub struct Region(Arc<Mapped>);
+
+#[derive(Debug)]
+struct Mapped {
+    memory: NonNull<Shared>,
+    descriptor: OwnedFd,
+}
+
+// SAFETY: all that is there is atomic, and it stays mapped until this is dropped.
+unsafe impl Send for Mapped {}
+// SAFETY: the same.
+unsafe impl Sync for Mapped {}
+
+impl Deref for Region {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        // SAFETY: mapped, of this size and aligned to a page, until the last of these is dropped. The seal keeps the file as long. Every bit pattern is a valid atomic.
+        unsafe { self.0.memory.as_ref() }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map`, and nobody has it any more.
+        let _ = unsafe { rustix::mm::munmap(self.memory.as_ptr().cast(), size_of::<Shared>()) };
+    }
+}
+
+impl Region {
+    /// A new one, which nobody has a seat in.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: no memory, or no descriptor.
+    pub fn create() -> Result<Self, RegionError> {
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let descriptor = rustix::fs::memfd_create("laxity-upcalls", flags)?;
+        rustix::fs::ftruncate(&descriptor, size_of::<Shared>() as u64)?;
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        rustix::fs::fcntl_add_seals(&descriptor, seals)?;
+        let region = Self::map(descriptor)?;
+        region.format();
+        Ok(region)
+    }
+
+    /// The one that another process has made.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says; or it is none that this version knows, or one that might become shorter while it is in use.
+    pub fn attach(descriptor: OwnedFd) -> Result<Self, RegionError> {
+        let seals = rustix::fs::fcntl_get_seals(&descriptor);
+        let seals = seals.map_err(|_| RegionError::Unknown("it is no sealed memory"))?;
+        if !seals.contains(SealFlags::SHRINK) {
+            return Err(RegionError::Unknown("it may become shorter"));
+        }
+        let size = rustix::fs::fstat(&descriptor)?.st_size;
+        if u64::try_from(size).ok() != Some(size_of::<Shared>() as u64) {
+            return Err(RegionError::Unknown("it is of another size"));
+        }
+        let region = Self::map(descriptor)?;
+        if !region.is_known() {
+            return Err(RegionError::Unknown("it is of another layout"));
+        }
+        Ok(region)
+    }
+
+    fn map(descriptor: OwnedFd) -> Result<Self, RegionError> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // Faulted in at once: who has the baton is to wait for no page.
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        let size = size_of::<Shared>();
+        // SAFETY: a new mapping, which overlaps nothing.
+        let address = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                size,
+                protection,
+                flags,
+                &descriptor,
+                0,
+            )
+        }?;
+        let memory = NonNull::new(address.cast());
+        let memory = memory.ok_or(RegionError::Unknown("it is mapped nowhere"))?;
+        Ok(Self(Arc::new(Mapped { memory, descriptor })))
+    }
+}
+
+impl AsFd for Region {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.descriptor.as_fd()
+    }
+}
+
+/// A seat that was given to this process.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    /// Where.
+    pub region: Region,
+    /// Which.
+    pub number: u16,
+}
+
+impl Seat {
+    /// A free one, for an executor of this process, where nobody else [guards](guard) the region; `None` if there is none.
+    pub fn take(region: &Region) -> Option<Self> {
+        Some(Self {
+            region: region.clone(),
+            number: region.give()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::executor::Claim;
+    use laxity_model::program::together::{Act, Member, Others as _, SEATS, Sentinel, Watchdog};
+    use laxity_model::{Instant, Service, Span};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_region_is_refused() {
+        let plain = rustix::fs::memfd_create("other", MemfdFlags::CLOEXEC).unwrap();
+        assert!(matches!(
+            Region::attach(plain),
+            Err(RegionError::Unknown(_))
+        ));
+        let file = tempfile::tempfile().unwrap();
+        assert!(matches!(
+            Region::attach(file.into()),
+            Err(RegionError::Unknown(_))
+        ));
+        let region = Region::create().unwrap();
+        let mut layout = [0; 8];
+        rustix::io::pread(&region, &mut layout, 0).unwrap();
+        rustix::io::pwrite(&region, &[0; 8], 0).unwrap();
+        let again = || Region::attach(region.as_fd().try_clone_to_owned().unwrap());
+        assert!(matches!(again(), Err(RegionError::Unknown(_))));
+        rustix::io::pwrite(&region, &layout, 0).unwrap();
+        assert!(again().is_ok());
+        assert!(rustix::fs::ftruncate(&region, 0).is_err());
+    }
+
+    proptest! {
+        /// Whatever a stranger writes: every function returns, and none reads elsewhere.
+        #[test]
+        fn forged_memory_is_survived(
+            forged in proptest::collection::vec((0..size_of::<Shared>() as u64, any::<[u8; 8]>()), 1..60),
+            zeroes in any::<bool>(),
+        ) {
+            let region = Region::create().unwrap();
+            let seats: Vec<u16> = (0..3).map(|_| region.give().unwrap()).collect();
+            let sit = |seat: &u16| Member::sit(region.clone(), *seat, 1).unwrap();
+            let mut members: Vec<_> = seats.iter().map(sit).collect();
+            let mut sentinel = Sentinel::new(region.clone(), Span::from_micros(1));
+            let mut watchdog: Watchdog<_, SEATS> = Watchdog::new(region.clone(), Service::from_micros(1));
+            let claim = Claim { rank_ns: 7, release: Instant::ZERO };
+            for (step, (at, mut bytes)) in (0_u64..).zip(forged) {
+                if zeroes {
+                    bytes[4..].fill(0);
+                }
+                rustix::io::pwrite(&region, &bytes, at & !7).unwrap();
+                let now = Instant::from_micros(step);
+                for member in &mut members {
+                    member.hear();
+                    member.publish(now, &mut [claim].into_iter());
+                    let _ = member.wait(now);
+                    let _ = (member.look(now, claim), member.is_turn(now, Some(claim)));
+                }
+                let _ = (sentinel.look(now), watchdog.look(now, |_| Some(Service::ZERO)));
+                let _ = (region.call(1, now), region.members(), region.remove(2, now));
+            }
+            // Who makes the seats anew has them all again.
+            for seat in 0..SEATS as u16 {
+                region.vacate(seat, Instant::ZERO);
+            }
+            prop_assert_eq!(std::iter::from_fn(|| region.give()).count(), SEATS);
+        }
+    }
+
+    #[test]
+    fn a_forged_turn_is_taken_back() {
+        let region = Region::create().unwrap();
+        let seat = region.give().unwrap();
+        let mut member = Member::sit(region.clone(), seat, 1).unwrap();
+        member.publish(Instant::ZERO, &mut std::iter::empty());
+        assert_eq!(member.wait(Instant::ZERO), Act::Took);
+        // A seat past the last is at work, as is said in the second line of the memory.
+        rustix::io::pwrite(&region, &40_000_u64.to_ne_bytes(), 64).unwrap();
+        assert_eq!(region.turn().seat(), Some(39_999));
+        assert!(matches!(member.wait(Instant::ZERO), Act::Sleep { .. }));
+        let mut sentinel = Sentinel::new(region.clone(), Span::ZERO);
+        sentinel.look(Instant::from_micros(1));
+        assert!(region.turn().is_at_rest());
+        assert_eq!(member.wait(Instant::from_micros(1)), Act::Took);
+    }
+}

@@ -1,0 +1,131 @@
+//! A seat, as the process has it that it was given to.
+
+use std::process;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use laxity_model::HostError;
+use laxity_model::program::together::{Act, Member, Others};
+
+use super::{Region, Seat};
+use crate::os::sched::Tid;
+use crate::os::{clock, futex};
+
+/// Wakes the thread of a seat.
+pub(super) fn wake(region: &Region, seat: u16) {
+    if let Some(word) = region.word(seat) {
+        futex::wake_among(word, 1);
+    }
+}
+
+/// Work has begun where the baton rested.
+pub(super) fn wake_guards(region: &Region) {
+    for (word, is_asleep) in region.guards().into_iter().zip(region.begun()) {
+        if is_asleep {
+            futex::wake_among(word, 1);
+        }
+    }
+}
+
+/// A seat, for all threads of its process.
+#[derive(Debug)]
+pub(crate) struct Place {
+    seat: Seat,
+    /// What has been forked from the process has no executor.
+    process: u32,
+    leaves: AtomicBool,
+}
+
+impl Place {
+    pub(crate) fn new(seat: Seat) -> Self {
+        Self {
+            seat,
+            process: process::id(),
+            leaves: AtomicBool::new(false),
+        }
+    }
+
+    fn region(&self) -> &Region {
+        &self.seat.region
+    }
+
+    /// Something has arrived for its executor.
+    pub(crate) fn call(&self) {
+        if process::id() == self.process && self.region().call(self.seat.number, clock::now()) {
+            wake(self.region(), self.seat.number);
+            wake_guards(self.region());
+        }
+    }
+
+    /// Its executor ends, and waits for no turn to do so.
+    pub(crate) fn leave(&self) {
+        self.leaves.store(true, Ordering::SeqCst);
+        if process::id() == self.process
+            && let Some(word) = self.region().word(self.seat.number)
+        {
+            word.fetch_add(1, Ordering::SeqCst);
+            wake(self.region(), self.seat.number);
+        }
+    }
+}
+
+/// The executor's thread in its seat, until this is dropped.
+pub(crate) struct Sitting {
+    member: Member<Region>,
+    place: Arc<Place>,
+}
+
+impl Sitting {
+    /// The calling thread takes the seat; `None` if it was not given to anybody who has not taken it.
+    pub(crate) fn begin(place: &Arc<Place>) -> Option<Self> {
+        let own = Tid::current().0.cast_unsigned();
+        let region = place.seat.region.clone();
+        let member = Member::sit(region, place.seat.number, own)?;
+        Some(Self {
+            member,
+            place: Arc::clone(place),
+        })
+    }
+
+    /// Waits until it is this executor's turn, or it is to end: `is_closed`.
+    pub(crate) fn wait(&mut self, is_closed: impl Fn() -> bool) -> Result<(), HostError> {
+        let region = self.place.seat.region.clone();
+        let Some(own) = region.word(self.place.seat.number) else {
+            return Err(HostError::Failed("there is no such seat".to_owned()));
+        };
+        loop {
+            if self.place.leaves.load(Ordering::SeqCst) {
+                self.member.leaves();
+            }
+            match self.member.wait(clock::now()) {
+                _ if is_closed() => return Ok(()),
+                Act::Go => return Ok(()),
+                Act::Took => {
+                    wake_guards(&region);
+                    return Ok(());
+                }
+                Act::Wake(other) => wake(&region, other),
+                Act::Sleep { word, until } => {
+                    let until = (until != laxity_model::Instant::MAX).then_some(until);
+                    futex::wait_among(own, word, until);
+                }
+                Act::Removed => {
+                    let why = "its seat was taken away: a handler did not come back";
+                    return Err(HostError::Failed(why.to_owned()));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn others(&mut self) -> &mut dyn Others {
+        &mut self.member
+    }
+}
+
+impl Drop for Sitting {
+    fn drop(&mut self) {
+        if let Some(next) = self.member.leave(clock::now()) {
+            wake(self.place.region(), next);
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! One processor in virtual time, and the executors of several processes on it that take turns: as the kernel would run their threads, all of one priority, and the
+//! sentinel where none of them can run.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+
+use laxity_model::base::port::Arrival;
+use laxity_model::executor::pacing::OnOverrun;
+use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::program::together::{Act, Member, Others, Region, Sentinel, Standing, Vigil};
+use laxity_model::program::upcall::{First, Timing};
+use laxity_model::program::upcalls::{Board, Command, Control, Entrant, Keeper, Order, turns};
+use laxity_model::{
+    ActivityId, Body, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service,
+    Span, Step,
+};
+
+/// Small, so that its ends are reached.
+pub(crate) type Shared = Region<4, 8>;
+
+const DOORBELL: PortId = PortId(0);
+const COMMANDS: PortId = PortId(1);
+const EVENTS: u16 = 2;
+/// The sentinel looks so long after a release that nobody attends to.
+pub(crate) const GRACE: Span = Span::from_micros(5);
+
+/// An upcall: of which process, its times in microseconds, and what it does a period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Spec {
+    pub(crate) process: usize,
+    pub(crate) first: u64,
+    pub(crate) period: u64,
+    pub(crate) batch: u32,
+    pub(crate) quantum: u32,
+    /// What a quantum takes.
+    pub(crate) takes: u64,
+    /// Arrivals release it.
+    pub(crate) is_event: bool,
+}
+
+/// One quantum of an upcall, by its index among all, with the release of its call and when it began.
+pub(crate) type Done = (usize, u64, u32, u64);
+
+/// What happens to a process after so many quanta of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    /// It sleeps in a handler for so long.
+    Blocks(u64),
+    /// It is stopped, wherever it is, for so long.
+    Stops(u64),
+    /// It is killed.
+    Dies,
+}
+
+#[derive(Clone)]
+struct Keep {
+    upcalls: Vec<(usize, Spec)>,
+    done: Arc<Mutex<Vec<Done>>>,
+}
+
+impl Keeper for Keep {
+    fn make(&mut self, _: u16) -> bool {
+        true
+    }
+
+    fn enter(&mut self, place: u16) -> Option<Entrant> {
+        let (index, spec) = self.upcalls[usize::from(place)];
+        let done = Arc::clone(&self.done);
+        let timing = Timing {
+            first: First::At(Instant::from_micros(spec.first)),
+            period: Span::from_micros(spec.period),
+            batch: NonZeroU32::new(spec.batch).unwrap(),
+            quantum: NonZeroU32::new(spec.quantum).unwrap(),
+            on_overrun: OnOverrun::SKIP,
+        };
+        Some(Entrant {
+            deadline: timing.period,
+            unit: Service::MAX,
+            share: None,
+            paced_by: spec
+                .is_event
+                .then_some((PortId(EVENTS + place), timing.period)),
+            timing,
+            work: Box::new(move |context, call| {
+                let release = call.paced.release.as_nanos() / 1_000;
+                let now = context.now().as_nanos() / 1_000;
+                done.lock()
+                    .unwrap()
+                    .push((index, release, call.done(), now));
+                Step::Charge(Service::from_micros(spec.takes))
+            }),
+        })
+    }
+
+    fn discard(&mut self, _: u16) {}
+
+    fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| ())
+    }
+}
+
+/// What a process's thread is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum At {
+    Body,
+    Waiting,
+    Asleep { word: u32, until: Instant },
+    Blocked { until: Instant },
+    Dead,
+}
+
+/// What a body sees.
+struct Own {
+    now: Instant,
+    ports: Vec<VecDeque<Arrival>>,
+    rings: Vec<Option<SemaphoreId>>,
+    member: Option<Member<Arc<Shared>>>,
+}
+
+struct Process {
+    own: Own,
+    body: Box<dyn Body>,
+    at: At,
+    seat: u16,
+    quanta: u64,
+    fault: Option<(u64, Fault)>,
+    /// Stopped until then, wherever it is.
+    stopped: Instant,
+}
+
+impl Context for Own {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
+        let at = self.now;
+        self.ports[usize::from(port.0)].push_back(Arrival { at, payload });
+        if let Some(doorbell) = self.rings[usize::from(port.0)] {
+            let bell = &mut self.ports[usize::from(doorbell.0)];
+            bell.truncate(0);
+            bell.push_back(Arrival {
+                at,
+                payload: [0; 2],
+            });
+        }
+        true
+    }
+
+    fn take(&mut self, port: PortId) -> Option<Arrival> {
+        self.ports[usize::from(port.0)].pop_front()
+    }
+
+    fn arrival(&self) -> Option<Arrival> {
+        None
+    }
+
+    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
+        self.rings[usize::from(port.0)] = Some(doorbell);
+        false
+    }
+
+    fn others(&mut self) -> Option<&mut dyn Others> {
+        let member = self.member.as_mut()?;
+        Some(member)
+    }
+
+    fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}
+
+    fn fail(&mut self, what: &'static str) {
+        panic!("{what}");
+    }
+
+    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
+
+    fn timed_out(&self) -> bool {
+        false
+    }
+
+    fn answer(&self) -> Result<Instant, Refused> {
+        Err(Refused::NothingAsked)
+    }
+
+    fn service(&self) -> Service {
+        Service::ZERO
+    }
+}
+
+/// The processor.
+pub(crate) struct Machine {
+    pub(crate) region: Arc<Shared>,
+    now: Instant,
+    processes: Vec<Process>,
+    /// Those that can run, the running one first.
+    runnable: VecDeque<usize>,
+    sentinel: Option<Sentinel<Arc<Shared>>>,
+    /// It waits until then, unless it is woken.
+    vigil: Option<Instant>,
+    /// What arrives from outside.
+    script: VecDeque<(Instant, usize, PortId, [u64; 2])>,
+    done: Arc<Mutex<Vec<Done>>>,
+}
+
+impl Machine {
+    /// With these upcalls, which all run from 10 µs on. One process that shares nothing where `alone`.
+    pub(crate) fn new(specs: &[Spec], alone: bool) -> Self {
+        let region = Arc::new(Shared::default());
+        let done = Arc::default();
+        let mut machine = Self {
+            sentinel: Some(Sentinel::new(Arc::clone(&region), GRACE)),
+            region,
+            now: Instant::ZERO,
+            processes: Vec::new(),
+            runnable: VecDeque::new(),
+            vigil: None,
+            script: VecDeque::new(),
+            done,
+        };
+        let of = |spec: &Spec| if alone { 0 } else { spec.process };
+        let count = specs.iter().map(of).max().map_or(0, |most| most + 1);
+        for process in 0..count {
+            let own = specs.iter().copied().enumerate();
+            let own: Vec<_> = own.filter(|(_, spec)| of(spec) == process).collect();
+            machine.add(&own, alone);
+        }
+        machine
+    }
+
+    fn add(&mut self, upcalls: &[(usize, Spec)], alone: bool) {
+        let number = self.processes.len();
+        let seat = self.region.give().unwrap();
+        let member = Member::sit(Arc::clone(&self.region), seat, 1).unwrap();
+        for place in 0..upcalls.len() as u16 {
+            for command in [Command::Create, Command::Run] {
+                let order = Order {
+                    place,
+                    command,
+                    ticket: 0,
+                };
+                let at = Instant::from_micros(10);
+                self.comes((at, number, COMMANDS, order.payload()));
+            }
+        }
+        let keep = Keep {
+            upcalls: upcalls.to_vec(),
+            done: Arc::clone(&self.done),
+        };
+        let boards: Arc<[Board]> = upcalls.iter().map(|_| Board::default()).collect();
+        let control = Control::new([COMMANDS, PortId(EVENTS)], boards, keep);
+        let ports = usize::from(EVENTS) + upcalls.len();
+        self.processes.push(Process {
+            own: Own {
+                now: self.now,
+                ports: (0..ports).map(|_| VecDeque::new()).collect(),
+                rings: vec![None; ports],
+                member: (!alone).then_some(member),
+            },
+            body: turns(Rmdp::default(), DOORBELL, Box::new(control), !alone),
+            at: At::Body,
+            seat,
+            quanta: 0,
+            fault: None,
+            stopped: Instant::ZERO,
+        });
+        self.runnable.push_back(number);
+    }
+
+    /// Something arrives at this microsecond for the upcall that is at this place in its process.
+    pub(crate) fn arrives(&mut self, at: u64, process: usize, place: u16) {
+        let at = Instant::from_micros(at);
+        self.comes((at, process, PortId(EVENTS + place), [0; 2]));
+    }
+
+    fn comes(&mut self, event: (Instant, usize, PortId, [u64; 2])) {
+        let after = self.script.partition_point(|other| other.0 <= event.0);
+        self.script.insert(after, event);
+    }
+
+    /// This befalls a process after so many of its quanta.
+    pub(crate) fn befalls(&mut self, process: usize, after: u64, fault: Fault) {
+        self.processes[process].fault = Some((after, fault));
+    }
+
+    /// Nobody sees to it that the baton goes on.
+    pub(crate) fn leave_unguarded(&mut self) {
+        self.sentinel = None;
+    }
+
+    pub(crate) fn processes(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// What a process's seat is.
+    pub(crate) fn standing(&self, process: usize) -> Option<Standing> {
+        self.region.standing(self.processes[process].seat)
+    }
+
+    /// Runs until this microsecond; every quantum in its order.
+    pub(crate) fn run(mut self, end: u64) -> (Vec<Done>, Self) {
+        let end = Instant::from_micros(end);
+        while self.now < end {
+            self.due();
+            let Some(&running) = self.runnable.front() else {
+                if !self.stand() {
+                    let next = self.next().min(end);
+                    self.pass_to(next);
+                }
+                continue;
+            };
+            self.go(running);
+        }
+        let done = self.done.lock().unwrap().clone();
+        (done, self)
+    }
+
+    /// The running thread does its next step.
+    fn go(&mut self, running: usize) {
+        let process = &mut self.processes[running];
+        process.own.now = self.now;
+        match process.at {
+            At::Body => match process.body.step(&mut process.own) {
+                Step::Charge(Service::ZERO) => {}
+                Step::Charge(service) => self.works(running, service.as_dedicated_span()),
+                Step::Wait(_) if process.own.member.is_some() => process.at = At::Waiting,
+                Step::WaitUntil(..) if process.own.member.is_some() => process.at = At::Waiting,
+                Step::Wait(_) => self.sleeps(running, 0, Instant::MAX),
+                Step::WaitUntil(_, until) => self.sleeps(running, 0, until),
+                other => panic!("{other:?}"),
+            },
+            At::Waiting => {
+                let member = process.own.member.as_mut().unwrap();
+                match member.wait(self.now) {
+                    Act::Go => process.at = At::Body,
+                    Act::Took => {
+                        process.at = At::Body;
+                        self.work_begins();
+                    }
+                    Act::Wake(other) => self.wake(other),
+                    Act::Sleep { word, until } => self.sleeps(running, word, until),
+                    Act::Removed => panic!("nobody removes anybody here"),
+                }
+            }
+            other => panic!("{other:?} cannot run"),
+        }
+    }
+
+    fn word(&self, seat: u16) -> u32 {
+        let word = self.region.word(seat).unwrap();
+        word.load(std::sync::atomic::Ordering::SeqCst)
+    }
+
+    fn sleeps(&mut self, running: usize, word: u32, until: Instant) {
+        let process = &self.processes[running];
+        let changed = match process.own.member {
+            Some(_) => self.word(process.seat) != word,
+            None => !process.own.ports[0].is_empty(),
+        };
+        if changed {
+            // Alone it is the host that takes what rang.
+            self.awake(running);
+            return;
+        }
+        self.processes[running].at = At::Asleep { word, until };
+        self.runnable.pop_front();
+    }
+
+    /// A sleeper looks again.
+    fn awake(&mut self, number: usize) {
+        let process = &mut self.processes[number];
+        process.at = match process.own.member {
+            Some(_) => At::Waiting,
+            None => {
+                process.own.ports[0].clear();
+                At::Body
+            }
+        };
+        if !self.runnable.contains(&number) {
+            self.runnable.push_back(number);
+        }
+    }
+
+    fn wake(&mut self, seat: u16) {
+        let number = self.processes.iter().position(|one| one.seat == seat);
+        let number = number.expect("somebody has every seat that is woken");
+        let process = &self.processes[number];
+        if let At::Asleep { word, .. } = process.at
+            && process.stopped <= self.now
+            && word != self.word(seat)
+        {
+            self.awake(number);
+        }
+    }
+
+    fn work_begins(&mut self) {
+        if self.region.begun()[0] {
+            self.vigil = None;
+        }
+    }
+
+    /// A quantum, at whose end the process may be hit.
+    fn works(&mut self, running: usize, takes: Span) {
+        let end = self.now + takes;
+        let process = &mut self.processes[running];
+        process.quanta += 1;
+        let hit = process.fault.filter(|(after, _)| *after == process.quanta);
+        self.pass_to(end);
+        let process = &mut self.processes[running];
+        let Some((_, fault)) = hit else {
+            return;
+        };
+        match fault {
+            Fault::Blocks(micros) => {
+                process.at = At::Blocked {
+                    until: end + Span::from_micros(micros),
+                };
+            }
+            Fault::Stops(micros) => {
+                process.stopped = end + Span::from_micros(micros);
+                process.at = At::Blocked {
+                    until: process.stopped,
+                };
+            }
+            Fault::Dies => process.at = At::Dead,
+        }
+        self.runnable.pop_front();
+    }
+
+    /// The sentinel has the processor, if it does not wait; whether it did anything.
+    fn stand(&mut self) -> bool {
+        if self.vigil.is_some_and(|until| self.now < until) {
+            return false;
+        }
+        let Some(sentinel) = &mut self.sentinel else {
+            return false;
+        };
+        match sentinel.look(self.now) {
+            Vigil::Sleep { until, .. } => self.vigil = Some(until),
+            Vigil::Wake(seat) => {
+                self.wake(seat);
+                self.work_begins();
+            }
+            Vigil::Again => {}
+            Vigil::Remove(_) => panic!("a sentinel removes nobody"),
+        }
+        true
+    }
+
+    /// Those whose time has come can run.
+    fn due(&mut self) {
+        for number in 0..self.processes.len() {
+            match self.processes[number].at {
+                At::Asleep { until, .. } if until <= self.now => self.awake(number),
+                At::Blocked { until } if until <= self.now => {
+                    self.processes[number].at = At::Body;
+                    self.runnable.push_back(number);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// When anything happens by itself.
+    fn next(&self) -> Instant {
+        let times = self.processes.iter().map(|process| match process.at {
+            At::Asleep { until, .. } | At::Blocked { until } => until,
+            _ => Instant::MAX,
+        });
+        let guarded = self.sentinel.as_ref().and(self.vigil);
+        let scripted = self.script.front().map(|event| event.0);
+        times
+            .chain(guarded)
+            .chain(scripted)
+            .min()
+            .unwrap_or(Instant::MAX)
+    }
+
+    /// Time passes, and what comes meanwhile comes.
+    fn pass_to(&mut self, until: Instant) {
+        while let Some((at, process, port, payload)) = self.script.front().copied()
+            && at <= until
+        {
+            self.script.pop_front();
+            self.now = self.now.max(at);
+            let into = &mut self.processes[process];
+            into.own.now = self.now;
+            into.own.put(port, payload);
+            let seat = into.seat;
+            if into.own.member.is_none() {
+                if matches!(into.at, At::Asleep { .. }) {
+                    self.awake(process);
+                }
+            } else if self.region.call(seat, self.now) {
+                self.wake(seat);
+                self.work_begins();
+            }
+        }
+        self.now = self.now.max(until);
+    }
+}

@@ -1,0 +1,172 @@
+//! Executors of several processes take turns as one would that had all their upcalls, whatever becomes of one of them.
+
+mod guards;
+mod machine;
+
+use std::collections::BTreeMap;
+
+use laxity_model::program::together::Standing;
+use machine::{Done, Fault, GRACE, Machine, Spec};
+use proptest::prelude::*;
+
+/// Upcalls of three processes, no two of one rate, that leave some time.
+fn specs() -> impl Strategy<Value = Vec<Spec>> {
+    let one = (
+        0..3_usize,
+        0..400_u64,
+        1..6_u32,
+        1..4_u32,
+        1..8_u64,
+        any::<bool>(),
+    );
+    let periods = Just((1..12_u64).map(|step| 100 + 90 * step).collect::<Vec<_>>()).prop_shuffle();
+    (proptest::collection::vec(one, 1..8), periods).prop_map(|(all, periods)| {
+        let all = all.into_iter().zip(periods);
+        all.map(
+            |((process, first, batch, quantum, takes, is_event), period)| Spec {
+                process,
+                first: 100 + first,
+                period,
+                batch,
+                quantum,
+                takes,
+                is_event,
+            },
+        )
+        .collect()
+    })
+}
+
+fn arrivals() -> impl Strategy<Value = Vec<(u64, usize)>> {
+    proptest::collection::vec((100..4_000_u64, 0..8_usize), 0..20)
+}
+
+/// The place of an upcall in its process, or in the one that has all.
+fn place(specs: &[Spec], upcall: usize, alone: bool) -> u16 {
+    let before = specs[..upcall].iter();
+    let beside = before.filter(|other| alone || other.process == specs[upcall].process);
+    beside.count() as u16
+}
+
+fn machine(specs: &[Spec], arrivals: &[(u64, usize)], alone: bool) -> Machine {
+    let mut machine = Machine::new(specs, alone);
+    for (at, upcall) in arrivals {
+        let upcall = upcall % specs.len();
+        if specs[upcall].is_event {
+            let process = if alone { 0 } else { specs[upcall].process };
+            machine.arrives(*at, process, place(specs, upcall, alone));
+        }
+    }
+    machine
+}
+
+const END: u64 = 4_000;
+
+proptest! {
+    #[test]
+    fn several_processes_are_as_one(specs in specs(), arrivals in arrivals()) {
+        let (one, _) = machine(&specs, &arrivals, true).run(END);
+        let (several, machine) = machine(&specs, &arrivals, false).run(END);
+        prop_assert_eq!(one, several);
+        // Nobody was taken for one who blocks.
+        for process in 0..machine.processes() {
+            prop_assert!(machine.standing(process) != Some(Standing::Withdrawn));
+        }
+    }
+
+    /// Whatever becomes of one process, the others' upcalls are all called, as late as they may be where all have something to do, and the sentinel looks.
+    #[test]
+    fn nobody_is_held_up_by_one_that_blocks_stops_or_dies(
+        specs in specs(),
+        arrivals in arrivals(),
+        (process, after, fault) in (0..3_usize, 1..20_u64, fault()),
+    ) {
+        let (untroubled, _) = machine(&specs, &arrivals, false).run(END);
+        let mut machine = machine(&specs, &arrivals, false);
+        let process = process % machine.processes();
+        machine.befalls(process, after, fault);
+        let (done, _) = machine.run(END);
+        let others = |done: &[Done]| calls(done, |upcall| specs[upcall].process != process);
+        let all: u64 = specs.iter().map(|spec| u64::from(spec.batch) * spec.takes).sum();
+        let bound = 2 * all + GRACE.as_nanos() / 1_000 + 1;
+        let found = others(&done);
+        for ((upcall, release), _) in others(&untroubled) {
+            if release + bound > END {
+                continue;
+            }
+            let began = found.get(&(upcall, release));
+            prop_assert!(began.is_some_and(|began| began - release <= bound), "{upcall} at {release}: {began:?}");
+        }
+    }
+
+    /// One that comes back is called as before, and nothing else of it was called meanwhile.
+    #[test]
+    fn who_was_interrupted_goes_on_before_all_else_of_its_process(
+        specs in specs(),
+        (process, after, micros) in (0..3_usize, 1..10_u64, 1..600_u64),
+    ) {
+        let mut machine = machine(&specs, &[], false);
+        let process = process % machine.processes();
+        machine.befalls(process, after, Fault::Blocks(micros));
+        let (done, machine) = machine.run(END);
+        let own: Vec<&Done> = done.iter().filter(|done| specs[done.0].process == process).collect();
+        if let Some(hit) = own.get(after as usize - 1) {
+            let blocked = hit.3 + specs[hit.0].takes;
+            if let Some(next) = own.get(after as usize) {
+                prop_assert!(next.3 >= blocked + micros, "{next:?} within {blocked} and {micros} after it");
+            }
+            // It is not forgotten.
+            let waits = matches!(machine.standing(process), Some(Standing::Waiting | Standing::Working));
+            prop_assert!(waits || blocked + micros + 100 > END);
+            let last = own.last().map_or(0, |last| last.3);
+            let most = specs.iter().map(|spec| spec.period).max().unwrap_or(0);
+            let has_timer = specs.iter().any(|spec| spec.process == process && !spec.is_event);
+            prop_assert!(!has_timer || last.max(blocked + micros) + 2 * most > END, "last called at {last}");
+        }
+    }
+}
+
+fn fault() -> impl Strategy<Value = Fault> {
+    prop_oneof![
+        (1..2_000_u64).prop_map(Fault::Blocks),
+        (1..2_000_u64).prop_map(Fault::Stops),
+        Just(Fault::Dies),
+    ]
+}
+
+/// When the calls of some upcalls began, by release.
+fn calls(done: &[Done], of: impl Fn(usize) -> bool) -> BTreeMap<(usize, u64), u64> {
+    let first = done
+        .iter()
+        .filter(|(upcall, _, units, _)| *units == 0 && of(*upcall));
+    first
+        .map(|(upcall, release, _, began)| ((*upcall, *release), *began))
+        .collect()
+}
+
+/// What the sentinel is for.
+#[test]
+fn an_unguarded_region_waits_for_who_blocks() {
+    let spec = |process, period| Spec {
+        process,
+        first: 100,
+        period,
+        batch: 1,
+        quantum: 1,
+        takes: 1,
+        is_event: false,
+    };
+    let specs = [spec(0, 200), spec(1, 300)];
+    let after = |guarded: bool| {
+        let mut machine = Machine::new(&specs, false);
+        if !guarded {
+            machine.leave_unguarded();
+        }
+        machine.befalls(0, 1, Fault::Blocks(1_000));
+        let (done, _) = machine.run(END);
+        let first = done.iter().find(|done| done.0 == 1);
+        first.map(|(.., began)| *began)
+    };
+    assert_eq!(after(true), Some(105));
+    assert_eq!(after(false), Some(1_101));
+}

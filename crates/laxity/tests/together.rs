@@ -1,0 +1,412 @@
+//! Upcalls of several processes that take turns on one processor: this test is the process that guards them, and starts itself again as the others.
+
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use std::{env, fs, io, process, thread};
+
+use laxity::upcall::First;
+use laxity::upcalls::{
+    Call, Error, Guard, Options, Pace, Rank, Region, Seat, Spec, State, Upcall, Upcalls, Watch,
+    guard,
+};
+use laxity::{Instant, Service, Span, now};
+use laxity_linux::doctor::rights::{self, LiveTest, Right};
+use laxity_linux::os::sched::{self, Policy, Tid};
+use laxity_model::program::together::Standing;
+use rustix::process::{Pid, Signal, kill_process};
+
+const MS: Span = Span::from_millis(1);
+/// What a process is told that this test starts.
+const TOLD: &str = "LAXITY_TEST_TOGETHER";
+
+/// A region, and who guards it.
+struct House {
+    region: Region,
+    guard: Option<Guard>,
+    processor: usize,
+    first: Instant,
+    _live: LiveTest,
+}
+
+/// A process that was started.
+struct Other {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    seat: u16,
+}
+
+impl House {
+    fn open() -> Option<Self> {
+        let live = rights::require(&[Right::RealTime])?;
+        let processor = sched::affinity(Tid::current()).unwrap().iter().last();
+        let processor = processor.unwrap();
+        let region = Region::create().unwrap();
+        Some(Self {
+            guard: Some(guard(&region, processor, Watch::default()).unwrap()),
+            region,
+            processor,
+            first: now() + MS * 200,
+            _live: live,
+        })
+    }
+
+    fn give(&self, to: u32) -> Seat {
+        match &self.guard {
+            Some(guard) => guard.give(to),
+            None => Seat::take(&self.region),
+        }
+        .unwrap()
+    }
+
+    /// Another process, which does this, and is ready for it.
+    fn start(&self, does: &str) -> Other {
+        let (own, file) = (process::id(), self.region.as_fd().as_raw_fd());
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["another_process", "--exact", "--nocapture"]);
+        let (processor, first) = (self.processor, self.first.as_nanos());
+        command.env(
+            TOLD,
+            format!("/proc/{own}/fd/{file} {processor} {first} {does}"),
+        );
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let seat = self.give(child.id()).number;
+        writeln!(child.stdin.as_mut().unwrap(), "{seat}").unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut other = Other { child, lines, seat };
+        while other.line() != "ready" {}
+        other
+    }
+
+    /// So many calls of an upcall of this process, 50 ms apart; how many releases came to nothing.
+    fn misses(&self, most: u64) -> u64 {
+        let seat = self.give(process::id());
+        let number = seat.number;
+        let upcalls = Upcalls::start(options(seat, self.processor)).unwrap();
+        let mut left = most;
+        let upcall = upcalls.create(spec("own", 50, self.first), move |call: &mut Call<'_>| {
+            left -= 1;
+            if left == 0 {
+                call.suspend();
+            }
+        });
+        let upcall = upcall.unwrap();
+        upcall.run().unwrap();
+        upcalls.sleep(&[&upcall]).unwrap();
+        let counts = upcall.close().unwrap();
+        assert_eq!(counts.calls, most);
+        eprintln!("latest by {}", counts.most_late);
+        drop(upcalls);
+        if let Some(guard) = &self.guard {
+            guard.vacate(number);
+        }
+        counts.missed
+    }
+}
+
+impl Other {
+    fn line(&mut self) -> String {
+        self.lines.next().expect("it says more").unwrap()
+    }
+
+    /// What it says until its end.
+    fn says(mut self) -> Vec<String> {
+        let said = self.lines.by_ref().map(Result::unwrap);
+        let said = said.take_while(|line| line != "over").collect();
+        self.child.wait().unwrap();
+        said
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn options(seat: Seat, processor: usize) -> Options {
+    Options {
+        rank: Rank::Fifo {
+            priority: 90,
+            processor: Some(processor),
+        },
+        together: Some(seat),
+        ..Options::default()
+    }
+}
+
+fn spec(name: &str, millis: u64, first: Instant) -> Spec {
+    let mut spec = Spec::each(MS * millis, Service::from_micros(500));
+    (spec.name, spec.timing.first) = (name.to_owned(), First::At(first));
+    spec
+}
+
+fn spin(span: Span) {
+    let until = now() + span;
+    while now() < until {}
+}
+
+/// One of the processes, where this test is started as that.
+#[test]
+fn another_process() {
+    let Ok(told) = env::var(TOLD) else {
+        return;
+    };
+    let told: Vec<&str> = told.split(' ').collect();
+    let [file, processor, first, does @ ..] = &told[..] else {
+        panic!("{told:?}");
+    };
+    let file = fs::File::options().read(true).write(true).open(file);
+    let region = Region::attach(file.unwrap().into()).unwrap();
+    let mut number = String::new();
+    io::stdin().read_line(&mut number).unwrap();
+    let number = number.trim().parse().unwrap();
+    let upcalls = Upcalls::start(options(Seat { region, number }, processor.parse().unwrap()));
+    let first = Instant::from_nanos(first.parse().unwrap());
+    match does {
+        ["calls", periods @ ..] => calls(&upcalls.unwrap(), first, periods),
+        [hit] => befallen(&upcalls.unwrap(), first, hit),
+        other => panic!("{other:?}"),
+    }
+    println!("over");
+}
+
+/// Upcalls of these periods until 400 ms are over; each call is told.
+fn calls(upcalls: &Upcalls, first: Instant, periods: &[&str]) {
+    let (tell, told) = mpsc::channel();
+    let upcall = |period: &&str| {
+        let period: u64 = period.parse().unwrap();
+        let tell = tell.clone();
+        let upcall = upcalls.create(spec("upcall", period, first), move |call: &mut Call<'_>| {
+            spin(Span::from_micros(300));
+            let times = [call.paced.release, call.began, now()].map(Instant::as_nanos);
+            tell.send((period, times)).unwrap();
+            if call.paced.release >= first + MS * 400 {
+                call.end();
+            }
+        });
+        upcall.unwrap()
+    };
+    let all: Vec<Upcall> = periods.iter().map(upcall).collect();
+    all.iter().for_each(|upcall| upcall.run().unwrap());
+    println!("ready");
+    for upcall in &all {
+        upcalls.sleep(&[upcall]).unwrap();
+    }
+    for (period, [release, began, ended]) in told.try_iter() {
+        println!("{period} {release} {began} {ended}");
+    }
+}
+
+/// At a call of the slower of two upcalls this happens, just when one of the test's own process is released.
+fn befallen(upcalls: &Upcalls, first: Instant, hit: &str) {
+    let (tell, told) = mpsc::channel();
+    let said = tell.clone();
+    let fast = upcalls.create(spec("fast", 10, first), move |_: &mut Call<'_>| {
+        let _ = said.send("fast");
+    });
+    let (mut calls, hit) = (0, hit.to_owned());
+    let slow = upcalls.create(spec("slow", 20, first), move |call: &mut Call<'_>| {
+        calls += 1;
+        if calls == 6 {
+            let _ = tell.send("hit");
+            let own = Pid::from_raw(process::id().cast_signed()).unwrap();
+            match &*hit {
+                "sleeps" => thread::sleep(Duration::from_millis(200)),
+                "stops" => kill_process(own, Signal::STOP).unwrap(),
+                "dies" => kill_process(own, Signal::KILL).unwrap(),
+                "spins" => while now() < first + MS * 700 {},
+                "execs" => panic!("{}", Command::new("sleep").arg("60").exec()),
+                other => panic!("{other}"),
+            }
+            let _ = tell.send("back");
+        }
+        if calls == 9 {
+            call.end();
+        }
+    });
+    let (fast, slow) = (fast.unwrap(), slow.unwrap());
+    fast.run().unwrap();
+    slow.run().unwrap();
+    println!("ready");
+    upcalls.sleep(&[&slow]).unwrap();
+    drop(fast);
+    if let Some(why) = upcalls.failure() {
+        println!("{why}");
+    }
+    told.try_iter().for_each(|said| println!("{said}"));
+    println!("{:?}", slow.state() == State::Ended);
+}
+
+#[test]
+fn upcalls_of_several_processes_run_in_one_order_one_at_a_time() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let others = ["calls 10 40", "calls 20 80"].map(|does| house.start(does));
+    let said: Vec<String> = others.into_iter().flat_map(Other::says).collect();
+    let numbers = |line: &String| {
+        let numbers = line.split(' ').map(|number| number.parse().unwrap());
+        <[u64; 4]>::try_from(numbers.collect::<Vec<_>>()).unwrap()
+    };
+    let mut all: Vec<[u64; 4]> = said.iter().map(numbers).collect();
+    all.sort_by_key(|call| call[2]);
+    assert!(all.len() > 40, "{all:?}");
+    for pair in all.windows(2) {
+        assert!(pair[0][3] <= pair[1][2], "two at once: {pair:?}");
+    }
+    for at in 0..5_u64 {
+        let release = (house.first + MS * 80 * at).as_nanos();
+        let together = all.iter().filter(|call| call[1] == release);
+        let periods: Vec<u64> = together.map(|call| call[0]).collect();
+        assert_eq!(periods, [10, 20, 40, 80], "at {at}");
+    }
+}
+
+/// What befalls another process makes no upcall of this one miss.
+fn holds_up_nobody(hit: &str) -> Option<(House, Other)> {
+    let house = House::open()?;
+    let other = house.start(hit);
+    assert_eq!(house.misses(12), 0);
+    Some((house, other))
+}
+
+#[test]
+fn a_process_that_sleeps_in_a_handler_holds_up_nobody_and_goes_on_where_it_was() {
+    let Some((_house, other)) = holds_up_nobody("sleeps") else {
+        return;
+    };
+    let said = other.says();
+    let hit = said.iter().position(|line| line == "hit").unwrap();
+    assert_eq!(said[hit + 1], "back", "{said:?}");
+    assert_eq!(said.last().map(|line| &**line), Some("true"), "{said:?}");
+}
+
+#[test]
+fn a_process_that_is_stopped_holds_up_nobody_and_goes_on_where_it_was() {
+    let Some((_house, other)) = holds_up_nobody("stops") else {
+        return;
+    };
+    let stopped = Pid::from_raw(other.child.id().cast_signed()).unwrap();
+    kill_process(stopped, Signal::CONT).unwrap();
+    let said = other.says();
+    let hit = said.iter().position(|line| line == "hit").unwrap();
+    assert_eq!(said[hit + 1], "back", "{said:?}");
+    assert_eq!(said.last().map(|line| &**line), Some("true"), "{said:?}");
+}
+
+#[test]
+fn a_process_that_is_killed_holds_up_nobody_and_its_seat_is_free_again() {
+    let Some((house, mut other)) = holds_up_nobody("dies") else {
+        return;
+    };
+    other.child.wait().unwrap();
+    house.guard.as_ref().unwrap().vacate(other.seat);
+    assert_eq!(house.region.standing(other.seat), Some(Standing::Free));
+    assert_eq!(house.misses(3), 0);
+}
+
+#[test]
+fn a_process_that_executes_another_program_holds_up_nobody() {
+    let Some((house, other)) = holds_up_nobody("execs") else {
+        return;
+    };
+    assert_eq!(house.region.standing(other.seat), Some(Standing::Working));
+    assert_ne!(house.region.turn().seat(), Some(other.seat));
+}
+
+#[test]
+fn what_a_seat_cannot_do_is_refused() {
+    let region = Region::create().unwrap();
+    let fair = |seat: &Seat| Options {
+        rank: Rank::Fair,
+        together: Some(seat.clone()),
+        ..Options::default()
+    };
+    let seat = Seat::take(&region).unwrap();
+    let edf = Upcalls::start(Options {
+        policy: laxity::upcalls::Policy::Edf,
+        ..fair(&seat)
+    });
+    assert_eq!(edf.err(), Some(Error::Order));
+    let upcalls = Upcalls::start(fair(&seat)).unwrap();
+    assert_eq!(Upcalls::start(fair(&seat)).err(), Some(Error::NoSeat));
+    let mut fed = spec("fed", 10, now());
+    let (reader, _writer) = io::pipe().unwrap();
+    fed.pace = Pace::Descriptor(Arc::new(reader.into()));
+    let refused = upcalls.create(fed, |_: &mut Call<'_>| ());
+    assert_eq!(refused.err(), Some(Error::Descriptor));
+    drop(upcalls);
+    assert_eq!(region.standing(seat.number), Some(Standing::Left));
+}
+
+/// In one process two executors take turns as those of two do; here as ordinary threads, which needs no right.
+#[test]
+fn arrivals_and_commands_reach_who_has_no_turn() {
+    let region = Region::create().unwrap();
+    let executor = || {
+        let options = Options {
+            rank: Rank::Fair,
+            together: Seat::take(&region),
+            ..Options::default()
+        };
+        Upcalls::start(options).unwrap()
+    };
+    let (one, other) = (executor(), executor());
+    let make = |upcalls: &Upcalls| {
+        let (tell, told) = mpsc::channel();
+        let mut spec = Spec::each(Span::from_micros(300), Service::from_micros(1));
+        spec.pace = Pace::Arrivals;
+        let upcall = upcalls.create(spec, move |call: &mut Call<'_>| {
+            tell.send(call.arrived.map(|[number, _]| number)).unwrap();
+        });
+        let upcall = upcall.unwrap();
+        upcall.run().unwrap();
+        (upcall, told)
+    };
+    let all = [make(&one), make(&other)];
+    for number in 0..1_000 {
+        for (upcall, told) in &all {
+            upcall.release([number, 0]).unwrap();
+            assert_eq!(told.recv().unwrap(), Some(number));
+        }
+    }
+}
+
+#[test]
+fn a_handler_that_does_not_come_back_loses_its_seat_and_its_rank() {
+    let Some((house, other)) = holds_up_nobody("spins") else {
+        return;
+    };
+    assert_eq!(
+        house.guard.as_ref().unwrap().removed(),
+        [(other.seat, None)]
+    );
+    assert_eq!(house.region.standing(other.seat), Some(Standing::Removed));
+    let thread = house.region.thread(other.seat).unwrap();
+    let policy = sched::policy(Tid(thread.cast_signed())).unwrap();
+    assert!(matches!(policy, Policy::Other { .. }), "{policy}");
+    // Its process is told when it comes back.
+    let said = other.says();
+    let told = said.iter().any(|line| line.contains("taken away"));
+    assert!(
+        told && said.last().map(|line| &**line) == Some("false"),
+        "{said:?}"
+    );
+}
+
+/// So the tests above can fail.
+#[test]
+fn without_a_guard_one_that_sleeps_holds_up_all() {
+    let Some(mut house) = House::open() else {
+        return;
+    };
+    house.guard = None;
+    let _other = house.start("sleeps");
+    assert!(house.misses(12) > 0);
+}
