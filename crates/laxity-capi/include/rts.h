@@ -54,6 +54,7 @@ extern "C" {
 #define RTS_CATCH_UP 1 /* the last of them, at_most in a row, are called late */
 #define RTS_SUSPEND 2  /* the upcall is suspended */
 #define RTS_END 3      /* the upcall ends */
+#define RTS_ABORT 4    /* the process ends, by abort() */
 
 /* Flags. */
 #define RTS_ARRIVALS 1   /* rts_release() releases it, at least a period apart, and not time */

@@ -58,6 +58,7 @@ pub(crate) const CASES: &[Case] = &[
     case("an-upcall-looks-after-each-quantum").by(upcalls::looks_after_each_quantum),
     case("an-upcall-goes-on-in-its-turn").by(upcalls::goes_on_in_its_turn),
     case("an-upcall-is-told-of-its-overrun").by(upcalls::overrun),
+    case("an-upcall-pays-for-what-it-took").by(upcalls::charged),
     case("upcalls-of-one-first-release-begin-together").by(upcalls::begin_together),
     case("upcalls-take-turns-in-one-order").by(order::upcalls_take_turns),
     case("mapped-streams-have-what-was-asked-for").by(mapped::streams_have_what_was_asked_for),

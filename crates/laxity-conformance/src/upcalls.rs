@@ -1,15 +1,17 @@
 //! Upcalls: batches of units at the releases of a grid, and a look for a yield after each quantum.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use crate::executors::{executor, on};
 use crate::stage::{Stage, Story, marks, micros};
 use crate::{Result, Tolerance, ensure};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::executor::share::Share;
 use laxity_model::program::upcall::{Call, First, Timing, Upcall};
 use laxity_model::{
-    Body, Context, ExecutorId, Host, Mark, PortId, SemaphoreId, Service, Span, Step,
+    Body, Context, ExecutorId, Host, Instant, Mark, PortId, SemaphoreId, Service, Span, Step,
 };
 
 /// Its own deadline on the executor, that of its equal, and that of who is more urgent, in milliseconds.
@@ -35,19 +37,32 @@ pub(crate) fn upcall(
     work: impl FnMut(&mut dyn Context, &mut Call) -> Step + Send + 'static,
 ) -> (SemaphoreId, Mark) {
     let begins = stage.program.mark("begins");
-    let mut body = Upcall::new(timing, begins, work);
+    let cue = acts(
+        stage,
+        (executor, deadline_ms),
+        Upcall::new(timing, begins, work),
+        calls,
+    );
+    (cue, begins)
+}
+
+/// It begins at its cue, and has so many waits for an instant.
+fn acts(
+    stage: &mut Stage,
+    (executor, deadline_ms): (ExecutorId, u64),
+    mut body: impl Body + 'static,
+    calls: u64,
+) -> SemaphoreId {
     let (cue, mut waits) = (stage.cue(), 0);
     stage.actor(on(executor, deadline_ms), cue, move |_, context| {
         let step = body.step(context);
         waits += u64::from(matches!(step, Step::SleepUntil(_)));
         match step {
-            Step::SleepUntil(until) if waits > calls || until == laxity_model::Instant::MAX => {
-                Step::Finish
-            }
+            Step::SleepUntil(until) if waits > calls || until == Instant::MAX => Step::Finish,
             step => step,
         }
     });
-    (cue, begins)
+    cue
 }
 
 /// Tells this each time that something arrives at its port, so many times.
@@ -187,6 +202,42 @@ pub(crate) fn overrun(host: &mut dyn Host, _: &Tolerance) -> Result {
         stage.play(host, &[cue])?.expect_in_time(&expected)?;
     }
     Ok(())
+}
+
+/// Of a budget of 10 ms every tenth of a second, where 4 ms are declared for a unit, the first takes 9: the rest of its call waits for the next tenth, and who is less urgent goes on meanwhile.
+pub(crate) fn charged(host: &mut dyn Host, _: &Tolerance) -> Result {
+    let mut stage = Stage::new(1);
+    let story = stage.story();
+    let executor = executor(&mut stage.program, Rmdp::new());
+    let (other, port) = told_by_port(&mut stage, (executor, LONG_MS), (EQUAL, 1));
+    let period = Span::from_millis(100);
+    let share = Share::new(Service::from_millis(10), period, Instant::ZERO).map(Arc::new);
+    ensure!(share.is_some(), "10 ms of 100 are a budget");
+    let timing = Timing {
+        // On the grid of the budget.
+        first: First::At(Instant::ZERO),
+        batch: units(3),
+        ..Timing::each(period)
+    };
+    let begins = stage.program.mark("begins");
+    let body = Upcall::new(
+        timing,
+        begins,
+        move |context: &mut dyn Context, call: &mut Call| {
+            story.tell(context, call.done().into());
+            if call.done() > 0 {
+                return Step::Burn(micros(100));
+            }
+            context.put(port, [0; 2]);
+            Step::Burn(Service::from_millis(9))
+        },
+    );
+    let body = body.declared(Service::from_millis(4), share);
+    // One for its release, and one for the budget.
+    let member = acts(&mut stage, (executor, SHORT_MS), body, 2);
+    stage
+        .play(host, &[other, member])?
+        .expect_in_time(&[0, EQUAL, 1, 2])
 }
 
 /// Those that have one first release are called in the order of their rates, however they were made, and are released in one instant.

@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 
 use laxity_model::analysis::Preemption;
-use laxity_model::executor::pacing::{Next, OnOverrun, Paced, Pacing};
+use laxity_model::base::port::Arrival;
+use laxity_model::executor::pacing::{Arriving, Next, OnOverrun, Paced, Pacing};
 use laxity_model::program::upcall::Timing;
 use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
@@ -45,6 +46,7 @@ impl Oracle {
         let at_most = match on_overrun {
             OnOverrun::Suspend => return Next::Suspended,
             OnOverrun::End => return Next::Ended,
+            OnOverrun::EndProcess => return Next::EndProcess,
             OnOverrun::CatchUp { at_most } => at_most,
         };
         let room = at_most.saturating_sub(self.late) as usize;
@@ -67,6 +69,7 @@ fn policies() -> impl Strategy<Value = OnOverrun> {
         (0_u32..5).prop_map(|at_most| OnOverrun::CatchUp { at_most }),
         Just(OnOverrun::Suspend),
         Just(OnOverrun::End),
+        Just(OnOverrun::EndProcess),
     ]
 }
 
@@ -128,6 +131,97 @@ proptest! {
             expected += 10;
             now = now.max(call.release.as_nanos()) + takes;
             next = paced.after(at(now));
+        }
+    }
+}
+
+/// A handler that arrivals release, in its port's hands.
+struct Fed {
+    arriving: Arriving,
+    /// What has not been taken, with the number of each.
+    to_come: std::collections::VecDeque<(u64, u64)>,
+}
+
+impl Fed {
+    fn new(distance: u64, on_overrun: OnOverrun, arrivals: impl Iterator<Item = u64>) -> Self {
+        Self {
+            arriving: Arriving::new(Span::from_nanos(distance), on_overrun),
+            to_come: arrivals.zip(0..).collect(),
+        }
+    }
+
+    fn feeds(&mut self) {
+        let (nanos, number) = self.to_come.pop_front().expect("enough arrivals");
+        self.arriving.arrives(Arrival {
+            at: at(nanos),
+            payload: [number, 0],
+        });
+    }
+
+    /// What comes next, and the number of what arrived with it, for a body that waits as long as it must.
+    fn after(&mut self, ended: Option<u64>) -> (Next, u64) {
+        let now = ended.unwrap_or(0);
+        while self.arriving.is_open(ended.map(at)) && self.to_come[0].0 <= now {
+            self.feeds();
+        }
+        loop {
+            if let Some((next, [number, _])) = self.arriving.after(ended.map(at)) {
+                return (next, number);
+            }
+            self.feeds();
+        }
+    }
+}
+
+proptest! {
+    /// Arrivals on a grid are called as a timer on that grid would call, whatever is chosen for overruns.
+    #[test]
+    fn arrivals_on_a_grid_are_a_timer(
+        first in 0_u64..30,
+        period in 1_u64..12,
+        on_overrun in policies(),
+        takes in prop::collection::vec(0_u64..40, 1..40),
+    ) {
+        let grid = (0..2_000).map(|k| first + k * period);
+        let (mut fed, mut paced) = (Fed::new(period, on_overrun, grid), pacing(first, period, on_overrun));
+        let (mut next, mut now) = (paced.resume(at(0)), 0);
+        let mut arrived = fed.after(None);
+        for takes in takes {
+            prop_assert_eq!(arrived.0, next);
+            let Next::Call(call) = next else { break };
+            prop_assert_eq!(at(first + arrived.1 * period), call.release);
+            now = now.max(call.release.as_nanos()) + takes;
+            next = paced.after(at(now));
+            arrived = fed.after(Some(now));
+        }
+    }
+
+    /// However they come: no sooner than the distance apart, in order, each called or missed once, and no more calls in a row late than may be.
+    #[test]
+    fn arrivals_are_called_or_missed_each_once_and_never_in_a_burst(
+        distance in 0_u64..12,
+        at_most in 0_u32..5,
+        gaps in prop::collection::vec(prop_oneof![Just(0_u64), 0_u64..30], 40),
+        takes in prop::collection::vec(1_u64..40, 39),
+    ) {
+        let mut last = 0;
+        let arrivals = gaps.into_iter().map(|gap| { last += gap; last });
+        let arrivals: Vec<u64> = arrivals.chain((0..100).map(|far| 10_000 + 100 * far)).collect();
+        let mut fed = Fed::new(distance, OnOverrun::CatchUp { at_most }, arrivals.iter().copied());
+        let (mut ended, mut expected, mut late, mut before) = (None, 0, 0, None);
+        for takes in takes {
+            let (Next::Call(call), number) = fed.after(ended) else { panic!("it goes on") };
+            expected += call.missed;
+            prop_assert_eq!(number, expected);
+            expected += 1;
+            let release = call.release.as_nanos();
+            prop_assert!(release >= arrivals[number as usize]);
+            prop_assert!(before.is_none_or(|before| release >= before + distance));
+            before = Some(release);
+            late = if ended.is_some_and(|ended| release < ended) { late + 1 } else { 0 };
+            prop_assert!(late <= at_most);
+            prop_assert_eq!(call.overrun, late > 0 || call.missed > 0);
+            ended = Some(ended.unwrap_or(0).max(release) + takes);
         }
     }
 }

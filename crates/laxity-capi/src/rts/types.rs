@@ -25,6 +25,8 @@ pub const RTS_CATCH_UP: u32 = 1;
 pub const RTS_SUSPEND: u32 = 2;
 /// The upcall ends.
 pub const RTS_END: u32 = 3;
+/// The process ends.
+pub const RTS_ABORT: u32 = 4;
 /// Arrivals release it.
 pub const RTS_ARRIVALS: u32 = 1;
 /// They do, and a descriptor does.

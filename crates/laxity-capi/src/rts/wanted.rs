@@ -11,8 +11,8 @@ use laxity::upcalls::{Options, Pace, Policy, Rank, Spec};
 use laxity::{Instant, Service, Span};
 
 use super::{
-    RTS_ARRIVALS, RTS_CATCH_UP, RTS_DESCRIPTOR, RTS_EDF, RTS_END, RTS_FAIR, RTS_FIFO, RTS_RESERVED,
-    RTS_RMDP, RTS_SKIP, RTS_SUSPEND, rts_attributes, rts_options,
+    RTS_ABORT, RTS_ARRIVALS, RTS_CATCH_UP, RTS_DESCRIPTOR, RTS_EDF, RTS_END, RTS_FAIR, RTS_FIFO,
+    RTS_RESERVED, RTS_RMDP, RTS_SKIP, RTS_SUSPEND, rts_attributes, rts_options,
 };
 use crate::edge::Failure;
 use crate::{LAXITY_ANY_PROCESSOR, asked, laxity_request};
@@ -120,11 +120,13 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
                 RTS_CATCH_UP => catch_up(attributes.at_most),
                 RTS_SUSPEND => OnOverrun::Suspend,
                 RTS_END => OnOverrun::End,
+                RTS_ABORT => OnOverrun::EndProcess,
                 other => return Err(invalid("consequence of overruns", other)),
             },
         },
         service: Service::from_nanos(attributes.pdu_ns),
         deadline: some(attributes.deadline_ns).map(Span::from_nanos),
         pace: pace(attributes)?,
+        ..Spec::each(Span::from_nanos(attributes.period_ns), Service::ZERO)
     })
 }

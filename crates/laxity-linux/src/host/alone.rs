@@ -85,11 +85,23 @@ impl Inbox {
     pub fn put(&self, port: PortId, payload: [u64; 2]) -> bool {
         let at = clock::now();
         let has_room = self.ports.put(port, Arrival { at, payload }) == Some(true);
+        self.call();
+        has_room
+    }
+
+    /// After it was put: who is called finds what has arrived.
+    fn call(&self) {
         if let Some(place) = &self.place {
-            // In this order: who is called finds what has arrived.
             place.call();
         }
-        has_room
+    }
+
+    /// The same, where the oldest that wait make room for it: how many were dropped for that, or itself where all that wait are being put or taken just now.
+    pub fn put_newest(&self, port: PortId, payload: [u64; 2]) -> u64 {
+        let at = clock::now();
+        let dropped = self.ports.put_newest(port, Arrival { at, payload });
+        self.call();
+        dropped.unwrap_or(1)
     }
 
     /// The body's waits end, and so does whoever drives it.

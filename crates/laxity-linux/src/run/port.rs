@@ -48,13 +48,35 @@ impl Port {
     /// `false` if it is full.
     fn put(&self, arrival: Arrival) -> bool {
         self.arrived.fetch_add(1, Ordering::Relaxed);
-        // A permit is handed out when the arrival can be found.
-        let room = self.queue.as_ref().is_none_or(|queue| queue.put(arrival))
-            && self.permits.signal(arrival.at);
+        let room = self.has_taken_in(arrival);
         if !room {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         room
+    }
+
+    fn has_taken_in(&self, arrival: Arrival) -> bool {
+        // A permit is handed out when the arrival can be found.
+        self.queue.as_ref().is_none_or(|queue| queue.put(arrival))
+            && self.permits.signal(arrival.at)
+    }
+
+    /// The oldest make room for it, as many as it takes; how many those were, and whether it is there. It is not where all that hold the room are being put or taken just now.
+    fn put_newest(&self, arrival: Arrival) -> (u64, bool) {
+        self.arrived.fetch_add(1, Ordering::Relaxed);
+        let mut dropped = 0;
+        let mut is_in = self.has_taken_in(arrival);
+        while !is_in && self.permits.try_take() == Some(Taken::One) {
+            // Whoever has a permit finds an arrival.
+            if let Some(queue) = &self.queue {
+                queue.take();
+            }
+            dropped += 1;
+            is_in = self.has_taken_in(arrival);
+        }
+        dropped += u64::from(!is_in);
+        self.dropped.fetch_add(dropped, Ordering::Relaxed);
+        (dropped, is_in)
     }
 
     /// What belongs to a permit that the caller has taken, after a wait or at once. What only counts keeps no more than two instants: of the signal that
@@ -126,18 +148,31 @@ impl Ports {
     pub(crate) fn put(&self, id: PortId, arrival: Arrival) -> Option<bool> {
         let port = self.get(id)?;
         let room = port.put(arrival);
+        if room {
+            self.rings(port, arrival);
+        }
+        Some(room)
+    }
+
+    /// The same, where the oldest make room for it; how many were dropped for that, itself where there was none all the same.
+    pub(crate) fn put_newest(&self, id: PortId, arrival: Arrival) -> Option<u64> {
+        let port = self.get(id)?;
+        let (dropped, is_in) = port.put_newest(arrival);
+        if is_in {
+            self.rings(port, arrival);
+        }
+        Some(dropped)
+    }
+
+    fn rings(&self, port: &Port, arrival: Arrival) {
         // SeqCst, after the arrival can be taken: see `ring`.
-        if room
-            && let Some(doorbell) = self
-                .ports
-                .get(port.doorbell.load(Ordering::SeqCst) as usize)
-        {
+        let doorbell = port.doorbell.load(Ordering::SeqCst);
+        if let Some(doorbell) = self.ports.get(doorbell as usize) {
             doorbell.put(Arrival {
                 payload: [0; 2],
                 ..arrival
             });
         }
-        Some(room)
     }
 
     /// Every arrival at the port is put into the doorbell too; `None` if one of them does not exist.
@@ -209,5 +244,77 @@ impl Ports {
     /// By port; call it when all threads are done.
     pub(crate) fn usage(&self) -> Vec<PortUsage> {
         self.ports.iter().map(Port::usage).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(number: u64) -> Arrival {
+        Arrival {
+            at: Instant::from_nanos(number),
+            payload: [number, !number],
+        }
+    }
+
+    #[test]
+    fn the_oldest_make_room_for_the_newest() {
+        let kinds = [
+            PortKind::Queue { capacity: 3 },
+            PortKind::Count {
+                initial: 0,
+                most: 1,
+            },
+        ];
+        let ports = Ports::new(&kinds, Vec::new()).unwrap();
+        let (queue, doorbell) = (PortId(0), PortId(1));
+        ports.ring(queue, doorbell).unwrap();
+        let dropped: Vec<_> = (0..5)
+            .map(|number| ports.put_newest(queue, at(number)))
+            .collect();
+        assert_eq!(dropped, [0, 0, 0, 1, 1].map(Some));
+        let port = ports.get(queue).unwrap();
+        for number in 2..5 {
+            assert_eq!(port.permits.try_take(), Some(Taken::One));
+            assert_eq!(port.arrival(false), at(number));
+        }
+        assert_eq!(port.permits.try_take(), None);
+        assert_eq!(ports.usage()[0].dropped, 2);
+        assert_eq!(ports.get(doorbell).unwrap().permits.count(), 1);
+        assert_eq!(ports.put_newest(PortId(9), at(0)), None);
+    }
+
+    #[test]
+    fn many_who_put_and_one_who_takes_lose_nothing_uncounted() {
+        const EACH: u64 = 20_000;
+        let ports = Ports::new(&[PortKind::Queue { capacity: 4 }], Vec::new()).unwrap();
+        let port = ports.get(PortId(0)).unwrap();
+        let (mut taken, mut newest) = (0, [None; 3]);
+        std::thread::scope(|scope| {
+            let puts = |who: u64| {
+                let ports = &ports;
+                move || {
+                    (0..EACH)
+                        .map(|n| ports.put_newest(PortId(0), at(who * EACH + n)).unwrap())
+                        .sum::<u64>()
+                }
+            };
+            let putting = [0, 1, 2].map(|who| scope.spawn(puts(who)));
+            while putting.iter().any(|one| !one.is_finished()) || port.permits.count() > 0 {
+                if port.permits.try_take() != Some(Taken::One) {
+                    continue;
+                }
+                let [number, check] = port.arrival(false).payload;
+                assert_eq!(check, !number);
+                // What one thread puts comes in its order.
+                let before = &mut newest[(number / EACH) as usize];
+                assert!(before.replace(number) < Some(number));
+                taken += 1;
+            }
+            let dropped: u64 = putting.into_iter().map(|one| one.join().unwrap()).sum();
+            assert_eq!(taken + dropped, 3 * EACH);
+        });
+        assert!(ports.usage()[0].is_conserved());
     }
 }

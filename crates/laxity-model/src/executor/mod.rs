@@ -9,6 +9,7 @@
 //! * [`Handlers`]: the state of all handlers, and who of them runs.
 //! * [`Ready`]: a queue that most policies can be made of; [`InOrder`]: those that keep to one [`Order`].
 //! * [`edf`], [`fcfs`], [`rmdp`]: those that come with it.
+//! * [`pacing`]: when a handler is called; [`share`]: a budget that several have together; [`linked`]: what that, and chains of handlers, mean to deadlines.
 //!
 //! All state is of fixed size, made of integers, and free of pointers; every index and every tag is checked whenever it is read. So it
 //! may lie in memory that several processes share, of which one runs at a time, and a process that damages it damages nobody's
@@ -18,9 +19,11 @@ pub mod edf;
 pub mod fcfs;
 mod handlers;
 mod in_order;
+pub mod linked;
 pub mod pacing;
 mod ready;
 pub mod rmdp;
+pub mod share;
 
 pub use handlers::{HandlerId, Handlers, Released, Wait};
 pub use in_order::{InOrder, Order, Yielded};

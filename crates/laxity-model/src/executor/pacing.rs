@@ -4,9 +4,12 @@
 //! than it lasted, and a handler that is suspended and runs again keeps its phase. A call that is still at work when the next release comes has
 //! *overrun* (`timerfd` tells so by its count of expirations, POSIX timers by `timer_getoverrun`).
 
+use alloc::collections::VecDeque;
+
+use crate::base::port::Arrival;
 use crate::{Instant, Span};
 
-/// What becomes of the releases that come while a call is still at work.
+/// What becomes of the releases that come while a call is still at work. Whatever it is, the handler is [told](Paced::overrun).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnOverrun {
     /// The last of them are called late, at once, one after the other, so many in a row at most; all before them are missed. After so many late calls
@@ -20,6 +23,8 @@ pub enum OnOverrun {
     Suspend,
     /// The handler ends.
     End,
+    /// The process ends, by which its other handlers end too; in a program, the run.
+    EndProcess,
 }
 
 impl OnOverrun {
@@ -27,6 +32,16 @@ impl OnOverrun {
     pub const SKIP: Self = Self::CatchUp { at_most: 0 };
     /// The last that has come is called late.
     pub const ONCE_LATE: Self = Self::CatchUp { at_most: 1 };
+
+    /// How many of those that have come are called late, after so many late calls in a row; or what there is instead of calls.
+    fn late(self, came: u64, in_a_row: u32) -> Result<u64, Next> {
+        match self {
+            Self::CatchUp { at_most } => Ok(came.min(at_most.saturating_sub(in_a_row).into())),
+            Self::Suspend => Err(Next::Suspended),
+            Self::End => Err(Next::Ended),
+            Self::EndProcess => Err(Next::EndProcess),
+        }
+    }
 }
 
 /// One call of a handler, as it is told of it.
@@ -49,6 +64,8 @@ pub enum Next {
     Suspended,
     /// None ever: it overran and was to end, or its grid is past the end of time.
     Ended,
+    /// None of anybody: it overran, and its process was to end.
+    EndProcess,
 }
 
 /// The grid of a handler, and how far it has come. O(1) each, and no memory but its own.
@@ -91,16 +108,14 @@ impl Pacing {
             self.late = 0;
             return self.call(0, false);
         }
-        match self.on_overrun {
-            OnOverrun::CatchUp { at_most } => {
-                let late = (came - self.next).min(u64::from(at_most.saturating_sub(self.late)));
+        match self.on_overrun.late(came - self.next, self.late) {
+            Ok(late) => {
                 let missed = came - self.next - late;
                 self.next += missed;
                 self.late = if late > 0 { self.late + 1 } else { 0 };
                 self.call(missed, true)
             }
-            OnOverrun::Suspend => Next::Suspended,
-            OnOverrun::End => Next::Ended,
+            Err(instead) => instead,
         }
     }
 
@@ -122,5 +137,85 @@ impl Pacing {
             missed,
             overrun,
         })
+    }
+}
+
+/// The releases of a handler that arrivals call, no sooner than a distance apart: each is released when it arrives, or a distance after the release before. They
+/// are its grid: those that come while a call is at work have the consequence that was chosen, as on the [grid](Pacing) of a timer. O(1) each but for those that have come.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arriving {
+    distance: Span,
+    on_overrun: OnOverrun,
+    /// The last release, of an arrival that was called, is held, or was missed.
+    released: Option<Instant>,
+    /// Those that are not called yet, each with its release. No more than wait in a port, and those that are to be called late.
+    held: VecDeque<(Instant, [u64; 2])>,
+    /// So many calls in a row were late.
+    late: u32,
+    /// What the next call is told.
+    missed: u64,
+    overrun: bool,
+}
+
+impl Arriving {
+    /// Nothing has arrived. The distance may be zero.
+    #[must_use]
+    pub const fn new(distance: Span, on_overrun: OnOverrun) -> Self {
+        Self {
+            distance,
+            on_overrun,
+            released: None,
+            held: VecDeque::new(),
+            late: 0,
+            missed: 0,
+            overrun: false,
+        }
+    }
+
+    /// Begins again after it was suspended. What it held was nobody's; what arrives is released no sooner than if it had not been suspended.
+    pub fn resume(&mut self) {
+        *self = Self {
+            released: self.released,
+            ..Self::new(self.distance, self.on_overrun)
+        };
+    }
+
+    /// This has arrived next.
+    pub fn arrives(&mut self, arrival: Arrival) {
+        let soonest = self
+            .released
+            .and_then(|before| before.checked_add(self.distance));
+        let release = soonest.map_or(arrival.at, |soonest| soonest.max(arrival.at));
+        self.released = Some(release);
+        self.held.push_back((release, arrival.payload));
+    }
+
+    /// Whether another arrival may change what comes next of a call that ended then, or of none.
+    pub fn is_open(&self, ended: Option<Instant>) -> bool {
+        let last = self.held.back();
+        last.is_none_or(|(release, _)| ended.is_some_and(|ended| *release < ended))
+    }
+
+    /// What comes after a call that ended then, or after none, and what arrived with it; `None` if that is still to arrive. Call it when no other arrival
+    /// [changes](Self::is_open) that, or none is there.
+    pub fn after(&mut self, ended: Option<Instant>) -> Option<(Next, [u64; 2])> {
+        let before = |(release, _): &&(Instant, _)| ended.is_some_and(|ended| *release < ended);
+        let came = self.held.iter().take_while(before).count() as u64;
+        let late = match self.on_overrun.late(came, self.late) {
+            _ if came == 0 => 0,
+            Ok(late) => late,
+            Err(instead) => return Some((instead, [0; 2])),
+        };
+        self.held.drain(..(came - late) as usize);
+        self.missed += came - late;
+        self.overrun |= came > 0;
+        self.late = if late > 0 { self.late + 1 } else { 0 };
+        let (release, payload) = self.held.pop_front()?;
+        let paced = Paced {
+            release,
+            missed: core::mem::take(&mut self.missed),
+            overrun: core::mem::take(&mut self.overrun),
+        };
+        Some((Next::Call(paced), payload))
     }
 }

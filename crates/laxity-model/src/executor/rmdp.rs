@@ -9,7 +9,7 @@ use super::in_order::analysed;
 use super::{InOrder, Job, Order, Unschedulable, Yielded};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Response, Task, fixed_priority};
-use crate::{Instant, Service};
+use crate::{Instant, Service, Span};
 
 /// The job that has the shortest time from release to deadline goes first; among equals the one that entered first. That time is the
 /// handler's period where nothing else is said, so that this is the order of rates, and deadline monotonic elsewhere. A running job is
@@ -37,13 +37,19 @@ impl Order for ByRate {
     /// release. Exact on an attained supply where no two have the same time and all say which region is their last; and else sufficient.
     fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
         let tasks: Vec<Task> = tasks.iter().map(analysed).collect();
-        (0..tasks.len()).try_for_each(|place| in_time(&tasks, place, supply))
+        let bound = |place| bound(&tasks[place], place, &tasks, supply).map(drop);
+        (0..tasks.len()).try_for_each(bound)
     }
 }
 
-/// Whether all jobs of one of these meet their deadlines.
-fn in_time(tasks: &[Task], place: usize, supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
-    let own = &tasks[place];
+/// How long after its arrival a job of this task is over at the latest, beside all the others of these: if that is in time. What it is to itself may be something else than what it
+/// is to others.
+pub(super) fn bound(
+    own: &Task,
+    place: usize,
+    tasks: &[Task],
+    supply: &dyn SupplyBound,
+) -> Result<Span, Unschedulable> {
     let refused = |reason| Unschedulable {
         bottleneck: Some(place),
         reason,
@@ -59,7 +65,7 @@ fn in_time(tasks: &[Task], place: usize, supply: &dyn SupplyBound) -> Result<(),
     }
     let response = fixed_priority::response_time_among(own, &before, blocking, &supply);
     match response.map_err(|overflow| refused(format!("{overflow}")))? {
-        Response::Bounded(bound) if bound.from_arrival <= own.deadline() => Ok(()),
+        Response::Bounded(bound) if bound.from_arrival <= own.deadline() => Ok(bound.from_arrival),
         Response::Bounded(bound) => Err(refused(format!(
             "rate monotonic with delayed preemption, a job of the bottleneck may take {}, {blocking} of it for the less urgent, and is due in {}",
             bound.from_arrival.beside(own.deadline()),

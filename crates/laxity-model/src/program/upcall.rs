@@ -9,7 +9,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Body, Context, Step};
 use crate::analysis::{Preemption, Task, TaskError};
-use crate::executor::pacing::{Next, OnOverrun, Paced, Pacing};
+use crate::executor::pacing::{Arriving, Next, OnOverrun, Paced, Pacing};
+use crate::executor::share::Share;
 use crate::{Instant, Mark, PortId, Service, Span};
 
 /// The instant from which first releases are counted: when the first that has it begins.
@@ -114,6 +115,12 @@ pub struct Call {
     pub overruns: bool,
     /// What came with the arrival that released it, if one did.
     pub arrived: Option<[u64; 2]>,
+    /// The release of the first of its chain; its own where nobody precedes it.
+    pub origin: Instant,
+    /// So many arrivals found no room since the call before.
+    pub dropped: u64,
+    /// Whether its quantum before this one, of this call or an earlier one, took longer than was declared.
+    pub over_service: bool,
     /// So many units are done.
     done: u32,
     /// So many are to be done now, without a look.
@@ -170,15 +177,34 @@ pub struct Upcall<W> {
     /// Left at the begin of each call, with its release and that begin.
     begins: Mark,
     work: W,
-    /// What releases it, if that is not time alone.
-    port: Option<PortId>,
-    /// Its last release, and what came with it, if a port releases it.
-    released: Option<Instant>,
+    /// What releases it, if that is not time alone, and what came with the last release.
+    port: Option<(PortId, Arriving)>,
     arrived: Option<[u64; 2]>,
     /// Once it has begun.
     pacing: Option<Pacing>,
     ended: Option<Instant>,
     at: At,
+    /// What a unit takes, as was declared.
+    unit: Service,
+    /// What it has together with others.
+    share: Option<Arc<Share>>,
+    /// When the quantum began that is at work, and what was declared for it.
+    working: Option<(Instant, Span)>,
+    /// What the last one took, until somebody asks; whether that was too long, and whether one of this call was.
+    took: Option<Took>,
+    over: bool,
+    over_in_call: bool,
+    /// A call was over since somebody asked.
+    completed: bool,
+}
+
+/// What a quantum took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Took {
+    /// On the clock.
+    pub(super) span: Span,
+    /// Whether it is the first of its call that took longer than was declared.
+    pub(super) is_over: bool,
 }
 
 /// What is to be done when it has the processor.
@@ -204,53 +230,127 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             begins,
             work,
             port: None,
-            released: None,
             arrived: None,
             pacing: None,
             ended: None,
             at: At::Idle,
+            unit: Service::MAX,
+            share: None,
+            working: None,
+            took: None,
+            over: false,
+            over_in_call: false,
+            completed: false,
+        }
+    }
+
+    /// One whose units are declared to take no more than this, and which has its service together with others where there is a share.
+    #[must_use]
+    pub fn declared(mut self, unit: Service, share: Option<Arc<Share>>) -> Self {
+        (self.unit, self.share) = (unit, share);
+        self
+    }
+
+    /// Whether a call has begun that is not over: it goes on.
+    pub(super) const fn is_in_call(&self) -> bool {
+        matches!(self.at, At::Looking(_) | At::Resumed(_))
+    }
+
+    /// Whether a call was over since this was asked last; of one that suspends or ends itself, whether nothing of its call is left.
+    pub(super) fn take_completed(&mut self) -> bool {
+        let is_over = matches!(self.at, At::Looking(call) if call.is_over());
+        core::mem::take(&mut self.completed) || is_over
+    }
+
+    /// What the last quantum that is over took, if this was not asked since.
+    pub(super) const fn take_took(&mut self) -> Option<Took> {
+        self.took.take()
+    }
+
+    /// The quantum that was at work, if one was, is over.
+    pub(super) fn measure(&mut self, now: Instant) {
+        let Some((began, declared)) = self.working.take() else {
+            return;
+        };
+        let span = now.saturating_since(began);
+        self.over = span > declared;
+        let is_over = self.over && !self.over_in_call;
+        self.over_in_call |= self.over;
+        self.took = Some(Took { span, is_over });
+        if let Some(share) = &self.share {
+            share.charge(span, now);
         }
     }
 
     /// One that each arrival at a port releases, if there is one: no sooner than a period after the release before, so that it takes no more than
-    /// one that time releases. Arrivals wait in the port meanwhile. It has no grid, and misses nothing.
-    pub const fn paced_by(port: Option<PortId>, timing: Timing, begins: Mark, work: W) -> Self {
+    /// one that time releases. Arrivals wait in the port meanwhile; of those whose release comes while a call is at work becomes what was chosen for overruns.
+    pub fn paced_by(port: Option<PortId>, timing: Timing, begins: Mark, work: W) -> Self {
+        let distance = timing.period;
+        Self::apart(port.map(|port| (port, distance)), timing, begins, work)
+    }
+
+    /// The same with another least distance between two releases.
+    pub(super) fn apart(
+        port: Option<(PortId, Span)>,
+        timing: Timing,
+        begins: Mark,
+        work: W,
+    ) -> Self {
+        let on_overrun = timing.on_overrun;
         let mut upcall = Self::new(timing, begins, work);
-        upcall.port = port;
+        upcall.port = port.map(|(port, distance)| (port, Arriving::new(distance, on_overrun)));
         upcall
     }
 
-    fn wait_for(&mut self, port: PortId) -> Step {
-        self.at = At::Waiting;
-        Step::Wait(port)
+    /// What is next of what has arrived, and else the port to wait for; `None` if no port releases it.
+    fn next_arrival(&mut self, context: &mut dyn Context) -> Option<Result<Next, PortId>> {
+        let (port, arriving) = self.port.as_mut()?;
+        while arriving.is_open(self.ended)
+            && let Some(arrival) = context.take(*port)
+        {
+            arriving.arrives(arrival);
+        }
+        let Some((next, arrived)) = arriving.after(self.ended) else {
+            return Some(Err(*port));
+        };
+        self.arrived = Some(arrived);
+        Some(Ok(next))
+    }
+
+    fn wait_for(&mut self, next: Result<Next, PortId>) -> Step {
+        match next {
+            Ok(next) => self.wait(next),
+            Err(port) => {
+                self.at = At::Waiting;
+                Step::Wait(port)
+            }
+        }
     }
 
     /// Something has arrived at its port.
     fn arrived(&mut self, context: &mut dyn Context) -> Step {
-        let arrival = context.arrival();
-        self.arrived = arrival.map(|arrival| arrival.payload);
-        let at = arrival.map_or(context.now(), |arrival| arrival.at);
-        let before = self.released;
-        let soonest = before.and_then(|before| before.checked_add(self.timing.period));
-        let release = soonest.map_or(at, |soonest| soonest.max(at));
-        self.released = Some(release);
-        let paced = Paced {
-            release,
-            missed: 0,
-            overrun: self.ended.is_some_and(|ended| release < ended),
-        };
-        if release > context.now() {
-            self.at = At::Due(paced);
-            return Step::SleepUntil(release);
+        if let (Some((_, arriving)), Some(arrival)) = (&mut self.port, context.arrival()) {
+            arriving.arrives(arrival);
         }
-        self.begin(context, paced)
+        match self.next_arrival(context) {
+            Some(Ok(Next::Call(paced))) if paced.release <= context.now() => {
+                self.begin(context, paced)
+            }
+            Some(next) => self.wait_for(next),
+            None => Step::Finish,
+        }
     }
 
     /// The first call, or the first after a suspension.
-    fn resume(&mut self, now: Instant) -> Step {
-        if let Some(port) = self.port {
-            return self.wait_for(port);
+    fn resume(&mut self, context: &mut dyn Context) -> Step {
+        self.ended = None;
+        if let Some((_, arriving)) = &mut self.port {
+            arriving.resume();
         }
+        if let Some(next) = self.next_arrival(context) {
+            return self.wait_for(next);
+        }
+        let now = context.now();
         let timing = &self.timing;
         let first = match &timing.first {
             First::AfterAPeriod => now + timing.period,
@@ -260,32 +360,32 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         if self.pacing.is_none() {
             self.pacing = Pacing::new(first, timing.period, timing.on_overrun);
         }
-        self.ended = None;
         let next = self.pacing.as_mut().map(|pacing| pacing.resume(now));
         self.wait(next.unwrap_or(Next::Ended))
     }
 
     /// The call is over.
-    fn end(&mut self, now: Instant) -> Step {
+    fn end(&mut self, context: &mut dyn Context) -> Step {
+        let now = context.now();
         self.ended = Some(now);
-        if let Some(port) = self.port {
-            return self.wait_for(port);
+        self.completed = true;
+        if let Some(next) = self.next_arrival(context) {
+            return self.wait_for(next);
         }
         let next = self.pacing.as_mut().map(|pacing| pacing.after(now));
         self.wait(next.unwrap_or(Next::Ended))
     }
 
     fn wait(&mut self, next: Next) -> Step {
+        self.at = At::Idle;
         match next {
             Next::Call(paced) => {
                 self.at = At::Due(paced);
                 Step::SleepUntil(paced.release)
             }
-            Next::Suspended => {
-                self.at = At::Idle;
-                Step::SleepUntil(Instant::MAX)
-            }
+            Next::Suspended => Step::SleepUntil(Instant::MAX),
             Next::Ended => Step::Finish,
+            Next::EndProcess => Step::EndRun,
         }
     }
 
@@ -298,6 +398,9 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             previous_ended: self.ended,
             overruns: false,
             arrived: self.arrived,
+            origin: paced.release,
+            dropped: 0,
+            over_service: false,
             done: 0,
             now: 0,
             batch: self.timing.batch.get(),
@@ -309,6 +412,18 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         call.now = self.timing.quantum.get().min(call.batch - call.done);
         let next = call.paced.release.checked_add(self.timing.period);
         call.overruns = next.is_some_and(|next| next < now);
+        let declared = self.unit.as_nanos().saturating_mul(call.now.into());
+        if let Some(share) = &self.share
+            && let Err(until) = share.admits(Service::from_nanos(declared), now)
+        {
+            self.at = At::Resumed(call);
+            return Step::SleepUntil(until);
+        }
+        if call.done == 0 {
+            (call.began, self.over_in_call) = (now, false);
+        }
+        call.over_service = self.over;
+        self.working = Some((now, Span::from_nanos(declared)));
         let step = (self.work)(context, &mut call);
         call.done += call.now;
         self.at = At::Looking(call);
@@ -319,10 +434,14 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
 impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Body for Upcall<W> {
     fn step(&mut self, context: &mut dyn Context) -> Step {
         match self.at {
-            At::Idle => self.resume(context.now()),
+            At::Idle => self.resume(context),
             At::Waiting => self.arrived(context),
             At::Due(paced) => self.begin(context, paced),
-            At::Looking(call) if call.is_over() => self.end(context.now()),
+            At::Looking(_) if self.working.is_some() => {
+                self.measure(context.now());
+                self.step(context)
+            }
+            At::Looking(call) if call.is_over() => self.end(context),
             At::Looking(call) if context.should_yield() => {
                 self.at = At::Resumed(call);
                 Step::Yield

@@ -76,8 +76,12 @@ impl Keeper for Keep {
         };
         Some(Entrant {
             deadline: timing.period,
+            unit: Service::MAX,
+            share: None,
+            paced_by: spec
+                .is_event
+                .then_some((PortId(EVENTS + place), timing.period)),
             timing,
-            paced_by: spec.is_event.then_some(PortId(EVENTS + place)),
             work: Box::new(move |context, call| {
                 let release = call.paced.release.as_nanos() / 1_000;
                 let now = context.now().as_nanos() / 1_000;

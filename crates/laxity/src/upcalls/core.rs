@@ -1,17 +1,19 @@
 //! What an executor shares with those who use it, whatever its handlers share.
 
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
 use laxity_linux::host::alone::{Bell, Inbox};
 use laxity_linux::os::fork;
-use laxity_model::analysis::Task;
 use laxity_model::base::port::PortKind;
 use laxity_model::executor::{ExecutorError, HANDLERS};
 use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
-use laxity_model::{PortId, SemaphoreId, Span};
+use laxity_model::{Body, Context, PortId, SemaphoreId, Span, Step};
 
+use super::members::Member;
+use super::virtual_time::Virtuals;
 use super::{Error, State};
 
 /// Rung whenever something arrives.
@@ -48,22 +50,6 @@ pub(super) fn ports(events: u32) -> Vec<PortKind> {
         .collect()
 }
 
-/// An upcall, as those know it who ask for another.
-pub(super) struct Member {
-    pub(super) name: String,
-    task: Task,
-}
-
-impl Member {
-    pub(super) const fn new(name: String, task: Task) -> Self {
-        Self { name, task }
-    }
-
-    pub(super) fn as_task(&self) -> (&str, Task) {
-        (&self.name, self.task)
-    }
-}
-
 /// All locks here are of callers among themselves. The executor tries the one of `panics`, and goes on where it is held.
 pub(super) struct Core {
     pub(super) inbox: Inbox,
@@ -83,6 +69,7 @@ pub(super) struct Core {
     /// The process that has the executor.
     generation: u32,
     tickets: AtomicU64,
+    pub(super) virtuals: Virtuals,
 }
 
 impl Core {
@@ -100,7 +87,26 @@ impl Core {
             over: AtomicBool::new(false),
             generation: fork::generation(),
             tickets: AtomicU64::new(0),
+            virtuals: Virtuals::default(),
         }
+    }
+
+    /// The body, such that it ends the process where an upcall is to do so.
+    pub(super) fn host(self: &Arc<Self>, body: Box<dyn Body>) -> Box<dyn Body> {
+        let core = Arc::clone(self);
+        Box::new(Hosted { body, core })
+    }
+
+    /// Says who overran, and aborts: what runs at an exit would run at the executor's rank, and beside the other threads.
+    fn end_process(&self) -> ! {
+        let overran = |board: &Board| board.standing() == Standing::Overran;
+        let place = self.boards.iter().position(overran);
+        // Somebody may hold this who is interrupted.
+        let members = self.members.try_lock().ok();
+        let member = members.as_ref().and_then(|all| all.get(place?)?.as_ref());
+        let name = member.map_or("an upcall", |member| &member.name);
+        eprintln!("laxity: {name} overran, and was to end its process then");
+        process::abort()
     }
 
     /// All that are there. Callers wait for each other here, and the executor for none of them.
@@ -250,6 +256,22 @@ impl Core {
             Standing::Ended => State::Ended,
             Standing::Panicked => State::Panicked(self.said(place)),
         }
+    }
+}
+
+/// The executor's body, whose process ends where an upcall chose that.
+struct Hosted {
+    body: Box<dyn Body>,
+    core: Arc<Core>,
+}
+
+impl Body for Hosted {
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        let step = self.body.step(context);
+        if let Step::EndRun = step {
+            self.core.end_process();
+        }
+        step
     }
 }
 

@@ -42,11 +42,17 @@ pub enum Error {
     /// Somebody would be late.
     #[error("not admitted: {0}")]
     NotAdmitted(Box<NotAdmitted>),
+    /// No group can have this budget of each such period: none, or more than all.
+    #[error("{0} of every {1} is no budget")]
+    NoBudget(laxity_model::Service, crate::Span),
+    /// The group, or what it is to come after, is of another executor, or is closed.
+    #[error("the group, or the upcall that it is to come after, is not of this executor")]
+    NotHere,
     /// There are as many upcalls as an executor has room for.
     #[error("the executor has no room for another upcall")]
     Full,
-    /// Time releases the upcall, and nothing that arrives does.
-    #[error("the upcall is released by time: nothing can arrive for it")]
+    /// Time releases the upcall, or the end of another's call, and nothing that arrives does.
+    #[error("the upcall is not released by arrivals: nothing can arrive for it")]
     NoArrivals,
     /// More commands wait than there is room for.
     #[error("too many commands wait to be carried out; try again")]

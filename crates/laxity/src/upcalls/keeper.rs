@@ -5,12 +5,14 @@ use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
+use laxity_model::executor::share::Share;
 use laxity_model::program::upcall::{self, First, Timing};
 use laxity_model::program::upcalls::{Entrant, Keeper};
 use laxity_model::{Context, Instant, PortId, Service, Span, Step};
 
 use super::call::{Call, Wish};
 use super::core::Core;
+use super::members::Predecessor;
 
 type Handler<S> = Box<dyn FnMut(&mut Call<'_, S>)>;
 
@@ -21,7 +23,12 @@ type Make<S> = Box<dyn FnOnce(&mut S) -> Handler<S> + Send>;
 pub(super) struct Letter<S> {
     pub(super) timing: Timing,
     pub(super) deadline: Span,
-    pub(super) paced_by: Option<PortId>,
+    pub(super) paced_by: Option<(PortId, Span)>,
+    pub(super) unit: Service,
+    pub(super) share: Option<Arc<Share>>,
+    /// Which one of its place it is.
+    pub(super) serial: u64,
+    pub(super) after: Option<Predecessor>,
     pub(super) make: Make<S>,
 }
 
@@ -68,7 +75,11 @@ pub(super) fn text(payload: &(dyn Any + Send)) -> String {
 struct When {
     timing: Timing,
     deadline: Span,
-    paced_by: Option<PortId>,
+    paced_by: Option<(PortId, Span)>,
+    unit: Service,
+    share: Option<Arc<Share>>,
+    serial: u64,
+    after: Option<Predecessor>,
 }
 
 /// Who has the handlers.
@@ -126,6 +137,10 @@ impl<S: 'static> Keeper for Keep<S> {
             timing: letter.timing,
             deadline: letter.deadline,
             paced_by: letter.paced_by,
+            unit: letter.unit,
+            share: letter.share,
+            serial: letter.serial,
+            after: letter.after,
         });
         let make = || with::<S, _>(|local| (letter.make)(&mut local.shared));
         match self.try_to(place, make).flatten() {
@@ -146,8 +161,18 @@ impl<S: 'static> Keeper for Keep<S> {
             timing: when.timing.clone(),
             paced_by: when.paced_by,
             deadline: when.deadline,
+            unit: when.unit,
+            share: when.share.clone(),
             work: Box::new(move |context, call| quantum::<S>(&core, place, context, call)),
         })
+    }
+
+    fn after(&self, place: u16) -> Option<u16> {
+        let when = |place: u16| self.when.get(usize::from(place))?.as_ref();
+        let before = when(place)?.after?;
+        // Whoever has that place now may be another.
+        let is_there = when(before.place)?.serial == before.serial;
+        is_there.then_some(before.place)
     }
 
     fn discard(&mut self, place: u16) {

@@ -82,8 +82,10 @@ mod call;
 mod core;
 mod error;
 mod keeper;
+mod members;
 mod options;
 mod upcall;
+mod virtual_time;
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
@@ -93,18 +95,25 @@ use laxity_linux::host::alone::{Alone, Inbox};
 pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, guard};
 use laxity_linux::os::memory::MemoryLock;
 use laxity_model::Grade;
-use laxity_model::program::upcalls::{Control, NotAdmitted, STOP, admit, turns};
+use laxity_model::executor::Unschedulable;
+use laxity_model::program::upcalls::{Control, NotAdmitted, STOP, admit_among, charged, turns};
+use laxity_model::{Service, Span};
 
+pub use laxity_model::executor::share::ShareCounts;
 pub use laxity_model::program::upcalls::{Counts, Overhead, qos};
 
 pub use self::call::Call;
 pub use self::error::Error;
+pub use self::members::Group;
 pub use self::options::{Options, Policy, Rank, Supply};
-pub use self::upcall::{Pace, Spec, State, Upcall};
+pub use self::upcall::{Before, Pace, Spec, State, Upcall, WhenFull};
+pub use self::virtual_time::{Virtual, VirtualCall};
 
-use self::core::{COMMANDS, Core, DOORBELL, Member, Over, PLACES};
+use self::core::{COMMANDS, Core, DOORBELL, Over, PLACES};
 use self::keeper::{Keep, Letter, Letters};
+use self::members::{Member, Predecessor, Set};
 use crate::doctor::Diagnosis;
+use crate::executor::{Edf, Rmdp};
 use crate::reserve::lock_memory_now;
 
 /// An executor, and the state `S` that its handlers share. Its upcalls end with it. Other threads of the process may block, and its main thread may end; a child that it forks has no
@@ -176,8 +185,8 @@ impl<S: 'static> Upcalls<S> {
             }
             let control = Box::new(Control::new([COMMANDS, core::arrivals(0)], boards, keeper));
             match policy {
-                Policy::Rmdp => turns(crate::executor::Rmdp::default(), DOORBELL, control, shares),
-                Policy::Edf => turns(crate::executor::Edf::default(), DOORBELL, control, shares),
+                Policy::Rmdp => own.host(turns(Rmdp::default(), DOORBELL, control, shares)),
+                Policy::Edf => own.host(turns(Edf::default(), DOORBELL, control, shares)),
             }
         };
         let over = Over(Arc::clone(&core));
@@ -230,43 +239,92 @@ impl<S: 'static> Upcalls<S> {
         if self.shares && matches!(spec.pace, Pace::Descriptor(_)) {
             return Err(Error::Descriptor);
         }
-        let place = self.admit(&spec)?;
+        let id = self.admit(&spec)?;
+        // From here on it is closed when it is dropped.
+        let upcall = Upcall::new(Arc::clone(&self.core), id, &spec);
         let letter = Letter {
             deadline: spec.deadline(),
+            paced_by: spec.pace.port(id.place, spec.timing.period),
+            unit: spec.service,
+            share: spec.group.as_ref().map(|group| Arc::clone(&group.0.share)),
+            serial: id.serial,
+            after: spec.after_whom(),
             timing: spec.timing,
-            paced_by: spec.pace.port(place),
             make: Box::new(move |shared| Box::new(make(shared))),
         };
-        let index = usize::from(place);
-        *self.letters[index]
+        *self.letters[usize::from(id.place)]
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(letter);
-        // From here on it is closed when it is dropped.
-        let upcall = Upcall::new(Arc::clone(&self.core), place, spec.pace);
         upcall.make()?;
         Ok(upcall)
     }
 
     /// A place for it, if there is time for it.
-    fn admit(&self, spec: &Spec) -> Result<u16, Error> {
+    fn admit(&self, spec: &Spec) -> Result<Predecessor, Error> {
         let mut members = self.core.members();
         let free = members.iter().position(Option::is_none);
         let place = free.ok_or(Error::Full)?;
-        let present: Vec<_> = members.iter().flatten().map(Member::as_task).collect();
+        let present: Vec<&Member> = members.iter().flatten().collect();
+        members::can_link(&self.core, spec, &present)?;
         let asked = (
             spec.name.as_str(),
             &spec.timing,
             spec.service,
             spec.deadline(),
         );
-        let policy = |tasks: &[_]| self.policy.admit(tasks, &self.supply);
-        let task = admit(&present, asked, self.overhead, &policy);
+        let new = Member::new(spec);
+        let serial = new.serial;
+        let of = |task| Member {
+            task: Some(task),
+            ..new.clone()
+        };
+        let with = |task| Set::new(present.iter().copied().chain([&of(task)])).linked();
+        let names = Set::new(present.iter().copied().chain([&new]));
+        let policy = |all: &[_]| self.policy.admit(all, &self.supply);
+        let task = admit_among((&names.names(), &with), asked, self.overhead, &policy);
         let task = task.map_err(|no: NotAdmitted| Error::NotAdmitted(Box::new(no)))?;
-        members[place] = Some(Member::new(spec.name.clone(), task));
-        Ok(place as u16)
+        let new = of(task);
+        members[place] = Some(new);
+        let place = place as u16;
+        Ok(Predecessor { place, serial })
     }
 
-    /// Waits until one of these is not active: suspended, ended or closed. Tells which are not, as indices.
+    /// From the release of the first of its chain to the end of its call, at the longest, beside all that are admitted now. Others may be admitted who make that longer, though never longer than its
+    /// deadline. Of one in a group: when the group's budget was to be had, from the begin of the group's period.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::NotAdmitted`] where the order is by deadline, which has no bounds of single upcalls.
+    pub fn bound(&self, upcall: &Upcall) -> Result<Span, Error> {
+        let members = self.core.members();
+        let set = Set::new(members.iter().flatten());
+        let index = set
+            .index(upcall.id.serial)
+            .filter(|_| upcall.is_of(&self.core));
+        let index = index.ok_or(Error::NotHere)?;
+        let all = charged(set.linked(), self.overhead);
+        let refused = |no: Unschedulable| {
+            let bottleneck = no.bottleneck.unwrap_or(index);
+            Error::NotAdmitted(Box::new(NotAdmitted {
+                bottleneck: set.names()[bottleneck].to_owned(),
+                reason: no.reason,
+                fits: None,
+            }))
+        };
+        let bounds = self.policy.bounds(&all, &self.supply).map_err(refused)?;
+        Ok(bounds[index])
+    }
+
+    /// A group, of this name, whose upcalls together have this budget of every period.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoBudget`]: it is zero, or more than the period.
+    pub fn group(&self, name: &str, budget: Service, period: Span) -> Result<Group, Error> {
+        self.core.group(name, budget, period)
+    }
+
+    /// Waits until one of these is not active: suspended, ended or closed. Tells which are not, as indices. Meanwhile upcalls of [virtual time](Virtual) are called, each call of which is over before this returns.
     ///
     /// # Errors
     ///
@@ -288,18 +346,23 @@ impl<S: 'static> Upcalls<S> {
         upcall::sleep(&self.core, upcalls, Some(until))
     }
 
+    /// An upcall of virtual time, which is suspended until it is to [run](Virtual::run).
+    pub fn create_virtual(
+        &self,
+        handler: impl FnMut(&mut VirtualCall) + Send + 'static,
+    ) -> Virtual {
+        self.core.create_virtual(Box::new(handler))
+    }
+
+    /// Calls upcalls of [virtual time](Virtual) in the calling thread until none is active, or another thread calls one. How many calls that were.
+    pub fn serve(&self) -> u64 {
+        let calls = std::iter::repeat_with(|| self.core.call_virtual());
+        calls.take_while(|called| *called).count() as u64
+    }
+
     /// All upcalls there are, by name, each with its state and what it has done. Takes no lock that the executor takes.
     pub fn list(&self) -> Vec<(String, State, Counts)> {
-        let members = self.core.members();
-        let there = members.iter().enumerate();
-        let there = there.filter_map(|(place, member)| Some((place, member.as_ref()?)));
-        let there = there.filter(|(place, _)| !self.core.is_gone(*place));
-        let told = |(place, member): (usize, &Member)| {
-            let state = self.core.state(place as u16);
-            let counts = self.core.boards[place].counts();
-            (member.name.clone(), state, counts)
-        };
-        there.map(told).collect()
+        self.core.list(|_| true)
     }
 
     /// Whether the caller is a handler of this executor, which cannot wait for it.

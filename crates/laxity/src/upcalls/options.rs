@@ -4,6 +4,7 @@ use laxity_linux::host::alone;
 use laxity_linux::host::together::Seat;
 use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
+use laxity_model::executor::linked::{self, Linked};
 use laxity_model::executor::{ExecutorPolicy as _, Unschedulable};
 use laxity_model::program::upcalls::Overhead;
 use laxity_model::{Enforcer, Span};
@@ -25,7 +26,7 @@ pub struct Options {
     pub supply: Option<Supply>,
     /// What admission charges each call; where threads may put off the end of their turn (`slice-extension` in the doctor), by how much is added.
     pub overhead: Overhead,
-    /// So many arrivals wait for each upcall that is [released by them](super::Pace::Arrivals); more are refused.
+    /// So many arrivals wait for each upcall that is [released by them](super::Pace::Arrivals); what becomes of more says its [`WhenFull`](super::WhenFull).
     pub events: u32,
     /// Its upcalls take turns with those of other processes, all in one rate-monotonic order: those that have seats in the same region, which are on the same processor.
     pub together: Option<Seat>,
@@ -65,7 +66,16 @@ pub enum Policy {
 }
 
 impl Policy {
-    pub(super) fn admit(self, tasks: &[Task], supply: &Supply) -> Result<(), Unschedulable> {
+    /// Whether all of these are in time.
+    pub(super) fn admit(self, all: &[Linked], supply: &Supply) -> Result<(), Unschedulable> {
+        let are_linked = all
+            .iter()
+            .any(|linked| linked.after.is_some() || linked.defers);
+        if are_linked {
+            return self.bounds(all, supply).map(drop);
+        }
+        let tasks: Vec<Task> = all.iter().map(|linked| linked.task).collect();
+        let tasks = tasks.as_slice();
         match self {
             Self::Rmdp => {
                 Rmdp::<{ laxity_model::executor::HANDLERS }>::default().admit(tasks, supply)
@@ -73,6 +83,23 @@ impl Policy {
             Self::Edf => {
                 Edf::<{ laxity_model::executor::HANDLERS }>::default().admit(tasks, supply)
             }
+        }
+    }
+
+    /// How long each takes at the longest, from the release of the first of its chain.
+    pub(super) fn bounds(
+        self,
+        all: &[Linked],
+        supply: &Supply,
+    ) -> Result<Vec<Span>, Unschedulable> {
+        match self {
+            Self::Rmdp => linked::bounds(all, supply),
+            Self::Edf => Err(Unschedulable {
+                bottleneck: None,
+                reason:
+                    "chains and groups have bounds only where the order is by rate, not by deadline"
+                        .to_owned(),
+            }),
         }
     }
 }

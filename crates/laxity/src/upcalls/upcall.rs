@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::program::upcall::Timing;
 use laxity_model::program::upcalls::qos::{Mapping, Release};
 use laxity_model::program::upcalls::{Command, Counts};
@@ -12,6 +13,7 @@ use laxity_model::{Instant, PortId, Service, Span};
 
 use super::Error;
 use super::core::{Core, arrivals};
+use super::members::{Group, Predecessor};
 
 /// What an upcall is to be.
 #[derive(Clone, Debug)]
@@ -26,6 +28,10 @@ pub struct Spec {
     pub deadline: Option<Span>,
     /// What releases it.
     pub pace: Pace,
+    /// What becomes of an arrival for it where as many wait as there is [room](super::Options::events) for.
+    pub when_full: WhenFull,
+    /// With whom it has a budget together.
+    pub group: Option<Group>,
 }
 
 impl Spec {
@@ -38,13 +44,32 @@ impl Spec {
             service,
             deadline: None,
             pace: Pace::Timer,
+            when_full: WhenFull::Reject,
+            group: None,
+        }
+    }
+
+    /// One unit of work whenever a call of `before` is over, which takes no more than `service`. Its period is that one's, and its deadline counts from the
+    /// release of the first of the chain.
+    #[must_use]
+    pub fn after(before: &Upcall, service: Service) -> Self {
+        Self {
+            pace: Pace::After(Before(before.id)),
+            ..Self::each(before.period, service)
+        }
+    }
+
+    pub(super) const fn after_whom(&self) -> Option<Predecessor> {
+        match &self.pace {
+            Pace::After(before) => Some(before.0),
+            _ => None,
         }
     }
 
     /// What a stream was [mapped](super::qos::map) to: the same at both of its ends, where the work on a PDU costs the same.
     #[must_use]
     pub fn mapped(name: &str, mapping: &Mapping) -> Self {
-        Self {
+        let mut spec = Self {
             name: name.to_owned(),
             timing: mapping.timing(),
             service: mapping.service,
@@ -53,13 +78,40 @@ impl Spec {
                 Release::Timer => Pace::Timer,
                 Release::Arrivals => Pace::Arrivals,
             },
+            ..Self::each(mapping.timing().period, mapping.service)
+        };
+        if let Pace::Arrivals = spec.pace {
+            // Somebody waits for each of them: late ones are called, as many as there is room for.
+            spec.timing.on_overrun = OnOverrun::CatchUp { at_most: u32::MAX };
         }
+        spec
     }
 
+    /// From its release, or that of its chain's first, to when it is due; of one in a group, that one's period, which is its place among the others.
     pub(super) fn deadline(&self) -> Span {
-        self.deadline.unwrap_or(self.timing.period)
+        let group = self.group.as_ref().map(|group| group.0.share.period());
+        let period = || group.unwrap_or(self.timing.period);
+        self.deadline
+            .filter(|_| group.is_none())
+            .unwrap_or_else(period)
     }
 }
+
+/// What becomes of an arrival that finds no room. All are [counted](Counts::dropped), and the handler is [told](laxity_model::program::upcall::Call::dropped) how many there were since its call before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WhenFull {
+    /// It is dropped, and who has it arrive is [told](Error::Busy).
+    #[default]
+    Reject,
+    /// The one that has waited longest is dropped, and this one waits.
+    DropOldest,
+    /// It is dropped, and the handler alone is told.
+    Warn,
+}
+
+/// An upcall that another one comes after.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Before(pub(super) Predecessor);
 
 /// What releases an upcall.
 #[derive(Clone, Debug, Default)]
@@ -71,11 +123,18 @@ pub enum Pace {
     Arrivals,
     /// The same, and this descriptor: while it can be read, or has come to its end, it releases once a period. What there is to read the handler reads.
     Descriptor(Arc<OwnedFd>),
+    /// The end of a call of another upcall: see [`Spec::after`]. A call that its handler cuts short by suspending or ending itself releases nobody; nor does one that is closed.
+    After(Before),
 }
 
 impl Pace {
-    pub(super) fn port(&self, place: u16) -> Option<PortId> {
-        (!matches!(self, Self::Timer)).then(|| arrivals(place))
+    /// What releases it, and how far apart.
+    pub(super) fn port(&self, place: u16, period: Span) -> Option<(PortId, Span)> {
+        match self {
+            Self::Timer => None,
+            Self::Arrivals | Self::Descriptor(_) => Some((arrivals(place), period)),
+            Self::After(_) => Some((arrivals(place), Span::ZERO)),
+        }
     }
 }
 
@@ -101,8 +160,11 @@ pub enum State {
 pub struct Upcall {
     core: Arc<Core>,
     place: u16,
-    /// What arrives for it.
+    pub(super) id: Predecessor,
+    period: Span,
+    /// What arrives for it, if others have that arrive, and what becomes of too much.
     port: Option<PortId>,
+    when_full: WhenFull,
     closed: AtomicBool,
 }
 
@@ -116,17 +178,26 @@ impl fmt::Debug for Upcall {
 }
 
 impl Upcall {
-    pub(super) fn new(core: Arc<Core>, place: u16, pace: Pace) -> Self {
-        let port = pace.port(place);
-        if let (Some(port), Pace::Descriptor(with)) = (port, pace) {
-            core.inbox.feed(port, Some(with));
+    pub(super) fn new(core: Arc<Core>, id: Predecessor, spec: &Spec) -> Self {
+        let is_for_all = matches!(spec.pace, Pace::Arrivals | Pace::Descriptor(_));
+        let port = is_for_all.then(|| arrivals(id.place));
+        if let (Some(port), Pace::Descriptor(with)) = (port, &spec.pace) {
+            core.inbox.feed(port, Some(Arc::clone(with)));
         }
         Self {
             core,
-            place,
+            place: id.place,
+            id,
+            period: spec.timing.period,
             port,
+            when_full: spec.when_full,
             closed: AtomicBool::new(false),
         }
+    }
+
+    /// Whether that is its executor.
+    pub(super) fn is_of(&self, core: &Arc<Core>) -> bool {
+        Arc::ptr_eq(&self.core, core)
     }
 
     fn ask(&self, command: Command) -> Result<(), Error> {
@@ -191,7 +262,7 @@ impl Upcall {
     ///
     /// # Errors
     ///
-    /// [`Error::Busy`]: as many wait already as there is room for, and this one is dropped. [`Error::NoArrivals`]: time releases it. [`Error::Over`]: its executor has ended.
+    /// [`Error::Busy`]: as many wait already as there is room for, and this one is dropped, where [that](WhenFull::Reject) was chosen. [`Error::NoArrivals`]: it has another pace; [`Error::Over`]: its executor has ended.
     pub fn release(&self, with: [u64; 2]) -> Result<(), Error> {
         if self.core.is_over() {
             return Err(Error::Over);
@@ -200,9 +271,16 @@ impl Upcall {
             return Err(Error::Ended);
         }
         let port = self.port.ok_or(Error::NoArrivals)?;
-        match self.core.inbox.put(port, with) {
-            true => Ok(()),
-            false => Err(Error::Busy),
+        let dropped = match self.when_full {
+            WhenFull::DropOldest => self.core.inbox.put_newest(port, with),
+            WhenFull::Reject | WhenFull::Warn => u64::from(!self.core.inbox.put(port, with)),
+        };
+        if dropped > 0 {
+            self.core.boards[usize::from(self.place)].drops(dropped);
+        }
+        match self.when_full {
+            WhenFull::Reject if dropped > 0 => Err(Error::Busy),
+            _ => Ok(()),
         }
     }
 
@@ -245,9 +323,18 @@ pub(super) fn sleep(
         let idle = all.filter(|(_, upcall)| upcall.state() != State::Active);
         idle.map(|(index, _)| index).collect::<Vec<usize>>()
     };
-    let look = || {
-        let idle = idle();
-        (!idle.is_empty() || upcalls.is_empty()).then_some(idle)
-    };
-    Ok(core.bell.wait_for(until, look).unwrap_or_default())
+    let found = |idle: &Vec<usize>| !idle.is_empty() || upcalls.is_empty();
+    loop {
+        let now = idle();
+        if found(&now) || until.is_some_and(|until| crate::now() >= until) {
+            return Ok(now);
+        }
+        if core.call_virtual() {
+            continue;
+        }
+        let look = || (found(&idle()) || core.has_virtual()).then_some(());
+        if core.bell.wait_for(until, look).is_none() {
+            return Ok(Vec::new());
+        }
+    }
 }

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use crate::analysis::{Preemption, Task, TaskError};
 use crate::executor::Unschedulable;
+use crate::executor::linked::Linked;
 use crate::program::upcall::Timing;
 use crate::{Service, Span};
 
@@ -76,9 +77,32 @@ pub fn task(timing: &Timing, unit: Service, deadline: Span) -> Result<Task, Task
 /// Who would be late, and how much a unit of the new one may take so that nobody is.
 pub fn admit(
     present: &[(&str, Task)],
-    (name, timing, unit, deadline): (&str, &Timing, Service, Span),
+    asked: (&str, &Timing, Service, Span),
     overhead: Overhead,
     policy: &dyn Fn(&[Task]) -> Result<(), Unschedulable>,
+) -> Result<Task, NotAdmitted> {
+    let names: Vec<&str> = present.iter().map(|(name, _)| *name).collect();
+    let with = |own: Task| {
+        let all = present.iter().map(|(_, task)| *task).chain([own]);
+        all.map(Linked::alone).collect()
+    };
+    let policy = |all: &[Linked]| {
+        let tasks: Vec<Task> = all.iter().map(|linked| linked.task).collect();
+        policy(&tasks)
+    };
+    admit_among((&names, &with), asked, overhead, &policy)
+}
+
+/// The same among those who have to do with each other: all there would be with the new one, and the names of those that come before it.
+///
+/// # Errors
+///
+/// Those of [`admit`].
+pub fn admit_among(
+    (names, with): (&[&str], &dyn Fn(Task) -> Vec<Linked>),
+    (name, timing, unit, deadline): (&str, &Timing, Service, Span),
+    overhead: Overhead,
+    policy: &dyn Fn(&[Linked]) -> Result<(), Unschedulable>,
 ) -> Result<Task, NotAdmitted> {
     let refused = |bottleneck: &str, reason: String, fits| NotAdmitted {
         bottleneck: bottleneck.to_string(),
@@ -87,28 +111,32 @@ pub fn admit(
     };
     let invalid = |error: TaskError| refused(name, error.to_string(), None);
     let own = task(timing, unit, deadline).map_err(invalid)?;
-    let with = |own: Task| {
-        let all = present.iter().map(|(_, task)| *task).chain([own]);
-        let all: Vec<Task> = all.map(|task| charged(task, overhead)).collect();
-        policy(&all)
-    };
+    let with = |own: Task| policy(&charged(with(own), overhead));
     let Err(unschedulable) = with(own) else {
         return Ok(own);
     };
     let does = |unit| task(timing, unit, deadline).is_ok_and(|own| with(own).is_ok());
     let bottleneck = match unschedulable.bottleneck {
-        Some(place) => present.get(place).map_or(name, |(other, _)| other),
+        Some(place) => names.get(place).unwrap_or(&name),
         None => name,
     };
     Err(refused(bottleneck, unschedulable.reason, most(unit, does)))
 }
 
-fn charged(task: Task, overhead: Overhead) -> Task {
-    let cost = task.cost().checked_add(overhead.each);
-    let late = task.jitter().checked_add(overhead.late);
-    task.with_cost(cost.unwrap_or(Service::MAX))
-        .unwrap_or(task)
-        .with_jitter(late.unwrap_or(Span::MAX))
+/// These, with what the executor adds to their calls.
+#[must_use]
+pub fn charged(mut all: Vec<Linked>, overhead: Overhead) -> Vec<Linked> {
+    for linked in &mut all {
+        let task = linked.task;
+        let each = overhead.each.as_nanos().saturating_mul(linked.calls.into());
+        let cost = task.cost().checked_add(Service::from_nanos(each));
+        let late = task.jitter().checked_add(overhead.late);
+        let costly = task.with_cost(cost.unwrap_or(Service::MAX));
+        linked.task = costly
+            .unwrap_or(task)
+            .with_jitter(late.unwrap_or(Span::MAX));
+    }
+    all
 }
 
 /// The most microseconds below `asked` that do.

@@ -23,6 +23,14 @@ pub struct Counts {
     pub most_late: Span,
     /// The longest from a release to the end of its call.
     pub longest_response: Span,
+    /// The same from the release of the first of its chain; its own where nobody precedes it.
+    pub longest_end_to_end: Span,
+    /// The longest quantum, on the clock: with all that took the processor away meanwhile.
+    pub longest_quantum: Span,
+    /// Calls with a quantum that took longer than was declared for it.
+    pub over_service: u64,
+    /// Arrivals that were dropped because too many waited.
+    pub dropped: u64,
 }
 
 /// The state of one upcall: written by its executor alone, read by anybody. Nobody waits for anybody. It has cache lines of its own.
@@ -45,6 +53,17 @@ pub struct Board {
     yields: AtomicU64,
     most_late_ns: AtomicU64,
     longest_response_ns: AtomicU64,
+    longest_end_to_end_ns: AtomicU64,
+    longest_quantum_ns: AtomicU64,
+    over_service: AtomicU64,
+    /// The release of the first of the chain whose call it is in.
+    origin_ns: AtomicU64,
+    /// Those of these places are released when a call of it is over.
+    successors: [AtomicU64; 2],
+    /// Written by all who have something arrive.
+    dropped: AtomicU64,
+    /// So many of them were told of.
+    dropped_told: AtomicU64,
 }
 
 /// Between calls.
@@ -82,6 +101,13 @@ impl Default for Board {
             yields: zero(),
             most_late_ns: zero(),
             longest_response_ns: zero(),
+            longest_end_to_end_ns: zero(),
+            longest_quantum_ns: zero(),
+            over_service: zero(),
+            origin_ns: zero(),
+            successors: [zero(), zero()],
+            dropped: zero(),
+            dropped_told: zero(),
         }
     }
 }
@@ -108,6 +134,10 @@ impl Board {
             yields: read(&self.yields),
             most_late: span(&self.most_late_ns),
             longest_response: span(&self.longest_response_ns),
+            longest_end_to_end: span(&self.longest_end_to_end_ns),
+            longest_quantum: span(&self.longest_quantum_ns),
+            over_service: read(&self.over_service),
+            dropped: read(&self.dropped),
         }
     }
 
@@ -157,6 +187,13 @@ impl Board {
             &self.yields,
             &self.most_late_ns,
             &self.longest_response_ns,
+            &self.longest_end_to_end_ns,
+            &self.longest_quantum_ns,
+            &self.over_service,
+            &self.successors[0],
+            &self.successors[1],
+            &self.dropped,
+            &self.dropped_told,
         ];
         for count in counts {
             count.store(0, Ordering::Relaxed);
@@ -172,6 +209,8 @@ impl Board {
         }
         let release = call.paced.release;
         self.in_call_ns.store(release.as_nanos(), Ordering::Relaxed);
+        let origin = call.origin.as_nanos();
+        self.origin_ns.store(origin, Ordering::Relaxed);
         add(&self.calls, 1);
         add(&self.missed, call.paced.missed);
         add(&self.overruns, call.paced.overrun.into());
@@ -207,6 +246,48 @@ impl Board {
         if release != NONE {
             let response = now.saturating_since(Instant::from_nanos(release));
             raise(&self.longest_response_ns, response);
+            raise(
+                &self.longest_end_to_end_ns,
+                now.saturating_since(self.origin()),
+            );
         }
+    }
+
+    /// A quantum took this long; `is_over` if it is the first of its call that took longer than was declared.
+    pub(super) fn measured(&self, took: Span, is_over: bool) {
+        raise(&self.longest_quantum_ns, took);
+        add(&self.over_service, is_over.into());
+    }
+
+    /// The release of the first of the chain whose call it is in, or was in last.
+    pub(super) fn origin(&self) -> Instant {
+        Instant::from_nanos(self.origin_ns.load(Ordering::Relaxed))
+    }
+
+    /// From now on the upcall of this place is released when a call of it is over, or is not any more.
+    pub(super) fn precedes(&self, place: u16, does: bool) {
+        let Some(word) = self.successors.get(usize::from(place / 64)) else {
+            return;
+        };
+        let (bits, bit) = (word.load(Ordering::Relaxed), 1 << (place % 64));
+        let bits = if does { bits | bit } else { bits & !bit };
+        word.store(bits, Ordering::Relaxed);
+    }
+
+    /// The places of those that are released when a call of it is over.
+    pub(super) fn successors(&self) -> impl Iterator<Item = u16> + use<> {
+        let words = [0, 1].map(|word: usize| self.successors[word].load(Ordering::Relaxed));
+        (0..128).filter(move |place| words[usize::from(place / 64)] >> (place % 64) & 1 == 1)
+    }
+
+    /// So many arrivals found no room. For any thread.
+    pub fn drops(&self, count: u64) {
+        self.dropped.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// So many have since this was asked last.
+    pub(super) fn take_dropped(&self) -> u64 {
+        let dropped = self.dropped.load(Ordering::Relaxed);
+        dropped.wrapping_sub(self.dropped_told.swap(dropped, Ordering::Relaxed))
     }
 }

@@ -5,12 +5,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Board, Command, Effect, Standing};
+use crate::executor::share::Share;
 use crate::executor::{ExecutorError, ExecutorPolicy, HandlerId, Result};
 use crate::program::executor::{Executes as _, Executor};
 use crate::program::together::CONTROL;
 use crate::program::upcall::{Call, Timing, Upcall};
 use crate::program::{Body, Context, Step};
-use crate::{ActivityId, Instant, Mark, PortId, SemaphoreId, Span};
+use crate::{ActivityId, Instant, Mark, PortId, SemaphoreId, Service, Span};
 
 /// What an upcall does at each quantum.
 pub type Work = Box<dyn FnMut(&mut dyn Context, &mut Call) -> Step + Send>;
@@ -19,10 +20,14 @@ pub type Work = Box<dyn FnMut(&mut dyn Context, &mut Call) -> Step + Send>;
 pub struct Entrant {
     /// When it is called, and how much it does then; its grid is the same whenever it enters if the first release is said.
     pub timing: Timing,
-    /// What releases it, if that is not time alone.
-    pub paced_by: Option<PortId>,
+    /// What releases it, if that is not time alone, and how far apart at least.
+    pub paced_by: Option<(PortId, Span)>,
     /// Its jobs are due so long after their release.
     pub deadline: Span,
+    /// The most that a unit of its work takes, as was declared.
+    pub unit: Service,
+    /// The budget that it has together with others.
+    pub share: Option<Arc<Share>>,
     /// What it does. [`Step::Finish`] ends it, a sleep until [`Instant::MAX`] suspends it.
     pub work: Work,
 }
@@ -34,6 +39,11 @@ pub trait Keeper: Send {
 
     /// What is called from now on; `None` if there is nothing.
     fn enter(&mut self, place: u16) -> Option<Entrant>;
+
+    /// The place of the upcall whose calls release that of this place when they are over, if one does.
+    fn after(&self, _place: u16) -> Option<u16> {
+        None
+    }
 
     /// Drops the handler of this place.
     fn discard(&mut self, place: u16);
@@ -124,7 +134,9 @@ impl<K: Keeper> Control<K> {
                 self.boards[usize::from(place)].clear();
                 // What came for whoever had the place before.
                 while context.take(PortId(self.arrivals.0 + place)).is_some() {}
-                match self.keeper.make(place) {
+                let made = self.keeper.make(place);
+                self.link(place, true);
+                match made {
                     true => Standing::Suspended,
                     false => Standing::Panicked,
                 }
@@ -139,6 +151,7 @@ impl<K: Keeper> Control<K> {
             }
             Effect::Discard => {
                 self.leave(context, place);
+                self.link(place, false);
                 self.keeper.discard(place);
                 Standing::Absent
             }
@@ -147,12 +160,21 @@ impl<K: Keeper> Control<K> {
         Ok(())
     }
 
+    /// Who is before it in a chain knows of it, or does not any more.
+    fn link(&self, place: u16, is_there: bool) {
+        let before = self.keeper.after(place);
+        if let Some(before) = before.and_then(|before| self.boards.get(usize::from(before))) {
+            before.precedes(place, is_there);
+        }
+    }
+
     fn enter(&mut self, context: &mut dyn Context, place: u16) -> Result {
         let entrant = self.keeper.enter(place);
         let entrant = entrant.ok_or(ExecutorError::NoSuchHandler)?;
         let deadline = entrant.deadline;
         let changed = Arc::clone(&self.changed);
-        let body = Watched::new(entrant, (Arc::clone(&self.boards), place), changed);
+        let board = (Arc::clone(&self.boards), place);
+        let body = Watched::new(entrant, board, self.arrivals, changed);
         let handler = context.make_handler(Some(deadline), Box::new(body))?;
         self.inside[usize::from(place)] = Some(handler);
         Ok(())
@@ -198,6 +220,8 @@ struct Watched {
     upcall: Upcall<Work>,
     boards: Arc<[Board]>,
     place: usize,
+    /// As [`Control`] has it.
+    arrivals: PortId,
     changed: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -205,22 +229,34 @@ impl Watched {
     fn new(
         entrant: Entrant,
         (boards, place): (Arc<[Board]>, u16),
+        arrivals: PortId,
         changed: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
         let (place, own) = (usize::from(place), Arc::clone(&boards));
         let mut inner = entrant.work;
+        // What releases a successor says when its chain's first was released.
+        let is_successor = entrant
+            .paced_by
+            .is_some_and(|(_, apart)| apart == Span::ZERO);
         let work: Work = Box::new(move |context, call| {
+            if call.done() == 0 {
+                call.dropped = own[place].take_dropped();
+                if let Some([origin, _]) = call.arrived.filter(|_| is_successor) {
+                    call.origin = Instant::from_nanos(origin);
+                }
+            }
             own[place].works(call);
             let step = inner(context, call);
             own[place].did(call.now());
             step
         });
         // Nobody records what is made here, so the mark is never read.
-        let upcall = Upcall::paced_by(entrant.paced_by, entrant.timing, Mark(0), work);
+        let upcall = Upcall::apart(entrant.paced_by, entrant.timing, Mark(0), work);
         Self {
-            upcall,
+            upcall: upcall.declared(entrant.unit, entrant.share),
             boards,
             place,
+            arrivals,
             changed,
         }
     }
@@ -234,6 +270,20 @@ impl Watched {
         (self.changed)();
         Step::Finish
     }
+
+    /// Its call is over: those who come after it in a chain are released, if they are to be called.
+    fn release_successors(&self, context: &mut dyn Context) {
+        let origin = self.boards[self.place].origin().as_nanos();
+        for place in self.boards[self.place].successors() {
+            let Some(board) = self.boards.get(usize::from(place)) else {
+                continue;
+            };
+            let port = PortId(self.arrivals.0 + place);
+            if board.standing() == Standing::Active && !context.put(port, [origin, 0]) {
+                board.drops(1);
+            }
+        }
+    }
 }
 
 impl Body for Watched {
@@ -244,22 +294,41 @@ impl Body for Watched {
         if matches!(step, Step::Yield) {
             board.yields();
         }
-        if !matches!(
+        let rests = matches!(
             step,
-            Step::SleepUntil(_) | Step::Wait(_) | Step::WaitUntil(..) | Step::Finish
-        ) {
+            Step::SleepUntil(_) | Step::Wait(_) | Step::WaitUntil(..) | Step::Finish | Step::EndRun
+        );
+        // What its work asked for itself is no overrun.
+        let asked = rests && board.quanta() != before;
+        if asked {
+            self.upcall.measure(context.now());
+        }
+        if let Some(took) = self.upcall.take_took() {
+            board.measured(took.span, took.is_over);
+        }
+        if !rests || !asked && self.upcall.is_in_call() {
+            // It works, or waits for its group's budget.
             return step;
         }
-        // What its work asked for itself is no overrun.
-        let asked = board.quanta() != before;
+        if self.upcall.take_completed() {
+            self.release_successors(context);
+        }
         board.responds(context.now());
-        if !asked && was_in_call && matches!(step, Step::SleepUntil(Instant::MAX) | Step::Finish) {
+        let none_follows = matches!(
+            step,
+            Step::SleepUntil(Instant::MAX) | Step::Finish | Step::EndRun
+        );
+        if !asked && was_in_call && none_follows {
             board.overran();
         }
         match step {
             Step::SleepUntil(Instant::MAX) if asked => self.leave(Standing::Suspended),
             Step::SleepUntil(Instant::MAX) => self.leave(Standing::Overran),
             Step::Finish => self.leave(Standing::Ended),
+            Step::EndRun => {
+                board.becomes(Standing::Overran);
+                step
+            }
             _ => step,
         }
     }

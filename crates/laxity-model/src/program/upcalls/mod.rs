@@ -13,7 +13,7 @@ mod control;
 pub mod qos;
 mod standing;
 
-pub use admission::{NotAdmitted, Overhead, admit, task};
+pub use admission::{NotAdmitted, Overhead, admit, admit_among, charged, task};
 pub use board::{Board, Counts};
 pub use control::{Control, Entrant, Keeper, Order, STOP, Work, turns};
 pub use standing::{Command, Denied, Effect, Standing};

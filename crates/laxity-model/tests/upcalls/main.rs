@@ -1,242 +1,25 @@
 //! Upcalls that come and go as they are told: held against a list of the releases that each must have; and their admission, against the policy that it asks.
 
-use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex};
+mod links;
+mod machine;
+
+use std::sync::Arc;
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Preemption, Task};
-use laxity_model::base::port::{Arrival, Port, PortKind};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy as _};
-use laxity_model::program::upcall::{First, Timing};
+use laxity_model::program::upcall::Timing;
 use laxity_model::program::upcalls::{
-    Board, Command, Control, Denied, Effect, Entrant, Keeper, Order, Overhead, STOP, Standing,
-    admit, task, turns,
+    Command, Control, Denied, Effect, Overhead, Standing, admit, task, turns,
 };
-use laxity_model::{
-    ActivityId, Body, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service,
-    Span, Step,
-};
+use laxity_model::{Instant, Service, Span, Step};
 use proptest::prelude::*;
 
-const DOORBELL: PortId = PortId(0);
-const COMMANDS: PortId = PortId(1);
-const PLACES: u16 = 4;
-
-/// The port of what arrives for an upcall.
-fn events(place: u16) -> PortId {
-    PortId(2 + place)
-}
-
-/// A machine of ports and virtual time, on which nothing costs but what is charged.
-struct Virtual {
-    now: Instant,
-    ports: Vec<Port>,
-    rings: Vec<Option<PortId>>,
-    arrival: Option<Arrival>,
-    timed_out: bool,
-    /// What is still to be put, the last first.
-    script: Vec<(Instant, PortId, [u64; 2])>,
-}
-
-impl Virtual {
-    fn new(mut script: Vec<(Instant, PortId, [u64; 2])>) -> Self {
-        script.sort_by_key(|(at, ..)| *at);
-        script.reverse();
-        let one = PortKind::Count {
-            initial: 0,
-            most: 1,
-        };
-        let queue = PortKind::Queue { capacity: 64 };
-        let kinds = [one, queue].into_iter().chain((0..PLACES).map(|_| queue));
-        let ports: Vec<Port> = kinds.map(Port::new).collect();
-        Self {
-            now: Instant::ZERO,
-            rings: vec![None; ports.len()],
-            ports,
-            arrival: None,
-            timed_out: false,
-            script,
-        }
-    }
-
-    /// Time passes, and what comes meanwhile comes.
-    fn pass_to(&mut self, until: Instant) {
-        while let Some((at, port, payload)) = self.script.last().copied()
-            && at <= until
-        {
-            self.script.pop();
-            self.now = self.now.max(at);
-            self.put(port, payload);
-        }
-        self.now = self.now.max(until);
-    }
-
-    fn run(&mut self, body: &mut dyn Body) {
-        loop {
-            match body.step(self) {
-                Step::Charge(service) => self.pass_to(self.now + service.as_dedicated_span()),
-                Step::Finish => return,
-                Step::Wait(port) => self.wait(port, Instant::MAX),
-                Step::WaitUntil(port, until) => self.wait(port, until),
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    fn wait(&mut self, port: PortId, until: Instant) {
-        loop {
-            self.arrival = self.ports[usize::from(port.0)].take();
-            self.timed_out = self.arrival.is_none();
-            if self.arrival.is_some() || self.now >= until {
-                return;
-            }
-            let next = self.script.last().map(|(at, ..)| *at);
-            let next = next.map_or(until, |at| at.min(until));
-            assert_ne!(next, Instant::MAX, "nobody will ever put anything");
-            self.pass_to(next);
-        }
-    }
-}
-
-impl Context for Virtual {
-    fn now(&self) -> Instant {
-        self.now
-    }
-
-    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
-        let at = self.now;
-        let room = self.ports[usize::from(port.0)].put(Arrival { at, payload });
-        if let Some(doorbell) = self.rings[usize::from(port.0)] {
-            self.ports[usize::from(doorbell.0)].put(Arrival {
-                at,
-                payload: [0; 2],
-            });
-        }
-        room
-    }
-
-    fn take(&mut self, port: PortId) -> Option<Arrival> {
-        self.ports[usize::from(port.0)].take()
-    }
-
-    fn arrival(&self) -> Option<Arrival> {
-        self.arrival
-    }
-
-    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
-        self.rings[usize::from(port.0)] = Some(doorbell);
-        false
-    }
-
-    fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}
-
-    fn fail(&mut self, what: &'static str) {
-        panic!("{what}");
-    }
-
-    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
-
-    fn timed_out(&self) -> bool {
-        self.timed_out
-    }
-
-    fn answer(&self) -> Result<Instant, Refused> {
-        Err(Refused::NothingAsked)
-    }
-
-    fn service(&self) -> Service {
-        Service::ZERO
-    }
-}
-
-/// What a handler does at a quantum.
-type Does = fn(u64) -> Step;
-
-/// Whoever was called, with the release, by place.
-type Calls = Arc<Mutex<Vec<(u16, Instant)>>>;
-
-#[derive(Clone)]
-struct Keep {
-    timings: Vec<(Timing, Option<PortId>)>,
-    does: Does,
-    calls: Calls,
-}
-
-impl Keeper for Keep {
-    fn make(&mut self, _: u16) -> bool {
-        true
-    }
-
-    fn enter(&mut self, place: u16) -> Option<Entrant> {
-        let (timing, paced_by) = self.timings[usize::from(place)].clone();
-        let (calls, does) = (Arc::clone(&self.calls), self.does);
-        Some(Entrant {
-            deadline: timing.period,
-            timing,
-            paced_by,
-            work: Box::new(move |_, call| {
-                let mut calls = calls.lock().unwrap();
-                if call.done() == 0 {
-                    calls.push((place, call.paced.release));
-                }
-                does(calls.len() as u64)
-            }),
-        })
-    }
-
-    fn discard(&mut self, _: u16) {}
-
-    fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
-        Arc::new(|| ())
-    }
-}
-
-const MICRO: Service = Service::from_micros(1);
-
-fn us(micros: u64) -> Instant {
-    Instant::from_micros(micros)
-}
-
-fn timing(first: u64, period: u64, batch: u32, quantum: u32) -> Timing {
-    Timing {
-        first: First::At(us(first)),
-        period: Span::from_micros(period),
-        batch: NonZeroU32::new(batch).unwrap(),
-        quantum: NonZeroU32::new(quantum).unwrap(),
-        on_overrun: OnOverrun::SKIP,
-    }
-}
-
-fn boards() -> Arc<[Board]> {
-    (0..PLACES).map(|_| Board::default()).collect()
-}
-
-fn order(at: u64, place: u16, command: Command, ticket: u64) -> (Instant, PortId, [u64; 2]) {
-    let order = Order {
-        place,
-        command,
-        ticket,
-    };
-    (us(at), COMMANDS, order.payload())
-}
-
-/// Runs a script to its end, where all are stopped.
-fn run(keep: &Keep, boards: &Arc<[Board]>, mut script: Vec<(Instant, PortId, [u64; 2])>, end: u64) {
-    script.push((us(end), COMMANDS, STOP));
-    let control = Control::new([COMMANDS, events(0)], Arc::clone(boards), keep.clone());
-    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
-    Virtual::new(script).run(&mut *body);
-}
-
-fn keep(timings: Vec<(Timing, Option<PortId>)>, does: Does) -> Keep {
-    Keep {
-        timings,
-        does,
-        calls: Calls::default(),
-    }
-}
+use machine::{
+    COMMANDS, DOORBELL, Does, MICRO, PLACES, Virtual, boards, events, keep, order, run, timing, us,
+};
 
 #[derive(Clone, Copy, Debug)]
 struct Asked {
@@ -431,6 +214,10 @@ fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
                 }
                 Step::Wait(port) => machine.wait(port, Instant::MAX),
                 Step::WaitUntil(port, until) => machine.wait(port, until),
+                Step::EndRun => {
+                    assert_eq!(on_overrun, OnOverrun::EndProcess);
+                    break;
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -443,6 +230,7 @@ fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
     assert_eq!(after(|_| Step::Finish, skip), (Standing::Ended, 0));
     assert_eq!(after(long, OnOverrun::Suspend), (Standing::Overran, 1));
     assert_eq!(after(long, OnOverrun::End), (Standing::Ended, 1));
+    assert_eq!(after(long, OnOverrun::EndProcess), (Standing::Overran, 1));
 }
 
 #[test]
@@ -460,6 +248,42 @@ fn arrivals_release_no_sooner_than_a_period_apart() {
     let calls = keep.calls.lock().unwrap().clone();
     assert_eq!(calls, [200, 300, 400, 900].map(|at| (0, us(at))));
     assert_eq!(boards[0].counts().most_late, Span::ZERO);
+}
+
+/// The first call takes two distances and a half; of what arrived meanwhile becomes what was chosen.
+#[test]
+fn arrivals_that_a_call_overran_have_the_consequence_that_was_chosen() {
+    let called = |on_overrun| {
+        let own = Timing {
+            on_overrun,
+            ..timing(0, 100, 1, 1)
+        };
+        let keep = keep(vec![(own, Some(events(0)))], |call| match call {
+            1 => Step::Charge(MICRO * 250),
+            _ => Step::Charge(MICRO),
+        });
+        let mut script: Vec<_> = [200, 210, 220, 230, 900]
+            .map(|at| (us(at), events(0), [at, 0]))
+            .into();
+        script.push(order(10, 0, Command::Create, 0));
+        script.push(order(20, 0, Command::Run, 0));
+        let boards = boards();
+        run(&keep, &boards, script, 2_000);
+        let counts = boards[0].counts();
+        let calls = keep.calls.lock().unwrap().clone();
+        let calls = calls.into_iter().map(|(_, release)| release);
+        (calls.collect::<Vec<_>>(), counts.missed, counts.overruns)
+    };
+    let at = |releases: &[u64]| releases.iter().copied().map(us).collect::<Vec<_>>();
+    // Released 200, 300, 400, 500, and 900.
+    assert_eq!(called(OnOverrun::SKIP), (at(&[200, 500, 900]), 2, 1));
+    let once = at(&[200, 400, 500, 900]);
+    assert_eq!(called(OnOverrun::ONCE_LATE), (once, 1, 1));
+    let all = at(&[200, 300, 400, 500, 900]);
+    let catch_up = OnOverrun::CatchUp { at_most: 5 };
+    assert_eq!(called(catch_up), (all, 0, 2));
+    assert_eq!(called(OnOverrun::Suspend), (at(&[200]), 0, 1));
+    assert_eq!(called(OnOverrun::End), (at(&[200]), 0, 1));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Upcalls on this machine: called on their grid, one after the other, and told what became of each. What needs no rank is tried as an ordinary thread.
 
+mod endings;
+mod links;
+
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};
 use std::num::NonZeroU32;
@@ -261,6 +264,8 @@ fn arrivals_release_it_and_are_bounded() {
     let (tell, told) = mpsc::channel();
     let mut spec = spec("fed", MS);
     spec.pace = Pace::Arrivals;
+    // All are to be called, late or not.
+    spec.timing.on_overrun = OnOverrun::CatchUp { at_most: 10 };
     let fed = upcalls.create(spec, move |call| {
         tell.send((call.arrived, call.paced.release)).unwrap();
     });

@@ -1,0 +1,193 @@
+//! Upcalls of virtual time: without a period, called when their process would run.
+//!
+//! Gopalakrishnan, Parulkar, WUCS-95-06, §9, under "Virtual Time Upcalls": "an active VTU is delivered whenever the scheduler runs the process that contains the VTU".
+
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::State;
+use super::call::Wish;
+use super::core::Core;
+use super::keeper::text;
+
+type Handler = Box<dyn FnMut(&mut VirtualCall) + Send>;
+
+/// One call of an upcall of virtual time.
+#[derive(Debug)]
+pub struct VirtualCall {
+    wish: Wish,
+}
+
+impl VirtualCall {
+    /// After this call it is suspended: it is not called until it is to run again.
+    pub const fn suspend(&mut self) {
+        self.wish = Wish::Suspend;
+    }
+
+    /// After this call it ends.
+    pub const fn end(&mut self) {
+        self.wish = Wish::End;
+    }
+}
+
+const SUSPENDED: u8 = 0;
+const ACTIVE: u8 = 1;
+const ENDED: u8 = 2;
+const PANICKED: u8 = 3;
+
+/// One of them.
+struct Entry {
+    state: AtomicU8,
+    calls: AtomicU64,
+    /// How often it was to run.
+    runs: AtomicU64,
+    handler: Mutex<Handler>,
+    said: Mutex<String>,
+}
+
+/// All of an executor.
+#[derive(Default)]
+pub(super) struct Virtuals {
+    all: Mutex<Vec<Arc<Entry>>>,
+    /// Held by whoever calls one of them, with the index of who is next.
+    turn: Mutex<usize>,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Entry {
+    fn is_active(&self) -> bool {
+        self.state.load(Ordering::Acquire) == ACTIVE
+    }
+
+    /// Calls it once.
+    fn call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let runs = self.runs.load(Ordering::SeqCst);
+        let mut call = VirtualCall { wish: Wish::GoOn };
+        let work = || (lock(&self.handler))(&mut call);
+        let done = panic::catch_unwind(AssertUnwindSafe(work));
+        let becomes = match done {
+            Err(payload) => {
+                *lock(&self.said) = text(&*payload);
+                PANICKED
+            }
+            Ok(()) => match call.wish {
+                Wish::GoOn => return,
+                Wish::Suspend => SUSPENDED,
+                Wish::End => ENDED,
+            },
+        };
+        self.state.store(becomes, Ordering::SeqCst);
+        // Whoever had it run meanwhile has something that this call may not have seen.
+        if runs != self.runs.load(Ordering::SeqCst) {
+            self.becomes(SUSPENDED, ACTIVE);
+        }
+    }
+
+    fn becomes(&self, from: u8, to: u8) {
+        let state = &self.state;
+        let _ = state.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed);
+    }
+}
+
+impl Core {
+    /// Whether one of them is active that nobody calls.
+    pub(super) fn has_virtual(&self) -> bool {
+        let is_free = self.virtuals.turn.try_lock().is_ok();
+        is_free && lock(&self.virtuals.all).iter().any(|one| one.is_active())
+    }
+
+    /// Calls the next of those that are active, if nobody else calls one.
+    pub(super) fn call_virtual(&self) -> bool {
+        let Ok(mut turn) = self.virtuals.turn.try_lock() else {
+            return false;
+        };
+        let next = {
+            let all = lock(&self.virtuals.all);
+            let from = (0..all.len()).map(|index| (*turn + index) % all.len());
+            let mut active = from.filter(|index| all[*index].is_active());
+            active.next().map(|index| (index, Arc::clone(&all[index])))
+        };
+        let Some((index, entry)) = next else {
+            return false;
+        };
+        *turn = index + 1;
+        entry.call();
+        drop(turn);
+        // Others may wait for their turn, or for what it did.
+        self.bell.ring();
+        true
+    }
+
+    pub(super) fn create_virtual(self: &Arc<Self>, handler: Handler) -> Virtual {
+        let entry = Arc::new(Entry {
+            state: AtomicU8::new(SUSPENDED),
+            calls: AtomicU64::new(0),
+            runs: AtomicU64::new(0),
+            handler: Mutex::new(handler),
+            said: Mutex::default(),
+        });
+        lock(&self.virtuals.all).push(Arc::clone(&entry));
+        let core = Arc::clone(self);
+        Virtual { core, entry }
+    }
+}
+
+/// An upcall of virtual time: it has no period, no rank and no promise, and is called over and over while it is active and its process would run. That is when a thread of the process is in
+/// [`Upcalls::sleep`](super::Upcalls::sleep) or [`Upcalls::serve`](super::Upcalls::serve): it calls them there, as what it is. They go in turns, a call at a time, and are never at work at once, so that
+/// what they share among themselves needs no more than the compiler's consent. Dropped, it is closed.
+///
+/// The executor's own upcalls run beside them, in another thread.
+#[must_use = "it is closed when this is dropped"]
+pub struct Virtual {
+    core: Arc<Core>,
+    entry: Arc<Entry>,
+}
+
+impl std::fmt::Debug for Virtual {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Virtual")
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Virtual {
+    /// Calls it from now on. Handlers of the executor may ask for it. Nothing where it has ended or panicked.
+    pub fn run(&self) {
+        self.entry.runs.fetch_add(1, Ordering::SeqCst);
+        self.entry.becomes(SUSPENDED, ACTIVE);
+        self.core.bell.ring();
+    }
+
+    /// Does not call it again until it is to run; a call that has begun goes on.
+    pub fn suspend(&self) {
+        self.entry.becomes(ACTIVE, SUSPENDED);
+    }
+
+    /// How often it was called.
+    pub fn calls(&self) -> u64 {
+        self.entry.calls.load(Ordering::Relaxed)
+    }
+
+    /// What has become of it.
+    pub fn state(&self) -> State {
+        match self.entry.state.load(Ordering::Acquire) {
+            SUSPENDED => State::Suspended,
+            ACTIVE => State::Active,
+            PANICKED => State::Panicked(lock(&self.entry.said).clone()),
+            _ => State::Ended,
+        }
+    }
+}
+
+impl Drop for Virtual {
+    fn drop(&mut self) {
+        self.entry.state.store(ENDED, Ordering::Release);
+        lock(&self.core.virtuals.all).retain(|one| !Arc::ptr_eq(one, &self.entry));
+    }
+}

@@ -1,0 +1,285 @@
+//! What becomes of upcalls and of their process: overruns that end it, forks, other programs, threads that end, clocks that are set; many that come and go; and those of virtual time.
+
+use std::io::Read as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::{fs, thread};
+
+use laxity::now;
+use laxity::upcall::OnOverrun;
+use laxity::upcalls::{Error, State, Upcall, Upcalls, Virtual};
+
+use crate::{MS, fair, rests, spec};
+
+const CHILD: &str = "LAXITY_TEST_CHILD";
+
+/// Whether this is a process of the test's own.
+fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+/// The test of this name in a process of its own.
+fn child(name: &str) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    command.env(CHILD, "1").output().unwrap()
+}
+
+fn succeeds(name: &str) {
+    let output = child(name);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// One that is called every millisecond, and how often it was.
+fn ticking(upcalls: &Upcalls) -> (Upcall, Arc<AtomicU64>) {
+    let calls = Arc::new(AtomicU64::new(0));
+    let own = Arc::clone(&calls);
+    let work = move |_: &mut laxity::upcalls::Call| {
+        own.fetch_add(1, Ordering::Relaxed);
+    };
+    let upcall = upcalls.create(spec("ticking", MS), work).unwrap();
+    upcall.run().unwrap();
+    (upcall, calls)
+}
+
+/// It is called another ten times.
+fn goes_on(upcalls: &Upcalls, calls: &AtomicU64) {
+    let until = calls.load(Ordering::Relaxed) + 10;
+    while calls.load(Ordering::Relaxed) < until {
+        assert_eq!(upcalls.sleep_until(&[], now()), Ok(vec![]));
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn an_overrun_ends_the_process_where_that_was_chosen() {
+    if is_child() {
+        let upcalls = Upcalls::start(fair()).unwrap();
+        let mut spec = spec("long", MS);
+        spec.timing.on_overrun = OnOverrun::EndProcess;
+        let long = upcalls.create(spec, |call| {
+            let until = call.paced.release + MS * 5;
+            while now() < until {}
+        });
+        let long = long.unwrap();
+        long.run().unwrap();
+        upcalls.sleep(&[&long]).unwrap();
+        loop {
+            thread::park();
+        }
+    }
+    let output = child("endings::an_overrun_ends_the_process_where_that_was_chosen");
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("long overran, and was to end its process"),
+        "{said}"
+    );
+}
+
+/// A child has no executor: what it asks for it is told so at once, and dropping what it has waits for nobody. The parent goes on.
+#[test]
+#[allow(unsafe_code, reason = "a fork without another program")]
+fn a_forked_child_has_no_upcalls_and_its_parent_goes_on() {
+    if !is_child() {
+        return succeeds("endings::a_forked_child_has_no_upcalls_and_its_parent_goes_on");
+    }
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let (upcall, calls) = ticking(&upcalls);
+    goes_on(&upcalls, &calls);
+    // SAFETY: the child allocates, which the C library makes safe after a fork, and takes no lock that another thread may hold.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let threads = fs::read_dir("/proc/self/task").unwrap().count();
+        let refused = upcall.run() == Err(Error::Over);
+        drop(upcall);
+        drop(upcalls);
+        // SAFETY: ends the child without what is to be done at an exit of the parent's.
+        unsafe { libc::_exit(i32::from(threads != 1 || !refused)) };
+    }
+    let mut status = -1;
+    // SAFETY: the child that was forked, and a number of ours.
+    let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    assert_eq!((waited, status), (pid, 0));
+    goes_on(&upcalls, &calls);
+    assert_eq!(upcall.state(), State::Active);
+}
+
+/// A program that the process starts, and one that it becomes, have one thread; the first leaves the upcalls as they are.
+#[test]
+fn other_programs_have_none_of_the_upcalls() {
+    let list = "ls /proc/self/task | wc -l";
+    let count = |output: Output| String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let (_upcall, calls) = ticking(&upcalls);
+    goes_on(&upcalls, &calls);
+    if is_child() {
+        // Nothing of this process is left, if it can be done.
+        panic!("{}", Command::new("sh").args(["-c", list]).exec());
+    }
+    let started = Command::new("sh").args(["-c", list]).output().unwrap();
+    assert_eq!(count(started), "1");
+    goes_on(&upcalls, &calls);
+    let became = child("endings::other_programs_have_none_of_the_upcalls");
+    assert!(became.status.success());
+    assert!(count(became).ends_with(" 1"));
+}
+
+#[test]
+fn upcalls_outlive_the_thread_that_made_them() {
+    let made = thread::spawn(|| {
+        let upcalls = Upcalls::start(fair()).unwrap();
+        let made = ticking(&upcalls);
+        (upcalls, made)
+    });
+    let (upcalls, (upcall, calls)) = made.join().unwrap();
+    goes_on(&upcalls, &calls);
+    assert!(upcall.close().unwrap().calls >= 10);
+}
+
+/// Setting the time of day changes nothing, since nobody in the path of an upcall knows it: all instants are of `CLOCK_MONOTONIC`. The time of day would be read through one of these names.
+#[test]
+fn nothing_in_the_path_of_an_upcall_knows_the_time_of_day() {
+    let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let paths = [
+        "laxity/src/upcalls",
+        "laxity-linux/src/host/alone.rs",
+        "laxity-linux/src/run",
+        "laxity-linux/src/os",
+        "laxity-model/src",
+    ];
+    let mut to_see: Vec<_> = paths.map(|path| format!("{crates}/{path}").into()).into();
+    let mut seen = 0;
+    while let Some(path) = to_see.pop() {
+        let path: std::path::PathBuf = path;
+        if path.is_dir() {
+            to_see.extend(
+                fs::read_dir(path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        seen += usize::from(text.contains("Monotonic"));
+        for name in [
+            "SystemTime",
+            "Realtime",
+            "CLOCK_REALTIME",
+            "UNIX_EPOCH",
+            "gettimeofday",
+        ] {
+            assert!(!text.contains(name), "{name} in {}", path.display());
+        }
+    }
+    assert!(seen > 0, "the clock is read somewhere");
+}
+
+/// Descriptors, and resident pages.
+fn possessions() -> (usize, u64) {
+    let mut statm = String::new();
+    fs::File::open("/proc/self/statm")
+        .unwrap()
+        .read_to_string(&mut statm)
+        .unwrap();
+    let pages = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    (fs::read_dir("/proc/self/fd").unwrap().count(), pages)
+}
+
+#[test]
+fn a_hundred_thousand_come_and_go_and_leave_nothing() {
+    const EACH: u64 = 24_900;
+    if !is_child() {
+        return succeeds("endings::a_hundred_thousand_come_and_go_and_leave_nothing");
+    }
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let come_and_go = |times: u64| {
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..times {
+                        let upcall = upcalls.create(spec("brief", MS * 100), |_| ());
+                        upcall.unwrap().close().unwrap();
+                    }
+                });
+            }
+        });
+    };
+    come_and_go(100);
+    let before = possessions();
+    come_and_go(EACH);
+    let after = possessions();
+    assert_eq!(after.0, before.0);
+    // Pages of 4 KiB: a word lost for each would be 200 of them.
+    assert!(after.1 <= before.1 + 150, "{before:?} {after:?}");
+    assert_eq!(upcalls.list(), []);
+    let brief = || upcalls.create(spec("brief", MS * 1_000), |_| ());
+    let all: Vec<_> = std::iter::repeat_with(brief)
+        .map_while(Result::ok)
+        .collect();
+    assert_eq!(all.len(), 127);
+}
+
+/// They are called where the process sleeps, in turns, in its own thread, and never at once.
+#[test]
+fn those_of_virtual_time_are_called_when_their_process_would_run() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let (tell, told) = mpsc::channel();
+    let virtuals = [0, 1].map(|who| {
+        let (tell, mut left) = (tell.clone(), 3);
+        upcalls.create_virtual(move |call| {
+            tell.send((who, thread::current().id())).unwrap();
+            left -= 1;
+            match left {
+                0 => call.suspend(),
+                -1 => call.end(),
+                -2 => panic!("never"),
+                _ => {}
+            }
+        })
+    });
+    let (upcall, calls) = ticking(&upcalls);
+    for one in &virtuals {
+        assert_eq!(one.state(), State::Suspended);
+        one.run();
+    }
+    goes_on(&upcalls, &calls);
+    assert!(told.try_recv().is_err(), "nobody slept");
+    let slept = upcalls.sleep_until(&[&upcall], now() + MS * 5);
+    assert_eq!(slept, Ok(vec![]));
+    let own = thread::current().id();
+    let expected = [0, 1, 0, 1, 0, 1].map(|who| (who, own));
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), expected);
+    assert_eq!(
+        virtuals.each_ref().map(Virtual::state),
+        [State::Suspended, State::Suspended]
+    );
+    // A handler has one run, while somebody sleeps.
+    let mut virtuals = virtuals.into_iter();
+    let (first, second) = (virtuals.next().unwrap(), virtuals.next().unwrap());
+    let first = Arc::new(first);
+    let runs = Arc::clone(&first);
+    let asks = upcalls.create(spec("asks", MS), move |call| {
+        runs.run();
+        if runs.state() == State::Ended {
+            call.suspend();
+        }
+    });
+    let asks = asks.unwrap();
+    asks.run().unwrap();
+    assert_eq!(rests(&upcalls, &asks), State::Suspended);
+    assert_eq!((first.state(), first.calls()), (State::Ended, 4));
+    let panics = upcalls.create_virtual(|_| panic!("on purpose"));
+    panics.run();
+    second.run();
+    assert_eq!(upcalls.serve(), 2);
+    assert_eq!(panics.state(), State::Panicked("on purpose".to_owned()));
+    drop((first, second, panics));
+    assert_eq!(upcalls.serve(), 0);
+}
