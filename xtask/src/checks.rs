@@ -49,6 +49,10 @@ pub(crate) fn loom() -> Result<()> {
         "ring_loom",
         "--test",
         "arrivals_loom",
+        "--test",
+        "upcalls_loom",
+        "--test",
+        "together_loom",
         "--release",
     ];
     cargo_test::run_as(cargo, &package)

@@ -27,6 +27,7 @@ mod interrupts;
 mod mapped;
 mod meter;
 mod mistakes;
+mod order;
 mod ports;
 mod records;
 mod requests;

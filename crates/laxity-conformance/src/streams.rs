@@ -302,9 +302,12 @@ impl Stream {
         let (asked, mapping) = (&self.asked, &self.asked.mapping);
         let calls = asked.units * u64::from(mapping.unit_pdus.get());
         let calls = calls.div_ceil(mapping.batch.get().into());
-        let comes = self.every().unwrap_or(mapping.period * 2) * asked.units;
+        let comes = match mapping.release {
+            Release::Timer => self.every().unwrap_or_default() * asked.units,
+            Release::Arrivals => mapping.period * 2 * asked.units,
+        };
         let begins = asked.phases.into_iter().max().unwrap_or_default();
-        let goes = (mapping.period * calls).max(comes.min(Span::from_secs(10)));
+        let goes = (mapping.period * calls).max(comes);
         begins + goes + mapping.period * 8 + asked.path.latency * 2
     }
 

@@ -5,7 +5,7 @@ use laxity_model::Outside;
 use crate::stage::{HIGH, NORMAL, ORDINARY};
 use crate::{
     Case, above, admission, case, classes, deadline, endings, executors, interrupts, mapped,
-    mistakes, ports, records, requests, reservations, semaphores, service, threads, timers,
+    mistakes, order, ports, records, requests, reservations, semaphores, service, threads, timers,
     upcalls,
 };
 
@@ -59,6 +59,7 @@ pub(crate) const CASES: &[Case] = &[
     case("an-upcall-goes-on-in-its-turn").by(upcalls::goes_on_in_its_turn),
     case("an-upcall-is-told-of-its-overrun").by(upcalls::overrun),
     case("upcalls-of-one-first-release-begin-together").by(upcalls::begin_together),
+    case("upcalls-take-turns-in-one-order").by(order::upcalls_take_turns),
     case("mapped-streams-have-what-was-asked-for").by(mapped::streams_have_what_was_asked_for),
     case("periodic-releases-keep-their-grid").by(timers::periodic),
     case("an-overrun-loses-no-release").by(timers::overrun),

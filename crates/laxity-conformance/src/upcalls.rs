@@ -20,7 +20,7 @@ const SHORT_MS: u64 = 20;
 const URGENT: u64 = 100;
 const EQUAL: u64 = 200;
 
-const fn units(units: u32) -> NonZeroU32 {
+pub(crate) const fn units(units: u32) -> NonZeroU32 {
     match NonZeroU32::new(units) {
         Some(units) => units,
         None => panic!("a batch and a quantum are one unit at least"),
@@ -28,7 +28,7 @@ const fn units(units: u32) -> NonZeroU32 {
 }
 
 /// An upcall that begins at its cue and has so many calls, or fewer where it is suspended or ends before.
-fn upcall(
+pub(crate) fn upcall(
     stage: &mut Stage,
     (executor, deadline_ms): (ExecutorId, u64),
     (timing, calls): (Timing, u64),

@@ -10,7 +10,8 @@ use super::HIGHEST_PRIORITY;
 use super::cause::Diagnosis;
 use super::explain::{deadline_right, fifo, group_runtime, lock_memory, time_limit};
 use super::machine::{
-    CAP_IPC_LOCK, CAP_SYS_NICE, Fact, Machine, Preemption, RealTimeGroup, Unknown, usual_limits,
+    CAP_IPC_LOCK, CAP_SYS_NICE, Fact, Machine, Preemption, RealTimeGroup, Source, Unknown,
+    usual_limits,
 };
 use super::outranking::outranking;
 use crate::os::idle::LIGHT_SLEEP_US;
@@ -81,7 +82,7 @@ fn missing(diagnosis: Diagnosis) -> Fact<Judgement> {
 
 /// Every check, in the order of the questions a user has: may I, does it hold, what disturbs.
 pub fn diagnose(machine: &Machine) -> Vec<Finding> {
-    let checks: [(&'static str, Check); 18] = [
+    let checks: [(&'static str, Check); 20] = [
         ("fifo", check_fifo),
         ("deadline", check_deadline),
         ("rt-group", check_group),
@@ -89,11 +90,13 @@ pub fn diagnose(machine: &Machine) -> Vec<Finding> {
         ("rt-time-limit", check_time_limit),
         ("affinity", check_affinity),
         ("rt-throttling", check_throttling),
+        ("servers", check_servers),
         ("deadline-bandwidth", check_bandwidth),
         ("deadline-granularity", check_granularity),
         ("timers", check_timers),
         ("clock-source", check_clock_source),
         ("preemption", check_preemption),
+        ("slice-extension", check_slice_extension),
         ("governor", check_governor),
         ("dma-latency", check_dma_latency),
         ("isolation", check_isolation),
@@ -218,6 +221,25 @@ fn check_throttling(machine: &Machine) -> Fact<Judgement> {
     limited(cause, remedy)
 }
 
+fn check_servers(machine: &Machine) -> Fact<Judgement> {
+    let servers = machine.servers.as_ref()?;
+    let from = match servers.from {
+        Source::Read => "",
+        Source::KernelDefault => " (by this kernel version's default)",
+    };
+    let cause = format!(
+        "of each processor {:.3} is kept for ordinary threads and {:.3} for sched_ext{from}: real-time work that leaves so much is not interrupted for them",
+        servers.fair, servers.ext
+    );
+    if servers.share() <= KernelLimits::WITH_FAIR_SERVER.servers {
+        return ok(cause);
+    }
+    limited(
+        cause,
+        "as root, where no scheduler of sched_ext is used: `for f in /sys/kernel/debug/sched/ext_server/cpu*/runtime; do echo 0 > $f; done`",
+    )
+}
+
 fn check_bandwidth(machine: &Machine) -> Fact<Judgement> {
     let Some(domains) = machine.bandwidth.as_ref()? else {
         let cause = format!("{}: none is enforced", KernelLimits::UNLIMITED);
@@ -292,6 +314,18 @@ fn check_preemption(machine: &Machine) -> Fact<Judgement> {
                 "kernel preemption: {model}; a system call of anyone may delay a real-time thread by milliseconds"
             ),
             "boot with `preempt=full`, or use a PREEMPT_RT kernel",
+        ),
+    }
+}
+
+fn check_slice_extension(machine: &Machine) -> Fact<Judgement> {
+    match machine.kernel.slice_extension.clone()? {
+        None => ok("no thread can put off the end of its turn (no time slice extension)"),
+        Some(longest) => limited(
+            format!(
+                "any thread may put off a real-time thread by up to {longest} (time slice extension): upcalls are admitted with that"
+            ),
+            "boot with `rseq_slice_ext=off`; as root `echo 5000 > /sys/kernel/debug/rseq/slice_ext_nsec` is the least otherwise",
         ),
     }
 }

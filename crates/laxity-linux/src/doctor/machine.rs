@@ -59,6 +59,8 @@ pub struct Kernel {
     pub timer_resolution: Span,
     /// Whether the end of a deadline budget has a timer, or is noticed at the next tick, so that it may be overrun by one (debugfs; root only).
     pub hrtick: Fact<bool>,
+    /// How long any thread may put off the end of its turn, though a real-time thread waits (the time slice extension of restartable sequences, Linux 7.0); `None` where none can.
+    pub slice_extension: Fact<Option<Span>>,
     /// The clock that the kernel keeps time with.
     pub clock_source: Fact<String>,
 }
@@ -183,6 +185,24 @@ pub enum Source {
     KernelDefault,
 }
 
+/// What the kernel keeps of a processor for those who rank below real-time threads, by deadline servers of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Servers {
+    /// For ordinary threads, from Linux 6.12 on.
+    pub fair: Bandwidth,
+    /// For those that a scheduler of `sched_ext` has, from Linux 7.0 on, whether there is one or not.
+    pub ext: Bandwidth,
+    /// How that is known.
+    pub from: Source,
+}
+
+impl Servers {
+    /// Of both.
+    pub fn share(&self) -> Bandwidth {
+        [self.fair, self.ext].into_iter().sum()
+    }
+}
+
 /// The deadline bandwidth of a root domain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DomainBandwidth {
@@ -190,7 +210,7 @@ pub struct DomainBandwidth {
     pub processors: CpuSet,
     /// What may be admitted: the real-time limit on each processor, less the fair servers.
     pub admissible: Bandwidth,
-    /// What is set apart so that ordinary threads never starve: a deadline server on each processor from Linux 6.12 on.
+    /// What is set apart so that ordinary threads never starve: the [servers](Servers) of its processors.
     pub fair_servers: Bandwidth,
     /// How that is known.
     pub fair_servers_from: Source,
@@ -224,12 +244,27 @@ impl fmt::Display for DomainBandwidth {
 
 /// Each processor has a server for ordinary threads from this release on.
 const FIRST_WITH_FAIR_SERVER: (u32, u32) = (6, 12);
+/// And one for those of `sched_ext`, where the kernel is built with that.
+const FIRST_WITH_EXT_SERVER: (u32, u32) = (7, 0);
+
+/// The servers that a kernel of this version comes with; one that may be built with `sched_ext` is taken to be.
+pub(super) fn usual_servers(version: (u32, u32), is_built_with_ext: Option<bool>) -> Servers {
+    let server = |is_there| match is_there {
+        true => KernelLimits::WITH_FAIR_SERVER.servers,
+        false => Bandwidth::ZERO,
+    };
+    Servers {
+        fair: server(version >= FIRST_WITH_FAIR_SERVER),
+        ext: server(version >= FIRST_WITH_EXT_SERVER && is_built_with_ext != Some(false)),
+        from: Source::KernelDefault,
+    }
+}
 
 /// The limits that a kernel comes with; one whose version is not known is taken to be new.
 pub(crate) fn usual_limits(version: Option<(u32, u32)>) -> KernelLimits {
-    match version {
-        Some(version) if version < FIRST_WITH_FAIR_SERVER => KernelLimits::WITHOUT_FAIR_SERVER,
-        _ => KernelLimits::WITH_FAIR_SERVER,
+    KernelLimits {
+        servers: usual_servers(version.unwrap_or((u32::MAX, 0)), None).share(),
+        ..KernelLimits::WITH_FAIR_SERVER
     }
 }
 
@@ -264,6 +299,8 @@ pub struct Machine {
     pub throttling: Throttling,
     /// What the caller may do.
     pub rights: Rights,
+    /// What the kernel keeps of each processor for others, of that where it keeps most.
+    pub servers: Fact<Servers>,
     /// Deadline bandwidth, by root domain; `Ok(None)` where the kernel admits without limit (`sched_rt_runtime_us` = −1).
     pub bandwidth: Fact<Option<Vec<DomainBandwidth>>>,
     /// Every real-time thread that can be seen, the caller's own too.
@@ -306,6 +343,16 @@ mod tests {
         let both: Bandwidth = [fair, fair].into_iter().sum();
         let admissible = limit.of_capacity(2048).saturating_sub(both);
         assert_eq!(format!("{admissible:.3}"), "1.800");
+    }
+
+    #[test]
+    fn new_kernels_keep_more_for_others() {
+        let kept = |version, is_built| usual_servers(version, is_built).share().to_string();
+        assert_eq!(kept((6, 11), None), "0.000000");
+        assert_eq!(kept((6, 19), Some(true)), kept((7, 0), Some(false)));
+        let both = [usual_servers((6, 12), None).share(); 2].into_iter().sum();
+        assert_eq!(usual_servers((7, 0), None).share(), both);
+        assert_eq!(usual_limits(None).servers, both);
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub use explain::{explain, foresee};
 pub use machine::{Machine, Rights};
 pub use outranking::Hidden;
 
+use laxity_model::Span;
+
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
 /// The highest FIFO priority that a live run needs.
@@ -55,6 +57,15 @@ pub(crate) fn can_be_fifo(priority: u8) -> Result<(), Diagnosis> {
     let no = |found: Option<Diagnosis>| found.map_or(Ok(()), Err);
     no(explain::fifo(priority, &rights))?;
     no(explain::time_limit(&rights))
+}
+
+/// How much later than else any real-time thread of this machine may go on, because whoever has its processor may put off the end of its turn (the time slice extension of Linux 7.0). Where the kernel does not tell, it
+/// is what may be.
+pub fn put_off() -> Span {
+    match probe::slice_extension() {
+        Ok(longest) => longest.unwrap_or(Span::ZERO),
+        Err(_) => parse::LONGEST_EXTENSION,
+    }
 }
 
 /// Why a thread was refused a policy, by this call that failed just now; `None` of a call that policies are not refused by.
@@ -129,7 +140,7 @@ fn explained(operation: &Operation, errno: Option<i32>) -> Diagnosis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use laxity_model::{Reservation, Service, Span};
+    use laxity_model::{Reservation, Service};
 
     #[test]
     fn only_what_refuses_a_policy_is_explained_by_what_the_policy_takes() {

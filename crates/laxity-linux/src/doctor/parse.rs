@@ -1,6 +1,9 @@
 //! Readers of the text that `/proc`, `/sys` and cgroup files hold. Pure, and total: any text gives a value or `None`, never a panic.
 
+use laxity_model::Span;
+
 use super::machine::Preemption;
+use crate::os::fact::{Fact, Unknown};
 
 /// The value of `Name:` in `/proc/PID/status`, without the blanks around it.
 pub fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
@@ -49,6 +52,33 @@ pub fn chosen(choices: &str) -> Option<&str> {
         word.strip_prefix(['(', '['])
             .and_then(|word| word.strip_suffix([')', ']']))
     })
+}
+
+/// Threads may have their time slice extended by no more than this (`rseq/slice_ext_nsec`).
+pub(super) const LONGEST_EXTENSION: Span = Span::from_micros(50);
+
+/// How long any thread may put off the end of its turn, `None` where none can: from what the kernel answers when it is [asked](crate::os::rseq), its command line, and the length that it is set to, which few may read: then it is taken for the
+/// longest that can be set.
+pub fn slice_extension(
+    answer: Result<(), i32>,
+    command_line: Option<&str>,
+    length_ns: Option<u64>,
+) -> Fact<Option<Span>> {
+    /// The kernel is built without (`ENOTSUPP`, which is none of user space).
+    const NOT_SUPPORTED: i32 = 524;
+    match answer {
+        Err(libc::EINVAL | libc::EOPNOTSUPP | NOT_SUPPORTED) => return Ok(None),
+        Err(number) => {
+            let why = std::io::Error::from_raw_os_error(number);
+            return Err(Unknown(format!("prctl(PR_RSEQ_SLICE_EXTENSION): {why}")));
+        }
+        Ok(()) => {}
+    }
+    let chosen = command_line.and_then(|line| boot_option(line, "rseq_slice_ext"));
+    if chosen.is_some_and(|chosen| ["0", "n", "no", "off"].contains(&chosen)) {
+        return Ok(None);
+    }
+    Ok(Some(length_ns.map_or(LONGEST_EXTENSION, Span::from_nanos)))
 }
 
 /// The value of the last `name=value` on the kernel's command line.
@@ -149,6 +179,24 @@ mod tests {
         assert_eq!(hrtick("HRTICK NO_HRTICK_DL"), Some(false));
         assert_eq!(hrtick("NO_HRTICK"), Some(false));
         assert_eq!(hrtick("HRTICKS"), None);
+    }
+
+    #[test]
+    fn who_may_extend_a_slice_and_by_how_much() {
+        let of = |answer, line, length| slice_extension(answer, line, length);
+        let micros = |micros| Ok(Some(Span::from_micros(micros)));
+        for refused in [libc::EINVAL, libc::EOPNOTSUPP, 524] {
+            assert_eq!(of(Err(refused), None, Some(5_000)), Ok(None));
+        }
+        assert_eq!(of(Ok(()), Some("quiet"), Some(5_000)), micros(5));
+        assert_eq!(of(Ok(()), None, None), micros(50));
+        assert_eq!(
+            of(Ok(()), Some("rseq_slice_ext=off"), Some(5_000)),
+            Ok(None)
+        );
+        assert_eq!(of(Ok(()), Some("rseq_slice_ext=on"), None), micros(50));
+        let filtered = of(Err(libc::EPERM), None, None).unwrap_err();
+        assert!(filtered.0.contains("SLICE_EXTENSION"), "{filtered}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use rustix::time::ClockId;
 use super::groups;
 use super::machine::{
     CAP_SYS_PTRACE, DmaLatency, DomainBandwidth, Fact, Kernel, Machine, ProcessorFacts, Rights,
-    Source, Throttling, Unknown, held_on, usual_limits,
+    Servers, Source, Throttling, Unknown, held_on, usual_servers,
 };
 use super::{outranking, parse};
 use crate::os::cgroup::{self, Mount};
@@ -23,6 +23,7 @@ use crate::os::cpuset::CpuSet;
 use crate::os::fact::{number, read, read_as};
 use crate::os::idle::LATENCY_FILE;
 use crate::os::proc::{self, RealTimeThread};
+use crate::os::rseq;
 use crate::os::sched::{self, Attributes, Tid};
 
 impl Machine {
@@ -36,8 +37,14 @@ impl Machine {
         let throttling = throttling();
         let rights = rights(config.as_deref(), &mounts);
         let threads = proc::real_time_threads();
+        let servers = servers(config.as_deref().ok(), &kernel, &processors);
         Self {
-            bandwidth: bandwidth(&kernel, &processors, &throttling, &threads),
+            bandwidth: bandwidth(&servers, &processors, &throttling, &threads),
+            servers: servers.and_then(|all| {
+                let most = all.into_iter().map(|(_, servers)| servers);
+                most.max_by_key(Servers::share)
+                    .ok_or_else(|| Unknown("no processor runs".to_owned()))
+            }),
             hidden: outranking::hidden(&mounts, || rights.has(CAP_SYS_PTRACE)),
             dma_latency: dma_latency(),
             kernel,
@@ -99,6 +106,7 @@ fn kernel(config: Option<&str>) -> Kernel {
         tick: clock::tick(),
         timer_resolution: clock::resolution(ClockId::Monotonic),
         hrtick: hrtick(),
+        slice_extension: slice_extension(),
         clock_source: read_as(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource",
             |text| Some(text.to_owned()),
@@ -216,19 +224,57 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
     }
 }
 
-/// The runtime and period of the fair server of each processor (`Linux 6.12`, `kernel/sched/debug.c`: 50 ms in every second).
-fn fair_server(cpu: usize, version: (u32, u32)) -> (Bandwidth, Source) {
-    let directory = format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}");
-    let nanos = |name: &str| number(format!("{directory}/{name}"));
-    if let (Ok(runtime), Ok(period)) = (nanos("runtime"), nanos("period")) {
-        let share = Bandwidth::of(Service::from_nanos(runtime), Span::from_nanos(period));
-        return (share, Source::Read);
+/// What a server of a processor has (`kernel/sched/debug.c` of Linux 6.12 and 7.0).
+fn server(name: &str, cpu: usize) -> Option<Bandwidth> {
+    let directory = format!("/sys/kernel/debug/sched/{name}/cpu{cpu}");
+    let nanos = |name: &str| number(format!("{directory}/{name}")).ok();
+    let (runtime, period) = (nanos("runtime")?, nanos("period")?);
+    Some(Bandwidth::of(
+        Service::from_nanos(runtime),
+        Span::from_nanos(period),
+    ))
+}
+
+/// The servers of a processor: as they are set, or where nobody may read that, as the kernel comes.
+fn servers_of(cpu: usize, usual: Servers) -> Servers {
+    match server("fair_server", cpu) {
+        Some(fair) => Servers {
+            fair,
+            // Who may read the one would see the other.
+            ext: server("ext_server", cpu).unwrap_or(Bandwidth::ZERO),
+            from: Source::Read,
+        },
+        None => usual,
     }
-    (usual_limits(Some(version)).servers, Source::KernelDefault)
+}
+
+/// The servers of all processors that run.
+fn servers(
+    config: Option<&str>,
+    kernel: &Kernel,
+    processors: &ProcessorFacts,
+) -> Fact<Vec<(usize, Servers)>> {
+    let version = *kernel.version.as_ref()?;
+    let is_built = |config| parse::build_option(config, "SCHED_CLASS_EXT") == Some("y");
+    let usual = usual_servers(version, config.map(is_built));
+    let online = processors.online.as_ref()?;
+    Ok(online
+        .iter()
+        .map(|cpu| (cpu, servers_of(cpu, usual)))
+        .collect())
+}
+
+/// How long a thread may extend its slice.
+pub(super) fn slice_extension() -> Fact<Option<Span>> {
+    parse::slice_extension(
+        rseq::ask_slice_extension(),
+        read("/proc/cmdline").ok().as_deref(),
+        number("/sys/kernel/debug/rseq/slice_ext_nsec").ok(),
+    )
 }
 
 fn bandwidth(
-    kernel: &Kernel,
+    servers: &Fact<Vec<(usize, Servers)>>,
     processors: &ProcessorFacts,
     throttling: &Throttling,
     threads: &Fact<Vec<RealTimeThread>>,
@@ -236,7 +282,7 @@ fn bandwidth(
     let Some(runtime_us) = throttling.runtime_us.clone()? else {
         return Ok(None);
     };
-    let version = kernel.version.clone()?;
+    let servers = servers.as_ref()?;
     let runtime = span_of_micros(runtime_us).as_full_service();
     let period = span_of_micros(throttling.period_us.clone()?);
     if period.is_zero() {
@@ -245,22 +291,23 @@ fn bandwidth(
     let limit = Bandwidth::of(runtime, period);
     let domains = processors.root_domains.as_ref()?;
     let threads = threads.as_ref()?;
-    let of = |domain| domain_bandwidth(domain, limit, version, threads);
+    let of = |domain| domain_bandwidth(domain, limit, servers, threads);
     Ok(Some(domains.iter().map(of).collect()))
 }
 
 fn domain_bandwidth(
     domain: &CpuSet,
     limit: Bandwidth,
-    version: (u32, u32),
+    servers: &[(usize, Servers)],
     threads: &[RealTimeThread],
 ) -> DomainBandwidth {
     // Absent where all processors are alike: each then has the full capacity.
     let capacity = |cpu| number(format!("{CPU_DIRECTORY}/cpu{cpu}/cpu_capacity")).unwrap_or(1024);
     let total = limit.of_capacity(domain.iter().map(capacity).sum());
-    let servers: Vec<_> = domain.iter().map(|cpu| fair_server(cpu, version)).collect();
-    let fair_servers = servers.iter().map(|(share, _)| *share).sum();
-    let all_read = servers.iter().all(|(_, source)| *source == Source::Read);
+    let here = servers.iter().filter(|(cpu, _)| domain.contains(*cpu));
+    let servers: Vec<Servers> = here.map(|(_, servers)| *servers).collect();
+    let fair_servers = servers.iter().map(Servers::share).sum();
+    let all_read = servers.iter().all(|servers| servers.from == Source::Read);
     DomainBandwidth {
         processors: domain.clone(),
         admissible: total.saturating_sub(fair_servers),

@@ -207,8 +207,13 @@ mod tests {
             deadline_period_min: Err(unknown()),
             deadline_period_max: Err(unknown()),
         };
-        assert_eq!(limits(&dark, None), USUAL);
         assert_eq!(limits(&dark, Some((6, 12))), USUAL);
+        let both = KernelLimits {
+            servers: [USUAL.servers; 2].into_iter().sum(),
+            ..USUAL
+        };
+        let new = [Some((7, 0)), None].map(|version| limits(&dark, version));
+        assert_eq!(new, [both; 2]);
         let old = limits(&dark, Some((6, 11)));
         assert_eq!(old, KernelLimits::WITHOUT_FAIR_SERVER);
         let set = Throttling {

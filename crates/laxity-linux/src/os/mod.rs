@@ -14,6 +14,7 @@ pub(crate) mod futex;
 pub mod idle;
 pub mod memory;
 pub mod proc;
+pub(crate) mod rseq;
 pub mod sched;
 pub mod schedstat;
 pub(crate) mod shared;

@@ -1,52 +1,48 @@
 //! Telling any number of threads that something has changed, without a lock between them and whoever tells.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use laxity_model::Instant;
+use laxity_model::base::bell::{self, Sleeping};
 
 use crate::os::futex::{self, Woken};
 
-/// A count that threads wait on. Ringing costs one addition where nobody waits.
-#[derive(Debug, Default)]
-pub struct Bell {
-    rung: AtomicU32,
-    waiters: AtomicU32,
+/// Sleeps on a futex of this process.
+struct Futex;
+
+impl Sleeping for Futex {
+    fn sleep(&self, word: &AtomicU32, seen: u32, until: Option<Instant>) -> bool {
+        futex::wait(word, seen, until) == Woken::LookAgain
+    }
+
+    fn wake_all(&self, word: &AtomicU32) {
+        futex::wake_all(word);
+    }
 }
+
+/// The [bell](bell::Bell) of the threads of this process.
+#[derive(Debug, Default)]
+pub struct Bell(bell::Bell);
 
 impl Bell {
     /// Something has changed. Never waits.
     pub fn ring(&self) {
-        // SeqCst on both words: either we see the waiter, or it sees the count before it sleeps.
-        self.rung.fetch_add(1, Ordering::SeqCst);
-        if self.waiters.load(Ordering::SeqCst) > 0 {
-            futex::wake_all(&self.rung);
-        }
+        self.0.ring(&Futex);
     }
 
     /// Waits until `look` finds what is waited for, and looks again at each ring; `None` if `until` comes first.
     pub fn wait_for<T>(
         &self,
         until: Option<Instant>,
-        mut look: impl FnMut() -> Option<T>,
+        look: impl FnMut() -> Option<T>,
     ) -> Option<T> {
-        self.waiters.fetch_add(1, Ordering::SeqCst);
-        let found = loop {
-            let seen = self.rung.load(Ordering::SeqCst);
-            if let Some(found) = look() {
-                break Some(found);
-            }
-            if futex::wait(&self.rung, seen, until) == Woken::TimedOut {
-                break look();
-            }
-        };
-        self.waiters.fetch_sub(1, Ordering::SeqCst);
-        found
+        self.0.wait_for(&Futex, until, look)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
     use crate::os::clock;

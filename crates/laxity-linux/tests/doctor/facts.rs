@@ -1,10 +1,12 @@
 //! Facts and findings, and failures that no fact explains.
 
-use laxity_linux::doctor::machine::{RealTimeGroup, Unknown};
+use laxity_linux::doctor::machine::{RealTimeGroup, Servers, Source, Unknown};
 use laxity_linux::doctor::{Cause, Machine, Operation, Status, diagnose, explain, foresee};
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc::real_time_threads;
 use laxity_linux::os::sched::{Policy, Tid};
+use laxity_model::analysis::multiprocessor::Bandwidth;
+use laxity_model::{Service, Span};
 
 use super::common::{in_own_process, live_turn};
 use super::{a_third_or_so, calls, deadline, may_schedule};
@@ -108,6 +110,38 @@ fn the_tick_is_what_the_kernel_was_built_with() {
     let steal = machine.processors.steal.unwrap();
     let counted: CpuSet = steal.iter().map(|(cpu, _)| *cpu).collect();
     assert_eq!(counted, online);
+}
+
+#[test]
+fn who_may_take_a_processor_from_real_time_threads_is_told() {
+    let mut machine = Machine::probe();
+    let found = |machine: &Machine, name: &str| {
+        let findings = diagnose(machine).into_iter();
+        let mut named = findings.filter(|finding| finding.name == name);
+        named.next().expect("it is looked at")
+    };
+    machine.kernel.slice_extension = Ok(None);
+    assert_eq!(found(&machine, "slice-extension").status, Status::Ok);
+    machine.kernel.slice_extension = Ok(Some(Span::from_micros(5)));
+    let extended = found(&machine, "slice-extension");
+    assert_eq!(extended.status, Status::Limited);
+    assert!(extended.cause.contains("5us"), "{extended:?}");
+    machine.kernel.slice_extension = Err(Unknown("refused".to_owned()));
+    assert_eq!(found(&machine, "slice-extension").status, Status::Unknown);
+
+    let share = Bandwidth::of(Service::from_millis(50), Span::from_secs(1));
+    let servers = |fair, ext| Servers {
+        fair,
+        ext,
+        from: Source::Read,
+    };
+    machine.servers = Ok(servers(share, Bandwidth::ZERO));
+    let usual = found(&machine, "servers");
+    assert_eq!(usual.status, Status::Ok, "{usual:?}");
+    machine.servers = Ok(servers(share, share));
+    let both = found(&machine, "servers");
+    assert_eq!(both.status, Status::Limited);
+    assert!(both.remedy.unwrap().contains("ext_server"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 pub mod arrivals;
 pub(crate) mod atomic;
+pub mod bell;
 pub mod event;
 pub mod histogram;
 pub mod ids;

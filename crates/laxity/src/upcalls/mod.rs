@@ -88,6 +88,7 @@ mod upcall;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
+use laxity_linux::doctor::put_off;
 use laxity_linux::host::alone::{Alone, Inbox};
 pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, guard};
 use laxity_linux::os::memory::MemoryLock;
@@ -116,6 +117,8 @@ pub struct Upcalls<S = ()> {
     policy: Policy,
     supply: Supply,
     overhead: Overhead,
+    /// It takes turns with other processes.
+    shares: bool,
     memory: Option<Result<MemoryLock, Diagnosis>>,
 }
 
@@ -124,7 +127,7 @@ impl Upcalls {
     ///
     /// # Errors
     ///
-    /// A missing right with its remedy; or what its reservation was refused for.
+    /// A missing right with its remedy, a limit by which the kernel ends FIFO threads (`RLIMIT_RTTIME`) too; or what its reservation was refused for. What only makes it worse is told by [`Rank::cautions`].
     pub fn start(options: Options) -> Result<Self, Error> {
         Self::sharing(options, || ())
     }
@@ -143,6 +146,7 @@ impl<S: 'static> Upcalls<S> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let supply = options.take_supply()?;
+        let overhead = options.overhead_put_off_by(put_off());
         let (own, policy) = (options.together.take(), options.policy);
         let shares = own.is_some();
         if shares && policy != Policy::Rmdp {
@@ -186,7 +190,8 @@ impl<S: 'static> Upcalls<S> {
             alone,
             policy,
             supply,
-            overhead: options.overhead,
+            overhead,
+            shares,
             memory,
         })
     }
@@ -221,6 +226,9 @@ impl<S: 'static> Upcalls<S> {
         }
         if self.core.is_over() {
             return Err(Error::Over);
+        }
+        if self.shares && matches!(spec.pace, Pace::Descriptor(_)) {
+            return Err(Error::Descriptor);
         }
         let place = self.admit(&spec)?;
         let letter = Letter {
@@ -297,6 +305,11 @@ impl<S: 'static> Upcalls<S> {
     /// Whether the caller is a handler of this executor, which cannot wait for it.
     pub fn is_inside(&self) -> bool {
         self.core.is_inside()
+    }
+
+    /// Why its executor has ended by itself, if it has: its seat among other processes was taken away, since a handler did not come back.
+    pub fn failure(&self) -> Option<String> {
+        self.alone.failure().map(|error| error.to_string())
     }
 
     /// Whether its thread has the rank that was asked for: by the worst that is seen now. What is [`Rank::Fair`] is unenforced always.

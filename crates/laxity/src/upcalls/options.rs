@@ -2,13 +2,14 @@
 
 use laxity_linux::host::alone;
 use laxity_linux::host::together::Seat;
-use laxity_model::Enforcer;
 use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
 use laxity_model::executor::{ExecutorPolicy as _, Unschedulable};
 use laxity_model::program::upcalls::Overhead;
+use laxity_model::{Enforcer, Span};
 
 use super::Error;
+use crate::doctor::{Finding, Machine, Status, diagnose};
 use crate::executor::{Edf, Rmdp};
 use crate::reserve::Request;
 
@@ -22,7 +23,7 @@ pub struct Options {
     pub rank: Rank,
     /// What admission counts on; `None` is what the rank gives: all of a processor, or the reservation. Say less where others are above it.
     pub supply: Option<Supply>,
-    /// What admission charges each call.
+    /// What admission charges each call; where threads may put off the end of their turn (`slice-extension` in the doctor), by how much is added.
     pub overhead: Overhead,
     /// So many arrivals wait for each upcall that is [released by them](super::Pace::Arrivals); more are refused.
     pub events: u32,
@@ -93,6 +94,26 @@ pub enum Rank {
     Fair,
 }
 
+impl Rank {
+    /// What of this machine makes such an executor less than it might be, each with what helps: what a FIFO thread is ended or interrupted by, and what a budget is not kept to. What stands against it altogether [refuses](super::Upcalls::start) it.
+    pub fn cautions(&self, machine: &Machine) -> Vec<Finding> {
+        let concerns: &[&str] = match self {
+            Self::Fair => &[],
+            Self::Fifo { .. } => &["rt-time-limit", "rt-throttling", "servers", "outranking"],
+            Self::Reserved(request) => match request.0.enforcer {
+                Enforcer::Slots => &["rt-time-limit", "rt-throttling", "servers", "outranking"],
+                Enforcer::Deadline => &["deadline-granularity", "deadline-bandwidth"],
+            },
+        };
+        const ALL: [&str; 4] = ["timers", "preemption", "slice-extension", "dma-latency"];
+        let found = diagnose(machine).into_iter();
+        found
+            .filter(|finding| *self != Self::Fair && finding.status != Status::Ok)
+            .filter(|finding| concerns.contains(&finding.name) || ALL.contains(&finding.name))
+            .collect()
+    }
+}
+
 impl From<Rank> for alone::Rank {
     fn from(rank: Rank) -> Self {
         match rank {
@@ -110,6 +131,15 @@ impl From<Rank> for alone::Rank {
 }
 
 impl Options {
+    /// What admission charges each call where whoever has the processor may put off that it begins.
+    pub(super) fn overhead_put_off_by(&self, longest: Span) -> Overhead {
+        let late = self.overhead.late.checked_add(longest);
+        Overhead {
+            late: late.unwrap_or(Span::MAX),
+            ..self.overhead
+        }
+    }
+
     /// What admission counts on.
     pub(super) fn take_supply(&mut self) -> Result<Supply, Error> {
         if let Some(supply) = self.supply.take() {
@@ -127,5 +157,19 @@ impl Options {
                 Box::new(supply.map_err(|error| Error::NotStarted(error.to_string()))?)
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_put_off_a_call_makes_it_later() {
+        let (options, micros) = (Options::default(), Span::from_micros);
+        let late = |longest| options.overhead_put_off_by(longest).late;
+        assert_eq!(late(Span::ZERO), options.overhead.late);
+        assert_eq!(late(micros(50)), options.overhead.late + micros(50));
+        assert_eq!(late(Span::MAX), Span::MAX);
     }
 }

@@ -1,8 +1,7 @@
 //! What is known of an upcall, for all to read while it runs.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-
 use super::Standing;
+use crate::base::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::executor::ExecutorError;
 use crate::program::upcall::Call;
 use crate::{Instant, Span};
@@ -129,14 +128,16 @@ impl Board {
         self.becomes(Standing::Panicked);
     }
 
-    pub(super) fn becomes(&self, standing: Standing) {
+    /// It is this now. For the executor's thread alone, as all that follows.
+    pub fn becomes(&self, standing: Standing) {
         let mut codes = (0..).zip(Standing::ALL);
         let code = codes.find(|(_, known)| *known == standing);
         self.standing
             .store(code.map_or(0, |(code, _)| code), Ordering::Release);
     }
 
-    pub(super) fn answers(&self, ticket: u64, outcome: Result<(), ExecutorError>) {
+    /// A command is carried out, or not.
+    pub fn answers(&self, ticket: u64, outcome: Result<(), ExecutorError>) {
         let code = match outcome {
             Ok(()) => DONE,
             Err(ExecutorError::Full) => FULL,
@@ -147,7 +148,7 @@ impl Board {
     }
 
     /// Somebody else has the place now.
-    pub(super) fn clear(&self) {
+    pub fn clear(&self) {
         let counts = [
             &self.calls,
             &self.units,
@@ -178,7 +179,7 @@ impl Board {
     }
 
     /// So many units of it are done.
-    pub(super) fn did(&self, units: u32) {
+    pub fn did(&self, units: u32) {
         add(&self.units, units.into());
     }
 
@@ -186,7 +187,8 @@ impl Board {
         self.quanta.load(Ordering::Relaxed)
     }
 
-    pub(super) fn yields(&self) {
+    /// It yields to somebody more urgent.
+    pub fn yields(&self) {
         add(&self.yields, 1);
     }
 
