@@ -3,7 +3,7 @@
 //!
 //! * [`mod@trial`]: a set of upcalls as a program, served in one way or another; `intervals`: by an async runtime; [`beside`]: what runs beside.
 //! * `activities`: one process, against a thread for each; `shorter`: shorter and shorter periods.
-//! * `shown`: what is shown and claimed of the paper's experiments.
+//! * `shown`: what is shown and claimed of the paper's first two experiments; [`udp`]: the third, a command of its own.
 
 mod activities;
 pub mod beside;

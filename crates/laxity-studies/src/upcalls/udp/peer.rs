@@ -219,10 +219,12 @@ impl Part {
 
     /// The upcall is called from before it is told when, so that nothing is left to be done then by a thread that is not real-time.
     fn by_upcalls(&self, end: End) -> Result<End, Box<dyn std::error::Error>> {
-        let mut options = Options::default();
-        options.rank = Rank::Fifo {
-            priority: PRIORITY,
-            processor: Some(self.processor),
+        let options = Options {
+            rank: Rank::Fifo {
+                priority: PRIORITY,
+                processor: Some(self.processor),
+            },
+            ..Options::default()
         };
         let upcalls = Upcalls::start(options)?;
         let mut spec = Spec::each(self.period(), SERVICE);
