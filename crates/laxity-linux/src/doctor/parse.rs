@@ -57,7 +57,7 @@ pub fn chosen(choices: &str) -> Option<&str> {
 /// Threads may have their time slice extended by no more than this (`rseq/slice_ext_nsec`).
 pub(super) const LONGEST_EXTENSION: Span = Span::from_micros(50);
 
-/// How long any thread may put off the end of its turn, `None` where none can: from what the kernel answers when it is [asked](crate::os::rseq), its command line, and the length that it is set to, which few may read: then it is taken for the
+/// How long any thread may put off the end of its turn, `None` where none can: from what the kernel answers when it is asked, its command line, and the length that it is set to, which few may read: then it is taken for the
 /// longest that can be set.
 pub fn slice_extension(
     answer: Result<(), i32>,
