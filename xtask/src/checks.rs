@@ -51,6 +51,8 @@ pub(crate) fn loom() -> Result<()> {
         "arrivals_loom",
         "--test",
         "upcalls_loom",
+        "--test",
+        "together_loom",
         "--release",
     ];
     cargo_test::run_as(cargo, &package)

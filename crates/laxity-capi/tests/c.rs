@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 mod common;
+#[path = "../../laxity/tests/gstreamer/mod.rs"]
+mod gstreamer;
 
 use laxity_linux::doctor::rights::{self, Right};
 
@@ -75,6 +77,21 @@ fn upcalls_run_in_c_and_in_cxx() {
         assert_eq!(video, "video: 10 calls, 160 PDUs");
         assert!(audio.starts_with("audio: "), "{said}");
     }
+}
+
+#[test]
+fn rtp_is_sent_and_received_by_c_and_by_cxx() {
+    if !can_compile() || !gstreamer::is_here() {
+        return;
+    }
+    let prefix = tempfile::tempdir().unwrap();
+    let prefix = prefix.path();
+    install(prefix);
+    let shared = shared(prefix);
+    let [c, cxx] =
+        [C11, CXX17].map(|language| compile(prefix, "examples/rtp.c", language, &shared));
+    gstreamer::ours_to_ours(&cxx, &c);
+    gstreamer::ours_and_a_stranger(&c, prefix);
 }
 
 #[test]

@@ -55,6 +55,12 @@ pub(crate) enum Command {
     Lab(Lab),
     /// Explain every key of a scenario, as a page of Markdown.
     Keys,
+    /// A process of the experiment `upcalls-udp`, which starts it.
+    #[command(hide = true)]
+    UdpPeer {
+        /// What it is to do.
+        part: String,
+    },
 }
 
 const RUN_EXAMPLES: &str = "\

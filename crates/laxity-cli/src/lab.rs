@@ -36,6 +36,13 @@ fn list() -> Result<u8, Failure> {
     Ok(0)
 }
 
+/// One of the processes that an experiment starts.
+pub(crate) fn udp_peer(part: &str) -> Result<u8, Failure> {
+    let done = laxity_studies::upcalls::udp::peer::run(part);
+    done.map_err(failed("a process of the experiment"))?;
+    Ok(0)
+}
+
 /// A study, from what is asked to the exit code.
 fn perform(experiment: &Experiment) -> Result<u8, Failure> {
     let arguments = &experiment.arguments;

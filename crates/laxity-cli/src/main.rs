@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         Command::Exec(exec) => return exec::run(exec),
         Command::Lab(lab) => lab::run(lab),
         Command::Keys => files::print(&reference()).map(|()| MET),
+        Command::UdpPeer { part } => lab::udp_peer(part),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -6,7 +6,7 @@
 //! * [`served`]: the calls of a driver;
 //!   [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
-//! * [`upcalls`]: rate monotonic with delayed preemption.
+//! * [`upcalls`]: rate monotonic with delayed preemption; [`upcalls::udp`]: over sockets.
 #![forbid(unsafe_code)]
 
 pub mod acceptance;
@@ -24,7 +24,7 @@ pub mod sets;
 pub mod upcalls;
 
 /// All experiments that leave a [`laxity_lab::report::Report`].
-pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 10] = [
+pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 11] = [
     &acceptance::Acceptance,
     &modem::Modem,
     &prediction::Prediction,
@@ -35,6 +35,7 @@ pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 10] = [
     &on_hook::OnHook,
     &fault::Whose,
     &upcalls::Upcalls,
+    &upcalls::udp::Udp,
 ];
 
 /// A live run of a second on one processor, of which so much was disturbed, in parts per million, and which says nothing else of itself.

@@ -1,4 +1,5 @@
-//! What upcalls cost beside what they do: a look for a yield against a bare reading of the clock, and to make, run and close one.
+//! What upcalls cost beside what they do: a look for a yield against a bare reading of the clock, and to make, run and close one; and how late an executor's
+//! timer is, against a bare thread that sleeps until the same instants.
 //!
 //! `cargo bench -p laxity --bench upcalls`. All contenders in turn in every round, on the executor's own thread; median of 101 rounds: on a shared machine the
 //! ratios of one run can be trusted, the nanoseconds less. The executor is real-time where that is permitted, and says so where it is not.
@@ -8,11 +9,19 @@ use std::sync::mpsc;
 use std::time::Instant as Wall;
 
 use laxity::upcalls::{Call, Error, Options, Rank, Spec, Upcalls};
-use laxity::{Service, Span, now};
+use laxity::{Service, Span, now, sleep_until};
+use laxity_linux::os::clock::use_exact_timers;
+use laxity_linux::os::memory::prefault_stack;
+use laxity_linux::os::sched::{self, Policy, SchedError, Tid};
 
 const BATCH: u32 = 8_192;
 const ROUNDS: usize = 101;
 const LIVES: usize = 2_001;
+/// A thread's timer and an executor's are compared in so many pairs of runs, each of so many wake-ups, at this priority.
+const PAIRS: usize = 11;
+const WAKE_UPS: usize = 1_000;
+const EVERY: Span = Span::from_millis(1);
+const PRIORITY: u8 = 90;
 
 /// What one takes of a batch, in nanoseconds.
 fn each(mut work: impl FnMut()) -> f64 {
@@ -79,6 +88,61 @@ fn lives(upcalls: &Upcalls) -> Result<(), Error> {
     Ok(())
 }
 
+/// How late a bare FIFO thread wakes, in nanoseconds.
+fn bare(processor: usize) -> Result<Vec<f64>, SchedError> {
+    use_exact_timers();
+    prefault_stack();
+    sched::pin(processor)?;
+    sched::set_policy(Tid::current(), Policy::Fifo(PRIORITY))?;
+    let mut late = Vec::with_capacity(WAKE_UPS);
+    let mut due = now() + EVERY;
+    for _ in 0..WAKE_UPS {
+        sleep_until(due);
+        late.push(now().saturating_since(due).as_nanos() as f64);
+        due += EVERY;
+    }
+    Ok(late)
+}
+
+/// The timer of an executor that has one upcall, which keeps idle processors awake for the bare thread too.
+fn timers(processor: usize) -> Result<(), Box<dyn std::error::Error>> {
+    let rank = Rank::Fifo {
+        priority: PRIORITY,
+        processor: Some(processor),
+    };
+    let upcalls = Upcalls::start(Options {
+        rank,
+        ..Options::default()
+    })?;
+    let (tell, told) = mpsc::channel();
+    let mut late = Vec::with_capacity(WAKE_UPS);
+    let upcall = upcalls.create(spec("timer", EVERY), move |call: &mut Call| {
+        late.push(call.began.saturating_since(call.paced.release).as_nanos() as f64);
+        if late.len() == WAKE_UPS {
+            // The bench is over, and nobody hears it any more.
+            let _ = tell.send(std::mem::replace(&mut late, Vec::with_capacity(WAKE_UPS)));
+            call.suspend();
+        }
+    })?;
+    let mut p99 = Vec::with_capacity(PAIRS);
+    for _ in 0..PAIRS {
+        let thread = std::thread::spawn(move || bare(processor)).join();
+        let mut thread = thread.unwrap_or_else(|payload| std::panic::resume_unwind(payload))?;
+        upcall.run()?;
+        let mut upcall = told.recv()?;
+        p99.push([at(&mut thread, 0.99) / 1e3, at(&mut upcall, 0.99) / 1e3]);
+    }
+    let median =
+        |of: &dyn Fn(&[f64; 2]) -> f64| at(&mut p99.iter().map(of).collect::<Vec<f64>>(), 0.5);
+    let (bare, own) = (median(&|pair| pair[0]), median(&|pair| pair[1]));
+    let ratio = median(&|[bare, own]| own / bare);
+    println!("| 99 % of the wake-ups of a bare FIFO thread | {bare:.1} us late | |");
+    println!(
+        "| the same of an executor | {own:.1} us late | {ratio:.2} ×, the median of {PAIRS} pairs |"
+    );
+    Ok(())
+}
+
 fn main() -> Result<(), Error> {
     let upcalls = Upcalls::start(Options::default()).or_else(|why| {
         println!("as an ordinary thread: {why}\n");
@@ -89,5 +153,14 @@ fn main() -> Result<(), Error> {
     })?;
     println!("| | each | |\n|---|---|---|");
     looks(&upcalls)?;
-    lives(&upcalls)
+    lives(&upcalls)?;
+    drop(upcalls);
+    let processors = sched::affinity(Tid::current());
+    let first = processors.map(|all| all.iter().next());
+    match first.map(|first| timers(first.unwrap_or(0))) {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => println!("\ntimers are not compared: {why}"),
+        Err(why) => println!("\ntimers are not compared: {why}"),
+    }
+    Ok(())
 }

@@ -1,13 +1,16 @@
 //! The examples do what they say, with the rights and without.
 
+mod gstreamer;
+
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::thread;
 
 use laxity_linux::doctor::rights::{self, Right};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
-/// Built by cargo where it is not up to date, and run.
-fn example(name: &str) -> Output {
+/// Where an example is; built by cargo where it is not up to date.
+fn built(name: &str) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     // Of one package alone cargo would choose other features of what it depends on than for all tests, and build all of that once more.
     cargo.args(["build", "--quiet", "--workspace", "--example", name]);
@@ -19,8 +22,11 @@ fn example(name: &str) -> Output {
     assert!(built.status.success(), "{}", text(&built.stderr));
     // Examples lie in a directory beside that of the tests.
     let test = std::env::current_exe().unwrap();
-    let example = test.ancestors().nth(2).unwrap().join("examples").join(name);
-    Command::new(example).output().unwrap()
+    test.ancestors().nth(2).unwrap().join("examples").join(name)
+}
+
+fn example(name: &str) -> Output {
+    Command::new(built(name)).output().unwrap()
 }
 
 /// The same, by a thread that can give no program `CAP_SYS_NICE`.
@@ -165,4 +171,19 @@ fn upcalls_without_the_right_says_why_and_what_to_do() {
     for part in ["cannot be real-time", "CAP_SYS_NICE", "remedy", "setcap"] {
         assert!(error.contains(part), "{part} is not in {error}");
     }
+}
+
+#[test]
+fn a_second_of_two_rtp_sessions_arrives_whole() {
+    let rtp = built("rtp");
+    gstreamer::ours_to_ours(&rtp, &rtp);
+}
+
+#[test]
+fn a_stranger_hears_rtp_and_is_heard() {
+    if !gstreamer::is_here() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    gstreamer::ours_and_a_stranger(&built("rtp"), directory.path());
 }

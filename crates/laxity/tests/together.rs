@@ -2,14 +2,16 @@
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use std::{env, fs, io, process, thread};
 
 use laxity::upcall::First;
 use laxity::upcalls::{
-    Call, Guard, Options, Rank, Region, Seat, Spec, State, Upcall, Upcalls, Watch, guard,
+    Call, Error, Guard, Options, Pace, Rank, Region, Seat, Spec, State, Upcall, Upcalls, Watch,
+    guard,
 };
 use laxity::{Instant, Service, Span, now};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
@@ -218,7 +220,8 @@ fn befallen(upcalls: &Upcalls, first: Instant, hit: &str) {
                 "sleeps" => thread::sleep(Duration::from_millis(200)),
                 "stops" => kill_process(own, Signal::STOP).unwrap(),
                 "dies" => kill_process(own, Signal::KILL).unwrap(),
-                "spins" => while now() < first + Span::from_secs(60) {},
+                "spins" => while now() < first + MS * 700 {},
+                "execs" => panic!("{}", Command::new("sleep").arg("60").exec()),
                 other => panic!("{other}"),
             }
             let _ = tell.send("back");
@@ -233,6 +236,9 @@ fn befallen(upcalls: &Upcalls, first: Instant, hit: &str) {
     println!("ready");
     upcalls.sleep(&[&slow]).unwrap();
     drop(fast);
+    if let Some(why) = upcalls.failure() {
+        println!("{why}");
+    }
     told.try_iter().for_each(|said| println!("{said}"));
     println!("{:?}", slow.state() == State::Ended);
 }
@@ -306,6 +312,73 @@ fn a_process_that_is_killed_holds_up_nobody_and_its_seat_is_free_again() {
 }
 
 #[test]
+fn a_process_that_executes_another_program_holds_up_nobody() {
+    let Some((house, other)) = holds_up_nobody("execs") else {
+        return;
+    };
+    assert_eq!(house.region.standing(other.seat), Some(Standing::Working));
+    assert_ne!(house.region.turn().seat(), Some(other.seat));
+}
+
+#[test]
+fn what_a_seat_cannot_do_is_refused() {
+    let region = Region::create().unwrap();
+    let fair = |seat: &Seat| Options {
+        rank: Rank::Fair,
+        together: Some(seat.clone()),
+        ..Options::default()
+    };
+    let seat = Seat::take(&region).unwrap();
+    let edf = Upcalls::start(Options {
+        policy: laxity::upcalls::Policy::Edf,
+        ..fair(&seat)
+    });
+    assert_eq!(edf.err(), Some(Error::Order));
+    let upcalls = Upcalls::start(fair(&seat)).unwrap();
+    assert_eq!(Upcalls::start(fair(&seat)).err(), Some(Error::NoSeat));
+    let mut fed = spec("fed", 10, now());
+    let (reader, _writer) = io::pipe().unwrap();
+    fed.pace = Pace::Descriptor(Arc::new(reader.into()));
+    let refused = upcalls.create(fed, |_: &mut Call<'_>| ());
+    assert_eq!(refused.err(), Some(Error::Descriptor));
+    drop(upcalls);
+    assert_eq!(region.standing(seat.number), Some(Standing::Left));
+}
+
+/// In one process two executors take turns as those of two do; here as ordinary threads, which needs no right.
+#[test]
+fn arrivals_and_commands_reach_who_has_no_turn() {
+    let region = Region::create().unwrap();
+    let executor = || {
+        let options = Options {
+            rank: Rank::Fair,
+            together: Seat::take(&region),
+            ..Options::default()
+        };
+        Upcalls::start(options).unwrap()
+    };
+    let (one, other) = (executor(), executor());
+    let make = |upcalls: &Upcalls| {
+        let (tell, told) = mpsc::channel();
+        let mut spec = Spec::each(Span::from_micros(300), Service::from_micros(1));
+        spec.pace = Pace::Arrivals;
+        let upcall = upcalls.create(spec, move |call: &mut Call<'_>| {
+            tell.send(call.arrived.map(|[number, _]| number)).unwrap();
+        });
+        let upcall = upcall.unwrap();
+        upcall.run().unwrap();
+        (upcall, told)
+    };
+    let all = [make(&one), make(&other)];
+    for number in 0..1_000 {
+        for (upcall, told) in &all {
+            upcall.release([number, 0]).unwrap();
+            assert_eq!(told.recv().unwrap(), Some(number));
+        }
+    }
+}
+
+#[test]
 fn a_handler_that_does_not_come_back_loses_its_seat_and_its_rank() {
     let Some((house, other)) = holds_up_nobody("spins") else {
         return;
@@ -318,6 +391,13 @@ fn a_handler_that_does_not_come_back_loses_its_seat_and_its_rank() {
     let thread = house.region.thread(other.seat).unwrap();
     let policy = sched::policy(Tid(thread.cast_signed())).unwrap();
     assert!(matches!(policy, Policy::Other { .. }), "{policy}");
+    // Its process is told when it comes back.
+    let said = other.says();
+    let told = said.iter().any(|line| line.contains("taken away"));
+    assert!(
+        told && said.last().map(|line| &**line) == Some("false"),
+        "{said:?}"
+    );
 }
 
 /// So the tests above can fail.

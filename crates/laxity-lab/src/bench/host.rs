@@ -40,6 +40,25 @@ impl Runner<'_> {
         }
     }
 
+    /// The same, on this machine without a witness: each time that one wakes it preempts what is measured, which counts among its switches. So
+    /// such a run says nothing of itself, and what it shows of times is judged against others that were made in turn with it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::run`].
+    pub fn run_unwatched(
+        &mut self,
+        program: Program,
+        length: Span,
+    ) -> Result<RunRecord, HostError> {
+        let Self::Live(host, _) = self else {
+            return self.run(program, length);
+        };
+        let mut config = host.config().clone();
+        config.witnesses.clear();
+        LiveHost::new(config).admit_and_run(program, length)
+    }
+
     /// What the live runs of the case say of themselves so far.
     pub fn said(&self) -> Said {
         match self {

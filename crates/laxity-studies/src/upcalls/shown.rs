@@ -6,10 +6,9 @@ use laxity_lab::report::{
 };
 use laxity_model::Span;
 
+use super::beside::Load;
 use super::trial::{Look, Outcome, Rate, Serving};
-use super::{Case, GRAIN_PPM, PERCENT_PPM, SWITCH_1995, Seen, TEXT, TWO, Upcalls, Where};
-
-type Trial = (Case, Seen);
+use super::{Case, GRAIN_PPM, PERCENT_PPM, SWITCH_1995, Seen, TEXT, TWO, Trial, Upcalls, Where};
 
 /// Up to here the paper missed nothing (§7.1), in parts per million.
 const SAFE_PPM: u64 = 800_000;
@@ -26,6 +25,7 @@ pub(super) fn way(serving: Serving, look: Look) -> String {
     let who = match serving {
         Serving::Threads => return TEXT.say("threads", &[]),
         Serving::Kernel => return TEXT.say("kernel", &[]),
+        Serving::Intervals => return TEXT.say("intervals", &[]),
         Serving::ByRate => "by-rate",
         Serving::ByDeadline => "by-deadline",
     };
@@ -37,7 +37,7 @@ pub(super) fn way(serving: Serving, look: Look) -> String {
     TEXT.say(who, &[("when", &TEXT.say(when, &[]))])
 }
 
-fn of<'a>(trials: &'a [Trial], figure: &str) -> Vec<&'a Trial> {
+pub(super) fn of<'a>(trials: &'a [Trial], figure: &str) -> Vec<&'a Trial> {
     let all = trials.iter().filter(|(case, _)| case.figure == figure);
     all.collect()
 }
@@ -119,16 +119,22 @@ fn less(before: u64, after: u64) -> u64 {
     saved.checked_div(before).unwrap_or(0)
 }
 
+/// A share with three decimals.
+pub(super) fn finely(ppm: u64) -> String {
+    format!("{}.{:03} %", ppm / PERCENT_PPM, ppm / 10 % 1_000)
+}
+
 /// A share with one decimal.
-fn percent(ppm: u64) -> String {
+pub(super) fn percent(ppm: u64) -> String {
     format!("{}.{} %", ppm / PERCENT_PPM, ppm / 1_000 % 10)
 }
 
-fn place(case: &Case, live: bool) -> (&'static str, Origin) {
+pub(super) fn place(case: &Case, live: bool) -> (&'static str, Origin) {
     match &case.place {
         _ if live => ("this machine", Origin::Measured),
         Where::Here(_) => ("twin of this machine", Origin::Predicted),
-        Where::In1995 | Where::Ideal => ("twin of 1995", Origin::Simulated),
+        Where::In1995 => ("twin of 1995", Origin::Simulated),
+        Where::Ideal => ("twin without costs", Origin::Simulated),
     }
 }
 
@@ -142,16 +148,28 @@ pub(super) fn deadlines(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
     }
     draft.table("deadlines", "deadlines", &[], rows);
     for (trials, live) in &all {
-        for together in [false, true] {
+        for (load, together) in Load::ALL.map(|load| [(load, false), (load, true)]).concat() {
             let here = |(case, _): &&&Trial| {
-                case.together == together && !matches!(case.place, Where::Here(_))
+                let is_one = case.together == together && case.load == load;
+                let is_twin_of_this = matches!(case.place, Where::Here(_));
+                is_one && !is_twin_of_this && case.setup.way.0 == Serving::ByRate
             };
             let drawn: Vec<&Trial> = trials.iter().filter(here).copied().collect();
-            draw(draft, &drawn, *live, together);
+            if load == Load::None {
+                draw(draft, &drawn, *live, together);
+            }
             if !together {
-                let said = made.said(|case| *live && case.figure == "deadlines");
+                let said = made.said(|case| {
+                    let is_one = case.figure == "deadlines" && case.load == load;
+                    *live && is_one && case.setup.way.0 == Serving::ByRate
+                });
                 claim_of_deadlines(draft, &drawn, (*live, &said));
             }
+        }
+    }
+    for load in Load::ALL.into_iter().filter(|_| made.request.live) {
+        if !load.is_there() {
+            draft.remark("deadlines", TEXT.say("left-out", &[("load", &load.name())]));
         }
     }
 }
@@ -159,6 +177,12 @@ pub(super) fn deadlines(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
 fn left_row((case, seen): &Trial, live: bool) -> Row {
     let (place, origin) = place(case, live);
     let first = if case.together { "together" } else { "drawn" };
+    let (serving, look) = case.setup.way;
+    let place = match (serving, case.load) {
+        (Serving::ByRate, Load::None) => place.to_owned(),
+        (Serving::ByRate, load) => format!("{place} beside {}", load.name()),
+        _ => format!("{place}, {}", way(serving, look)),
+    };
     let mut row = origin.row([place.into(), first.into()]);
     row.push(Origin::Charged.cell(Value::share(case.setup.utilization_ppm)));
     let left = seen
@@ -218,18 +242,22 @@ fn claim_of_deadlines(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (b
         .next()
         .map(|(case, _)| percent(case.setup.utilization_ppm));
     let began = began.unwrap_or_else(|| "no utilization that was tried".into());
+    let beside = match case.load {
+        Load::None => String::new(),
+        load => format!(" beside {}", load.name()),
+    };
     let holes: Holes<'_> = &[
-        ("place", &place(case, live).0),
+        ("place", &format!("{}{beside}", place(case, live).0)),
         ("safe", &missed(true)),
         ("beyond", &missed(false)),
         ("began", &began),
     ];
     // One that the machine made late makes others late when it goes on again: nothing of this is beyond doubt.
     draft.claim_here("safe", (missed(true) == 0, false), holes, said);
+    draft.claim("beyond", missed(false) > 0, holes);
     if live {
         return;
     }
-    draft.claim("beyond", missed(false) > 0, holes);
     let is_safe = |(case, _): &&&Trial| case.setup.utilization_ppm <= SAFE_PPM;
     let Some((_, most)) = trials.iter().rfind(is_safe) else {
         return;
@@ -288,14 +316,19 @@ fn many_row((case, seen): &Trial, live: bool) -> Row {
     row
 }
 
-fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
-    let find = |serving, look| {
-        let mut all = trials.iter();
-        all.find(|(case, _)| case.setup.way == (serving, look))
+/// What was seen of two ways to serve; `None` unless both were tried.
+fn both<'a>(trials: &[&'a Trial], ways: [(Serving, Look); 2]) -> Option<[&'a Seen; 2]> {
+    let find = |way| {
+        let found = trials.iter().find(|(case, _)| case.setup.way == way);
+        found.map(|(_, seen)| seen)
     };
-    let (Some((_, once)), Some((_, late))) = (
-        find(Serving::ByRate, Look::AtOnce),
-        find(Serving::ByRate, Look::AT_THE_END),
+    Some([find(ways[0])?, find(ways[1])?])
+}
+
+fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
+    let Some([once, late]) = both(
+        trials,
+        [Look::AtOnce, Look::AT_THE_END].map(|look| (Serving::ByRate, look)),
     ) else {
         return;
     };
@@ -328,14 +361,11 @@ fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
 }
 
 fn claims_here(draft: &mut Draft<'_>, trials: &[&Trial], said: &Said) {
-    let find = |serving, look| {
-        let mut all = trials.iter();
-        all.find(|(case, _)| case.setup.way == (serving, look))
-    };
-    let (Some((_, threads)), Some((_, upcalls))) = (
-        find(Serving::Threads, Look::AtOnce),
-        find(Serving::ByRate, Look::AT_THE_END),
-    ) else {
+    let ways = [
+        (Serving::Threads, Look::AtOnce),
+        (Serving::ByRate, Look::AT_THE_END),
+    ];
+    let Some([threads, upcalls]) = both(trials, ways) else {
         return;
     };
     let [before, after] = [threads, upcalls].map(|seen| seen.outcome.switches);

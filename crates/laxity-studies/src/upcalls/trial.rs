@@ -9,6 +9,7 @@ use laxity::{Periodic, PeriodicProbe};
 use laxity_lab::bench::Runner;
 use laxity_lab::workload::Draws;
 use laxity_model::analysis::Task;
+use laxity_model::base::histogram::Histogram;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
@@ -19,9 +20,11 @@ use laxity_model::{
     Reservation, ReservationRequest, RunRecord, Service, Span, Step,
 };
 
-const CPU: ProcessorId = ProcessorId(0);
+use super::intervals;
+
+pub(super) const CPU: ProcessorId = ProcessorId(0);
 /// No upcall is released before all have begun, on whichever host.
-const LEAD: Span = Span::from_millis(100);
+pub(super) const LEAD: Span = Span::from_millis(100);
 const MILLION: u64 = 1_000_000;
 
 /// One upcall of a set.
@@ -50,6 +53,8 @@ pub enum Serving {
     ByRate,
     /// An executor, by deadline.
     ByDeadline,
+    /// An async runtime: a task for each, with an interval, in a FIFO thread of an executor's priority. There is no such thing in the twin.
+    Intervals,
 }
 
 /// b_p, as a part of the batch.
@@ -88,6 +93,8 @@ pub struct Setup {
     pub switch: Service,
     /// How long.
     pub length: Span,
+    /// Whether a witness watches, so that what the machine does meanwhile is known; its own wake-ups count among the switches then.
+    pub is_watched: bool,
 }
 
 /// What came of the upcalls of one period.
@@ -109,11 +116,24 @@ impl Rate {
     }
 }
 
+/// What came of one upcall.
+#[derive(Clone, Debug)]
+pub(super) struct Each {
+    /// With what came of others of its period, the rate's.
+    pub(super) rate: Rate,
+    /// From each release to the begin of its job.
+    pub(super) lateness: Histogram,
+    /// How many ended.
+    pub(super) jobs: u64,
+}
+
 /// What came of a set.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Outcome {
     /// By period, the shortest first.
     pub rates: Vec<Rate>,
+    /// From the releases of each upcall to the begins of its jobs, in nanoseconds.
+    pub lateness: Vec<Histogram>,
     /// How many ended.
     pub jobs: u64,
     /// How often the processor went from one process, or one thread, to another.
@@ -129,6 +149,18 @@ impl Outcome {
     pub fn missed(&self) -> u64 {
         self.rates.iter().map(|rate| rate.missed).sum()
     }
+
+    /// What 99 % of the jobs of all upcalls together began no later than, after their releases.
+    pub fn late(&self) -> Span {
+        let mut all = Histogram::new();
+        self.lateness.iter().for_each(|one| all.merge(one));
+        late(&all)
+    }
+}
+
+/// What 99 % of these are no more than.
+pub(super) fn late(lateness: &Histogram) -> Span {
+    Span::from_nanos(lateness.percentile(990_000).unwrap_or(0))
 }
 
 /// Whose turn it was last, and how often that changed.
@@ -150,7 +182,7 @@ impl Turns {
 
 impl Setup {
     /// What a batch of this upcall takes.
-    fn cost(&self, member: &Member) -> Service {
+    pub(super) fn cost(&self, member: &Member) -> Service {
         let all: u64 = self.members.iter().map(|member| member.weight).sum();
         let share = u128::from(self.utilization_ppm) * u128::from(member.weight);
         let nanos = u128::from(member.period.as_nanos()) * share / u128::from(all * MILLION);
@@ -164,7 +196,7 @@ impl Setup {
             period: member.period,
             batch: member.batch,
             quantum: match self.way.0 {
-                Serving::Threads | Serving::Kernel => member.batch,
+                Serving::Threads | Serving::Kernel | Serving::Intervals => member.batch,
                 Serving::ByRate | Serving::ByDeadline => self.way.1.quantum(member.batch),
             },
             on_overrun: OnOverrun::SKIP,
@@ -237,80 +269,91 @@ impl Setup {
     ///
     /// The host's, and [`HostError::Failed`] if its log was too short for the run.
     pub fn run(&self, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
+        if self.way.0 == Serving::Intervals {
+            return intervals::run(self, host);
+        }
         let mut program = Program::new(1);
         let place = (CPU, Placement::Thread(Priority::HIGHEST));
         let executor = match self.way.0 {
-            Serving::Threads | Serving::Kernel => None,
             Serving::ByRate => Some(program.executor("upcalls", place, None, Rmdp::new())),
             Serving::ByDeadline => Some(program.executor("upcalls", place, None, Edf::new())),
+            _ => None,
         };
         let turns = Arc::new(Turns::default());
         let members = self.members.iter().enumerate();
         let probes: Vec<PeriodicProbe> = members
             .map(|one| self.install(one, &mut program, executor, &turns))
             .collect();
-        let record = host.run(program, self.length)?;
-        if record.events_lost > 0 {
-            let lost = record.events_lost;
-            return Err(HostError::Failed(format!(
-                "{lost} events did not fit the log"
-            )));
+        let record = self.recorded(program, host)?;
+        let seen = observe(&record, &probes, &[]);
+        let members = self.members.iter().zip(&seen);
+        let each = members.map(|(member, seen)| Each::of(member, seen));
+        let mut outcome = self.outcome(&record, each.collect(), host.is_live());
+        let turns = turns.changed.load(Ordering::Relaxed);
+        if turns > 0 && !host.is_live() && self.switch > Service::ZERO {
+            outcome.switches = turns;
         }
-        Ok(self.read(&record, &probes, &turns, host.is_live()))
+        Ok(outcome)
     }
 
-    fn read(
+    /// What a host leaves of a program that serves it.
+    pub(super) fn recorded(
         &self,
-        record: &RunRecord,
-        probes: &[PeriodicProbe],
-        turns: &Turns,
-        is_live: bool,
-    ) -> Outcome {
-        let seen = observe(record, probes, &[]);
-        let mut rates: Vec<Rate> = Vec::new();
-        for (member, seen) in self.members.iter().zip(&seen) {
-            let rate = Rate::of(member, seen);
-            match rates.iter_mut().find(|known| known.period == rate.period) {
-                Some(known) => {
-                    known.longest = known.longest.max(rate.longest);
-                    known.missed += rate.missed;
-                }
-                None => rates.push(rate),
-            }
+        program: Program,
+        host: &mut Runner<'_>,
+    ) -> Result<RunRecord, HostError> {
+        let record = match self.is_watched {
+            true => host.run(program, self.length)?,
+            false => host.run_unwatched(program, self.length)?,
+        };
+        match record.events_lost {
+            0 => Ok(record),
+            lost => Err(HostError::Failed(format!(
+                "{lost} events did not fit the log"
+            ))),
         }
-        rates.sort_by_key(|rate| rate.period);
-        let jobs = seen
-            .iter()
-            .map(|seen| done(seen, Quantity::JOBS_DONE))
-            .sum();
-        let preempted = record.events.iter();
-        let preempted = preempted
-            .filter(|event| event.kind == EventKind::Preempt)
-            .count() as u64;
+    }
+
+    /// All that came of it, from what came of each upcall.
+    pub(super) fn outcome(&self, record: &RunRecord, each: Vec<Each>, is_live: bool) -> Outcome {
         let usage = || record.usage.iter();
-        let by_kernel = usage()
-            .map(|one| one.voluntary_switches + one.involuntary_switches)
-            .sum();
-        let by_turns = turns.changed.load(Ordering::Relaxed);
-        let work = self.members.iter().zip(&seen);
+        let work = self.members.iter().zip(&each);
         let work: u64 = work
-            .map(|(member, seen)| self.cost(member).as_nanos() * done(seen, Quantity::JOBS_DONE))
+            .map(|(member, each)| self.cost(member).as_nanos() * each.jobs)
             .sum();
         let had: u64 = usage().map(|one| one.service.as_nanos()).sum();
         let besides = u128::from(had.saturating_sub(work)) * u128::from(MILLION);
         let besides = besides.checked_div(work.into()).unwrap_or(0) as u64;
+        let events = record.events.iter();
         Outcome {
-            rates,
-            jobs,
-            switches: if is_live || by_turns == 0 {
-                by_kernel
-            } else {
-                by_turns
-            },
-            preempted,
+            rates: merged(each.iter().map(|each| each.rate)),
+            jobs: each.iter().map(|each| each.jobs).sum(),
+            lateness: each.into_iter().map(|each| each.lateness).collect(),
+            switches: usage()
+                .map(|one| one.voluntary_switches + one.involuntary_switches)
+                .sum(),
+            preempted: events
+                .filter(|event| event.kind == EventKind::Preempt)
+                .count() as u64,
             besides_ppm: is_live.then_some(besides),
         }
     }
+}
+
+/// Those of one period together, the shortest first.
+fn merged(each: impl Iterator<Item = Rate>) -> Vec<Rate> {
+    let mut rates: Vec<Rate> = Vec::new();
+    for rate in each {
+        match rates.iter_mut().find(|known| known.period == rate.period) {
+            Some(known) => {
+                known.longest = known.longest.max(rate.longest);
+                known.missed += rate.missed;
+            }
+            None => rates.push(rate),
+        }
+    }
+    rates.sort_by_key(|rate| rate.period);
+    rates
 }
 
 fn done(seen: &Observation, quantity: Quantity) -> u64 {
@@ -318,15 +361,19 @@ fn done(seen: &Observation, quantity: Quantity) -> u64 {
     u64::try_from(all.sum()).unwrap_or(u64::MAX)
 }
 
-impl Rate {
+impl Each {
     fn of(member: &Member, seen: &Observation) -> Self {
         let of = |quantity| seen.quantities.whole(quantity).undisturbed;
         let longest = of(Quantity::RESPONSE_TIME).max().unwrap_or(0);
         let missed = of(Quantity::DEADLINE_MISSES).sum();
         Self {
-            period: member.period,
-            longest: Span::from_nanos(longest),
-            missed: u64::try_from(missed).unwrap_or(u64::MAX),
+            rate: Rate {
+                period: member.period,
+                longest: Span::from_nanos(longest),
+                missed: u64::try_from(missed).unwrap_or(u64::MAX),
+            },
+            lateness: of(Quantity::WAKEUP_LATENCY),
+            jobs: done(seen, Quantity::JOBS_DONE),
         }
     }
 }

@@ -31,6 +31,11 @@ pub enum Error {
     /// Upcalls of several processes take turns in the rate-monotonic order, and in no other.
     #[error("upcalls of several processes take turns rate monotonic only: ask for Policy::Rmdp")]
     Order,
+    /// A descriptor releases no upcall of an executor that takes turns with other processes.
+    #[error(
+        "a descriptor releases no upcall that takes turns with other processes: read it elsewhere, and release by Pace::Arrivals"
+    )]
+    Descriptor,
     /// Its seat among other processes was not given to it, or another executor has it.
     #[error("the seat among other processes was not given to this executor, or is taken")]
     NoSeat,

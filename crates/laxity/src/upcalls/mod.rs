@@ -117,6 +117,8 @@ pub struct Upcalls<S = ()> {
     policy: Policy,
     supply: Supply,
     overhead: Overhead,
+    /// It takes turns with other processes.
+    shares: bool,
     memory: Option<Result<MemoryLock, Diagnosis>>,
 }
 
@@ -189,6 +191,7 @@ impl<S: 'static> Upcalls<S> {
             policy,
             supply,
             overhead,
+            shares,
             memory,
         })
     }
@@ -223,6 +226,9 @@ impl<S: 'static> Upcalls<S> {
         }
         if self.core.is_over() {
             return Err(Error::Over);
+        }
+        if self.shares && matches!(spec.pace, Pace::Descriptor(_)) {
+            return Err(Error::Descriptor);
         }
         let place = self.admit(&spec)?;
         let letter = Letter {
@@ -299,6 +305,11 @@ impl<S: 'static> Upcalls<S> {
     /// Whether the caller is a handler of this executor, which cannot wait for it.
     pub fn is_inside(&self) -> bool {
         self.core.is_inside()
+    }
+
+    /// Why its executor has ended by itself, if it has: its seat among other processes was taken away, since a handler did not come back.
+    pub fn failure(&self) -> Option<String> {
+        self.alone.failure().map(|error| error.to_string())
     }
 
     /// Whether its thread has the rank that was asked for: by the worst that is seen now. What is [`Rank::Fair`] is unenforced always.

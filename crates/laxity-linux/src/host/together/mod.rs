@@ -154,3 +154,90 @@ impl Seat {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::executor::Claim;
+    use laxity_model::program::together::{Act, Member, Others as _, SEATS, Sentinel, Watchdog};
+    use laxity_model::{Instant, Service, Span};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_region_is_refused() {
+        let plain = rustix::fs::memfd_create("other", MemfdFlags::CLOEXEC).unwrap();
+        assert!(matches!(
+            Region::attach(plain),
+            Err(RegionError::Unknown(_))
+        ));
+        let file = tempfile::tempfile().unwrap();
+        assert!(matches!(
+            Region::attach(file.into()),
+            Err(RegionError::Unknown(_))
+        ));
+        let region = Region::create().unwrap();
+        let mut layout = [0; 8];
+        rustix::io::pread(&region, &mut layout, 0).unwrap();
+        rustix::io::pwrite(&region, &[0; 8], 0).unwrap();
+        let again = || Region::attach(region.as_fd().try_clone_to_owned().unwrap());
+        assert!(matches!(again(), Err(RegionError::Unknown(_))));
+        rustix::io::pwrite(&region, &layout, 0).unwrap();
+        assert!(again().is_ok());
+        assert!(rustix::fs::ftruncate(&region, 0).is_err());
+    }
+
+    proptest! {
+        /// Whatever a stranger writes: every function returns, and none reads elsewhere.
+        #[test]
+        fn forged_memory_is_survived(
+            forged in proptest::collection::vec((0..size_of::<Shared>() as u64, any::<[u8; 8]>()), 1..60),
+            zeroes in any::<bool>(),
+        ) {
+            let region = Region::create().unwrap();
+            let seats: Vec<u16> = (0..3).map(|_| region.give().unwrap()).collect();
+            let sit = |seat: &u16| Member::sit(region.clone(), *seat, 1).unwrap();
+            let mut members: Vec<_> = seats.iter().map(sit).collect();
+            let mut sentinel = Sentinel::new(region.clone(), Span::from_micros(1));
+            let mut watchdog: Watchdog<_, SEATS> = Watchdog::new(region.clone(), Service::from_micros(1));
+            let claim = Claim { rank_ns: 7, release: Instant::ZERO };
+            for (step, (at, mut bytes)) in (0_u64..).zip(forged) {
+                if zeroes {
+                    bytes[4..].fill(0);
+                }
+                rustix::io::pwrite(&region, &bytes, at & !7).unwrap();
+                let now = Instant::from_micros(step);
+                for member in &mut members {
+                    member.hear();
+                    member.publish(now, &mut [claim].into_iter());
+                    let _ = member.wait(now);
+                    let _ = (member.look(now, claim), member.is_turn(now, Some(claim)));
+                }
+                let _ = (sentinel.look(now), watchdog.look(now, |_| Some(Service::ZERO)));
+                let _ = (region.call(1, now), region.members(), region.remove(2, now));
+            }
+            // Who makes the seats anew has them all again.
+            for seat in 0..SEATS as u16 {
+                region.vacate(seat, Instant::ZERO);
+            }
+            prop_assert_eq!(std::iter::from_fn(|| region.give()).count(), SEATS);
+        }
+    }
+
+    #[test]
+    fn a_forged_turn_is_taken_back() {
+        let region = Region::create().unwrap();
+        let seat = region.give().unwrap();
+        let mut member = Member::sit(region.clone(), seat, 1).unwrap();
+        member.publish(Instant::ZERO, &mut std::iter::empty());
+        assert_eq!(member.wait(Instant::ZERO), Act::Took);
+        // A seat past the last is at work, as is said in the second line of the memory.
+        rustix::io::pwrite(&region, &40_000_u64.to_ne_bytes(), 64).unwrap();
+        assert_eq!(region.turn().seat(), Some(39_999));
+        assert!(matches!(member.wait(Instant::ZERO), Act::Sleep { .. }));
+        let mut sentinel = Sentinel::new(region.clone(), Span::ZERO);
+        sentinel.look(Instant::from_micros(1));
+        assert!(region.turn().is_at_rest());
+        assert_eq!(member.wait(Instant::from_micros(1)), Act::Took);
+    }
+}

@@ -3,7 +3,7 @@
 use core::ops::Deref;
 
 use super::{Region, Standing, Turn};
-use crate::base::atomic::{AtomicU32, Ordering::SeqCst};
+use crate::base::atomic::{AtomicU32, Ordering::SeqCst, fence};
 use crate::{Instant, Service, Span};
 
 /// What a guard is to do.
@@ -32,12 +32,8 @@ fn wakes(word: &AtomicU32) -> bool {
 impl<const S: usize, const R: usize> Region<S, R> {
     /// Work has begun where the baton rested: which of the [guards](Self::guards) are to be woken.
     pub fn begun(&self) -> [bool; 2] {
+        fence(SeqCst);
         self.guards().map(wakes)
-    }
-
-    /// The guards may all wait for nothing any more: which are to be woken.
-    pub fn dismiss(&self) -> [bool; 2] {
-        self.begun()
     }
 
     /// A seat is taken away from a process of which a handler does not come back. Tells whom to wake.
@@ -57,6 +53,8 @@ impl<const S: usize, const R: usize> Region<S, R> {
     /// It sleeps if this is the turn still once others know that they are to wake it.
     fn sleep(&self, word: &AtomicU32, turn: Turn, until: Instant) -> Vigil {
         word.store(1, SeqCst);
+        // In this order: who begins to work sees that it is to be woken, or its turn is seen.
+        fence(SeqCst);
         if self.turn() == turn {
             Vigil::Sleep { word: 1, until }
         } else {

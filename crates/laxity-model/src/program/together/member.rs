@@ -6,6 +6,7 @@ use super::region::{CONTROL, Seat, Standing};
 use super::{Others, Region, Seen, Turn};
 use crate::Instant;
 use crate::base::atomic::Ordering::{Relaxed, SeqCst};
+use crate::base::atomic::fence;
 use crate::executor::Claim;
 
 /// What the thread is to do.
@@ -120,6 +121,7 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
         if !self.region.pass(turn, next) {
             return self.get(now, word);
         }
+        fence(SeqCst);
         match to {
             Some(other) => {
                 if let Some(seat) = self.region.seat(other) {
@@ -145,6 +147,8 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
         if is_back {
             seat.stands(Standing::Waiting);
             self.region.changed();
+            // In this order: who calls sees that it waits, or it sees the call.
+            fence(SeqCst);
         }
         let has_work = self.own(now).is_some() || seat.called_ns.load(SeqCst) > 0;
         loop {
@@ -159,6 +163,8 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
             }
             let own = turn.to(Some(self.number), false);
             if self.region.pass(turn, own) {
+                // In this order: who saw the turn before this has called before what is looked at now.
+                fence(SeqCst);
                 seat.stands(Standing::Working);
                 seat.began_ns.store(now.as_nanos(), SeqCst);
                 self.turn = Some(own);

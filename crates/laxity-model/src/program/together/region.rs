@@ -1,7 +1,7 @@
 //! The memory that processes share, and who goes first by what is written there.
 
 use crate::Instant;
-use crate::base::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use crate::base::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 use crate::executor::{Claim, HANDLERS};
 
 /// So many processes.
@@ -375,6 +375,7 @@ impl<const S: usize, const R: usize> Region<S, R> {
         let at = now.as_nanos().max(1);
         seat.called_ns.store(at, SeqCst);
         self.changed();
+        fence(SeqCst);
         loop {
             let turn = self.turn();
             if !turn.is_at_rest() || seat.standing() != Some(Standing::Waiting) {

@@ -1,0 +1,126 @@
+//! What processes share that take turns, under every interleaving of their threads that the memory model allows: no request is lost, and one has the baton.
+//! `RUSTFLAGS="--cfg loom" cargo test -p laxity-model --test together_loom --release`.
+#![allow(unexpected_cfgs)]
+#![cfg(loom)]
+
+use laxity_model::executor::Claim;
+use laxity_model::program::together::{Act, Member, Others, Region, Sentinel, Vigil};
+use laxity_model::{Instant, Span};
+use loom::sync::Arc;
+use loom::thread;
+
+type Shared = Region<2, 1>;
+
+const NOW: Instant = Instant::from_micros(1);
+
+fn member(region: &Arc<Shared>) -> Member<Arc<Shared>> {
+    let seat = region.give().unwrap();
+    Member::sit(Arc::clone(region), seat, 1).unwrap()
+}
+
+/// Two processes: the first works, the second has nothing to do and waits.
+fn two() -> (Arc<Shared>, [Member<Arc<Shared>>; 2]) {
+    let region = Arc::new(Shared::default());
+    let mut all = [member(&region), member(&region)];
+    for member in &mut all {
+        member.publish(NOW, &mut std::iter::empty());
+    }
+    assert_eq!(all[0].wait(NOW), Act::Took);
+    all[0].hear();
+    assert!(matches!(all[1].wait(NOW), Act::Sleep { .. }));
+    // The first has looked since the second came.
+    all[0].hear();
+    (region, all)
+}
+
+#[test]
+fn a_call_finds_that_the_baton_rests_or_is_seen_by_who_comes_to_rest() {
+    loom::model(|| {
+        let (region, [mut first, second]) = two();
+        let caller = Arc::clone(&region);
+        let called = thread::spawn(move || caller.call(1, NOW));
+        let act = first.wait(NOW);
+        let is_woken = called.join().unwrap();
+        // The thread of the second is woken by its caller, by the first, or the first looks again.
+        assert!(
+            is_woken || !matches!(act, Act::Sleep { .. }),
+            "the call is lost: {act:?}"
+        );
+        if act == Act::Wake(1) {
+            assert_eq!(region.turn().seat(), Some(1));
+        }
+        drop(second);
+    });
+}
+
+#[test]
+fn who_hands_the_baton_on_while_it_is_called_gets_it_again() {
+    loom::model(|| {
+        let (region, [mut first, mut second]) = two();
+        let ready = Claim {
+            rank_ns: 9,
+            release: NOW,
+        };
+        second.publish(NOW, &mut [ready].into_iter());
+        let caller = Arc::clone(&region);
+        let called = thread::spawn(move || caller.call(0, NOW));
+        let act = first.wait(NOW);
+        if act == Act::Wake(1) {
+            let next = thread::spawn(move || {
+                assert_eq!(second.wait(NOW), Act::Go);
+                second.hear();
+                second
+            });
+            let second = next.join().unwrap();
+            let is_woken = called.join().unwrap();
+            let mut second = second;
+            let sees = second.look(NOW, ready).goes_first || second.is_called();
+            // As urgent as what runs is not before it: it is looked for where that is over.
+            let will_see = !second.is_turn(NOW, None);
+            assert!(is_woken || sees || will_see, "the call is lost");
+            second.publish(NOW, &mut std::iter::empty());
+            assert_eq!(second.wait(NOW), Act::Wake(0));
+        } else {
+            called.join().unwrap();
+            assert_eq!(act, Act::Go);
+        }
+    });
+}
+
+#[test]
+fn of_two_that_take_the_baton_one_has_it() {
+    loom::model(|| {
+        let (region, [mut first, mut second]) = two();
+        assert!(matches!(first.wait(NOW), Act::Sleep { .. }));
+        let caller = Arc::clone(&region);
+        let called = thread::spawn(move || caller.call(1, NOW));
+        let act = first.wait(NOW);
+        let is_woken = called.join().unwrap();
+        let has = [
+            first.holds(),
+            matches!(second.wait(NOW), Act::Go) && second.holds(),
+        ];
+        let holds = [first.holds(), second.holds()];
+        assert!(
+            holds.iter().filter(|holds| **holds).count() <= 1,
+            "{holds:?}"
+        );
+        assert!(is_woken || act == Act::Go, "{has:?}");
+    });
+}
+
+#[test]
+fn the_sentinel_is_woken_or_sees_that_work_begins() {
+    loom::model(|| {
+        let (region, [mut first, second]) = two();
+        assert!(matches!(first.wait(NOW), Act::Sleep { .. }));
+        let caller = Arc::clone(&region);
+        let called = thread::spawn(move || caller.call(1, NOW) && caller.begun()[0]);
+        let mut sentinel = Sentinel::new(Arc::clone(&region), Span::from_micros(9));
+        let vigil = sentinel.look(NOW);
+        let is_woken = called.join().unwrap();
+        let sleeps = matches!(vigil, Vigil::Sleep { .. });
+        assert!(!sleeps || is_woken, "it sleeps while somebody works");
+        drop(second);
+    });
+}

@@ -1,0 +1,278 @@
+//! One process: its upcalls against a FIFO thread for each, at the same work; and other ways to serve them beside.
+
+use laxity_lab::bench::{Draft, Holes, Made, Request};
+use laxity_lab::report::{Origin, Row, Value};
+use laxity_lab::workload::Draws;
+use laxity_model::base::histogram::Histogram;
+use laxity_model::{Service, Span};
+
+use super::trial::{Look, Member, Outcome, Serving, Setup, late, processes};
+use super::{BATCH, Case, TWO, Trial, Upcalls, Where, periods, shown};
+
+/// What they take of the processor.
+const UTILIZATION_PPM: u64 = 800_000;
+/// How often those two are run in turn that are compared, if nothing else is asked.
+const PAIRS: u32 = 5;
+/// How many switches upcalls may make of those that threads make, in thousandths: where releases are spread, and where all begin together.
+const SWITCHES: [u64; 2] = [250, 125];
+/// So much later than its thread, and a quantum of another, may an upcall begin.
+const AFTER: Span = Span::from_micros(20);
+/// What two runs of the same are apart in what 99 % of them are no later than: one in so many.
+const ALIKE: u64 = 50;
+/// Those that are compared.
+const THREADS: (Serving, Look) = (Serving::Threads, Look::AtOnce);
+const UPCALLS: (Serving, Look) = (Serving::ByRate, Look::Parts(TWO));
+/// Those beside them: once.
+const BESIDE: [(Serving, Look); 3] = [
+    (Serving::ByDeadline, Look::Parts(TWO)),
+    (Serving::Kernel, Look::AtOnce),
+    (Serving::Intervals, Look::AtOnce),
+];
+
+/// 24 upcalls of one process, whose first releases are drawn, and then those that begin together: each in pairs of runs.
+pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case> {
+    let drawn = processes(4, &periods(), BATCH, &mut Draws::new(request.seed, 2));
+    let drawn = drawn.into_iter().map(|member| Member {
+        process: 0,
+        ..member
+    });
+    let drawn: Vec<Member> = drawn.collect();
+    let at_one_instant = drawn.iter().map(|member| Member {
+        phase: Span::ZERO,
+        ..*member
+    });
+    let at_one_instant: Vec<Member> = at_one_instant.collect();
+    let pairs = match live {
+        true => request.repeats.unwrap_or(PAIRS),
+        false => 1,
+    };
+    let mut cases = Vec::new();
+    for (members, together) in [(&drawn, false), (&at_one_instant, true)] {
+        let compared = (0..pairs).flat_map(|_| [THREADS, UPCALLS]);
+        // Those that the twin has; and of those of this machine one look at each.
+        let beside = BESIDE.into_iter().take(match (live, together) {
+            (true, false) => BESIDE.len(),
+            (true, true) => 0,
+            (false, _) => 1,
+        });
+        cases.extend(compared.chain(beside).map(|way| Case {
+            together,
+            ..Case::new(
+                "activities",
+                Where::Ideal,
+                Setup {
+                    members: members.clone(),
+                    utilization_ppm: UTILIZATION_PPM,
+                    way,
+                    switch: Service::ZERO,
+                    length,
+                    is_watched: false,
+                },
+            )
+        }));
+    }
+    cases
+}
+
+/// What came of all runs of one way.
+struct Runs<'a>(Vec<&'a Trial>);
+
+impl<'a> Runs<'a> {
+    fn of(trials: &[&'a Trial], way: (Serving, Look), together: bool) -> Self {
+        let is_one = |(case, _): &&&Trial| case.setup.way == way && case.together == together;
+        Self(trials.iter().filter(is_one).copied().collect())
+    }
+
+    fn outcomes(&self) -> impl Iterator<Item = &'a Outcome> {
+        self.0.iter().map(|(_, seen)| &seen.outcome)
+    }
+
+    fn median(&self, of: impl Fn(&Outcome) -> u64) -> u64 {
+        median(self.outcomes().map(|one| of(one) as i64)) as u64
+    }
+
+    fn row(&self, (way, live): ((Serving, Look), bool)) -> Option<Row> {
+        let (case, _) = self.0.first()?;
+        let (place, origin) = shown::place(case, live);
+        let first = if case.together { "together" } else { "drawn" };
+        let served = shown::way(way.0, way.1);
+        let mut row = origin.row([place.into(), first.into(), served.into()]);
+        let jobs = self.median(|one| one.jobs);
+        let switches = self.median(|one| one.switches);
+        row.push(Origin::Charged.cell(self.0.len()));
+        row.extend(origin.row([
+            jobs.into(),
+            switches.into(),
+            Value::Ratio(switches * 1_000 / jobs.max(1)),
+        ]));
+        let has_besides = self.outcomes().all(|one| one.besides_ppm.is_some());
+        let besides = Value::share(self.median(besides));
+        row.push(
+            has_besides
+                .then(|| besides)
+                .and_then(|share| origin.cell(share)),
+        );
+        let lateness = self.median(|one| one.late().as_nanos());
+        row.push(origin.cell(Span::from_nanos(lateness)));
+        row.push(origin.cell(self.outcomes().map(Outcome::missed).sum::<u64>()));
+        Some(row)
+    }
+}
+
+fn besides(outcome: &Outcome) -> u64 {
+    outcome.besides_ppm.unwrap_or(0)
+}
+
+/// The lower of the two in the middle where they are even; nothing of nothing.
+fn median(values: impl Iterator<Item = i64>) -> i64 {
+    let mut values: Vec<i64> = values.collect();
+    values.sort_unstable();
+    let middle = values.len().saturating_sub(1) / 2;
+    values.get(middle).copied().unwrap_or(0)
+}
+
+/// What is seen of pairs of runs: of each pair one number, and of those the median.
+struct Pairs<'a> {
+    threads: Runs<'a>,
+    upcalls: Runs<'a>,
+    members: &'a [Member],
+}
+
+impl Pairs<'_> {
+    fn median(&self, of: impl Fn(&Outcome, &Outcome) -> i64) -> i64 {
+        let pairs = self.threads.outcomes().zip(self.upcalls.outcomes());
+        median(pairs.map(|(threads, upcalls)| of(threads, upcalls)))
+    }
+
+    /// How late each is, in nanoseconds, by period, and in order where that is one: who of those goes first where they are released together is chance.
+    fn ranked(&self, outcome: &Outcome, late: fn(&Histogram) -> Span) -> Vec<i64> {
+        let all = self.members.iter().zip(&outcome.lateness);
+        let mut all: Vec<_> = all
+            .map(|(one, seen)| (one.period, nanos(late(seen))))
+            .collect();
+        all.sort_unstable();
+        all.into_iter().map(|(_, late)| late).collect()
+    }
+
+    /// How much later each upcall begins than its thread, in nanoseconds.
+    fn later(&self, late: fn(&Histogram) -> Span) -> Vec<i64> {
+        let of_place = |place: usize| {
+            self.median(|threads, upcalls| {
+                let [thread, upcall] = [threads, upcalls].map(|one| self.ranked(one, late)[place]);
+                upcall - thread
+            })
+        };
+        (0..self.members.len()).map(of_place).collect()
+    }
+}
+
+fn mean(lateness: &Histogram) -> Span {
+    Span::from_nanos(lateness.mean().unwrap_or(0))
+}
+
+/// A difference of times, in words.
+fn shown_later(later: i64) -> String {
+    match u64::try_from(later) {
+        Ok(later) => Span::from_nanos(later).to_string(),
+        Err(_) => format!("{} earlier", Span::from_nanos(later.unsigned_abs())),
+    }
+}
+
+fn nanos(span: Span) -> i64 {
+    laxity_lab::report::nanos(span)
+}
+
+/// Shows all, and claims of the pairs.
+pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
+    let both = [(&made.twin, false), (&made.live, true)];
+    let all = both.map(|(trials, live)| (shown::of(trials, "activities"), live));
+    let mut rows = Vec::new();
+    for (trials, live) in &all {
+        for together in [false, true] {
+            let ways = [THREADS, UPCALLS].into_iter().chain(BESIDE);
+            rows.extend(ways.filter_map(|way| Runs::of(trials, way, together).row((way, *live))));
+        }
+    }
+    draft.table("activities", "activities", &[], rows);
+    for (trials, live) in &all {
+        for together in [false, true] {
+            let [threads, upcalls] = [THREADS, UPCALLS].map(|way| Runs::of(trials, way, together));
+            let Some((case, _)) = threads.0.first() else {
+                continue;
+            };
+            let members = &case.setup.members;
+            let pairs = Pairs {
+                threads,
+                upcalls,
+                members,
+            };
+            claim_cost(draft, case, &pairs, *live);
+            claim_lateness(draft, case, &pairs, *live);
+        }
+    }
+}
+
+fn first(case: &Case) -> &'static str {
+    match case.together {
+        true => "begin together",
+        false => "are drawn",
+    }
+}
+
+fn claim_cost(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, live: bool) {
+    let most = SWITCHES[usize::from(case.together)];
+    let ratio = pairs.median(|threads, upcalls| {
+        (upcalls.switches * 1_000).div_ceil(threads.switches.max(1)) as i64
+    });
+    let both = [&pairs.threads, &pairs.upcalls];
+    let [threads, upcalls] = both.map(|runs| shown::finely(runs.median(besides)));
+    let holes: Holes<'_> = &[
+        ("place", &shown::place(case, live).0),
+        ("first", &first(case)),
+        ("pairs", &pairs.threads.0.len()),
+        ("asked", &(1_000 / most)),
+        ("ratio", &format!("{}.{} %", ratio / 10, ratio % 10)),
+        ("threads-cost", &threads),
+        ("upcalls-cost", &upcalls),
+    ];
+    // Medians of pairs that were run in turn: what a halt spoils is one of them.
+    draft.claim("fewer-in-one", ratio <= most as i64, holes);
+    if live {
+        let more = |of: &Outcome| besides(of) as i64;
+        let saved = pairs.median(|threads, upcalls| more(upcalls) - more(threads));
+        draft.claim("cheaper", saved < 0, holes);
+    }
+}
+
+fn claim_lateness(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, live: bool) {
+    let both = [&pairs.threads, &pairs.upcalls];
+    let [threads, upcalls] = both.map(|runs| runs.median(|one| one.late().as_nanos()));
+    let later_all = pairs.median(|threads, upcalls| nanos(upcalls.late()) - nanos(threads.late()));
+    let alike = nanos(Span::from_nanos(threads)) / ALIKE as i64;
+    let costs = pairs.members.iter().map(|one| case.setup.cost(one));
+    let batch = costs.max().unwrap_or_default().as_dedicated_span();
+    let quantum = Span::from_nanos(batch.as_nanos().div_ceil(TWO.get().into()));
+    let most = nanos(quantum + AFTER);
+    let at_99 = pairs.later(late);
+    let within = at_99.iter().filter(|later| **later <= most).count();
+    let worst = |later: &[i64]| later.iter().copied().max().unwrap_or(0);
+    let (later, later_99) = (worst(&pairs.later(mean)), worst(&at_99));
+    let holes: Holes<'_> = &[
+        ("place", &shown::place(case, live).0),
+        ("first", &first(case)),
+        ("threads-late", &Span::from_nanos(threads)),
+        ("upcalls-late", &Span::from_nanos(upcalls)),
+        ("later", &shown_later(later)),
+        ("later-99", &shown_later(later_99)),
+        ("within", &within),
+        ("of", &at_99.len()),
+        ("quantum", &quantum),
+        ("batch", &batch),
+        ("after", &AFTER),
+        ("alike", &(100 / ALIKE)),
+    ];
+    draft.claim("no-later", later_all <= alike, holes);
+    draft.claim("each-in-time", later <= most, holes);
+    // Who waits for a quantum may be overtaken by somebody more urgent who is released in it.
+    draft.claim("each-at-worst", later_99 <= most + nanos(batch), holes);
+}

@@ -1,0 +1,214 @@
+//! Useful utilization over shorter and shorter periods: what switching takes from threads, and what delayed preemption saves of it.
+
+use laxity_lab::bench::{Draft, Holes, Made, Request};
+use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Unit, Value};
+use laxity_lab::workload::Draws;
+use laxity_model::{Service, Span};
+
+use super::trial::{Look, Member, Serving, Setup, processes};
+use super::{
+    BATCH, Case, PERCENT_PPM, SWITCH_1995, Search, TEXT, Trial, Upcalls, Where, periods, shown,
+};
+
+/// The periods of the paper's experiments are divided by these, in the twin of 1995 and on this machine.
+const IN_1995: [u64; 4] = [1, 2, 4, 8];
+const HERE: [u64; 4] = [10, 25, 50, 100];
+/// So long runs of the twin are.
+const LENGTH: Span = Span::from_secs(5);
+/// What is usable is found to this, in parts per million.
+const GRAIN_PPM: u64 = 25_000;
+/// The same on this machine.
+const GRAIN_HERE_PPM: u64 = 50_000;
+/// Of all jobs, so many may miss: on this machine a single one says more of it than of who is served how.
+const MISSED_HERE_PPM: u64 = 10_000;
+/// From here on switching costs threads much: no more than this is useful.
+const LITTLE_PPM: u64 = 700_000;
+/// Where it does, so much more is useful of upcalls, in percent.
+const GAINED: u64 = 12;
+const THREADS: (Serving, Look) = (Serving::Threads, Look::AtOnce);
+const DELAYED: (Serving, Look) = (Serving::ByRate, Look::AT_THE_END);
+const WAYS: [(Serving, Look); 3] = [THREADS, DELAYED, (Serving::ByDeadline, Look::AT_THE_END)];
+
+/// 24 upcalls of four processes, each way at each length of periods.
+pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case> {
+    let drawn = processes(4, &periods(), BATCH, &mut Draws::new(request.seed, 3));
+    let divided = |by: u64| {
+        let shorter = |span: Span| Span::from_nanos(span.as_nanos() / by);
+        let all = drawn.iter().map(move |member| Member {
+            period: shorter(member.period),
+            phase: shorter(member.phase),
+            ..*member
+        });
+        all.collect::<Vec<Member>>()
+    };
+    let mut places = vec![(Where::In1995, SWITCH_1995, IN_1995)];
+    if live {
+        places = vec![(Where::Ideal, Service::ZERO, HERE)];
+    } else if let Some(machine) = &request.machine {
+        places.push((Where::Here(Box::new(machine.clone())), Service::ZERO, HERE));
+    }
+    let mut cases = Vec::new();
+    for (place, switch, divisors) in places {
+        for by in divisors {
+            cases.extend(WAYS.map(|way| {
+                let setup = Setup {
+                    members: divided(by),
+                    utilization_ppm: 30 * PERCENT_PPM,
+                    way,
+                    switch,
+                    length: if live { length } else { LENGTH },
+                    is_watched: true,
+                };
+                Case {
+                    search: Some(Search {
+                        missed_ppm: if live { MISSED_HERE_PPM } else { 0 },
+                        grain_ppm: if live { GRAIN_HERE_PPM } else { GRAIN_PPM },
+                    }),
+                    ..Case::new("periods", place.clone(), setup)
+                }
+            }));
+        }
+    }
+    cases
+}
+
+/// What is useful of each way at one length of periods.
+struct At<'a> {
+    case: &'a Case,
+    shortest: Span,
+    useful_ppm: Vec<((Serving, Look), u64)>,
+}
+
+impl<'a> At<'a> {
+    /// Those of one place, the longest periods first.
+    fn all(trials: &[&'a Trial]) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (case, seen) in trials {
+            let periods = case.setup.members.iter().map(|member| member.period);
+            let shortest = periods.min().unwrap_or_default();
+            let useful = (case.setup.way, seen.usable_ppm.unwrap_or(0));
+            match all.last_mut().filter(|last| last.shortest == shortest) {
+                Some(last) => last.useful_ppm.push(useful),
+                None => all.push(Self {
+                    case,
+                    shortest,
+                    useful_ppm: vec![useful],
+                }),
+            }
+        }
+        all
+    }
+
+    fn useful(&self, way: (Serving, Look)) -> u64 {
+        let found = self.useful_ppm.iter().find(|(known, _)| *known == way);
+        found.map_or(0, |(_, ppm)| *ppm)
+    }
+
+    fn row(&self, live: bool) -> Row {
+        let (place, origin) = shown::place(self.case, live);
+        let mut row = origin.row([place.into()]);
+        row.push(Origin::Charged.cell(self.shortest));
+        row.extend(
+            WAYS.map(|way| origin.cell(Value::share(self.useful(way))))
+                .into_iter(),
+        );
+        row.push(origin.cell(self.gained()));
+        row
+    }
+
+    /// What is useful of threads, and of upcalls.
+    fn both(&self) -> [u64; 2] {
+        [THREADS, DELAYED].map(|way| self.useful(way))
+    }
+
+    /// How much more is useful of upcalls than of threads, which may be less than nothing; in words.
+    fn gained(&self) -> String {
+        let [threads, upcalls] = self.both();
+        match threads {
+            0 => format!("{} instead of nothing", shown::percent(upcalls)),
+            _ => format!("{} %", (upcalls * 100) as i64 / threads as i64 - 100),
+        }
+    }
+}
+
+/// Shows all, and claims what delayed preemption gains where switching costs much.
+pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
+    let (twin, live) = (
+        shown::of(&made.twin, "periods"),
+        shown::of(&made.live, "periods"),
+    );
+    let is_here = |(case, _): &&&Trial| matches!(case.place, Where::Here(_));
+    let predicted: Vec<&Trial> = twin.iter().filter(is_here).copied().collect();
+    let in_1995: Vec<&Trial> = twin
+        .iter()
+        .filter(|trial| !is_here(trial))
+        .copied()
+        .collect();
+    let all = [(in_1995, false), (predicted, false), (live, true)];
+    let all = all.map(|(trials, live)| (At::all(&trials), live));
+    let rows = all
+        .iter()
+        .flat_map(|(all, live)| all.iter().map(|at| at.row(*live)));
+    let rows: Vec<Row> = rows.collect();
+    draft.table("periods", "periods", &[], rows);
+    for (all, live) in &all {
+        let Some(first) = all.first() else {
+            continue;
+        };
+        draw(draft, all, shown::place(first.case, *live).0);
+        claim(draft, all, shown::place(first.case, *live).0);
+    }
+}
+
+fn draw(draft: &mut Draft<'_>, all: &[At<'_>], place: &str) {
+    let series = WAYS.map(|way| {
+        let points = all.iter().filter_map(|at| {
+            let useful = i64::try_from(at.useful(way)).ok()?;
+            Some((laxity_lab::report::nanos(at.shortest), useful))
+        });
+        let points: Vec<Point> = points.collect();
+        Series::new(shown::way(way.0, way.1), Mark::Line, points)
+    });
+    let axes = (
+        Axis::time("shortest period"),
+        Axis::new("useful utilization", Unit::PartsPerMillion),
+    );
+    let caption = TEXT.say("chart-of-periods", &[("place", &place)]);
+    draft.chart("periods", Chart::new(caption, axes, series.into()));
+}
+
+fn claim(draft: &mut Draft<'_>, all: &[At<'_>], place: &str) {
+    let little: Vec<&At<'_>> = all
+        .iter()
+        .filter(|at| at.useful(THREADS) <= LITTLE_PPM)
+        .collect();
+    let gained = |at: &&At<'_>| format!("{} at {}", at.gained(), at.shortest);
+    let list: Vec<String> = little.iter().map(gained).collect();
+    let is_more = |at: &&At<'_>| matches!(at.both(), [threads, upcalls] if upcalls > threads);
+    let more = all.iter().filter(is_more);
+    let meets: Vec<String> = more.map(|at| at.shortest.to_string()).collect();
+    let holes: Holes<'_> = &[
+        ("place", &place),
+        ("gained", &list.join(", ")),
+        ("asked", &GAINED),
+        ("meets", &meets.join(", ")),
+    ];
+    draft.say(
+        if meets.is_empty() {
+            "meets-nowhere"
+        } else {
+            "meets-at"
+        },
+        holes,
+    );
+    match little.is_empty() {
+        true => draft.say("cheap-everywhere", holes),
+        false => {
+            let is_gained = |at: &&At<'_>| {
+                let [threads, upcalls] = at.both();
+                upcalls > 0 && upcalls * 100 >= threads * (100 + GAINED)
+            };
+            draft.claim("gains", little.iter().all(is_gained), holes);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Upcalls that send and receive: Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, §7.3.
+//!
+//! * [`peer`]: what each of the two processes does; [`transfer`]: both, and what runs beside them.
+//!
+//! It is on this machine only: the twin has no sockets.
+
+pub mod peer;
+pub mod transfer;
+
+use std::sync::LazyLock;
+
+use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text};
+use laxity_lab::report::{Origin, Row, Value};
+use laxity_lab::runner::RunError;
+use laxity_model::{HostError, Span};
+
+use peer::Way;
+use transfer::{Transfer, Transferred};
+
+static TEXT: LazyLock<Text> =
+    LazyLock::new(|| Text::parse(include_str!("../../../data/upcalls-udp.toml")));
+
+/// Lengths of messages, the longest first: ½ to 8 KB.
+const SIZES: [usize; 3] = [8_192, 2_048, 512];
+/// How long messages are sent, unless longer is asked for.
+const LENGTH: Span = Span::from_millis(600);
+/// So much of what it was idle the throughput is to be with something beside, in percent.
+const KEPT: u64 = 95;
+const PERCENT_PPM: u64 = 10_000;
+
+const PLAIN: [Way; 2] = [Way::Plain, Way::Plain];
+const BOTH: [Way; 2] = [Way::Upcall, Way::Upcall];
+/// How they are served: the client, the server.
+const WAYS: [(&str, [Way; 2]); 6] = [
+    ("plain", PLAIN),
+    ("server", [Way::Plain, Way::Upcall]),
+    ("both", BOTH),
+    ("threads", [Way::Thread, Way::Thread]),
+    ("kernel", [Way::Deadline, Way::Deadline]),
+    ("intervals", [Way::Interval, Way::Interval]),
+];
+
+/// The experiment.
+pub struct Udp;
+
+type Trial = (Transfer, Transferred);
+
+fn way(ways: [Way; 2]) -> String {
+    let key = WAYS.iter().find(|(_, known)| *known == ways);
+    TEXT.say(key.map_or("plain", |(key, _)| key), &[])
+}
+
+fn cases(request: &Request) -> Result<Vec<Transfer>, RunError> {
+    let longer = request.option(&TEXT, "longer")?;
+    let sizes = request.option(&TEXT, "sizes")? as usize;
+    let ways = WAYS.iter().filter(|(key, _)| {
+        let of_the_paper = ["plain", "server", "both"].contains(key);
+        request.wants(if of_the_paper { "udp" } else { "rivals" })
+    });
+    let ways: Vec<[Way; 2]> = ways.map(|(_, ways)| *ways).collect();
+    let all = SIZES.iter().take(sizes).flat_map(|bytes| {
+        let ways = ways.clone().into_iter();
+        ways.flat_map(move |ways| {
+            [false, true].map(|loaded| Transfer {
+                ways,
+                bytes: *bytes,
+                loaded,
+                length: LENGTH * longer,
+            })
+        })
+    });
+    Ok(all.collect())
+}
+
+impl Study for Udp {
+    type Case = Transfer;
+    type Seen = Transferred;
+
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Transfer>, RunError> {
+        match round.live {
+            true => cases(made.request),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn name(&self, case: &Transfer) -> String {
+        let beside = if case.loaded { ", loaded" } else { "" };
+        format!("{} bytes, {}{beside}", case.bytes, way(case.ways))
+    }
+
+    fn run(&self, case: &Transfer, host: &mut Runner<'_>) -> Result<Transferred, HostError> {
+        case.run(host)
+    }
+
+    fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
+        if !made.request.live {
+            draft.say("not-here", &[]);
+            return Ok(());
+        }
+        for figure in ["udp", "rivals"] {
+            let is_of = |ways: [Way; 2]| {
+                let place = WAYS.iter().position(|(_, known)| *known == ways);
+                (place < Some(3)) == (figure == "udp")
+            };
+            let own = made.live.iter().filter(|(case, _)| is_of(case.ways));
+            let rows = own.map(|trial| row(trial, &made.live));
+            draft.table(figure, "transfers", &[], rows);
+        }
+        claims(draft, made);
+        Ok(())
+    }
+
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+}
+
+fn bits_per_second((case, seen): &Trial) -> u64 {
+    let bits = u128::from(seen.received) * case.bytes as u128 * 8;
+    (bits * 1_000_000_000 / u128::from(case.length.as_nanos().max(1))) as u64
+}
+
+/// What was received of what was received with nothing beside, in parts per million; `None` where that was nothing.
+fn kept(trial: &Trial, all: &[Trial]) -> Option<u64> {
+    let (case, seen) = trial;
+    let idle = Transfer {
+        loaded: false,
+        ..*case
+    };
+    let (_, idle) = all.iter().find(|(case, _)| *case == idle)?;
+    (seen.received * 1_000_000).checked_div(idle.received)
+}
+
+fn row(trial: &Trial, all: &[Trial]) -> Row {
+    let (case, seen) = trial;
+    let beside = if case.loaded { "spinners" } else { "nothing" };
+    let mut row = Origin::Measured.row([
+        way(case.ways).into(),
+        (case.bytes as u64).into(),
+        TEXT.say(beside, &[]).into(),
+        seen.sent.into(),
+        seen.received.into(),
+        (seen.sent.saturating_sub(seen.received)).into(),
+        Value::BitRate(bits_per_second(trial)),
+    ]);
+    let kept = kept(trial, all).filter(|_| case.loaded);
+    row.push(kept.and_then(|ppm| Origin::Measured.cell(Value::share(ppm))));
+    row
+}
+
+/// What is claimed of two upcalls; plain processes stand beside it.
+fn claims(draft: &mut Draft<'_>, made: &Made<'_, Udp>) {
+    let of = |ways| made.live.iter().filter(move |(case, _)| case.ways == ways);
+    if of(BOTH).next().is_none() {
+        return;
+    }
+    let dropped = |ways| -> u64 {
+        let all = of(ways).map(|(_, seen)| seen.sent.saturating_sub(seen.received));
+        all.sum()
+    };
+    let least = |ways| {
+        let loaded = of(ways).filter(|(case, _)| case.loaded);
+        let kept = loaded.filter_map(|trial| kept(trial, &made.live));
+        kept.min().unwrap_or(0)
+    };
+    let wrong: u64 = of(BOTH).map(|(_, seen)| seen.wrong).sum();
+    let sent: u64 = of(BOTH).map(|(_, seen)| seen.sent).sum();
+    let [both, plain] = [BOTH, PLAIN].map(|ways| least(ways) / PERCENT_PPM);
+    let holes: Holes<'_> = &[
+        ("dropped", &dropped(BOTH)),
+        ("wrong", &wrong),
+        ("sent", &sent),
+        ("plain-dropped", &dropped(PLAIN)),
+        ("asked", &KEPT),
+        ("both", &both),
+        ("plain", &plain),
+    ];
+    let said = made.said(|case| case.ways == BOTH);
+    let whole = dropped(BOTH) == 0 && wrong == 0 && sent > 0;
+    draft.claim_here("whole", (whole, false), holes, &said);
+    let keeps = least(BOTH) >= KEPT * PERCENT_PPM;
+    draft.claim_here("keeps", (keeps, false), holes, &said);
+}

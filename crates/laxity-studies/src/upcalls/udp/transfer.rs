@@ -1,0 +1,198 @@
+//! A client and a server, each a process of its own, and what runs beside them.
+
+use std::io::{self, BufRead as _, BufReader, PipeReader};
+use std::net::UdpSocket;
+use std::num::NonZeroU32;
+use std::os::fd::OwnedFd;
+use std::process::{Command, Stdio};
+
+use laxity::command::{CpuSet, Held, Policy, ProcessGroup, RunningCommand};
+use laxity::now;
+use laxity_lab::bench::{Runner, Said};
+use laxity_model::{
+    Context, Host as _, HostError, Placement, ProcessorId, Program, Scheduling, Span, Step,
+};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+
+use super::peer::{self, PRIORITY, Part, Told, Way};
+
+/// The server's buffer, as in the paper (§7.3): Linux takes it twice, for what it charges besides the messages.
+const BUFFER: usize = 192 * 1024;
+/// Periods of the client and of the server (§7.3).
+const PERIODS: [Span; 2] = [Span::from_millis(20), Span::from_millis(10)];
+/// B_p: of 8 KB, 23 fit the buffer.
+const BATCH: NonZeroU32 = NonZeroU32::new(20).expect("it is not zero");
+const QUANTUM: NonZeroU32 = NonZeroU32::new(5).expect("it is not zero");
+/// So many ordinary processes run beside, none of which ever waits.
+const SPINNERS: usize = 4;
+/// The least time from when both are ready to their first release.
+const LEAD: Span = Span::from_millis(20);
+/// What is waited for after the last release, by the witness too.
+const REST: Span = Span::from_millis(40);
+
+/// A client and a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// How each is served: the client, the server.
+    pub ways: [Way; 2],
+    /// The length of a message.
+    pub bytes: usize,
+    /// Whether something runs beside them.
+    pub loaded: bool,
+    /// How long it is sent.
+    pub length: Span,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Transferred {
+    /// Messages that the client sent.
+    pub sent: u64,
+    /// Those that the server received, in order and whole.
+    pub received: u64,
+    /// Those that were refused, or came in no order.
+    pub wrong: u64,
+}
+
+/// A process, and what it says.
+struct Peer {
+    says: BufReader<PipeReader>,
+    _process: RunningCommand,
+}
+
+fn failed(what: &str) -> impl Fn(io::Error) -> HostError + '_ {
+    move |error| HostError::Failed(format!("{what}: {error}"))
+}
+
+impl Peer {
+    fn start(part: &Part, socket: UdpSocket) -> Result<Self, HostError> {
+        let name = if part.sends {
+            "the client"
+        } else {
+            "the server"
+        };
+        let failed = failed(name);
+        let (says, out) = io::pipe().map_err(&failed)?;
+        let words = serde_json::to_string(part);
+        let words = words.map_err(|error| HostError::Failed(error.to_string()))?;
+        let mut command = Command::new(std::env::current_exe().map_err(&failed)?);
+        command.args(["udp-peer", &words]);
+        command.stdin(OwnedFd::from(socket)).stdout(out);
+        let place = |held: &Held| {
+            let policy = match part.way {
+                Way::Thread | Way::Interval => Policy::Fifo(PRIORITY),
+                Way::Plain | Way::Upcall => Policy::Other { nice: 0 },
+                // The kernel lets it be on all processors only.
+                Way::Deadline => return Ok(()),
+            };
+            held.schedule(policy, &CpuSet::single(part.processor))
+        };
+        let process = RunningCommand::start(command, ProcessGroup::Own, place);
+        let process = process.map_err(|error| HostError::Failed(format!("{name}: {error}")))?;
+        Ok(Self {
+            says: BufReader::new(says),
+            _process: process,
+        })
+    }
+
+    /// The next line that it says.
+    fn line(&mut self) -> Result<String, HostError> {
+        let mut line = String::new();
+        let read = self.says.read_line(&mut line);
+        match read.map_err(failed("a process of the transfer"))? {
+            0 => Err(HostError::Failed(
+                "a process of the transfer ended before its time, and said why".into(),
+            )),
+            _ => Ok(line),
+        }
+    }
+
+    fn told(mut self) -> Result<Told, HostError> {
+        let line = self.line()?;
+        serde_json::from_str(&line).map_err(|error| HostError::Failed(error.to_string()))
+    }
+}
+
+fn spinner(processor: usize) -> Result<RunningCommand, HostError> {
+    let mut command = Command::new("sh");
+    command.args(["-c", "while :; do :; done"]);
+    command.stdin(Stdio::null());
+    let place = |held: &Held| {
+        let fair = Scheduling::Fair { nice: 0 };
+        held.schedule(fair, &CpuSet::single(processor))
+    };
+    RunningCommand::start(command, ProcessGroup::Own, place)
+        .map_err(|error| HostError::Failed(format!("what runs beside: {error}")))
+}
+
+/// Two sockets of this machine that know nobody but each other: the client's, the server's.
+fn sockets() -> io::Result<[UdpSocket; 2]> {
+    let bind = || UdpSocket::bind(("127.0.0.1", 0));
+    let both = [bind()?, bind()?];
+    both[0].connect(both[1].local_addr()?)?;
+    both[1].connect(both[0].local_addr()?)?;
+    set_socket_recv_buffer_size(&both[1], BUFFER)?;
+    Ok(both)
+}
+
+impl Transfer {
+    fn part(&self, sends: bool, processor: usize) -> Part {
+        Part {
+            way: self.ways[usize::from(!sends)],
+            sends,
+            bytes: self.bytes,
+            batch: BATCH,
+            quantum: QUANTUM,
+            period_us: PERIODS[usize::from(!sends)].as_nanos() / 1_000,
+            processor,
+        }
+    }
+
+    /// Runs it: all on the first processor of programs, but for what `SCHED_DEADLINE` lets be anywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Failed`]; nothing is left running.
+    pub fn run(&self, host: &mut Runner<'_>) -> Result<Transferred, HostError> {
+        let Runner::Live(live, said) = host else {
+            return Err(HostError::BadProgram("the twin has no sockets".into()));
+        };
+        let processor = live.config().processors[0];
+        let sockets = sockets().map_err(failed("the sockets"))?;
+        let cloned = || -> io::Result<[UdpSocket; 2]> {
+            Ok([sockets[0].try_clone()?, sockets[1].try_clone()?])
+        };
+        let [client, server] = cloned().map_err(failed("the sockets"))?;
+        let mut client = Peer::start(&self.part(true, processor), client)?;
+        let mut server = Peer::start(&self.part(false, processor), server)?;
+        for peer in [&mut client, &mut server] {
+            peer.line()?;
+        }
+        let spinners = if self.loaded { SPINNERS } else { 0 };
+        let spinners: Result<Vec<_>, _> = (0..spinners).map(|_| spinner(processor)).collect();
+        let _spinners = spinners?;
+        let from = now() + LEAD;
+        let until = from + self.length;
+        let begin = peer::begin(from, until);
+        for socket in &sockets {
+            socket.send(&begin).map_err(failed("the first message"))?;
+        }
+        // The host watches the processor meanwhile.
+        let mut program = Program::new(1);
+        let rest = move |context: &mut dyn Context| match context.now() < until + REST {
+            true => Step::SleepUntil(until + REST),
+            false => Step::Finish,
+        };
+        program.add("transfer", ProcessorId(0), Placement::External, rest);
+        let mut record = live.admit_and_run(program, LEAD + self.length + REST)?;
+        // It takes for strangers whoever is real-time here, which is the client and the server.
+        record.notices.clear();
+        **said = std::mem::take(*said).and(&Said::of(&record));
+        let [sent, received] = [client.told()?, server.told()?];
+        Ok(Transferred {
+            sent: sent.messages,
+            received: received.messages,
+            wrong: sent.wrong + received.wrong,
+        })
+    }
+}
