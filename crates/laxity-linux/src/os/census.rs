@@ -135,10 +135,14 @@ fn ask(tid: Tid, process: &mut Option<u32>) -> Fact<Found> {
             None => *process.insert(proc::process_of(tid)?),
         };
         let stat = read_as(format!("/proc/{pid}/task/{tid}/stat"), thread_stat)?;
-        Ok(RealTimeThread::of(pid, tid, policy, stat))
+        // It has its policy until somebody waits for it, and never runs again.
+        if stat.has_ended {
+            return Ok(Found::Ordinary);
+        }
+        Ok(Found::RealTime(RealTimeThread::of(pid, tid, policy, stat)))
     };
     let found = unless_gone(&path, describe())?;
-    Ok(found.map_or(Found::Gone, Found::RealTime))
+    Ok(found.unwrap_or(Found::Gone))
 }
 
 /// Adds those who run at the rank of a thread of their process that `lends`. A thread's own policy says nothing of it.
@@ -193,12 +197,14 @@ fn boosted(pid: u32, tid: Tid, lenders: &[(Tid, Policy)]) -> Fact<Option<RealTim
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
     use std::sync::atomic::AtomicU32;
     use std::sync::mpsc;
     use std::thread;
 
     use laxity_model::Span;
     use proptest::prelude::*;
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
     use rustix::thread::futex::{Flags, lock_pi, unlock_pi};
 
     use super::*;
@@ -248,6 +254,28 @@ mod tests {
             assert!(clock::now() < latest, "it is known for ever");
             census.real_time(|_| false).unwrap();
         }
+    }
+
+    #[test]
+    fn who_has_ended_is_in_nobodys_way_though_nobody_has_waited_for_it() {
+        let Some(_live) = rights::require(&[Right::RealTime]) else {
+            return;
+        };
+        let mut command = Command::new("cat");
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let process = Tid(child.id().cast_signed());
+        sched::set_policy(process, Policy::Fifo(1)).unwrap();
+        let is_seen = || {
+            let found = Census::default().real_time(|_| false).unwrap();
+            found.iter().any(|thread| thread.tid == process)
+        };
+        assert!(is_seen());
+        drop(child.stdin.take());
+        let number = WaitId::Pid(Pid::from_child(&child));
+        waitid(number, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert!(!is_seen());
+        child.wait().unwrap();
     }
 
     #[test]

@@ -206,6 +206,8 @@ pub struct ThreadStat {
     pub rank: Option<u8>,
     /// The processor it ran on last.
     pub processor: usize,
+    /// Whether it has ended, and nobody has waited for it yet.
+    pub has_ended: bool,
 }
 
 /// One thread's `stat`.
@@ -214,12 +216,14 @@ pub fn thread_stat(stat: &str) -> Option<ThreadStat> {
     let (front, _) = stat.rsplit_once(')')?;
     let (_, name) = front.split_once('(')?;
     let bytes = stat.as_bytes();
+    let state: char = stat_field(bytes, 3)?;
     Some(ThreadStat {
         name: name.to_owned(),
         parent: stat_field(bytes, 4)?,
         of_kernel: stat_field::<u64>(bytes, 9)? & PF_KTHREAD != 0,
         rank: rank(stat_field(bytes, 18)?)?,
         processor: stat_field(bytes, 39)?,
+        has_ended: matches!(state, 'Z' | 'X'),
     })
 }
 
