@@ -59,6 +59,8 @@ pub struct Timing {
     pub quantum: NonZeroU32,
     /// What becomes of releases that come while it is still at work.
     pub on_overrun: OnOverrun,
+    /// Whether its handler may [pause](Call::pause_after) in the last quantum of a call, too, and let others go first there. Then nothing is promised of it that rests on nobody coming between.
+    pub pauses: bool,
 }
 
 impl Timing {
@@ -70,6 +72,7 @@ impl Timing {
             batch: NonZeroU32::MIN,
             quantum: NonZeroU32::MIN,
             on_overrun: OnOverrun::SKIP,
+            pauses: false,
         }
     }
 
@@ -90,15 +93,22 @@ impl Timing {
     pub fn task(&self, service: Service, deadline: Span) -> Result<Task, TaskError> {
         let task = Task::new(service, self.period)?.with_deadline(deadline)?;
         let [batch, quantum] = [self.batch, self.quantum].map(NonZeroU32::get);
-        if quantum >= batch {
-            return task.with_preemption(Preemption::Never);
-        }
         let last = batch - (batch - 1) / quantum * quantum;
-        let longest = u128::from(service.as_nanos()) * u128::from(quantum);
-        task.with_preemption(Preemption::Fixed {
-            longest: Service::from_nanos(longest.div_ceil(u128::from(batch)) as u64),
-            last: self.share(service, batch - last, last),
+        let longest = u128::from(service.as_nanos()) * u128::from(quantum.min(batch));
+        let longest = Service::from_nanos(longest.div_ceil(u128::from(batch)) as u64);
+        let last = self.share(service, batch - last, last);
+        task.with_preemption(match quantum >= batch && !self.pauses {
+            true => Preemption::Never,
+            false => self.regions(longest, last),
         })
+    }
+
+    /// Where a call can be made to yield, the quanta of which take so much at the longest, and the last one this.
+    pub(super) const fn regions(&self, longest: Service, last: Service) -> Preemption {
+        match self.pauses {
+            true => Preemption::Floating { longest },
+            false => Preemption::Fixed { longest, last },
+        }
     }
 }
 
@@ -125,8 +135,12 @@ pub struct Call {
     done: u32,
     /// So many are to be done now, without a look.
     now: u32,
+    /// So many are left of the quantum that is under way; none when it is over, and nothing of the next is done.
+    left: u32,
     /// So many are to be done in this call.
     batch: u32,
+    /// As [`Timing`] has it.
+    pauses: bool,
 }
 
 impl Call {
@@ -150,7 +164,12 @@ impl Call {
         self.batch = self.done;
     }
 
-    /// Of the units that are to be done now only so many are: the others are, as soon as nobody more urgent waits.
+    /// Whether somebody more urgent goes first where this quantum [pauses](Self::pause_after): always but in the last quantum of one that does not [say](Timing::pauses) that it pauses.
+    pub const fn can_pause(&self) -> bool {
+        self.pauses || self.left == 0 || self.done + self.left < self.batch
+    }
+
+    /// Of the units that are to be done now only so many are: the others of this quantum are, as soon as nobody more urgent waits; at once where it [cannot](Self::can_pause) pause.
     pub const fn pause_after(&mut self, units: u32) {
         if units < self.now {
             self.now = units;
@@ -188,8 +207,10 @@ pub struct Upcall<W> {
     unit: Service,
     /// What it has together with others.
     share: Option<Arc<Share>>,
-    /// When the quantum began that is at work, and what was declared for it.
-    working: Option<(Instant, Span)>,
+    /// When it began to do the work that it does now.
+    working: Option<Instant>,
+    /// What is left of what was declared for the quantum that is under way.
+    allowed: Span,
     /// What the last one took, until somebody asks; whether that was too long, and whether one of this call was.
     took: Option<Took>,
     over: bool,
@@ -237,6 +258,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             unit: Service::MAX,
             share: None,
             working: None,
+            allowed: Span::MAX,
             took: None,
             over: false,
             over_in_call: false,
@@ -269,11 +291,12 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
 
     /// The quantum that was at work, if one was, is over.
     pub(super) fn measure(&mut self, now: Instant) {
-        let Some((began, declared)) = self.working.take() else {
+        let Some(began) = self.working.take() else {
             return;
         };
         let span = now.saturating_since(began);
-        self.over = span > declared;
+        self.over = span > self.allowed;
+        self.allowed = self.allowed.saturating_sub(span);
         let is_over = self.over && !self.over_in_call;
         self.over_in_call |= self.over;
         self.took = Some(Took { span, is_over });
@@ -403,18 +426,24 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             over_service: false,
             done: 0,
             now: 0,
+            left: 0,
             batch: self.timing.batch.get(),
+            pauses: self.timing.pauses,
         };
         self.quantum(context, call, now)
     }
 
     fn quantum(&mut self, context: &mut dyn Context, mut call: Call, now: Instant) -> Step {
-        call.now = self.timing.quantum.get().min(call.batch - call.done);
+        let declared = |units: u32| self.unit.as_nanos().saturating_mul(units.into());
+        if call.left == 0 {
+            call.left = self.timing.quantum.get().min(call.batch - call.done);
+            self.allowed = Span::from_nanos(declared(call.left));
+        }
+        call.now = call.left;
         let next = call.paced.release.checked_add(self.timing.period);
         call.overruns = next.is_some_and(|next| next < now);
-        let declared = self.unit.as_nanos().saturating_mul(call.now.into());
         if let Some(share) = &self.share
-            && let Err(until) = share.admits(Service::from_nanos(declared), now)
+            && let Err(until) = share.admits(Service::from_nanos(declared(call.now)), now)
         {
             self.at = At::Resumed(call);
             return Step::SleepUntil(until);
@@ -423,9 +452,10 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             (call.began, self.over_in_call) = (now, false);
         }
         call.over_service = self.over;
-        self.working = Some((now, Span::from_nanos(declared)));
+        self.working = Some(now);
         let step = (self.work)(context, &mut call);
         call.done += call.now;
+        call.left -= call.now;
         self.at = At::Looking(call);
         step
     }
@@ -442,7 +472,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Body for Upcall<W> {
                 self.step(context)
             }
             At::Looking(call) if call.is_over() => self.end(context),
-            At::Looking(call) if context.should_yield() => {
+            At::Looking(call) if call.can_pause() && context.should_yield() => {
                 self.at = At::Resumed(call);
                 Step::Yield
             }

@@ -73,6 +73,7 @@ impl Keeper for Keep {
             batch: NonZeroU32::new(spec.batch).unwrap(),
             quantum: NonZeroU32::new(spec.quantum).unwrap(),
             on_overrun: OnOverrun::SKIP,
+            pauses: false,
         };
         Some(Entrant {
             deadline: timing.period,

@@ -2,6 +2,7 @@
 
 mod links;
 mod machine;
+mod pauses;
 
 use std::sync::Arc;
 
