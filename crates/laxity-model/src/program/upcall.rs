@@ -211,8 +211,9 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             return;
         };
         let span = now.saturating_since(began);
-        self.over = span > self.allowed;
-        self.allowed = self.allowed.saturating_sub(span);
+        let declared = self.allowed;
+        self.allowed = declared.saturating_sub(span);
+        self.over = span > declared;
         let is_over = self.over && !self.over_in_call;
         self.over_in_call |= self.over;
         self.took = Some(Took { span, is_over });
@@ -351,7 +352,8 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
 
     fn quantum(&mut self, context: &mut dyn Context, mut call: Call, now: Instant) -> Step {
         let declared = |units: u32| self.unit.as_nanos().saturating_mul(units.into());
-        if call.left == 0 {
+        let begins = call.left == 0;
+        if begins {
             call.left = self.timing.quantum.get().min(call.batch - call.done);
             self.allowed = Span::from_nanos(declared(call.left));
         }
@@ -361,10 +363,11 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         if let Some(share) = &self.share
             && let Err(until) = share.admits(Service::from_nanos(declared(call.now)), now)
         {
+            call.left *= u32::from(!begins);
             self.at = At::Resumed(call);
             return Step::SleepUntil(until);
         }
-        if call.done == 0 {
+        if begins && call.done == 0 {
             (call.began, self.over_in_call) = (now, false);
         }
         call.over_service = self.over;
