@@ -37,7 +37,7 @@
 extern "C" {
 #endif
 
-/* The version of this header; rts_version() tells the library's. 2: rts_yield(), RTS_DESCRIPTOR, rts_list(), rts_name(), rts_enforced(). */
+/* The version of this header; rts_version() tells the library's. 2: rts_yield(), RTS_DESCRIPTOR, RTS_PAUSES, rts_list(), rts_name(), rts_enforced(). */
 #define RTS_VERSION 2
 
 /* Policies. */
@@ -59,6 +59,7 @@ extern "C" {
 /* Flags. */
 #define RTS_ARRIVALS 1   /* rts_release() releases it, at least a period apart, and not time */
 #define RTS_DESCRIPTOR 2 /* so does fd: once a period while it can be read, or is at its end. What there is to read the handler reads */
+#define RTS_PAUSES 4     /* its handler may return at rts_yield() in the last quantum of a call, too; less is promised of it then */
 
 /* Upcalls of a process: their descriptors are below this. */
 #define RTS_MOST 127
@@ -85,7 +86,7 @@ typedef struct rts_options {
 /* What an upcall is to be. */
 typedef struct rts_attributes {
     uint32_t size;        /* sizeof(rts_attributes): the macro below sets it */
-    uint32_t flags;       /* RTS_ARRIVALS or RTS_DESCRIPTOR, or 0 */
+    uint32_t flags;       /* RTS_ARRIVALS or RTS_DESCRIPTOR, and RTS_PAUSES, or 0 */
     const char *name;     /* for messages, UTF-8; NULL is "upcall" */
     uint64_t first_ns;    /* its first release, in nanoseconds of CLOCK_MONOTONIC; 0 is a period after it runs first */
     uint64_t period_ns;   /* from release to release */
@@ -183,7 +184,7 @@ int rts_read(int rtu, rts_counts *counts);
 
 /* Whether somebody more urgent waits than the handler that asks, whose argument this is: 1 or 0; -1 where the caller is in no call with it. A handler need not ask, as the executor looks
  * after every quantum. One whose PDUs take long may, and return where it is 1, before pdu_goal, with what it has done in pdu_count: it is called again for the rest when nobody more urgent
- * waits. It costs a reading of the clock and a load, and no system call. 1 stays in yield_request. When a quantum begins nobody more urgent waits, or that one would have been called. */
+ * waits. In the last quantum of a call it is 1 only for one with RTS_PAUSES. It costs a reading of the clock and a load, and no system call. 1 stays in yield_request. When a quantum begins nobody more urgent waits, or that one would have been called. */
 int rts_yield(const rts_funargs *arg);
 
 /* Which upcalls there are, in *rtus: those that were made, and not closed. */

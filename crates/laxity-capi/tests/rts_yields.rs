@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use laxity_capi::{
-    LAXITY_ANY_PROCESSOR, LAXITY_DEADLINE, RTS_ASKS_SUSPEND, RTS_DESCRIPTOR, RTS_FAIR, RTS_RMDP,
-    RTS_SKIP, laxity_message, laxity_now_ns, laxity_request, rts_attributes, rts_close, rts_counts,
-    rts_creat, rts_end, rts_funargs, rts_options, rts_read, rts_run, rts_set, rts_sleep, rts_start,
-    rts_yield,
+    LAXITY_ANY_PROCESSOR, LAXITY_DEADLINE, RTS_ASKS_SUSPEND, RTS_DESCRIPTOR, RTS_FAIR, RTS_PAUSES,
+    RTS_RMDP, RTS_SKIP, laxity_message, laxity_now_ns, laxity_request, rts_attributes, rts_close,
+    rts_counts, rts_creat, rts_end, rts_funargs, rts_options, rts_read, rts_run, rts_set,
+    rts_sleep, rts_start, rts_yield,
 };
 
 const OPTIONS: rts_options = rts_options {
@@ -156,6 +156,7 @@ fn a_look_sees_who_waits_and_a_descriptor_releases() {
         ..ATTRIBUTES
     };
     let batch = rts_attributes {
+        flags: RTS_PAUSES,
         first_ns,
         period_ns: 1_000_000_000,
         batch: 2,

@@ -31,6 +31,8 @@ pub const RTS_ABORT: u32 = 4;
 pub const RTS_ARRIVALS: u32 = 1;
 /// They do, and a descriptor does.
 pub const RTS_DESCRIPTOR: u32 = 2;
+/// Its handler may return in the middle of the last quantum of a call, too.
+pub const RTS_PAUSES: u32 = 4;
 /// Upcalls of a process.
 pub const RTS_MOST: u32 = 127;
 /// It is not called.
@@ -79,7 +81,7 @@ unsafe impl Versioned for rts_options {
 pub struct rts_attributes {
     /// `sizeof(rts_attributes)`.
     pub size: u32,
-    /// [`RTS_ARRIVALS`] or [`RTS_DESCRIPTOR`], or 0.
+    /// [`RTS_ARRIVALS`] or [`RTS_DESCRIPTOR`], and [`RTS_PAUSES`], or 0.
     pub flags: u32,
     /// For messages; null is "upcall".
     pub name: *const c_char,

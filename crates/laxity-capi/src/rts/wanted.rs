@@ -12,7 +12,7 @@ use laxity::{Instant, Service, Span};
 
 use super::{
     RTS_ABORT, RTS_ARRIVALS, RTS_CATCH_UP, RTS_DESCRIPTOR, RTS_EDF, RTS_END, RTS_FAIR, RTS_FIFO,
-    RTS_RESERVED, RTS_RMDP, RTS_SKIP, RTS_SUSPEND, rts_attributes, rts_options,
+    RTS_PAUSES, RTS_RESERVED, RTS_RMDP, RTS_SKIP, RTS_SUSPEND, rts_attributes, rts_options,
 };
 use crate::edge::Failure;
 use crate::{LAXITY_ANY_PROCESSOR, asked, laxity_request};
@@ -56,7 +56,7 @@ fn pace(attributes: &rts_attributes) -> Result<Pace, Failure> {
     if attributes.reserved != 0 {
         return Err(invalid("meaning of `reserved`", attributes.reserved));
     }
-    match attributes.flags {
+    match attributes.flags & !RTS_PAUSES {
         0 => Ok(Pace::Timer),
         RTS_ARRIVALS => Ok(Pace::Arrivals),
         RTS_DESCRIPTOR if attributes.size as usize <= offset_of!(rts_attributes, fd) => {
@@ -123,6 +123,7 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
                 RTS_ABORT => OnOverrun::EndProcess,
                 other => return Err(invalid("consequence of overruns", other)),
             },
+            pauses: attributes.flags & RTS_PAUSES != 0,
         },
         service: Service::from_nanos(attributes.pdu_ns),
         deadline: some(attributes.deadline_ns).map(Span::from_nanos),

@@ -210,6 +210,7 @@ impl Pace {
             batch: self.batch,
             quantum: self.quantum,
             on_overrun: self.on_overrun,
+            pauses: false,
         }
     }
 }

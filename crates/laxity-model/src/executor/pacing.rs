@@ -94,9 +94,9 @@ impl Pacing {
         })
     }
 
-    /// Begins, or begins again after it was suspended, with the first release that is not past. What came meanwhile was nobody's, and is not missed.
-    pub fn resume(&mut self, now: Instant) -> Next {
-        self.next = self.next.max(self.not_before(now));
+    /// Begins, or begins again after it was suspended, with the first release that is not before this. What came meanwhile was nobody's, and is not missed.
+    pub fn resume(&mut self, from: Instant) -> Next {
+        self.next = self.next.max(self.not_before(from));
         self.late = 0;
         self.call(0, false)
     }
@@ -178,6 +178,11 @@ impl Arriving {
             released: self.released,
             ..Self::new(self.distance, self.on_overrun)
         };
+    }
+
+    /// Nothing is released sooner than the distance after this release, which somebody else has called.
+    pub const fn follow(&mut self, released: Option<Instant>) {
+        self.released = released;
     }
 
     /// This has arrived next.

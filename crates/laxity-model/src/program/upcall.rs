@@ -3,104 +3,16 @@
 //! Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, §§3–5. What is worked on is
 //! counted in protocol data units (PDUs) there: a *batch* B_p of them each period, a *quantum* b_p of them between two looks.
 
+mod timing;
+
 use alloc::sync::Arc;
-use core::num::NonZeroU32;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Body, Context, Step};
-use crate::analysis::{Preemption, Task, TaskError};
-use crate::executor::pacing::{Arriving, Next, OnOverrun, Paced, Pacing};
+use crate::executor::pacing::{Arriving, Next, Paced, Pacing};
 use crate::executor::share::Share;
 use crate::{Instant, Mark, PortId, Service, Span};
 
-/// The instant from which first releases are counted: when the first that has it begins.
-#[derive(Clone, Debug)]
-pub struct Epoch(Arc<AtomicU64>);
-
-impl Default for Epoch {
-    fn default() -> Self {
-        Self(Arc::new(AtomicU64::new(u64::MAX)))
-    }
-}
-
-impl Epoch {
-    /// The instant; it is now if nobody has asked before.
-    fn or_now(&self, now: Instant) -> Instant {
-        let (unset, now) = (u64::MAX, now.as_nanos());
-        let known = self
-            .0
-            .compare_exchange(unset, now, Ordering::Relaxed, Ordering::Relaxed);
-        Instant::from_nanos(known.err().unwrap_or(now))
-    }
-}
-
-/// When an upcall is released for the first time. Where that is past when it begins, its first release is the next one on its grid.
-#[derive(Clone, Default, Debug)]
-pub enum First {
-    /// A period after it begins.
-    #[default]
-    AfterAPeriod,
-    /// At this instant.
-    At(Instant),
-    /// So long after an epoch: those of one epoch and one time begin together, and in one phase to each other whatever became of them between.
-    After(Epoch, Span),
-}
-
-/// When an upcall is called, and how much it does then.
-#[derive(Clone, Debug)]
-pub struct Timing {
-    /// Its first release.
-    pub first: First,
-    /// From release to release; more than zero.
-    pub period: Span,
-    /// B_p: so many units at each release, unless the handler has [no more](Call::finish).
-    pub batch: NonZeroU32,
-    /// b_p: so many of them at once, without a look for a yield.
-    pub quantum: NonZeroU32,
-    /// What becomes of releases that come while it is still at work.
-    pub on_overrun: OnOverrun,
-}
-
-impl Timing {
-    /// One unit at each release, the first of which is a period after it begins; a release that it is not ready for is skipped.
-    pub const fn each(period: Span) -> Self {
-        Self {
-            first: First::AfterAPeriod,
-            period,
-            batch: NonZeroU32::MIN,
-            quantum: NonZeroU32::MIN,
-            on_overrun: OnOverrun::SKIP,
-        }
-    }
-
-    /// What so many units take of a whole batch that takes `service`, after those that are done: so that all together take no more than it.
-    pub fn share(&self, service: Service, done: u32, units: u32) -> Service {
-        let upto = |units: u32| {
-            let all = u128::from(service.as_nanos()) * u128::from(units.min(self.batch.get()));
-            Service::from_nanos((all / u128::from(self.batch.get())) as u64)
-        };
-        upto(done.saturating_add(units)).saturating_sub(upto(done))
-    }
-
-    /// The task that it is to a schedulability test, if a whole batch takes `service`: it can be made to yield after each quantum.
-    ///
-    /// # Errors
-    ///
-    /// What no task can be.
-    pub fn task(&self, service: Service, deadline: Span) -> Result<Task, TaskError> {
-        let task = Task::new(service, self.period)?.with_deadline(deadline)?;
-        let [batch, quantum] = [self.batch, self.quantum].map(NonZeroU32::get);
-        if quantum >= batch {
-            return task.with_preemption(Preemption::Never);
-        }
-        let last = batch - (batch - 1) / quantum * quantum;
-        let longest = u128::from(service.as_nanos()) * u128::from(quantum);
-        task.with_preemption(Preemption::Fixed {
-            longest: Service::from_nanos(longest.div_ceil(u128::from(batch)) as u64),
-            last: self.share(service, batch - last, last),
-        })
-    }
-}
+pub use timing::{Epoch, First, Timing};
 
 /// What a handler is told of the call that it is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,8 +37,12 @@ pub struct Call {
     done: u32,
     /// So many are to be done now, without a look.
     now: u32,
+    /// So many are left of the quantum that is under way; none when it is over, and nothing of the next is done.
+    left: u32,
     /// So many are to be done in this call.
     batch: u32,
+    /// As [`Timing`] has it.
+    pauses: bool,
 }
 
 impl Call {
@@ -150,7 +66,12 @@ impl Call {
         self.batch = self.done;
     }
 
-    /// Of the units that are to be done now only so many are: the others are, as soon as nobody more urgent waits.
+    /// Whether somebody more urgent goes first where this quantum [pauses](Self::pause_after): always but in the last quantum of one that does not [say](Timing::pauses) that it pauses.
+    pub const fn can_pause(&self) -> bool {
+        self.pauses || self.left == 0 || self.done + self.left < self.batch
+    }
+
+    /// Of the units that are to be done now only so many are: the others of this quantum are, as soon as nobody more urgent waits; at once where it [cannot](Self::can_pause) pause.
     pub const fn pause_after(&mut self, units: u32) {
         if units < self.now {
             self.now = units;
@@ -182,14 +103,18 @@ pub struct Upcall<W> {
     arrived: Option<[u64; 2]>,
     /// Once it has begun.
     pacing: Option<Pacing>,
+    /// Its first release is not before this, if not from now on.
+    from: Option<Instant>,
     ended: Option<Instant>,
     at: At,
     /// What a unit takes, as was declared.
     unit: Service,
     /// What it has together with others.
     share: Option<Arc<Share>>,
-    /// When the quantum began that is at work, and what was declared for it.
-    working: Option<(Instant, Span)>,
+    /// When it began to do the work that it does now.
+    working: Option<Instant>,
+    /// What is left of what was declared for the quantum that is under way.
+    allowed: Span,
     /// What the last one took, until somebody asks; whether that was too long, and whether one of this call was.
     took: Option<Took>,
     over: bool,
@@ -232,11 +157,13 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             port: None,
             arrived: None,
             pacing: None,
+            from: None,
             ended: None,
             at: At::Idle,
             unit: Service::MAX,
             share: None,
             working: None,
+            allowed: Span::MAX,
             took: None,
             over: false,
             over_in_call: false,
@@ -248,6 +175,17 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     #[must_use]
     pub fn declared(mut self, unit: Service, share: Option<Arc<Share>>) -> Self {
         (self.unit, self.share) = (unit, share);
+        self
+    }
+
+    /// One that is to be called from the instant on when that was `asked`, and has been called before for the release that is said, if for any: not for that again, nor sooner after it than its distance.
+    #[must_use]
+    pub(super) fn asked(mut self, asked: Instant, called: Option<Instant>) -> Self {
+        let next = called.and_then(|called| called.checked_add(Span::from_nanos(1)));
+        self.from = Some(next.map_or(asked, |next| next.max(asked)));
+        if let Some((_, arriving)) = &mut self.port {
+            arriving.follow(called);
+        }
         self
     }
 
@@ -269,10 +207,12 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
 
     /// The quantum that was at work, if one was, is over.
     pub(super) fn measure(&mut self, now: Instant) {
-        let Some((began, declared)) = self.working.take() else {
+        let Some(began) = self.working.take() else {
             return;
         };
         let span = now.saturating_since(began);
+        let declared = self.allowed;
+        self.allowed = declared.saturating_sub(span);
         self.over = span > declared;
         let is_over = self.over && !self.over_in_call;
         self.over_in_call |= self.over;
@@ -350,7 +290,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         if let Some(next) = self.next_arrival(context) {
             return self.wait_for(next);
         }
-        let now = context.now();
+        let now = self.from.take().unwrap_or_else(|| context.now());
         let timing = &self.timing;
         let first = match &timing.first {
             First::AfterAPeriod => now + timing.period,
@@ -403,29 +343,38 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             over_service: false,
             done: 0,
             now: 0,
+            left: 0,
             batch: self.timing.batch.get(),
+            pauses: self.timing.pauses,
         };
         self.quantum(context, call, now)
     }
 
     fn quantum(&mut self, context: &mut dyn Context, mut call: Call, now: Instant) -> Step {
-        call.now = self.timing.quantum.get().min(call.batch - call.done);
+        let declared = |units: u32| self.unit.as_nanos().saturating_mul(units.into());
+        let begins = call.left == 0;
+        if begins {
+            call.left = self.timing.quantum.get().min(call.batch - call.done);
+            self.allowed = Span::from_nanos(declared(call.left));
+        }
+        call.now = call.left;
         let next = call.paced.release.checked_add(self.timing.period);
         call.overruns = next.is_some_and(|next| next < now);
-        let declared = self.unit.as_nanos().saturating_mul(call.now.into());
         if let Some(share) = &self.share
-            && let Err(until) = share.admits(Service::from_nanos(declared), now)
+            && let Err(until) = share.admits(Service::from_nanos(declared(call.now)), now)
         {
+            call.left *= u32::from(!begins);
             self.at = At::Resumed(call);
             return Step::SleepUntil(until);
         }
-        if call.done == 0 {
+        if begins && call.done == 0 {
             (call.began, self.over_in_call) = (now, false);
         }
         call.over_service = self.over;
-        self.working = Some((now, Span::from_nanos(declared)));
+        self.working = Some(now);
         let step = (self.work)(context, &mut call);
         call.done += call.now;
+        call.left -= call.now;
         self.at = At::Looking(call);
         step
     }
@@ -442,7 +391,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Body for Upcall<W> {
                 self.step(context)
             }
             At::Looking(call) if call.is_over() => self.end(context),
-            At::Looking(call) if context.should_yield() => {
+            At::Looking(call) if call.can_pause() && context.should_yield() => {
                 self.at = At::Resumed(call);
                 Step::Yield
             }

@@ -6,7 +6,6 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
 use laxity_model::base::port::Arrival;
-use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::program::together::{Act, Member, Others, Region, Sentinel, Standing, Vigil};
 use laxity_model::program::upcall::{First, Timing};
@@ -69,10 +68,9 @@ impl Keeper for Keep {
         let done = Arc::clone(&self.done);
         let timing = Timing {
             first: First::At(Instant::from_micros(spec.first)),
-            period: Span::from_micros(spec.period),
             batch: NonZeroU32::new(spec.batch).unwrap(),
             quantum: NonZeroU32::new(spec.quantum).unwrap(),
-            on_overrun: OnOverrun::SKIP,
+            ..Timing::each(Span::from_micros(spec.period))
         };
         Some(Entrant {
             deadline: timing.period,

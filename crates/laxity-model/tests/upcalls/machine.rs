@@ -203,6 +203,7 @@ pub(crate) fn timing(first: u64, period: u64, batch: u32, quantum: u32) -> Timin
         batch: NonZeroU32::new(batch).unwrap(),
         quantum: NonZeroU32::new(quantum).unwrap(),
         on_overrun: OnOverrun::SKIP,
+        pauses: false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod links;
 mod machine;
+mod pauses;
 
 use std::sync::Arc;
 
@@ -12,9 +13,9 @@ use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy as _};
 use laxity_model::program::upcall::Timing;
 use laxity_model::program::upcalls::{
-    Command, Control, Denied, Effect, Overhead, Standing, admit, task, turns,
+    Command, Control, Denied, Effect, Overhead, STOP, Standing, admit, task, turns,
 };
-use laxity_model::{Instant, Service, Span, Step};
+use laxity_model::{Context as _, Instant, Service, Span, Step};
 use proptest::prelude::*;
 
 use machine::{
@@ -248,6 +249,79 @@ fn arrivals_release_no_sooner_than_a_period_apart() {
     let calls = keep.calls.lock().unwrap().clone();
     assert_eq!(calls, [200, 300, 400, 900].map(|at| (0, us(at))));
     assert_eq!(boards[0].counts().most_late, Span::ZERO);
+}
+
+/// However often it is suspended and runs again in between.
+#[test]
+fn arrivals_keep_their_distance_through_a_suspension() {
+    let keep = keep(vec![(timing(0, 100, 1, 1), Some(events(0)))], |_| {
+        Step::Charge(MICRO)
+    });
+    let mut script: Vec<_> = [200, 230, 250, 900]
+        .map(|at| (us(at), events(0), [at, 0]))
+        .into();
+    let commands = [Command::Create, Command::Run];
+    script.extend(commands.map(|command| order(10, 0, command, 0)));
+    for at in [210, 240, 310] {
+        script.push(order(at, 0, Command::Suspend, 0));
+        script.push(order(at + 5, 0, Command::Run, 0));
+    }
+    run(&keep, &boards(), script, 2_000);
+    let calls = keep.calls.lock().unwrap().clone();
+    // What was held when it was suspended is nobody's.
+    assert_eq!(calls, [200, 300, 900].map(|at| (0, us(at))));
+}
+
+/// It was to be released from when that was asked on: whoever keeps the executor from hearing of it takes no release away.
+#[test]
+fn a_release_that_comes_before_a_command_is_heard_is_served() {
+    let timings = vec![
+        (timing(80, 1_000, 1, 1), None),
+        (timing(100, 1_000, 1, 1), None),
+    ];
+    let keep = keep(timings, |_| Step::Charge(MICRO * 50));
+    let mut script = vec![order(10, 1, Command::Create, 0)];
+    let commands = [Command::Create, Command::Run];
+    script.extend(commands.map(|command| order(10, 0, command, 0)));
+    script.push(order(95, 1, Command::Run, 0));
+    let boards = boards();
+    run(&keep, &boards, script, 1_090);
+    let calls = keep.calls.lock().unwrap().clone();
+    assert_eq!(calls, [(0, us(80)), (1, us(100)), (0, us(1_080))]);
+    assert_eq!(boards[1].counts().most_late, Span::from_micros(30));
+}
+
+/// A call that has begun is not begun again: not even by one who asked before its release.
+#[test]
+fn no_release_is_called_twice() {
+    let timings = vec![(timing(100, 1_000, 1, 1), None)];
+    let keep = keep(timings, |_| Step::Charge(Service::ZERO));
+    let commands = [Command::Create, Command::Run];
+    let mut script: Vec<_> = commands.map(|command| order(10, 0, command, 0)).into();
+    let boards = boards();
+    let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), keep.clone());
+    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
+    let again = [Command::Suspend, Command::Run].map(|command| order(100, 0, command, 0));
+    script.push((us(1_050), COMMANDS, STOP));
+    let mut machine = Virtual::new(script);
+    let mut again = Some(again);
+    loop {
+        match body.step(&mut machine) {
+            Step::Charge(_) => {}
+            Step::Finish => break,
+            Step::Wait(port) => machine.wait(port, Instant::MAX),
+            Step::WaitUntil(port, until) => machine.wait(port, until),
+            other => panic!("{other:?}"),
+        }
+        if boards[0].counts().calls == 1
+            && let Some(again) = again.take()
+        {
+            for (_, port, payload) in again {
+                machine.put(port, payload);
+            }
+        }
+    }
+    assert_eq!(*keep.calls.lock().unwrap(), [(0, us(100))]);
 }
 
 /// The first call takes two distances and a half; of what arrived meanwhile becomes what was chosen.

@@ -200,6 +200,7 @@ impl Setup {
                 Serving::ByRate | Serving::ByDeadline => self.way.1.quantum(member.batch),
             },
             on_overrun: OnOverrun::SKIP,
+            pauses: false,
         }
     }
 

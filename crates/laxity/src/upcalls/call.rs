@@ -32,10 +32,10 @@ impl<S> Deref for Call<'_, S> {
 }
 
 impl<S> Call<'_, S> {
-    /// Whether somebody more urgent waits: for those who would rather end a quantum early, as the next look comes after it anyhow. It costs a clock reading and one load where nothing has
-    /// happened; no system call.
+    /// Whether somebody more urgent waits whom a [pause](Self::pause_after) would let go first: for those who would rather end a quantum early, as the next look comes after it anyhow. In the
+    /// last quantum of a call nobody does, unless the upcall [says](upcall::Timing::pauses) that it pauses. It costs a clock reading and one load where nothing has happened; no system call.
     pub fn should_yield(&mut self) -> bool {
-        self.context.should_yield()
+        self.call.can_pause() && self.context.should_yield()
     }
 
     /// There is no more to be done in this call after this quantum.
@@ -43,7 +43,7 @@ impl<S> Call<'_, S> {
         self.call.finish();
     }
 
-    /// Of this quantum only so many units are done, because [somebody more urgent waits](Self::should_yield): the rest of the call goes on after them.
+    /// Of this quantum only so many units are done, because [somebody more urgent waits](Self::should_yield): the rest of the quantum goes on after them.
     pub const fn pause_after(&mut self, units: u32) {
         self.call.pause_after(units);
     }

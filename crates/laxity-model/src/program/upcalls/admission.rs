@@ -3,7 +3,7 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::analysis::{Preemption, Task, TaskError};
+use crate::analysis::{Task, TaskError};
 use crate::executor::Unschedulable;
 use crate::executor::linked::Linked;
 use crate::program::upcall::Timing;
@@ -64,10 +64,7 @@ pub fn task(timing: &Timing, unit: Service, deadline: Span) -> Result<Task, Task
         rest => rest,
     };
     let task = Task::new(times(batch), timing.period)?.with_deadline(deadline)?;
-    task.with_preemption(Preemption::Fixed {
-        longest: times(longest),
-        last: times(last),
-    })
+    task.with_preemption(timing.regions(times(longest), times(last)))
 }
 
 /// Whether all upcalls are in time when another one comes, by what the policy says of a set.

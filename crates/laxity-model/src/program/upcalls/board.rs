@@ -46,6 +46,8 @@ pub struct Board {
     quanta: AtomicU64,
     /// The release of the call that it is in; none between calls.
     in_call_ns: AtomicU64,
+    /// The release of the last call that has begun; none before the first.
+    called_ns: AtomicU64,
     calls: AtomicU64,
     units: AtomicU64,
     overruns: AtomicU64,
@@ -66,7 +68,7 @@ pub struct Board {
     dropped_told: AtomicU64,
 }
 
-/// Between calls.
+/// Between calls, and before the first.
 const NONE: u64 = u64::MAX;
 
 /// How commands end.
@@ -94,6 +96,7 @@ impl Default for Board {
             answered: zero(),
             quanta: zero(),
             in_call_ns: AtomicU64::new(NONE),
+            called_ns: AtomicU64::new(NONE),
             calls: zero(),
             units: zero(),
             overruns: zero(),
@@ -198,7 +201,9 @@ impl Board {
         for count in counts {
             count.store(0, Ordering::Relaxed);
         }
-        self.in_call_ns.store(NONE, Ordering::Relaxed);
+        for release in [&self.in_call_ns, &self.called_ns] {
+            release.store(NONE, Ordering::Relaxed);
+        }
     }
 
     /// A stretch of work begins.
@@ -208,7 +213,9 @@ impl Board {
             return;
         }
         let release = call.paced.release;
-        self.in_call_ns.store(release.as_nanos(), Ordering::Relaxed);
+        for begun in [&self.in_call_ns, &self.called_ns] {
+            begun.store(release.as_nanos(), Ordering::Relaxed);
+        }
         let origin = call.origin.as_nanos();
         self.origin_ns.store(origin, Ordering::Relaxed);
         add(&self.calls, 1);
@@ -238,6 +245,12 @@ impl Board {
     /// Whether it is in a call.
     pub(super) fn is_in_call(&self) -> bool {
         self.in_call_ns.load(Ordering::Relaxed) != NONE
+    }
+
+    /// The release of the last call that has begun.
+    pub(super) fn called(&self) -> Option<Instant> {
+        let called = self.called_ns.load(Ordering::Relaxed);
+        (called != NONE).then(|| Instant::from_nanos(called))
     }
 
     /// The call is over.

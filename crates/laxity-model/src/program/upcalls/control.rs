@@ -174,7 +174,9 @@ impl<K: Keeper> Control<K> {
         let deadline = entrant.deadline;
         let changed = Arc::clone(&self.changed);
         let board = (Arc::clone(&self.boards), place);
-        let body = Watched::new(entrant, board, self.arrivals, changed);
+        // Its releases count from the command, however late that is heard.
+        let asked = context.arrival().map_or(context.now(), |order| order.at);
+        let body = Watched::new(entrant, board, (self.arrivals, asked), changed);
         let handler = context.make_handler(Some(deadline), Box::new(body))?;
         self.inside[usize::from(place)] = Some(handler);
         Ok(())
@@ -229,7 +231,7 @@ impl Watched {
     fn new(
         entrant: Entrant,
         (boards, place): (Arc<[Board]>, u16),
-        arrivals: PortId,
+        (arrivals, asked): (PortId, Instant),
         changed: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
         let (place, own) = (usize::from(place), Arc::clone(&boards));
@@ -252,8 +254,9 @@ impl Watched {
         });
         // Nobody records what is made here, so the mark is never read.
         let upcall = Upcall::apart(entrant.paced_by, entrant.timing, Mark(0), work);
+        let upcall = upcall.declared(entrant.unit, entrant.share);
         Self {
-            upcall: upcall.declared(entrant.unit, entrant.share),
+            upcall: upcall.asked(asked, boards[place].called()),
             boards,
             place,
             arrivals,

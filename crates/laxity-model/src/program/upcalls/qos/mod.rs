@@ -162,6 +162,7 @@ impl Mapping {
             batch: self.batch,
             quantum: self.quantum,
             on_overrun: OnOverrun::CatchUp { at_most: CATCH_UP },
+            pauses: false,
         }
     }
 

@@ -1,0 +1,108 @@
+//! When an upcall is called, and how much it does then.
+
+use alloc::sync::Arc;
+use core::num::NonZeroU32;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::analysis::{Preemption, Task, TaskError};
+use crate::executor::pacing::OnOverrun;
+use crate::{Instant, Service, Span};
+
+/// The instant from which first releases are counted: when the first that has it begins.
+#[derive(Clone, Debug)]
+pub struct Epoch(Arc<AtomicU64>);
+
+impl Default for Epoch {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(u64::MAX)))
+    }
+}
+
+impl Epoch {
+    /// The instant; it is now if nobody has asked before.
+    pub(super) fn or_now(&self, now: Instant) -> Instant {
+        let (unset, now) = (u64::MAX, now.as_nanos());
+        let known = self
+            .0
+            .compare_exchange(unset, now, Ordering::Relaxed, Ordering::Relaxed);
+        Instant::from_nanos(known.err().unwrap_or(now))
+    }
+}
+
+/// When an upcall is released for the first time. Where that is past when it begins, its first release is the next one on its grid.
+#[derive(Clone, Default, Debug)]
+pub enum First {
+    /// A period after it begins.
+    #[default]
+    AfterAPeriod,
+    /// At this instant.
+    At(Instant),
+    /// So long after an epoch: those of one epoch and one time begin together, and in one phase to each other whatever became of them between.
+    After(Epoch, Span),
+}
+
+/// When an upcall is called, and how much it does then.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// Its first release.
+    pub first: First,
+    /// From release to release; more than zero.
+    pub period: Span,
+    /// B_p: so many units at each release, unless the handler has [no more](super::Call::finish).
+    pub batch: NonZeroU32,
+    /// b_p: so many of them at once, without a look for a yield.
+    pub quantum: NonZeroU32,
+    /// What becomes of releases that come while it is still at work.
+    pub on_overrun: OnOverrun,
+    /// Whether its handler may [pause](super::Call::pause_after) in the last quantum of a call, too, and let others go first there. Then nothing is promised of it that rests on nobody coming between.
+    pub pauses: bool,
+}
+
+impl Timing {
+    /// One unit at each release, the first of which is a period after it begins; a release that it is not ready for is skipped.
+    pub const fn each(period: Span) -> Self {
+        Self {
+            first: First::AfterAPeriod,
+            period,
+            batch: NonZeroU32::MIN,
+            quantum: NonZeroU32::MIN,
+            on_overrun: OnOverrun::SKIP,
+            pauses: false,
+        }
+    }
+
+    /// What so many units take of a whole batch that takes `service`, after those that are done: so that all together take no more than it.
+    pub fn share(&self, service: Service, done: u32, units: u32) -> Service {
+        let upto = |units: u32| {
+            let all = u128::from(service.as_nanos()) * u128::from(units.min(self.batch.get()));
+            Service::from_nanos((all / u128::from(self.batch.get())) as u64)
+        };
+        upto(done.saturating_add(units)).saturating_sub(upto(done))
+    }
+
+    /// The task that it is to a schedulability test, if a whole batch takes `service`: it can be made to yield after each quantum.
+    ///
+    /// # Errors
+    ///
+    /// What no task can be.
+    pub fn task(&self, service: Service, deadline: Span) -> Result<Task, TaskError> {
+        let task = Task::new(service, self.period)?.with_deadline(deadline)?;
+        let [batch, quantum] = [self.batch, self.quantum].map(NonZeroU32::get);
+        let last = batch - (batch - 1) / quantum * quantum;
+        let longest = u128::from(service.as_nanos()) * u128::from(quantum.min(batch));
+        let longest = Service::from_nanos(longest.div_ceil(u128::from(batch)) as u64);
+        let last = self.share(service, batch - last, last);
+        task.with_preemption(match quantum >= batch && !self.pauses {
+            true => Preemption::Never,
+            false => self.regions(longest, last),
+        })
+    }
+
+    /// Where a call can be made to yield, the quanta of which take so much at the longest, and the last one this.
+    pub(in crate::program) const fn regions(&self, longest: Service, last: Service) -> Preemption {
+        match self.pauses {
+            true => Preemption::Floating { longest },
+            false => Preemption::Fixed { longest, last },
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Handlers that let others go first in the middle of a quantum, against what admission promised of all.
+
+use std::sync::Arc;
+
+use laxity_model::analysis::supply::Dedicated;
+use laxity_model::executor::linked::{Linked, bounds};
+use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::program::upcall::{Call, Timing};
+use laxity_model::program::upcalls::{Command, Control, Entrant, Keeper, STOP, task, turns};
+use laxity_model::{Service, Step};
+use proptest::prelude::*;
+
+use crate::machine::timing;
+use crate::machine::{COMMANDS, DOORBELL, MICRO, PLACES, Virtual, boards, events, order, us};
+
+/// Where a quantum ends early: after so many of its units, and half of the next if that is so.
+type Pause = Option<(u32, bool)>;
+
+#[derive(Clone, Debug)]
+struct One {
+    timing: Timing,
+    unit: Service,
+    pauses: Vec<Pause>,
+}
+
+impl One {
+    fn work(&self) -> impl FnMut(&mut Call) -> Service + Send + use<> {
+        let (unit, mut pauses) = (self.unit, self.pauses.clone().into_iter().cycle());
+        // Of the unit that is under way so much is done.
+        let mut begun = Service::ZERO;
+        move |call| {
+            let (units, rest) = match pauses.next().flatten() {
+                Some((units, half)) if call.now() > 0 => {
+                    let half = if half { unit / 2 } else { Service::ZERO };
+                    (units % call.now(), half)
+                }
+                _ => (call.now(), Service::ZERO),
+            };
+            let upto = unit * u64::from(units) + rest;
+            if upto <= begun {
+                // Nothing would be done.
+                let all = (unit * u64::from(call.now())).saturating_sub(begun);
+                begun = Service::ZERO;
+                return all;
+            }
+            call.pause_after(units);
+            let took = upto.saturating_sub(begun);
+            begun = rest;
+            took
+        }
+    }
+}
+
+struct Pausing(Vec<One>);
+
+impl Keeper for Pausing {
+    fn make(&mut self, _: u16) -> bool {
+        true
+    }
+
+    fn enter(&mut self, place: u16) -> Option<Entrant> {
+        let one = &self.0[usize::from(place)];
+        let mut work = one.work();
+        Some(Entrant {
+            timing: one.timing.clone(),
+            paced_by: None,
+            deadline: one.timing.period,
+            unit: one.unit,
+            share: None,
+            work: Box::new(move |_, call| Step::Charge(work(call))),
+        })
+    }
+
+    fn discard(&mut self, _: u16) {}
+
+    fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| ())
+    }
+}
+
+fn pausing() -> impl Strategy<Value = Vec<One>> {
+    let pauses = proptest::collection::vec(proptest::option::of((0..4_u32, any::<bool>())), 1..4);
+    let work = (1..5_u64, 1..6_u32, 1..6_u32);
+    let one = (0..40_u64, 10..80_u64, work, pauses, any::<bool>());
+    let one = one.prop_map(
+        |(first, period, (unit, batch, quantum), pauses, says)| One {
+            timing: Timing {
+                pauses: says,
+                ..timing(first, period, batch, quantum)
+            },
+            unit: MICRO * (2 * unit),
+            pauses,
+        },
+    );
+    proptest::collection::vec(one, 2..=usize::from(PLACES))
+}
+
+proptest! {
+    /// Whatever the phases, and wherever quanta end: nobody is later than was promised, and nobody took longer than was declared.
+    #[test]
+    fn whoever_pauses_is_late_no_more_than_whoever_does_not(all in pausing()) {
+        let linked = |one: &One| Linked::alone(task(&one.timing, one.unit, one.timing.period).unwrap());
+        let Ok(bounds) = bounds(&all.iter().map(linked).collect::<Vec<_>>(), &Dedicated) else {
+            return Ok(());
+        };
+        let commands = |place| [Command::Create, Command::Run].map(|what| order(0, place, what, 0));
+        let mut script: Vec<_> = (0..all.len() as u16).flat_map(commands).collect();
+        script.push((us(4_000), COMMANDS, STOP));
+        let boards = boards();
+        let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), Pausing(all));
+        let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
+        Virtual::new(script).run(&mut *body);
+        for (board, bound) in boards.iter().zip(bounds) {
+            let counts = board.counts();
+            prop_assert!(counts.longest_response <= bound, "{bound}: {counts:?}");
+            prop_assert_eq!((counts.over_service, counts.missed), (0, 0));
+        }
+    }
+}
