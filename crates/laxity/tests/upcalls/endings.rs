@@ -154,6 +154,37 @@ fn whoever_is_closed_counts_until_nobody_has_anything_to_do() {
     assert!(bound() < beside);
 }
 
+/// Of what was asked during a call the last counts, and then what the call itself asked.
+#[test]
+fn one_of_virtual_time_that_ran_and_was_suspended_during_a_call_is_not_called_again() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let asked: [(&[fn(&Virtual)], u64); 4] = [
+        (&[], 1),
+        (&[Virtual::run, Virtual::suspend], 1),
+        (&[Virtual::suspend, Virtual::run], 2),
+        (&[Virtual::run], 2),
+    ];
+    for (asked, calls) in asked {
+        let ((tell, told), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
+        let one = upcalls.create_virtual(move |call| {
+            call.suspend();
+            tell.send(()).unwrap();
+            assert!(goes.recv().is_err());
+        });
+        one.run();
+        thread::scope(|scope| {
+            let served = scope.spawn(|| upcalls.serve());
+            told.recv().unwrap();
+            for ask in asked {
+                ask(&one);
+            }
+            drop(go);
+            assert_eq!(served.join().unwrap(), calls);
+        });
+        assert_eq!((one.calls(), one.state()), (calls, State::Suspended));
+    }
+}
+
 /// A program that the process starts, and one that it becomes, have one thread; the first leaves the upcalls as they are.
 #[test]
 fn other_programs_have_none_of_the_upcalls() {
