@@ -26,8 +26,8 @@ const FIRST: u16 = 2;
 pub(super) const PLACES: usize = HANDLERS - 1;
 /// So many commands may wait: one of each upcall, and as many again that handlers ask for.
 const MOST_COMMANDS: u32 = 2 * HANDLERS as u32;
-/// So long a command is waited for: a handler that takes longer does not come back.
-const PATIENCE: Span = Span::from_secs(10);
+/// So long a command is waited for, and a closed upcall that still counts: a handler that takes longer does not come back.
+pub(super) const PATIENCE: Span = Span::from_secs(10);
 
 /// The port of what arrives for an upcall.
 pub(super) const fn arrivals(place: u16) -> PortId {
@@ -58,7 +58,7 @@ pub(super) struct Core {
     members: Mutex<Vec<Option<Member>>>,
     /// By place: held while a command for it is under way.
     asking: Vec<Mutex<()>>,
-    /// By place: whoever had it has closed it, and it is free once the executor has done that too.
+    /// By place: whoever had it has closed it, and it is free once the executor has done that too, and nothing is [owed](Board::owes) for it.
     gone: Vec<AtomicBool>,
     /// By place: what its handler said when it panicked.
     pub(super) panics: Vec<Mutex<String>>,
@@ -114,12 +114,21 @@ impl Core {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         let places = self.boards.iter().zip(&self.gone);
         for (member, (board, gone)) in members.iter_mut().zip(places) {
-            if gone.load(Ordering::Acquire) && board.standing() == Standing::Absent {
+            let is_gone = gone.load(Ordering::Acquire) && board.standing() == Standing::Absent;
+            if is_gone && !board.owes() {
                 gone.store(false, Ordering::Release);
                 *member = None;
             }
         }
         members
+    }
+
+    /// Those that are closed and still there: what they have done may make others later yet.
+    pub(super) fn closed(&self, members: &[Option<Member>]) -> Vec<u64> {
+        let all = members.iter().enumerate();
+        let closed = all.filter(|(place, _)| self.is_gone(*place));
+        let closed = closed.filter_map(|(_, member)| member.as_ref());
+        closed.map(|member| member.serial).collect()
     }
 
     /// The calling thread is the executor's, and what is shared is made, or could not be.

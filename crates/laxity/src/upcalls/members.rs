@@ -45,8 +45,13 @@ impl Member {
     }
 }
 
-/// Whether it can have to do with others as it asks for.
-pub(super) fn can_link(core: &Arc<Core>, spec: &Spec, present: &[&Member]) -> Result<(), Error> {
+/// Whether it can have to do with others as it asks for, which are not closed.
+pub(super) fn can_link(
+    core: &Arc<Core>,
+    spec: &Spec,
+    present: &[&Member],
+    closed: &[u64],
+) -> Result<(), Error> {
     let refused = |reason: String| {
         Err(Error::NotAdmitted(Box::new(NotAdmitted {
             bottleneck: spec.name.clone(),
@@ -70,7 +75,7 @@ pub(super) fn can_link(core: &Arc<Core>, spec: &Spec, present: &[&Member]) -> Re
     let Some(before) = spec.after_whom() else {
         return Ok(());
     };
-    let mut known = present.iter();
+    let mut known = present.iter().filter(|one| !closed.contains(&one.serial));
     let before = known.find(|member| member.serial == before.serial);
     let before = before.ok_or(Error::NotHere)?;
     if spec.group.is_some() || before.group.is_some() {

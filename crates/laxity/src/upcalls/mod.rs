@@ -109,7 +109,7 @@ pub use self::options::{Options, Policy, Rank, Supply};
 pub use self::upcall::{Before, Pace, Spec, State, Upcall, WhenFull};
 pub use self::virtual_time::{Virtual, VirtualCall};
 
-use self::core::{COMMANDS, Core, DOORBELL, Over, PLACES};
+use self::core::{COMMANDS, Core, DOORBELL, Over, PATIENCE, PLACES};
 use self::keeper::{Keep, Letter, Letters};
 use self::members::{Member, Predecessor, Set};
 use crate::doctor::Diagnosis;
@@ -210,7 +210,7 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
+    /// [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, for which this waits where it would fit then. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
     pub fn create(
         &self,
         spec: Spec,
@@ -259,13 +259,45 @@ impl<S: 'static> Upcalls<S> {
         Ok(upcall)
     }
 
-    /// A place for it, if there is time for it.
+    /// A place for it, if there is time for it. Where there would be if those that are closed did not count any more it waits for that: it comes as soon as nobody has anything to do.
     fn admit(&self, spec: &Spec) -> Result<Predecessor, Error> {
-        let mut members = self.core.members();
+        let until = crate::now() + PATIENCE;
+        loop {
+            let mut members = self.core.members();
+            let refused = match self.beside(spec, &members) {
+                Ok((place, member)) => {
+                    let serial = member.serial;
+                    members[place] = Some(member);
+                    let place = place as u16;
+                    return Ok(Predecessor { place, serial });
+                }
+                Err(refused) => refused,
+            };
+            let closed = self.core.closed(&members);
+            let mut others = members.clone();
+            drop(members);
+            for other in &mut others {
+                other.take_if(|member| closed.contains(&member.serial));
+            }
+            let fits = !closed.is_empty() && self.beside(spec, &others).is_ok();
+            let changes = || {
+                let changed = self.core.closed(&self.core.members()) != closed;
+                (changed || self.core.is_over()).then_some(())
+            };
+            let waited = fits && self.core.bell.wait_for(Some(until), changes).is_some();
+            if !waited || self.core.is_over() {
+                return Err(refused);
+            }
+        }
+    }
+
+    /// What it would be beside these, and where.
+    fn beside(&self, spec: &Spec, members: &[Option<Member>]) -> Result<(usize, Member), Error> {
         let free = members.iter().position(Option::is_none);
         let place = free.ok_or(Error::Full)?;
         let present: Vec<&Member> = members.iter().flatten().collect();
-        members::can_link(&self.core, spec, &present)?;
+        let closed = self.core.closed(members);
+        members::can_link(&self.core, spec, &present, &closed)?;
         let asked = (
             spec.name.as_str(),
             &spec.timing,
@@ -273,7 +305,6 @@ impl<S: 'static> Upcalls<S> {
             spec.deadline(),
         );
         let new = Member::new(spec);
-        let serial = new.serial;
         let of = |task| Member {
             task: Some(task),
             ..new.clone()
@@ -283,10 +314,7 @@ impl<S: 'static> Upcalls<S> {
         let policy = |all: &[_]| self.policy.admit(all, &self.supply);
         let task = admit_among((&names.names(), &with), asked, self.overhead, &policy);
         let task = task.map_err(|no: NotAdmitted| Error::NotAdmitted(Box::new(no)))?;
-        let new = of(task);
-        members[place] = Some(new);
-        let place = place as u16;
-        Ok(Predecessor { place, serial })
+        Ok((place, of(task)))
     }
 
     /// From the release of the first of its chain to the end of its call, at the longest, beside all that are admitted now. Others may be admitted who make that longer, though never longer than its

@@ -35,13 +35,13 @@ const SUSPENDED: u8 = 0;
 const ACTIVE: u8 = 1;
 const ENDED: u8 = 2;
 const PANICKED: u8 = 3;
+/// Active, in a call, and nothing was asked of it since that began.
+const CALLED: u8 = 4;
 
 /// One of them.
 struct Entry {
     state: AtomicU8,
     calls: AtomicU64,
-    /// How often it was to run.
-    runs: AtomicU64,
     handler: Mutex<Handler>,
     said: Mutex<String>,
 }
@@ -63,34 +63,29 @@ impl Entry {
         self.state.load(Ordering::Acquire) == ACTIVE
     }
 
-    /// Calls it once.
+    /// Calls it once, for which it is [`CALLED`]. What was asked of it meanwhile stays: it asks for something that the call may not have seen.
     fn call(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let runs = self.runs.load(Ordering::SeqCst);
         let mut call = VirtualCall { wish: Wish::GoOn };
         let work = || (lock(&self.handler))(&mut call);
         let done = panic::catch_unwind(AssertUnwindSafe(work));
-        let becomes = match done {
-            Err(payload) => {
+        let (to, from): (u8, &[u8]) = match (done, call.wish) {
+            (Err(payload), _) => {
                 *lock(&self.said) = text(&*payload);
-                PANICKED
+                (PANICKED, &[CALLED, ACTIVE, SUSPENDED])
             }
-            Ok(()) => match call.wish {
-                Wish::GoOn => return,
-                Wish::Suspend => SUSPENDED,
-                Wish::End => ENDED,
-            },
+            (Ok(()), Wish::GoOn) => (ACTIVE, &[CALLED]),
+            (Ok(()), Wish::Suspend) => (SUSPENDED, &[CALLED]),
+            (Ok(()), Wish::End) => (ENDED, &[CALLED, ACTIVE, SUSPENDED]),
         };
-        self.state.store(becomes, Ordering::SeqCst);
-        // Whoever had it run meanwhile has something that this call may not have seen.
-        if runs != self.runs.load(Ordering::SeqCst) {
-            self.becomes(SUSPENDED, ACTIVE);
-        }
+        self.becomes(from, to);
     }
 
-    fn becomes(&self, from: u8, to: u8) {
-        let state = &self.state;
-        let _ = state.compare_exchange(from, to, Ordering::SeqCst, Ordering::Relaxed);
+    /// From any of these to that; `false` if it was none of them.
+    fn becomes(&self, from: &[u8], to: u8) -> bool {
+        let next = |state| from.contains(&state).then_some(to);
+        let (set, fetch) = (Ordering::SeqCst, Ordering::SeqCst);
+        self.state.fetch_update(set, fetch, next).is_ok()
     }
 }
 
@@ -109,8 +104,8 @@ impl Core {
         let next = {
             let all = lock(&self.virtuals.all);
             let from = (0..all.len()).map(|index| (*turn + index) % all.len());
-            let mut active = from.filter(|index| all[*index].is_active());
-            active.next().map(|index| (index, Arc::clone(&all[index])))
+            let mut called = from.filter(|index| all[*index].becomes(&[ACTIVE], CALLED));
+            called.next().map(|index| (index, Arc::clone(&all[index])))
         };
         let Some((index, entry)) = next else {
             return false;
@@ -127,7 +122,6 @@ impl Core {
         let entry = Arc::new(Entry {
             state: AtomicU8::new(SUSPENDED),
             calls: AtomicU64::new(0),
-            runs: AtomicU64::new(0),
             handler: Mutex::new(handler),
             said: Mutex::default(),
         });
@@ -159,14 +153,13 @@ impl std::fmt::Debug for Virtual {
 impl Virtual {
     /// Calls it from now on. Handlers of the executor may ask for it. Nothing where it has ended or panicked.
     pub fn run(&self) {
-        self.entry.runs.fetch_add(1, Ordering::SeqCst);
-        self.entry.becomes(SUSPENDED, ACTIVE);
+        self.entry.becomes(&[SUSPENDED, CALLED], ACTIVE);
         self.core.bell.ring();
     }
 
-    /// Does not call it again until it is to run; a call that has begun goes on.
+    /// Does not call it again until it is to run, whatever was asked before; a call that has begun goes on.
     pub fn suspend(&self) {
-        self.entry.becomes(ACTIVE, SUSPENDED);
+        self.entry.becomes(&[ACTIVE, CALLED], SUSPENDED);
     }
 
     /// How often it was called.
@@ -178,7 +171,7 @@ impl Virtual {
     pub fn state(&self) -> State {
         match self.entry.state.load(Ordering::Acquire) {
             SUSPENDED => State::Suspended,
-            ACTIVE => State::Active,
+            ACTIVE | CALLED => State::Active,
             PANICKED => State::Panicked(lock(&self.entry.said).clone()),
             _ => State::Ended,
         }

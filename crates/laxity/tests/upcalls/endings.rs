@@ -1,14 +1,16 @@
 //! What becomes of upcalls and of their process: overruns that end it, forks, other programs, threads that end, clocks that are set; many that come and go; and those of virtual time.
 
 use std::io::Read as _;
+use std::num::NonZeroU32;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::{fs, thread};
 
+use laxity::Service;
 use laxity::now;
-use laxity::upcall::OnOverrun;
+use laxity::upcall::{First, OnOverrun};
 use laxity::upcalls::{Error, State, Upcall, Upcalls, Virtual};
 
 use crate::{MS, fair, rests, spec};
@@ -109,6 +111,78 @@ fn a_forked_child_has_no_upcalls_and_its_parent_goes_on() {
     assert_eq!((waited, status), (pid, 0));
     goes_on(&upcalls, &calls);
     assert_eq!(upcall.state(), State::Active);
+}
+
+/// What it has done may make others later until nobody has anything to do; then its time is whoever's asks for it, who waits for that.
+#[test]
+fn whoever_is_closed_counts_until_nobody_has_anything_to_do() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let half = |name| {
+        let mut spec = spec(name, MS);
+        spec.service = Service::from_micros(500);
+        spec
+    };
+    let first = upcalls.create(half("first"), |_| ()).unwrap();
+    first.run().unwrap();
+    while first.counts().calls == 0 {
+        thread::yield_now();
+    }
+    let mut long = spec("long", MS * 1_000);
+    long.timing.batch = NonZeroU32::new(2).unwrap();
+    long.timing.first = First::At(now() + MS);
+    let (tell, told) = mpsc::channel();
+    let (go, goes) = mpsc::channel::<()>();
+    let mut first = Some(first);
+    let long = upcalls.create(long, move |call| {
+        if let Some(first) = first.take() {
+            return drop(first);
+        }
+        tell.send(()).unwrap();
+        goes.recv().unwrap();
+        call.suspend();
+    });
+    let long = long.unwrap();
+    let bound = || upcalls.bound(&long).unwrap();
+    let beside = bound();
+    long.run().unwrap();
+    // It is in its second quantum, and closed the other in its first.
+    told.recv().unwrap();
+    assert_eq!(upcalls.list().len(), 1);
+    assert_eq!(bound(), beside);
+    go.send(()).unwrap();
+    drop(upcalls.create(half("second"), |_| ()).unwrap());
+    assert!(bound() < beside);
+}
+
+/// Of what was asked during a call the last counts, and then what the call itself asked.
+#[test]
+fn one_of_virtual_time_that_ran_and_was_suspended_during_a_call_is_not_called_again() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let asked: [(&[fn(&Virtual)], u64); 4] = [
+        (&[], 1),
+        (&[Virtual::run, Virtual::suspend], 1),
+        (&[Virtual::suspend, Virtual::run], 2),
+        (&[Virtual::run], 2),
+    ];
+    for (asked, calls) in asked {
+        let ((tell, told), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
+        let one = upcalls.create_virtual(move |call| {
+            call.suspend();
+            tell.send(()).unwrap();
+            assert!(goes.recv().is_err());
+        });
+        one.run();
+        thread::scope(|scope| {
+            let served = scope.spawn(|| upcalls.serve());
+            told.recv().unwrap();
+            for ask in asked {
+                ask(&one);
+            }
+            drop(go);
+            assert_eq!(served.join().unwrap(), calls);
+        });
+        assert_eq!((one.calls(), one.state()), (calls, State::Suspended));
+    }
 }
 
 /// A program that the process starts, and one that it becomes, have one thread; the first leaves the upcalls as they are.

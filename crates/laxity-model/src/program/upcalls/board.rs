@@ -60,6 +60,8 @@ pub struct Board {
     over_service: AtomicU64,
     /// The release of the first of the chain whose call it is in.
     origin_ns: AtomicU64,
+    /// Whether whoever left the place may still be in the way of others.
+    owes: AtomicU32,
     /// Those of these places are released when a call of it is over.
     successors: [AtomicU64; 2],
     /// Written by all who have something arrive.
@@ -108,6 +110,7 @@ impl Default for Board {
             longest_quantum_ns: zero(),
             over_service: zero(),
             origin_ns: zero(),
+            owes: AtomicU32::new(0),
             successors: [zero(), zero()],
             dropped: zero(),
             dropped_told: zero(),
@@ -167,6 +170,16 @@ impl Board {
         let code = codes.find(|(_, known)| *known == standing);
         self.standing
             .store(code.map_or(0, |(code, _)| code), Ordering::Release);
+    }
+
+    /// Whether an upcall of this place that was called and is closed counts as if it were there: what it has done may make others later until the executor has had nothing to do. So
+    /// admission counts it until then, and the place is nobody's.
+    pub fn owes(&self) -> bool {
+        self.owes.load(Ordering::Acquire) != 0
+    }
+
+    pub(super) fn owe(&self, does: bool) {
+        self.owes.store(does.into(), Ordering::Release);
     }
 
     /// A command is carried out, or not.

@@ -151,6 +151,7 @@ impl<K: Keeper> Control<K> {
             }
             Effect::Discard => {
                 self.leave(context, place);
+                self.owe(context, place)?;
                 self.link(place, false);
                 self.keeper.discard(place);
                 Standing::Absent
@@ -190,6 +191,21 @@ impl<K: Keeper> Control<K> {
         }
     }
 
+    /// One that was called is in debt until there is nothing to do, which whoever is less urgent than all finds. Nobody looks for that where somebody does already.
+    fn owe(&self, context: &mut dyn Context, place: u16) -> Result {
+        let board = &self.boards[usize::from(place)];
+        if board.called().is_some() {
+            let is_awaited = self.boards.iter().any(Board::owes);
+            board.owe(true);
+            if !is_awaited {
+                let boards = Arc::clone(&self.boards);
+                let changed = Arc::clone(&self.changed);
+                context.make_handler(None, Box::new(Rest { boards, changed }))?;
+            }
+        }
+        Ok(())
+    }
+
     fn stop(&mut self, context: &mut dyn Context) -> Step {
         for place in (0..=u16::MAX).take(self.inside.len()) {
             if self.boards[usize::from(place)].standing() != Standing::Absent {
@@ -214,6 +230,22 @@ impl<K: Keeper> Body for Control<K> {
             None => {}
         }
         Step::Wait(self.commands)
+    }
+}
+
+/// Less urgent than every upcall: where it has its turn nobody has anything to do, and nobody will be later by what was done before.
+struct Rest {
+    boards: Arc<[Board]>,
+    changed: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Body for Rest {
+    fn step(&mut self, _: &mut dyn Context) -> Step {
+        for board in &*self.boards {
+            board.owe(false);
+        }
+        (self.changed)();
+        Step::Finish
     }
 }
 
