@@ -2,26 +2,21 @@
 //! sentinel where none of them can run.
 
 use std::collections::VecDeque;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
-use laxity_model::base::port::Arrival;
-use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
-use laxity_model::program::together::{Act, Member, Others, Region, Sentinel, Standing, Vigil};
-use laxity_model::program::upcall::{First, Timing};
-use laxity_model::program::upcalls::{Board, Command, Control, Entrant, Keeper, Order, turns};
-use laxity_model::{
-    ActivityId, Body, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service,
-    Span, Step,
-};
+use laxity_model::program::together::{Act, Member, Region, Sentinel, Standing, Vigil};
+use laxity_model::program::upcalls::{Board, Command, Control, Order, turns};
+use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
+
+use crate::process::{Keep, Own};
 
 /// Small, so that its ends are reached.
 pub(crate) type Shared = Region<4, 8>;
 
 const DOORBELL: PortId = PortId(0);
 const COMMANDS: PortId = PortId(1);
-const EVENTS: u16 = 2;
+pub(crate) const EVENTS: u16 = 2;
 /// The sentinel looks so long after a release that nobody attends to.
 pub(crate) const GRACE: Span = Span::from_micros(5);
 
@@ -53,53 +48,6 @@ pub(crate) enum Fault {
     Dies,
 }
 
-#[derive(Clone)]
-struct Keep {
-    upcalls: Vec<(usize, Spec)>,
-    done: Arc<Mutex<Vec<Done>>>,
-}
-
-impl Keeper for Keep {
-    fn make(&mut self, _: u16) -> bool {
-        true
-    }
-
-    fn enter(&mut self, place: u16) -> Option<Entrant> {
-        let (index, spec) = self.upcalls[usize::from(place)];
-        let done = Arc::clone(&self.done);
-        let timing = Timing {
-            first: First::At(Instant::from_micros(spec.first)),
-            period: Span::from_micros(spec.period),
-            batch: NonZeroU32::new(spec.batch).unwrap(),
-            quantum: NonZeroU32::new(spec.quantum).unwrap(),
-            on_overrun: OnOverrun::SKIP,
-        };
-        Some(Entrant {
-            deadline: timing.period,
-            unit: Service::MAX,
-            share: None,
-            paced_by: spec
-                .is_event
-                .then_some((PortId(EVENTS + place), timing.period)),
-            timing,
-            work: Box::new(move |context, call| {
-                let release = call.paced.release.as_nanos() / 1_000;
-                let now = context.now().as_nanos() / 1_000;
-                done.lock()
-                    .unwrap()
-                    .push((index, release, call.done(), now));
-                Step::Charge(Service::from_micros(spec.takes))
-            }),
-        })
-    }
-
-    fn discard(&mut self, _: u16) {}
-
-    fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
-        Arc::new(|| ())
-    }
-}
-
 /// What a process's thread is at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum At {
@@ -110,18 +58,11 @@ enum At {
     Dead,
 }
 
-/// What a body sees.
-struct Own {
-    now: Instant,
-    ports: Vec<VecDeque<Arrival>>,
-    rings: Vec<Option<SemaphoreId>>,
-    member: Option<Member<Arc<Shared>>>,
-}
-
 struct Process {
     own: Own,
     body: Box<dyn Body>,
     at: At,
+    boards: Arc<[Board]>,
     seat: u16,
     quanta: u64,
     fault: Option<(u64, Fault)>,
@@ -129,61 +70,26 @@ struct Process {
     stopped: Instant,
 }
 
-impl Context for Own {
-    fn now(&self) -> Instant {
-        self.now
-    }
+/// Something for a process, at a port of it.
+type Arrives = (usize, PortId, [u64; 2]);
 
-    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
-        let at = self.now;
-        self.ports[usize::from(port.0)].push_back(Arrival { at, payload });
-        if let Some(doorbell) = self.rings[usize::from(port.0)] {
-            let bell = &mut self.ports[usize::from(doorbell.0)];
-            bell.truncate(0);
-            bell.push_back(Arrival {
-                at,
-                payload: [0; 2],
-            });
-        }
-        true
-    }
+/// A command, for an upcall by its place in a process.
+pub(crate) struct Ask {
+    pub(crate) process: usize,
+    pub(crate) place: u16,
+    pub(crate) command: Command,
+    /// By this the answer is found.
+    pub(crate) ticket: u64,
+}
 
-    fn take(&mut self, port: PortId) -> Option<Arrival> {
-        self.ports[usize::from(port.0)].pop_front()
-    }
-
-    fn arrival(&self) -> Option<Arrival> {
-        None
-    }
-
-    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
-        self.rings[usize::from(port.0)] = Some(doorbell);
-        false
-    }
-
-    fn others(&mut self) -> Option<&mut dyn Others> {
-        let member = self.member.as_mut()?;
-        Some(member)
-    }
-
-    fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}
-
-    fn fail(&mut self, what: &'static str) {
-        panic!("{what}");
-    }
-
-    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
-
-    fn timed_out(&self) -> bool {
-        false
-    }
-
-    fn answer(&self) -> Result<Instant, Refused> {
-        Err(Refused::NothingAsked)
-    }
-
-    fn service(&self) -> Service {
-        Service::ZERO
+impl Ask {
+    fn arrives(&self) -> Arrives {
+        let order = Order {
+            place: self.place,
+            command: self.command,
+            ticket: self.ticket,
+        };
+        (self.process, COMMANDS, order.payload())
     }
 }
 
@@ -198,7 +104,10 @@ pub(crate) struct Machine {
     /// It waits until then, unless it is woken.
     vigil: Option<Instant>,
     /// What arrives from outside.
-    script: VecDeque<(Instant, usize, PortId, [u64; 2])>,
+    script: VecDeque<(Instant, Arrives)>,
+    /// What arrives before the step of this number, which takes no time.
+    between: Vec<(u64, Arrives)>,
+    steps: u64,
     done: Arc<Mutex<Vec<Done>>>,
 }
 
@@ -215,6 +124,8 @@ impl Machine {
             runnable: VecDeque::new(),
             vigil: None,
             script: VecDeque::new(),
+            between: Vec::new(),
+            steps: 0,
             done,
         };
         let of = |spec: &Spec| if alone { 0 } else { spec.process };
@@ -233,13 +144,15 @@ impl Machine {
         let member = Member::sit(Arc::clone(&self.region), seat, 1).unwrap();
         for place in 0..upcalls.len() as u16 {
             for command in [Command::Create, Command::Run] {
-                let order = Order {
-                    place,
-                    command,
-                    ticket: 0,
-                };
-                let at = Instant::from_micros(10);
-                self.comes((at, number, COMMANDS, order.payload()));
+                self.asks(
+                    10,
+                    &Ask {
+                        process: number,
+                        place,
+                        command,
+                        ticket: 0,
+                    },
+                );
             }
         }
         let keep = Keep {
@@ -247,7 +160,7 @@ impl Machine {
             done: Arc::clone(&self.done),
         };
         let boards: Arc<[Board]> = upcalls.iter().map(|_| Board::default()).collect();
-        let control = Control::new([COMMANDS, PortId(EVENTS)], boards, keep);
+        let control = Control::new([COMMANDS, PortId(EVENTS)], Arc::clone(&boards), keep);
         let ports = usize::from(EVENTS) + upcalls.len();
         self.processes.push(Process {
             own: Own {
@@ -258,6 +171,7 @@ impl Machine {
             },
             body: turns(Rmdp::default(), DOORBELL, Box::new(control), !alone),
             at: At::Body,
+            boards,
             seat,
             quanta: 0,
             fault: None,
@@ -268,13 +182,29 @@ impl Machine {
 
     /// Something arrives at this microsecond for the upcall that is at this place in its process.
     pub(crate) fn arrives(&mut self, at: u64, process: usize, place: u16) {
-        let at = Instant::from_micros(at);
-        self.comes((at, process, PortId(EVENTS + place), [0; 2]));
+        self.comes(at, (process, PortId(EVENTS + place), [0; 2]));
     }
 
-    fn comes(&mut self, event: (Instant, usize, PortId, [u64; 2])) {
-        let after = self.script.partition_point(|other| other.0 <= event.0);
-        self.script.insert(after, event);
+    /// This is asked of a process at this microsecond.
+    pub(crate) fn asks(&mut self, at: u64, ask: &Ask) {
+        self.comes(at, ask.arrives());
+    }
+
+    /// This is asked of a process before the step of this number, of whichever.
+    pub(crate) fn asks_before(&mut self, step: u64, ask: &Ask) {
+        self.between.push((step, ask.arrives()));
+    }
+
+    /// Whether what was asked is done, or refused.
+    pub(crate) fn has_answered(&self, ask: &Ask) -> bool {
+        let board = &self.processes[ask.process].boards[usize::from(ask.place)];
+        board.answer(ask.ticket).is_some()
+    }
+
+    fn comes(&mut self, at: u64, what: Arrives) {
+        let at = Instant::from_micros(at);
+        let after = self.script.partition_point(|other| other.0 <= at);
+        self.script.insert(after, (at, what));
     }
 
     /// This befalls a process after so many of its quanta.
@@ -308,6 +238,15 @@ impl Machine {
                 }
                 continue;
             };
+            let now = self
+                .between
+                .iter()
+                .position(|(step, _)| *step == self.steps);
+            self.steps += 1;
+            if let Some(now) = now {
+                let (_, what) = self.between.swap_remove(now);
+                self.put(what);
+            }
             self.go(running);
         }
         let done = self.done.lock().unwrap().clone();
@@ -477,24 +416,29 @@ impl Machine {
 
     /// Time passes, and what comes meanwhile comes.
     fn pass_to(&mut self, until: Instant) {
-        while let Some((at, process, port, payload)) = self.script.front().copied()
+        while let Some((at, what)) = self.script.front().copied()
             && at <= until
         {
             self.script.pop_front();
             self.now = self.now.max(at);
-            let into = &mut self.processes[process];
-            into.own.now = self.now;
-            into.own.put(port, payload);
-            let seat = into.seat;
-            if into.own.member.is_none() {
-                if matches!(into.at, At::Asleep { .. }) {
-                    self.awake(process);
-                }
-            } else if self.region.call(seat, self.now) {
-                self.wake(seat);
-                self.work_begins();
-            }
+            self.put(what);
         }
         self.now = self.now.max(until);
+    }
+
+    /// It has arrived.
+    fn put(&mut self, (process, port, payload): Arrives) {
+        let into = &mut self.processes[process];
+        into.own.now = self.now;
+        into.own.put(port, payload);
+        let seat = into.seat;
+        if into.own.member.is_none() {
+            if matches!(into.at, At::Asleep { .. }) {
+                self.awake(process);
+            }
+        } else if self.region.call(seat, self.now) {
+            self.wake(seat);
+            self.work_begins();
+        }
     }
 }

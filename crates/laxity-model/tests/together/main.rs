@@ -2,11 +2,13 @@
 
 mod guards;
 mod machine;
+mod process;
 
 use std::collections::BTreeMap;
 
 use laxity_model::program::together::Standing;
-use machine::{Done, Fault, GRACE, Machine, Spec};
+use laxity_model::program::upcalls::Command;
+use machine::{Ask, Done, Fault, GRACE, Machine, Spec};
 use proptest::prelude::*;
 
 /// Upcalls of three processes, no two of one rate, that leave some time.
@@ -99,6 +101,30 @@ proptest! {
         }
     }
 
+    /// However many commands there are, which leave a process with no timer of its own.
+    #[test]
+    fn whoever_is_called_is_served(
+        specs in specs(),
+        arrivals in arrivals(),
+        asked in proptest::collection::vec((100..2_500_u64, 0..8_usize, any::<bool>()), 1..20),
+    ) {
+        let mut machine = machine(&specs, &arrivals, false);
+        let asks = asked.into_iter().zip(1..).map(|((at, upcall, runs), ticket)| {
+            let upcall = upcall % specs.len();
+            let command = if runs { Command::Run } else { Command::Suspend };
+            (at, Ask { process: specs[upcall].process, place: place(&specs, upcall, false), command, ticket })
+        });
+        let mut asks: Vec<(u64, Ask)> = asks.collect();
+        asks.sort_by_key(|(at, _)| *at);
+        asks.iter().for_each(|(at, ask)| machine.asks(*at, ask));
+        let (_, machine) = machine.run(END);
+        // Of one place the last answer is known.
+        let last: BTreeMap<_, _> = asks.iter().map(|(_, ask)| ((ask.process, ask.place), ask)).collect();
+        for ask in last.values() {
+            prop_assert!(machine.has_answered(ask), "{:?} of {}", ask.command, ask.process);
+        }
+    }
+
     /// One that comes back is called as before, and nothing else of it was called meanwhile.
     #[test]
     fn who_was_interrupted_goes_on_before_all_else_of_its_process(
@@ -147,16 +173,7 @@ fn calls(done: &[Done], of: impl Fn(usize) -> bool) -> BTreeMap<(usize, u64), u6
 /// What the sentinel is for.
 #[test]
 fn an_unguarded_region_waits_for_who_blocks() {
-    let spec = |process, period| Spec {
-        process,
-        first: 100,
-        period,
-        batch: 1,
-        quantum: 1,
-        takes: 1,
-        is_event: false,
-    };
-    let specs = [spec(0, 200), spec(1, 300)];
+    let specs = [200, 300].map(|period| upcall(usize::from(period > 200), period, (1, 1), false));
     let after = |guarded: bool| {
         let mut machine = Machine::new(&specs, false);
         if !guarded {
@@ -169,4 +186,44 @@ fn an_unguarded_region_waits_for_who_blocks() {
     };
     assert_eq!(after(true), Some(105));
     assert_eq!(after(false), Some(1_101));
+}
+
+/// An upcall whose quanta are one unit each; arrivals release it, or time.
+const fn upcall(process: usize, period: u64, (batch, takes): (u32, u64), is_event: bool) -> Spec {
+    Spec {
+        process,
+        first: 100,
+        period,
+        batch,
+        quantum: 1,
+        takes,
+        is_event,
+    }
+}
+
+const fn suspends(process: usize, ticket: u64) -> Ask {
+    Ask {
+        process,
+        place: 0,
+        command: Command::Suspend,
+        ticket,
+    }
+}
+
+/// Before each step of anybody, whatever the other process has to do then.
+#[test]
+fn who_is_called_is_served_whenever_that_is() {
+    let specs = [upcall(0, 80, (3, 5), false), upcall(1, 300, (3, 5), true)];
+    for arrival in 90..180 {
+        for step in 0..120 {
+            let mut machine = Machine::new(&specs, false);
+            machine.arrives(arrival, 1, 0);
+            machine.asks_before(step, &suspends(1, 1));
+            let (_, machine) = machine.run(3_000);
+            assert!(
+                machine.has_answered(&suspends(1, 1)),
+                "asked before step {step}, with an arrival at {arrival}"
+            );
+        }
+    }
 }

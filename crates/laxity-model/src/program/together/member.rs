@@ -252,6 +252,11 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Others for
             seat.write(&mut all);
         }
         drop(all);
+        let asked = first.filter(|first| first.rank_ns <= CONTROL);
+        if let Some((asked, seat)) = asked.zip(self.seat()) {
+            // It was heard and is not done: to the others it is called still.
+            seat.is_called(asked.release);
+        }
         self.first = first.map(|claim| self.among_others(claim));
         self.next = next;
     }

@@ -134,6 +134,11 @@ impl<const R: usize> Seat<R> {
         self.word.fetch_add(1, SeqCst);
     }
 
+    /// Something has arrived for it that is not done.
+    pub(super) fn is_called(&self, at: Instant) {
+        self.called_ns.store(at.as_nanos().max(1), SeqCst);
+    }
+
     /// What is written of it.
     fn claims(&self) -> impl Iterator<Item = Claim> {
         let call = Claim {
@@ -372,8 +377,7 @@ impl<const S: usize, const R: usize> Region<S, R> {
             return false;
         };
         // In this order: a holder that comes to rest finds the call, or we find that it rests.
-        let at = now.as_nanos().max(1);
-        seat.called_ns.store(at, SeqCst);
+        seat.is_called(now);
         self.changed();
         fence(SeqCst);
         loop {
