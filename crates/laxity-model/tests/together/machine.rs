@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use laxity_model::executor::rmdp::Rmdp;
-use laxity_model::program::together::{Act, Member, Region, Sentinel, Standing, Vigil};
+use laxity_model::program::together::{Act, Member, Region, Sentinel, Standing, Vigil, Watchdog};
 use laxity_model::program::upcalls::{Board, Command, Control, Order, turns};
 use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
 
@@ -19,6 +19,8 @@ const COMMANDS: PortId = PortId(1);
 pub(crate) const EVENTS: u16 = 2;
 /// The sentinel looks so long after a release that nobody attends to.
 pub(crate) const GRACE: Span = Span::from_micros(5);
+/// No quantum takes as long.
+pub(crate) const LIMIT: Service = Service::from_micros(50);
 
 /// An upcall: of which process, its times in microseconds, and what it does a period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +46,8 @@ pub(crate) enum Fault {
     Blocks(u64),
     /// It is stopped, wherever it is, for so long.
     Stops(u64),
+    /// It sleeps in a handler for so long, and then does not come back from it.
+    Strays(u64),
     /// It is killed.
     Dies,
 }
@@ -53,8 +57,15 @@ pub(crate) enum Fault {
 enum At {
     Body,
     Waiting,
-    Asleep { word: u32, until: Instant },
-    Blocked { until: Instant },
+    Asleep {
+        word: u32,
+        until: Instant,
+    },
+    Blocked {
+        until: Instant,
+    },
+    /// In a handler that does not come back.
+    Spinning,
     Dead,
 }
 
@@ -65,6 +76,7 @@ struct Process {
     boards: Arc<[Board]>,
     seat: u16,
     quanta: u64,
+    received: Service,
     fault: Option<(u64, Fault)>,
     /// Stopped until then, wherever it is.
     stopped: Instant,
@@ -103,6 +115,9 @@ pub(crate) struct Machine {
     sentinel: Option<Sentinel<Arc<Shared>>>,
     /// It waits until then, unless it is woken.
     vigil: Option<Instant>,
+    watchdog: Option<Watchdog<Arc<Shared>, 4>>,
+    /// The same.
+    patrol: Option<Instant>,
     /// What arrives from outside.
     script: VecDeque<(Instant, Arrives)>,
     /// What arrives before the step of this number, which takes no time.
@@ -118,15 +133,17 @@ impl Machine {
         let done = Arc::default();
         let mut machine = Self {
             sentinel: Some(Sentinel::new(Arc::clone(&region), GRACE)),
-            region,
             now: Instant::ZERO,
             processes: Vec::new(),
             runnable: VecDeque::new(),
             vigil: None,
+            watchdog: (!alone).then(|| Watchdog::new(Arc::clone(&region), LIMIT)),
+            patrol: None,
             script: VecDeque::new(),
             between: Vec::new(),
             steps: 0,
             done,
+            region,
         };
         let of = |spec: &Spec| if alone { 0 } else { spec.process };
         let count = specs.iter().map(of).max().map_or(0, |most| most + 1);
@@ -174,6 +191,7 @@ impl Machine {
             boards,
             seat,
             quanta: 0,
+            received: Service::ZERO,
             fault: None,
             stopped: Instant::ZERO,
         });
@@ -214,7 +232,7 @@ impl Machine {
 
     /// Nobody sees to it that the baton goes on.
     pub(crate) fn leave_unguarded(&mut self) {
-        self.sentinel = None;
+        (self.sentinel, self.watchdog) = (None, None);
     }
 
     pub(crate) fn processes(&self) -> usize {
@@ -231,6 +249,9 @@ impl Machine {
         let end = Instant::from_micros(end);
         while self.now < end {
             self.due();
+            if self.patrols() {
+                continue;
+            }
             let Some(&running) = self.runnable.front() else {
                 if !self.stand() {
                     let next = self.next().min(end);
@@ -260,7 +281,10 @@ impl Machine {
         match process.at {
             At::Body => match process.body.step(&mut process.own) {
                 Step::Charge(Service::ZERO) => {}
-                Step::Charge(service) => self.works(running, service.as_dedicated_span()),
+                Step::Charge(service) => {
+                    self.works(running, service.as_dedicated_span());
+                    self.gives_way(running);
+                }
                 Step::Wait(_) if process.own.member.is_some() => process.at = At::Waiting,
                 Step::WaitUntil(..) if process.own.member.is_some() => process.at = At::Waiting,
                 Step::Wait(_) => self.sleeps(running, 0, Instant::MAX),
@@ -280,6 +304,7 @@ impl Machine {
                     Act::Removed => panic!("nobody removes anybody here"),
                 }
             }
+            At::Spinning => self.works(running, Span::from_micros(1)),
             other => panic!("{other:?} cannot run"),
         }
     }
@@ -332,8 +357,23 @@ impl Machine {
     }
 
     fn work_begins(&mut self) {
-        if self.region.begun()[0] {
-            self.vigil = None;
+        for (is_woken, waits) in self
+            .region
+            .begun()
+            .into_iter()
+            .zip([&mut self.vigil, &mut self.patrol])
+        {
+            if is_woken {
+                *waits = None;
+            }
+        }
+    }
+
+    /// Between two quanta, as its host does it: others of its priority that can run do, where it says so.
+    fn gives_way(&mut self, running: usize) {
+        let member = self.processes[running].own.member.as_ref();
+        if member.is_some_and(Member::gives_way) && self.runnable.front() == Some(&running) {
+            self.runnable.rotate_left(1);
         }
     }
 
@@ -342,6 +382,7 @@ impl Machine {
         let end = self.now + takes;
         let process = &mut self.processes[running];
         process.quanta += 1;
+        process.received = process.received + Service::from_nanos(takes.as_nanos());
         let hit = process.fault.filter(|(after, _)| *after == process.quanta);
         self.pass_to(end);
         let process = &mut self.processes[running];
@@ -349,7 +390,7 @@ impl Machine {
             return;
         };
         match fault {
-            Fault::Blocks(micros) => {
+            Fault::Blocks(micros) | Fault::Strays(micros) => {
                 process.at = At::Blocked {
                     until: end + Span::from_micros(micros),
                 };
@@ -385,13 +426,46 @@ impl Machine {
         true
     }
 
+    /// The watchdog has the processor, if it does not wait; whether it did anything.
+    fn patrols(&mut self) -> bool {
+        let Some(watchdog) = self
+            .watchdog
+            .as_mut()
+            .filter(|_| self.patrol.is_none_or(|until| until <= self.now))
+        else {
+            return false;
+        };
+        let processes = &self.processes;
+        let received = |seat| Some(processes.iter().find(|one| one.seat == seat)?.received);
+        match watchdog.look(self.now, received) {
+            Vigil::Sleep { until, .. } => self.patrol = Some(until),
+            Vigil::Remove(seat) => {
+                // An ordinary thread from now on, which nobody leaves any time here.
+                let number = self
+                    .processes
+                    .iter()
+                    .position(|one| one.seat == seat)
+                    .unwrap();
+                self.processes[number].at = At::Dead;
+                self.runnable.retain(|other| *other != number);
+                if let Some(next) = self.region.remove(seat, self.now) {
+                    self.wake(next);
+                }
+            }
+            Vigil::Wake(_) | Vigil::Again => {}
+        }
+        true
+    }
+
     /// Those whose time has come can run.
     fn due(&mut self) {
         for number in 0..self.processes.len() {
             match self.processes[number].at {
                 At::Asleep { until, .. } if until <= self.now => self.awake(number),
                 At::Blocked { until } if until <= self.now => {
-                    self.processes[number].at = At::Body;
+                    let strays =
+                        matches!(self.processes[number].fault, Some((_, Fault::Strays(_))));
+                    self.processes[number].at = if strays { At::Spinning } else { At::Body };
                     self.runnable.push_back(number);
                 }
                 _ => {}
@@ -405,10 +479,13 @@ impl Machine {
             At::Asleep { until, .. } | At::Blocked { until } => until,
             _ => Instant::MAX,
         });
-        let guarded = self.sentinel.as_ref().and(self.vigil);
+        let guarded = [
+            self.sentinel.as_ref().and(self.vigil),
+            self.watchdog.as_ref().and(self.patrol),
+        ];
         let scripted = self.script.front().map(|event| event.0);
         times
-            .chain(guarded)
+            .chain(guarded.into_iter().flatten())
             .chain(scripted)
             .min()
             .unwrap_or(Instant::MAX)

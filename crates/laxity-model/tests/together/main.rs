@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use laxity_model::program::together::Standing;
 use laxity_model::program::upcalls::Command;
-use machine::{Ask, Done, Fault, GRACE, Machine, Spec};
+use machine::{Ask, Done, Fault, GRACE, LIMIT, Machine, Spec};
 use proptest::prelude::*;
 
 /// Upcalls of three processes, no two of one rate, that leave some time.
@@ -90,7 +90,12 @@ proptest! {
         let (done, _) = machine.run(END);
         let others = |done: &[Done]| calls(done, |upcall| specs[upcall].process != process);
         let all: u64 = specs.iter().map(|spec| u64::from(spec.batch) * spec.takes).sum();
-        let bound = 2 * all + GRACE.as_nanos() / 1_000 + 1;
+        let removal = match fault {
+            // And what is left of a quantum when it is time to look.
+            Fault::Strays(_) => 2 * LIMIT.as_nanos() / 1_000 + 8,
+            _ => 0,
+        };
+        let bound = 2 * all + GRACE.as_nanos() / 1_000 + 1 + removal;
         let found = others(&done);
         for ((upcall, release), _) in others(&untroubled) {
             if release + bound > END {
@@ -156,6 +161,7 @@ fn fault() -> impl Strategy<Value = Fault> {
     prop_oneof![
         (1..2_000_u64).prop_map(Fault::Blocks),
         (1..2_000_u64).prop_map(Fault::Stops),
+        (1..2_000_u64).prop_map(Fault::Strays),
         Just(Fault::Dies),
     ]
 }
@@ -225,5 +231,54 @@ fn who_is_called_is_served_whenever_that_is() {
                 "asked before step {step}, with an arrival at {arrival}"
             );
         }
+    }
+}
+
+/// While another has much to do that is less urgent, and does not sleep.
+#[test]
+fn an_urgent_upcall_of_one_that_comes_back_begins_within_a_quantum_of_another() {
+    let long = Spec {
+        first: 110,
+        ..upcall(1, 900, (60, 7), false)
+    };
+    let specs = [
+        upcall(0, 100, (1, 1), false),
+        upcall(0, 1_000, (2, 2), false),
+        long,
+    ];
+    let mut machine = Machine::new(&specs, false);
+    machine.befalls(0, 2, Fault::Blocks(30));
+    let (done, _) = machine.run(1_000);
+    let fast = calls(&done, |upcall| upcall == 0);
+    for ((_, release), began) in &fast {
+        assert!(
+            began - release <= 7,
+            "released at {release}, began at {began}"
+        );
+    }
+    assert_eq!(fast.len(), 9);
+}
+
+/// It was seen to work before the baton rested, and when somebody else is due.
+#[test]
+fn one_that_comes_back_to_a_handler_for_good_is_removed_within_twice_the_limit() {
+    let specs = [upcall(0, 100, (1, 1), false), upcall(1, 300, (1, 1), false)];
+    for blocked in 1..400 {
+        let mut machine = Machine::new(&specs, false);
+        machine.befalls(1, 1, Fault::Strays(blocked));
+        let (done, machine) = machine.run(1_000);
+        assert_eq!(
+            machine.standing(1),
+            Some(Standing::Removed),
+            "blocked for {blocked}"
+        );
+        let calls = calls(&done, |upcall| upcall == 0);
+        for ((_, release), began) in &calls {
+            assert!(
+                began - release <= 2 * LIMIT.as_nanos() / 1_000,
+                "blocked for {blocked}: {release}, {began}"
+            );
+        }
+        assert_eq!(calls.len(), 9);
     }
 }

@@ -122,6 +122,13 @@ impl<const R: usize> Seat<R> {
         self.standing.store(standing as u32, SeqCst);
     }
 
+    /// The same, as its own process says; nothing comes back that was taken away.
+    pub(super) fn becomes(&self, standing: Standing) {
+        let gone = [Standing::Removed, Standing::Free].map(|gone| gone as u32);
+        let becomes = |tag| (!gone.contains(&tag)).then_some(standing as u32);
+        let _ = self.standing.fetch_update(SeqCst, SeqCst, becomes);
+    }
+
     /// From one to the other; `false` if it was neither.
     pub(super) fn turns(&self, from: Standing, to: Standing) -> bool {
         let (from, to) = (from as u32, to as u32);
@@ -181,6 +188,8 @@ pub(super) struct Scan {
     pub(super) next: Option<(Instant, u16)>,
     /// The earliest release to come of those more urgent than was said.
     pub(super) until: Instant,
+    /// Somebody was interrupted at work, or did not take the baton: what is written of him is not true.
+    pub(super) is_interrupted: bool,
 }
 
 /// The memory that the processes of one processor share. Full of zeros it has no seat taken, and the baton is nobody's.
@@ -316,10 +325,19 @@ impl<const S: usize, const R: usize> Region<S, R> {
             first: None,
             next: None,
             until: Instant::MAX,
+            is_interrupted: false,
         };
         for (number, seat) in (0_u16..).zip(self.seats()) {
-            if Some(number) == except || seat.standing() != Some(Standing::Waiting) {
+            if Some(number) == except {
                 continue;
+            }
+            match seat.standing() {
+                Some(Standing::Waiting) => {}
+                Some(Standing::Working | Standing::Withdrawn) => {
+                    scan.is_interrupted = true;
+                    continue;
+                }
+                _ => continue,
             }
             for claim in seat.claims() {
                 if claim.release <= now {
