@@ -231,8 +231,7 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Others for
         // In this order: who calls after this raises the changes after this.
         self.seen = self.region.changes().load(SeqCst);
         if let Some(seat) = self.seat() {
-            // Who has cleared a call sees what was put before it.
-            seat.called_ns.swap(0, SeqCst);
+            seat.hears();
         }
     }
 
