@@ -7,11 +7,13 @@ use laxity_model::executor::Claim;
 use laxity_model::program::together::{Act, Member, Others, Region, Sentinel, Vigil};
 use laxity_model::{Instant, Span};
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use loom::thread;
 
 type Shared = Region<2, 1>;
 
 const NOW: Instant = Instant::from_micros(1);
+const LATER: Instant = Instant::from_micros(3);
 
 fn member(region: &Arc<Shared>) -> Member<Arc<Shared>> {
     let seat = region.give().unwrap();
@@ -122,5 +124,70 @@ fn the_sentinel_is_woken_or_sees_that_work_begins() {
         let sleeps = matches!(vigil, Vigil::Sleep { .. });
         assert!(!sleeps || is_woken, "it sleeps while somebody works");
         drop(second);
+    });
+}
+
+#[test]
+fn what_was_heard_and_not_done_is_seen_by_who_comes_to_rest() {
+    loom::model(|| {
+        let (region, [mut first, mut second]) = two();
+        let claim = |rank_ns, release| Claim { rank_ns, release };
+        first.publish(NOW, &mut [claim(9, LATER)].into_iter());
+        second.publish(NOW, &mut [claim(50, NOW)].into_iter());
+        assert_eq!(first.wait(NOW), Act::Wake(1));
+        assert_eq!(second.wait(NOW), Act::Go);
+        // The second has the baton, and something urgent of the first is released.
+        let asked = Arc::new(AtomicBool::new(false));
+        let (caller, asks) = (Arc::clone(&region), Arc::clone(&asked));
+        let called = thread::spawn(move || {
+            asks.store(true, SeqCst);
+            caller.call(1, LATER)
+        });
+        second.hear();
+        let control = asked.load(SeqCst).then_some(claim(1, LATER));
+        second.publish(LATER, &mut control.into_iter());
+        assert_eq!(second.wait(LATER), Act::Wake(0));
+        assert_eq!(first.wait(LATER), Act::Go);
+        first.hear();
+        first.publish(LATER, &mut std::iter::empty());
+        let rests = first.wait(LATER);
+        let is_woken = called.join().unwrap();
+        let is_served = is_woken || matches!(rests, Act::Wake(1) | Act::Go);
+        assert!(is_served, "the command is lost: {rests:?}");
+    });
+}
+
+#[test]
+fn who_waits_when_its_baton_was_taken_is_seen_by_who_has_it() {
+    loom::model(|| {
+        let (region, [mut first, mut second]) = two();
+        let next = |micros| Claim {
+            rank_ns: 9,
+            release: Instant::from_micros(micros),
+        };
+        second.publish(NOW, &mut [next(9)].into_iter());
+        first.publish(NOW, &mut [next(5)].into_iter());
+        let guarded = Arc::clone(&region);
+        let other = thread::spawn(move || {
+            let mut sentinel = Sentinel::new(guarded, Span::ZERO);
+            sentinel.look(NOW);
+            if sentinel.look(NOW) != Vigil::Wake(1) {
+                return None;
+            }
+            // The second has nothing to do yet, and rests.
+            assert_eq!(second.wait(NOW), Act::Go);
+            second.hear();
+            Some(second.wait(NOW))
+        });
+        let rests = first.wait(NOW);
+        let other = other.join().unwrap();
+        let turn = region.turn();
+        let sleeps =
+            |until| move |act: &Act| matches!(act, Act::Sleep { until: at, .. } if *at == until);
+        let is_first_forgotten = turn.is_at_rest()
+            && turn.seat() == Some(1)
+            && sleeps(Instant::MAX)(&rests)
+            && other.as_ref().is_some_and(sleeps(Instant::from_micros(9)));
+        assert!(!is_first_forgotten, "{rests:?}, {other:?}");
     });
 }

@@ -434,7 +434,12 @@ fn drive(body: &mut dyn Body, inbox: &Inbox, sitting: Option<Sitting>) -> Result
             return Err(failure);
         }
         let waited = match step {
-            Step::Charge(_) => continue,
+            Step::Charge(_) => {
+                if let Some(sitting) = &context.sitting {
+                    sitting.give_way();
+                }
+                continue;
+            }
             Step::Burn(service) => {
                 let goal = clock::thread_service() + service;
                 while clock::thread_service() < goal {}

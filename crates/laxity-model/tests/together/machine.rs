@@ -2,27 +2,25 @@
 //! sentinel where none of them can run.
 
 use std::collections::VecDeque;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
-use laxity_model::base::port::Arrival;
 use laxity_model::executor::rmdp::Rmdp;
-use laxity_model::program::together::{Act, Member, Others, Region, Sentinel, Standing, Vigil};
-use laxity_model::program::upcall::{First, Timing};
-use laxity_model::program::upcalls::{Board, Command, Control, Entrant, Keeper, Order, turns};
-use laxity_model::{
-    ActivityId, Body, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service,
-    Span, Step,
-};
+use laxity_model::program::together::{Act, Member, Region, Sentinel, Standing, Vigil, Watchdog};
+use laxity_model::program::upcalls::{Board, Command, Control, Order, turns};
+use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
+
+use crate::process::{Keep, Own};
 
 /// Small, so that its ends are reached.
 pub(crate) type Shared = Region<4, 8>;
 
 const DOORBELL: PortId = PortId(0);
 const COMMANDS: PortId = PortId(1);
-const EVENTS: u16 = 2;
+pub(crate) const EVENTS: u16 = 2;
 /// The sentinel looks so long after a release that nobody attends to.
 pub(crate) const GRACE: Span = Span::from_micros(5);
+/// No quantum takes as long.
+pub(crate) const LIMIT: Service = Service::from_micros(50);
 
 /// An upcall: of which process, its times in microseconds, and what it does a period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,54 +46,10 @@ pub(crate) enum Fault {
     Blocks(u64),
     /// It is stopped, wherever it is, for so long.
     Stops(u64),
+    /// It sleeps in a handler for so long, and then does not come back from it.
+    Strays(u64),
     /// It is killed.
     Dies,
-}
-
-#[derive(Clone)]
-struct Keep {
-    upcalls: Vec<(usize, Spec)>,
-    done: Arc<Mutex<Vec<Done>>>,
-}
-
-impl Keeper for Keep {
-    fn make(&mut self, _: u16) -> bool {
-        true
-    }
-
-    fn enter(&mut self, place: u16) -> Option<Entrant> {
-        let (index, spec) = self.upcalls[usize::from(place)];
-        let done = Arc::clone(&self.done);
-        let timing = Timing {
-            first: First::At(Instant::from_micros(spec.first)),
-            batch: NonZeroU32::new(spec.batch).unwrap(),
-            quantum: NonZeroU32::new(spec.quantum).unwrap(),
-            ..Timing::each(Span::from_micros(spec.period))
-        };
-        Some(Entrant {
-            deadline: timing.period,
-            unit: Service::MAX,
-            share: None,
-            paced_by: spec
-                .is_event
-                .then_some((PortId(EVENTS + place), timing.period)),
-            timing,
-            work: Box::new(move |context, call| {
-                let release = call.paced.release.as_nanos() / 1_000;
-                let now = context.now().as_nanos() / 1_000;
-                done.lock()
-                    .unwrap()
-                    .push((index, release, call.done(), now));
-                Step::Charge(Service::from_micros(spec.takes))
-            }),
-        })
-    }
-
-    fn discard(&mut self, _: u16) {}
-
-    fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
-        Arc::new(|| ())
-    }
 }
 
 /// What a process's thread is at.
@@ -103,85 +57,51 @@ impl Keeper for Keep {
 enum At {
     Body,
     Waiting,
-    Asleep { word: u32, until: Instant },
-    Blocked { until: Instant },
+    Asleep {
+        word: u32,
+        until: Instant,
+    },
+    Blocked {
+        until: Instant,
+    },
+    /// In a handler that does not come back.
+    Spinning,
     Dead,
-}
-
-/// What a body sees.
-struct Own {
-    now: Instant,
-    ports: Vec<VecDeque<Arrival>>,
-    rings: Vec<Option<SemaphoreId>>,
-    member: Option<Member<Arc<Shared>>>,
 }
 
 struct Process {
     own: Own,
     body: Box<dyn Body>,
     at: At,
+    boards: Arc<[Board]>,
     seat: u16,
     quanta: u64,
+    received: Service,
     fault: Option<(u64, Fault)>,
     /// Stopped until then, wherever it is.
     stopped: Instant,
 }
 
-impl Context for Own {
-    fn now(&self) -> Instant {
-        self.now
-    }
+/// Something for a process, at a port of it.
+type Arrives = (usize, PortId, [u64; 2]);
 
-    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
-        let at = self.now;
-        self.ports[usize::from(port.0)].push_back(Arrival { at, payload });
-        if let Some(doorbell) = self.rings[usize::from(port.0)] {
-            let bell = &mut self.ports[usize::from(doorbell.0)];
-            bell.truncate(0);
-            bell.push_back(Arrival {
-                at,
-                payload: [0; 2],
-            });
-        }
-        true
-    }
+/// A command, for an upcall by its place in a process.
+pub(crate) struct Ask {
+    pub(crate) process: usize,
+    pub(crate) place: u16,
+    pub(crate) command: Command,
+    /// By this the answer is found.
+    pub(crate) ticket: u64,
+}
 
-    fn take(&mut self, port: PortId) -> Option<Arrival> {
-        self.ports[usize::from(port.0)].pop_front()
-    }
-
-    fn arrival(&self) -> Option<Arrival> {
-        None
-    }
-
-    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
-        self.rings[usize::from(port.0)] = Some(doorbell);
-        false
-    }
-
-    fn others(&mut self) -> Option<&mut dyn Others> {
-        let member = self.member.as_mut()?;
-        Some(member)
-    }
-
-    fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}
-
-    fn fail(&mut self, what: &'static str) {
-        panic!("{what}");
-    }
-
-    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
-
-    fn timed_out(&self) -> bool {
-        false
-    }
-
-    fn answer(&self) -> Result<Instant, Refused> {
-        Err(Refused::NothingAsked)
-    }
-
-    fn service(&self) -> Service {
-        Service::ZERO
+impl Ask {
+    fn arrives(&self) -> Arrives {
+        let order = Order {
+            place: self.place,
+            command: self.command,
+            ticket: self.ticket,
+        };
+        (self.process, COMMANDS, order.payload())
     }
 }
 
@@ -195,8 +115,14 @@ pub(crate) struct Machine {
     sentinel: Option<Sentinel<Arc<Shared>>>,
     /// It waits until then, unless it is woken.
     vigil: Option<Instant>,
+    watchdog: Option<Watchdog<Arc<Shared>, 4>>,
+    /// The same.
+    patrol: Option<Instant>,
     /// What arrives from outside.
-    script: VecDeque<(Instant, usize, PortId, [u64; 2])>,
+    script: VecDeque<(Instant, Arrives)>,
+    /// What arrives before the step of this number, which takes no time.
+    between: Vec<(u64, Arrives)>,
+    steps: u64,
     done: Arc<Mutex<Vec<Done>>>,
 }
 
@@ -207,13 +133,17 @@ impl Machine {
         let done = Arc::default();
         let mut machine = Self {
             sentinel: Some(Sentinel::new(Arc::clone(&region), GRACE)),
-            region,
             now: Instant::ZERO,
             processes: Vec::new(),
             runnable: VecDeque::new(),
             vigil: None,
+            watchdog: (!alone).then(|| Watchdog::new(Arc::clone(&region), LIMIT)),
+            patrol: None,
             script: VecDeque::new(),
+            between: Vec::new(),
+            steps: 0,
             done,
+            region,
         };
         let of = |spec: &Spec| if alone { 0 } else { spec.process };
         let count = specs.iter().map(of).max().map_or(0, |most| most + 1);
@@ -231,13 +161,15 @@ impl Machine {
         let member = Member::sit(Arc::clone(&self.region), seat, 1).unwrap();
         for place in 0..upcalls.len() as u16 {
             for command in [Command::Create, Command::Run] {
-                let order = Order {
-                    place,
-                    command,
-                    ticket: 0,
-                };
-                let at = Instant::from_micros(10);
-                self.comes((at, number, COMMANDS, order.payload()));
+                self.asks(
+                    10,
+                    &Ask {
+                        process: number,
+                        place,
+                        command,
+                        ticket: 0,
+                    },
+                );
             }
         }
         let keep = Keep {
@@ -245,7 +177,7 @@ impl Machine {
             done: Arc::clone(&self.done),
         };
         let boards: Arc<[Board]> = upcalls.iter().map(|_| Board::default()).collect();
-        let control = Control::new([COMMANDS, PortId(EVENTS)], boards, keep);
+        let control = Control::new([COMMANDS, PortId(EVENTS)], Arc::clone(&boards), keep);
         let ports = usize::from(EVENTS) + upcalls.len();
         self.processes.push(Process {
             own: Own {
@@ -256,8 +188,10 @@ impl Machine {
             },
             body: turns(Rmdp::default(), DOORBELL, Box::new(control), !alone),
             at: At::Body,
+            boards,
             seat,
             quanta: 0,
+            received: Service::ZERO,
             fault: None,
             stopped: Instant::ZERO,
         });
@@ -266,13 +200,29 @@ impl Machine {
 
     /// Something arrives at this microsecond for the upcall that is at this place in its process.
     pub(crate) fn arrives(&mut self, at: u64, process: usize, place: u16) {
-        let at = Instant::from_micros(at);
-        self.comes((at, process, PortId(EVENTS + place), [0; 2]));
+        self.comes(at, (process, PortId(EVENTS + place), [0; 2]));
     }
 
-    fn comes(&mut self, event: (Instant, usize, PortId, [u64; 2])) {
-        let after = self.script.partition_point(|other| other.0 <= event.0);
-        self.script.insert(after, event);
+    /// This is asked of a process at this microsecond.
+    pub(crate) fn asks(&mut self, at: u64, ask: &Ask) {
+        self.comes(at, ask.arrives());
+    }
+
+    /// This is asked of a process before the step of this number, of whichever.
+    pub(crate) fn asks_before(&mut self, step: u64, ask: &Ask) {
+        self.between.push((step, ask.arrives()));
+    }
+
+    /// Whether what was asked is done, or refused.
+    pub(crate) fn has_answered(&self, ask: &Ask) -> bool {
+        let board = &self.processes[ask.process].boards[usize::from(ask.place)];
+        board.answer(ask.ticket).is_some()
+    }
+
+    fn comes(&mut self, at: u64, what: Arrives) {
+        let at = Instant::from_micros(at);
+        let after = self.script.partition_point(|other| other.0 <= at);
+        self.script.insert(after, (at, what));
     }
 
     /// This befalls a process after so many of its quanta.
@@ -282,7 +232,7 @@ impl Machine {
 
     /// Nobody sees to it that the baton goes on.
     pub(crate) fn leave_unguarded(&mut self) {
-        self.sentinel = None;
+        (self.sentinel, self.watchdog) = (None, None);
     }
 
     pub(crate) fn processes(&self) -> usize {
@@ -299,6 +249,9 @@ impl Machine {
         let end = Instant::from_micros(end);
         while self.now < end {
             self.due();
+            if self.patrols() {
+                continue;
+            }
             let Some(&running) = self.runnable.front() else {
                 if !self.stand() {
                     let next = self.next().min(end);
@@ -306,6 +259,15 @@ impl Machine {
                 }
                 continue;
             };
+            let now = self
+                .between
+                .iter()
+                .position(|(step, _)| *step == self.steps);
+            self.steps += 1;
+            if let Some(now) = now {
+                let (_, what) = self.between.swap_remove(now);
+                self.put(what);
+            }
             self.go(running);
         }
         let done = self.done.lock().unwrap().clone();
@@ -319,7 +281,10 @@ impl Machine {
         match process.at {
             At::Body => match process.body.step(&mut process.own) {
                 Step::Charge(Service::ZERO) => {}
-                Step::Charge(service) => self.works(running, service.as_dedicated_span()),
+                Step::Charge(service) => {
+                    self.works(running, service.as_dedicated_span());
+                    self.gives_way(running);
+                }
                 Step::Wait(_) if process.own.member.is_some() => process.at = At::Waiting,
                 Step::WaitUntil(..) if process.own.member.is_some() => process.at = At::Waiting,
                 Step::Wait(_) => self.sleeps(running, 0, Instant::MAX),
@@ -339,6 +304,7 @@ impl Machine {
                     Act::Removed => panic!("nobody removes anybody here"),
                 }
             }
+            At::Spinning => self.works(running, Span::from_micros(1)),
             other => panic!("{other:?} cannot run"),
         }
     }
@@ -391,8 +357,23 @@ impl Machine {
     }
 
     fn work_begins(&mut self) {
-        if self.region.begun()[0] {
-            self.vigil = None;
+        for (is_woken, waits) in self
+            .region
+            .begun()
+            .into_iter()
+            .zip([&mut self.vigil, &mut self.patrol])
+        {
+            if is_woken {
+                *waits = None;
+            }
+        }
+    }
+
+    /// Between two quanta, as its host does it: others of its priority that can run do, where it says so.
+    fn gives_way(&mut self, running: usize) {
+        let member = self.processes[running].own.member.as_ref();
+        if member.is_some_and(Member::gives_way) && self.runnable.front() == Some(&running) {
+            self.runnable.rotate_left(1);
         }
     }
 
@@ -401,6 +382,7 @@ impl Machine {
         let end = self.now + takes;
         let process = &mut self.processes[running];
         process.quanta += 1;
+        process.received = process.received + Service::from_nanos(takes.as_nanos());
         let hit = process.fault.filter(|(after, _)| *after == process.quanta);
         self.pass_to(end);
         let process = &mut self.processes[running];
@@ -408,7 +390,7 @@ impl Machine {
             return;
         };
         match fault {
-            Fault::Blocks(micros) => {
+            Fault::Blocks(micros) | Fault::Strays(micros) => {
                 process.at = At::Blocked {
                     until: end + Span::from_micros(micros),
                 };
@@ -444,13 +426,46 @@ impl Machine {
         true
     }
 
+    /// The watchdog has the processor, if it does not wait; whether it did anything.
+    fn patrols(&mut self) -> bool {
+        let Some(watchdog) = self
+            .watchdog
+            .as_mut()
+            .filter(|_| self.patrol.is_none_or(|until| until <= self.now))
+        else {
+            return false;
+        };
+        let processes = &self.processes;
+        let received = |seat| Some(processes.iter().find(|one| one.seat == seat)?.received);
+        match watchdog.look(self.now, received) {
+            Vigil::Sleep { until, .. } => self.patrol = Some(until),
+            Vigil::Remove(seat) => {
+                // An ordinary thread from now on, which nobody leaves any time here.
+                let number = self
+                    .processes
+                    .iter()
+                    .position(|one| one.seat == seat)
+                    .unwrap();
+                self.processes[number].at = At::Dead;
+                self.runnable.retain(|other| *other != number);
+                if let Some(next) = self.region.remove(seat, self.now) {
+                    self.wake(next);
+                }
+            }
+            Vigil::Wake(_) | Vigil::Again => {}
+        }
+        true
+    }
+
     /// Those whose time has come can run.
     fn due(&mut self) {
         for number in 0..self.processes.len() {
             match self.processes[number].at {
                 At::Asleep { until, .. } if until <= self.now => self.awake(number),
                 At::Blocked { until } if until <= self.now => {
-                    self.processes[number].at = At::Body;
+                    let strays =
+                        matches!(self.processes[number].fault, Some((_, Fault::Strays(_))));
+                    self.processes[number].at = if strays { At::Spinning } else { At::Body };
                     self.runnable.push_back(number);
                 }
                 _ => {}
@@ -464,10 +479,13 @@ impl Machine {
             At::Asleep { until, .. } | At::Blocked { until } => until,
             _ => Instant::MAX,
         });
-        let guarded = self.sentinel.as_ref().and(self.vigil);
+        let guarded = [
+            self.sentinel.as_ref().and(self.vigil),
+            self.watchdog.as_ref().and(self.patrol),
+        ];
         let scripted = self.script.front().map(|event| event.0);
         times
-            .chain(guarded)
+            .chain(guarded.into_iter().flatten())
             .chain(scripted)
             .min()
             .unwrap_or(Instant::MAX)
@@ -475,24 +493,29 @@ impl Machine {
 
     /// Time passes, and what comes meanwhile comes.
     fn pass_to(&mut self, until: Instant) {
-        while let Some((at, process, port, payload)) = self.script.front().copied()
+        while let Some((at, what)) = self.script.front().copied()
             && at <= until
         {
             self.script.pop_front();
             self.now = self.now.max(at);
-            let into = &mut self.processes[process];
-            into.own.now = self.now;
-            into.own.put(port, payload);
-            let seat = into.seat;
-            if into.own.member.is_none() {
-                if matches!(into.at, At::Asleep { .. }) {
-                    self.awake(process);
-                }
-            } else if self.region.call(seat, self.now) {
-                self.wake(seat);
-                self.work_begins();
-            }
+            self.put(what);
         }
         self.now = self.now.max(until);
+    }
+
+    /// It has arrived.
+    fn put(&mut self, (process, port, payload): Arrives) {
+        let into = &mut self.processes[process];
+        into.own.now = self.now;
+        into.own.put(port, payload);
+        let seat = into.seat;
+        if into.own.member.is_none() {
+            if matches!(into.at, At::Asleep { .. }) {
+                self.awake(process);
+            }
+        } else if self.region.call(seat, self.now) {
+            self.wake(seat);
+            self.work_begins();
+        }
     }
 }

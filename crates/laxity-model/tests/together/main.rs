@@ -2,11 +2,13 @@
 
 mod guards;
 mod machine;
+mod process;
 
 use std::collections::BTreeMap;
 
 use laxity_model::program::together::Standing;
-use machine::{Done, Fault, GRACE, Machine, Spec};
+use laxity_model::program::upcalls::Command;
+use machine::{Ask, Done, Fault, GRACE, LIMIT, Machine, Spec};
 use proptest::prelude::*;
 
 /// Upcalls of three processes, no two of one rate, that leave some time.
@@ -88,7 +90,12 @@ proptest! {
         let (done, _) = machine.run(END);
         let others = |done: &[Done]| calls(done, |upcall| specs[upcall].process != process);
         let all: u64 = specs.iter().map(|spec| u64::from(spec.batch) * spec.takes).sum();
-        let bound = 2 * all + GRACE.as_nanos() / 1_000 + 1;
+        let removal = match fault {
+            // And what is left of a quantum when it is time to look.
+            Fault::Strays(_) => 2 * LIMIT.as_nanos() / 1_000 + 8,
+            _ => 0,
+        };
+        let bound = 2 * all + GRACE.as_nanos() / 1_000 + 1 + removal;
         let found = others(&done);
         for ((upcall, release), _) in others(&untroubled) {
             if release + bound > END {
@@ -96,6 +103,30 @@ proptest! {
             }
             let began = found.get(&(upcall, release));
             prop_assert!(began.is_some_and(|began| began - release <= bound), "{upcall} at {release}: {began:?}");
+        }
+    }
+
+    /// However many commands there are, which leave a process with no timer of its own.
+    #[test]
+    fn whoever_is_called_is_served(
+        specs in specs(),
+        arrivals in arrivals(),
+        asked in proptest::collection::vec((100..2_500_u64, 0..8_usize, any::<bool>()), 1..20),
+    ) {
+        let mut machine = machine(&specs, &arrivals, false);
+        let asks = asked.into_iter().zip(1..).map(|((at, upcall, runs), ticket)| {
+            let upcall = upcall % specs.len();
+            let command = if runs { Command::Run } else { Command::Suspend };
+            (at, Ask { process: specs[upcall].process, place: place(&specs, upcall, false), command, ticket })
+        });
+        let mut asks: Vec<(u64, Ask)> = asks.collect();
+        asks.sort_by_key(|(at, _)| *at);
+        asks.iter().for_each(|(at, ask)| machine.asks(*at, ask));
+        let (_, machine) = machine.run(END);
+        // Of one place the last answer is known.
+        let last: BTreeMap<_, _> = asks.iter().map(|(_, ask)| ((ask.process, ask.place), ask)).collect();
+        for ask in last.values() {
+            prop_assert!(machine.has_answered(ask), "{:?} of {}", ask.command, ask.process);
         }
     }
 
@@ -130,6 +161,7 @@ fn fault() -> impl Strategy<Value = Fault> {
     prop_oneof![
         (1..2_000_u64).prop_map(Fault::Blocks),
         (1..2_000_u64).prop_map(Fault::Stops),
+        (1..2_000_u64).prop_map(Fault::Strays),
         Just(Fault::Dies),
     ]
 }
@@ -147,16 +179,7 @@ fn calls(done: &[Done], of: impl Fn(usize) -> bool) -> BTreeMap<(usize, u64), u6
 /// What the sentinel is for.
 #[test]
 fn an_unguarded_region_waits_for_who_blocks() {
-    let spec = |process, period| Spec {
-        process,
-        first: 100,
-        period,
-        batch: 1,
-        quantum: 1,
-        takes: 1,
-        is_event: false,
-    };
-    let specs = [spec(0, 200), spec(1, 300)];
+    let specs = [200, 300].map(|period| upcall(usize::from(period > 200), period, (1, 1), false));
     let after = |guarded: bool| {
         let mut machine = Machine::new(&specs, false);
         if !guarded {
@@ -169,4 +192,93 @@ fn an_unguarded_region_waits_for_who_blocks() {
     };
     assert_eq!(after(true), Some(105));
     assert_eq!(after(false), Some(1_101));
+}
+
+/// An upcall whose quanta are one unit each; arrivals release it, or time.
+const fn upcall(process: usize, period: u64, (batch, takes): (u32, u64), is_event: bool) -> Spec {
+    Spec {
+        process,
+        first: 100,
+        period,
+        batch,
+        quantum: 1,
+        takes,
+        is_event,
+    }
+}
+
+const fn suspends(process: usize, ticket: u64) -> Ask {
+    Ask {
+        process,
+        place: 0,
+        command: Command::Suspend,
+        ticket,
+    }
+}
+
+/// Before each step of anybody, whatever the other process has to do then.
+#[test]
+fn who_is_called_is_served_whenever_that_is() {
+    let specs = [upcall(0, 80, (3, 5), false), upcall(1, 300, (3, 5), true)];
+    for arrival in 90..180 {
+        for step in 0..120 {
+            let mut machine = Machine::new(&specs, false);
+            machine.arrives(arrival, 1, 0);
+            machine.asks_before(step, &suspends(1, 1));
+            let (_, machine) = machine.run(3_000);
+            assert!(
+                machine.has_answered(&suspends(1, 1)),
+                "asked before step {step}, with an arrival at {arrival}"
+            );
+        }
+    }
+}
+
+/// While another has much to do that is less urgent, and does not sleep.
+#[test]
+fn an_urgent_upcall_of_one_that_comes_back_begins_within_a_quantum_of_another() {
+    let long = Spec {
+        first: 110,
+        ..upcall(1, 900, (60, 7), false)
+    };
+    let specs = [
+        upcall(0, 100, (1, 1), false),
+        upcall(0, 1_000, (2, 2), false),
+        long,
+    ];
+    let mut machine = Machine::new(&specs, false);
+    machine.befalls(0, 2, Fault::Blocks(30));
+    let (done, _) = machine.run(1_000);
+    let fast = calls(&done, |upcall| upcall == 0);
+    for ((_, release), began) in &fast {
+        assert!(
+            began - release <= 7,
+            "released at {release}, began at {began}"
+        );
+    }
+    assert_eq!(fast.len(), 9);
+}
+
+/// It was seen to work before the baton rested, and when somebody else is due.
+#[test]
+fn one_that_comes_back_to_a_handler_for_good_is_removed_within_twice_the_limit() {
+    let specs = [upcall(0, 100, (1, 1), false), upcall(1, 300, (1, 1), false)];
+    for blocked in 1..400 {
+        let mut machine = Machine::new(&specs, false);
+        machine.befalls(1, 1, Fault::Strays(blocked));
+        let (done, machine) = machine.run(1_000);
+        assert_eq!(
+            machine.standing(1),
+            Some(Standing::Removed),
+            "blocked for {blocked}"
+        );
+        let calls = calls(&done, |upcall| upcall == 0);
+        for ((_, release), began) in &calls {
+            assert!(
+                began - release <= 2 * LIMIT.as_nanos() / 1_000,
+                "blocked for {blocked}: {release}, {began}"
+            );
+        }
+        assert_eq!(calls.len(), 9);
+    }
 }

@@ -36,6 +36,19 @@ pub enum Error {
         "a descriptor releases no upcall that takes turns with other processes: read it elsewhere, and release by Pace::Arrivals"
     )]
     Descriptor,
+    /// A quantum of it would take longer than whoever guards the region lets a handler work without a look.
+    #[error(
+        "a quantum of it takes {quantum}, and one that takes turns with other processes is to take at most {longest}: {}",
+        fitting(*units, *longest)
+    )]
+    Quantum {
+        /// What was asked for.
+        quantum: laxity_model::Service,
+        /// The most that would fit, beside what is charged for a call.
+        longest: laxity_model::Service,
+        /// So many units of it would fit at once.
+        units: u64,
+    },
     /// Its seat among other processes was not given to it, or another executor has it.
     #[error("the seat among other processes was not given to this executor, or is taken")]
     NoSeat,
@@ -72,6 +85,14 @@ pub enum Error {
     /// The executor has ended.
     #[error("the executor has ended")]
     Over,
+}
+
+/// What would be admitted instead.
+fn fitting(units: u64, longest: laxity_model::Service) -> String {
+    match units {
+        0 => format!("units of at most {longest} would fit"),
+        units => format!("quanta of at most {units} units would fit"),
+    }
 }
 
 impl Error {

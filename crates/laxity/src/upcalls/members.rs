@@ -63,9 +63,7 @@ pub(super) fn can_link(
         if !std::ptr::eq(group.0.core.as_ptr(), Arc::as_ptr(core)) {
             return Err(Error::NotHere);
         }
-        let units = spec.timing.quantum.min(spec.timing.batch).get();
-        let quantum = spec.service.as_nanos().saturating_mul(units.into());
-        let (quantum, budget) = (Service::from_nanos(quantum), group.0.share.budget());
+        let (quantum, budget) = (spec.quantum(), group.0.share.budget());
         if quantum > budget {
             return refused(format!(
                 "a quantum of it takes {quantum}, and its group has {budget} a period"

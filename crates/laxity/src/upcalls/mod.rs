@@ -126,8 +126,8 @@ pub struct Upcalls<S = ()> {
     policy: Policy,
     supply: Supply,
     overhead: Overhead,
-    /// It takes turns with other processes.
-    shares: bool,
+    /// Where it takes turns with other processes.
+    together: Option<Region>,
     memory: Option<Result<MemoryLock, Diagnosis>>,
 }
 
@@ -157,7 +157,8 @@ impl<S: 'static> Upcalls<S> {
         let supply = options.take_supply()?;
         let overhead = options.overhead_put_off_by(put_off());
         let (own, policy) = (options.together.take(), options.policy);
-        let shares = own.is_some();
+        let together = own.as_ref().map(|seat| seat.region.clone());
+        let shares = together.is_some();
         if shares && policy != Policy::Rmdp {
             return Err(Error::Order);
         }
@@ -200,7 +201,7 @@ impl<S: 'static> Upcalls<S> {
             policy,
             supply,
             overhead,
-            shares,
+            together,
             memory,
         })
     }
@@ -210,7 +211,7 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, for which this waits where it would fit then. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
+    /// [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, for which this waits where it would fit then. [`Error::Descriptor`] and [`Error::Quantum`] of one that takes turns with other processes. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
     pub fn create(
         &self,
         spec: Spec,
@@ -236,8 +237,8 @@ impl<S: 'static> Upcalls<S> {
         if self.core.is_over() {
             return Err(Error::Over);
         }
-        if self.shares && matches!(spec.pace, Pace::Descriptor(_)) {
-            return Err(Error::Descriptor);
+        if let Some(region) = &self.together {
+            spec.can_share(region.longest(), self.overhead.each)?;
         }
         let id = self.admit(&spec)?;
         // From here on it is closed when it is dropped.

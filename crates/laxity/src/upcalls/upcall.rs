@@ -59,6 +59,33 @@ impl Spec {
         }
     }
 
+    /// What a quantum of it takes.
+    pub(super) fn quantum(&self) -> Service {
+        let units = self.timing.quantum.min(self.timing.batch).get();
+        Service::from_nanos(self.service.as_nanos().saturating_mul(units.into()))
+    }
+
+    /// Whether it can be beside those of other processes, where no quantum is to take more than `longest` with what is charged for `each`.
+    pub(super) fn can_share(
+        &self,
+        longest: Option<Service>,
+        each: Service,
+    ) -> Result<(), Error> {
+        if matches!(self.pace, Pace::Descriptor(_)) {
+            return Err(Error::Descriptor);
+        }
+        let quantum = self.quantum();
+        let left = longest.map(|longest| longest.saturating_sub(each));
+        match left {
+            Some(left) if quantum > left => Err(Error::Quantum {
+                quantum,
+                longest: left,
+                units: left.as_nanos() / self.service.as_nanos().max(1),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     pub(super) const fn after_whom(&self) -> Option<Predecessor> {
         match &self.pace {
             Pace::After(before) => Some(before.0),

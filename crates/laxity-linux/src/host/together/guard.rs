@@ -23,7 +23,7 @@ use crate::run::ours::Ours;
 pub struct Watch {
     /// The priority of the executors.
     pub executors: u8,
-    /// The longest that a handler may work without a look. One that takes twice as much, and a switch or two, has lost its seat.
+    /// The longest that a handler may work without a look: a longer quantum is admitted in no process. One that takes more than twice as much, and an eighth, has lost its seat.
     pub longest: Service,
     /// So long after a release it is looked for who does not attend to it.
     pub grace: Span,
@@ -61,6 +61,7 @@ pub struct Guard {
 ///
 /// A thread lacks its rank, with the one cause and the remedy.
 pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, StartError> {
+    region.limit(watch.longest);
     let post = Arc::new(Post {
         region: region.clone(),
         ends: AtomicBool::new(false),

@@ -1,14 +1,14 @@
 //! A seat, as the process has it that it was given to.
 
-use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{process, thread};
 
 use laxity_model::HostError;
 use laxity_model::program::together::{Act, Member, Others};
 
 use super::{Region, Seat};
-use crate::os::sched::Tid;
+use crate::os::sched::{self, Policy, Tid};
 use crate::os::{clock, futex};
 
 /// Wakes the thread of a seat.
@@ -73,16 +73,20 @@ impl Place {
 pub(crate) struct Sitting {
     member: Member<Region>,
     place: Arc<Place>,
+    /// It loses nothing but its turn where it yields: one with a budget of the kernel would lose what is left of it.
+    may_yield: bool,
 }
 
 impl Sitting {
     /// The calling thread takes the seat; `None` if it was not given to anybody who has not taken it.
     pub(crate) fn begin(place: &Arc<Place>) -> Option<Self> {
-        let own = Tid::current().0.cast_unsigned();
+        let own = Tid::current();
         let region = place.seat.region.clone();
-        let member = Member::sit(region, place.seat.number, own)?;
+        let member = Member::sit(region, place.seat.number, own.0.cast_unsigned())?;
+        let policy = sched::policy(own);
         Some(Self {
             member,
+            may_yield: !matches!(policy, Ok(Policy::Deadline(_))),
             place: Arc::clone(place),
         })
     }
@@ -114,6 +118,13 @@ impl Sitting {
                     return Err(HostError::Failed(why.to_owned()));
                 }
             }
+        }
+    }
+
+    /// A quantum is over: who was interrupted and can go on does, where somebody was.
+    pub(crate) fn give_way(&self) {
+        if self.may_yield && self.member.gives_way() {
+            thread::yield_now();
         }
     }
 

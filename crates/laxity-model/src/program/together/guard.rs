@@ -120,8 +120,9 @@ pub struct Watched {
     service: Service,
 }
 
-/// Sees who does not come back from a handler. It looks while somebody works, so long after each look as a handler may take; an executor that has had as much service
-/// within one stretch of work without a look has lost its seat. So that is after twice as long, and a switch or two.
+/// Sees who does not come back from a handler. It looks while somebody works, so long after each look as a handler may take, and a sixteenth; an executor that has had more
+/// service than that within one stretch of work without a look has lost its seat. So that is after twice as long, and a little. What it knows of one who sleeps in a handler it
+/// keeps while the baton rests: one who wakes then and does not come back keeps the processor from whoever is due next.
 #[derive(Debug)]
 pub struct Watchdog<M, const S: usize> {
     region: M,
@@ -141,16 +142,10 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M
 
     /// It is time to look. `service` says what the thread of a seat has received; `None` if that cannot be known.
     pub fn look(&mut self, now: Instant, mut service: impl FnMut(u16) -> Option<Service>) -> Vigil {
-        let limit = Span::from_nanos(self.limit.as_nanos());
-        let after = |at: Instant| at.checked_add(limit).unwrap_or(Instant::MAX);
-        let turn = self.region.turn();
-        if turn.is_at_rest() {
-            self.known = [None; S];
-            let until = after(self.region.due(now).max(now));
-            return self.region.sleep(&self.region.watchdog, turn, until);
-        }
-        // It looks by itself, and nobody is to wake it.
-        self.region.watchdog.store(0, SeqCst);
+        let limit = self.limit.as_nanos();
+        // Looking takes the processor, too: between two looks whoever works throughout has more than he may.
+        let apart = Span::from_nanos(limit.saturating_add(limit / 16));
+        let after = |at: Instant| at.checked_add(apart).unwrap_or(Instant::MAX);
         for (number, known) in (0_u16..).zip(&mut self.known) {
             let Some(seat) = self.region.seat(number) else {
                 continue;
@@ -164,7 +159,7 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M
             if let Some((before, found)) = known.zip(found)
                 && before.began_ns == found.began_ns
             {
-                if found.service.saturating_sub(before.service) >= self.limit {
+                if found.service.saturating_sub(before.service) > self.limit {
                     *known = None;
                     return Vigil::Remove(number);
                 }
@@ -172,6 +167,13 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M
             }
             *known = found;
         }
+        let turn = self.region.turn();
+        if turn.is_at_rest() {
+            let until = after(self.region.due(now).max(now));
+            return self.region.sleep(&self.region.watchdog, turn, until);
+        }
+        // It looks by itself, and nobody is to wake it.
+        self.region.watchdog.store(0, SeqCst);
         Vigil::Sleep {
             word: 0,
             until: after(now),

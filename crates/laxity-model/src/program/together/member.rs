@@ -2,7 +2,7 @@
 
 use core::ops::Deref;
 
-use super::region::{CONTROL, Seat, Standing};
+use super::region::{CONTROL, Scan, Seat, Standing};
 use super::{Others, Region, Seen, Turn};
 use crate::Instant;
 use crate::base::atomic::Ordering::{Relaxed, SeqCst};
@@ -41,6 +41,8 @@ pub struct Member<M> {
     /// The own claim that goes first of those that were released when they were published, and the next release.
     first: Option<Claim>,
     next: Instant,
+    /// Somebody was interrupted, when the others were looked at last.
+    gives_way: bool,
     /// It goes, and waits for no turn.
     leaves: bool,
 }
@@ -60,6 +62,7 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
             seen: 0,
             first: None,
             next: Instant::MAX,
+            gives_way: false,
             leaves: false,
         })
     }
@@ -71,6 +74,12 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
     /// Whether it has the baton.
     pub fn holds(&self) -> bool {
         self.turn == Some(self.region.turn())
+    }
+
+    /// Whether other threads of its priority are to have the processor between two quanta: that of somebody who was interrupted and can go on waits there, and what he
+    /// has released is not seen before.
+    pub const fn gives_way(&self) -> bool {
+        self.gives_way
     }
 
     /// It goes: from now on it waits for no turn, and calls no handler any more.
@@ -99,12 +108,14 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
 
     /// It has the baton, and what it is to do with it.
     fn let_go(&mut self, now: Instant, word: u32) -> Act {
+        let seen = self.region.changes().load(SeqCst);
+        let called = self
+            .seat()
+            .is_some_and(|seat| seat.called_ns.load(SeqCst) > 0);
+        let scan = self.scan(now, 0);
         let Some((turn, seat)) = self.turn.zip(self.seat()) else {
             return Act::Removed;
         };
-        let seen = self.region.changes().load(SeqCst);
-        let called = seat.called_ns.load(SeqCst) > 0;
-        let scan = self.region.scan(now, Some(self.number), 0);
         let own = self.own(now);
         let to = match (own, scan.first) {
             (Some(own), Some((claim, _))) if own <= claim => return Act::Go,
@@ -116,9 +127,11 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
                 sooner.map(|(_, other)| other)
             }
         };
-        seat.stands(Standing::Waiting);
         let next = turn.to(to.or(Some(self.number)), to.is_none());
+        seat.becomes(Standing::Waiting);
         if !self.region.pass(turn, next) {
+            // It was taken for one who blocks: who has it now may have looked before this one waited.
+            seat.becomes(Standing::Working);
             return self.get(now, word);
         }
         fence(SeqCst);
@@ -145,7 +158,7 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
         };
         let is_back = seat.standing() != Some(Standing::Waiting);
         if is_back {
-            seat.stands(Standing::Waiting);
+            seat.becomes(Standing::Waiting);
             self.region.changed();
             // In this order: who calls sees that it waits, or it sees the call.
             fence(SeqCst);
@@ -165,12 +178,19 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
             if self.region.pass(turn, own) {
                 // In this order: who saw the turn before this has called before what is looked at now.
                 fence(SeqCst);
-                seat.stands(Standing::Working);
+                seat.becomes(Standing::Working);
                 seat.began_ns.store(now.as_nanos(), SeqCst);
                 self.turn = Some(own);
                 return if is_own { Act::Go } else { Act::Took };
             }
         }
+    }
+
+    /// What is written of the others.
+    fn scan(&mut self, now: Instant, rank_ns: u64) -> Scan {
+        let scan = self.region.scan(now, Some(self.number), rank_ns);
+        self.gives_way = scan.is_interrupted;
+        scan
     }
 
     /// The own claim that goes first by now.
@@ -185,11 +205,7 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
     /// It has gone. Tells whom to wake.
     pub fn leave(&mut self, now: Instant) -> Option<u16> {
         self.leaves = true;
-        let seat = self.seat()?;
-        let gone = [Standing::Removed, Standing::Free];
-        if !gone.iter().any(|gone| seat.standing() == Some(*gone)) {
-            seat.stands(Standing::Left);
-        }
+        self.seat()?.becomes(Standing::Left);
         self.region.hand_on_from(self.number, now)
     }
 
@@ -215,13 +231,13 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Others for
         // In this order: who calls after this raises the changes after this.
         self.seen = self.region.changes().load(SeqCst);
         if let Some(seat) = self.seat() {
-            seat.called_ns.store(0, SeqCst);
+            seat.hears();
         }
     }
 
     fn look(&mut self, now: Instant, running: Claim) -> Seen {
         let running = self.among_others(running);
-        let scan = self.region.scan(now, Some(self.number), running.rank_ns);
+        let scan = self.scan(now, running.rank_ns);
         let first = scan.first.map(|(claim, _)| claim.rank_ns);
         let goes_first = first.is_some_and(|rank| rank < running.rank_ns);
         Seen {
@@ -238,7 +254,7 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Others for
             return false;
         };
         let own = self.among_others(first);
-        let scan = self.region.scan(now, Some(self.number), 0);
+        let scan = self.scan(now, 0);
         scan.first.is_none_or(|(claim, _)| own <= claim)
     }
 
@@ -252,6 +268,11 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Others for
             seat.write(&mut all);
         }
         drop(all);
+        let asked = first.filter(|first| first.rank_ns <= CONTROL);
+        if let Some((asked, seat)) = asked.zip(self.seat()) {
+            // It was heard and is not done: to the others it is called still.
+            seat.is_called(asked.release);
+        }
         self.first = first.map(|claim| self.among_others(claim));
         self.next = next;
     }

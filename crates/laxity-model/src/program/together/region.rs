@@ -1,8 +1,8 @@
 //! The memory that processes share, and who goes first by what is written there.
 
-use crate::Instant;
 use crate::base::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 use crate::executor::{Claim, HANDLERS};
+use crate::{Instant, Service};
 
 /// So many processes.
 pub const SEATS: usize = 32;
@@ -122,6 +122,13 @@ impl<const R: usize> Seat<R> {
         self.standing.store(standing as u32, SeqCst);
     }
 
+    /// The same, as its own process says; nothing comes back that was taken away.
+    pub(super) fn becomes(&self, standing: Standing) {
+        let gone = [Standing::Removed, Standing::Free].map(|gone| gone as u32);
+        let becomes = |tag| (!gone.contains(&tag)).then_some(standing as u32);
+        let _ = self.standing.fetch_update(SeqCst, SeqCst, becomes);
+    }
+
     /// From one to the other; `false` if it was neither.
     pub(super) fn turns(&self, from: Standing, to: Standing) -> bool {
         let (from, to) = (from as u32, to as u32);
@@ -132,6 +139,16 @@ impl<const R: usize> Seat<R> {
     /// Its thread is to look; whoever says so wakes it.
     pub(super) fn kick(&self) {
         self.word.fetch_add(1, SeqCst);
+    }
+
+    /// Something has arrived for it that is not done. Of this and its being [heard](Self::hears) one sees the other.
+    pub(super) fn is_called(&self, at: Instant) {
+        self.called_ns.swap(at.as_nanos().max(1), SeqCst);
+    }
+
+    /// What has arrived for it until now is looked for next, and found.
+    pub(super) fn hears(&self) {
+        self.called_ns.swap(0, SeqCst);
     }
 
     /// What is written of it.
@@ -176,6 +193,8 @@ pub(super) struct Scan {
     pub(super) next: Option<(Instant, u16)>,
     /// The earliest release to come of those more urgent than was said.
     pub(super) until: Instant,
+    /// Somebody was interrupted at work, or did not take the baton: what is written of him is not true.
+    pub(super) is_interrupted: bool,
 }
 
 /// The memory that the processes of one processor share. Full of zeros it has no seat taken, and the baton is nobody's.
@@ -184,12 +203,14 @@ pub(super) struct Scan {
 pub struct Region<const S: usize = SEATS, const R: usize = ROWS> {
     /// The layout; written last of all by who makes it.
     layout: AtomicU64,
+    /// The longest that a quantum may take; 0 if nobody has guarded it.
+    longest_ns: AtomicU64,
     /// No seat from here on was ever given.
     used: AtomicU32,
     /// Who watches, if anybody does: waits here for work to begin.
     pub(super) sentinel: AtomicU32,
     pub(super) watchdog: AtomicU32,
-    _line: [AtomicU32; 11],
+    _line: [AtomicU32; 9],
     turn: AtomicU64,
     /// Raised whenever the holder is to look.
     changes: AtomicU32,
@@ -201,6 +222,7 @@ impl<const S: usize, const R: usize> Default for Region<S, R> {
     fn default() -> Self {
         let region = Self {
             layout: AtomicU64::default(),
+            longest_ns: AtomicU64::default(),
             used: AtomicU32::default(),
             sentinel: AtomicU32::default(),
             watchdog: AtomicU32::default(),
@@ -227,6 +249,17 @@ impl<const S: usize, const R: usize> Region<S, R> {
     /// Whether it is laid out as this process knows it.
     pub fn is_known(&self) -> bool {
         self.layout.load(SeqCst) == Self::LAYOUT
+    }
+
+    /// No quantum is to take more than this: whoever guards the region says so.
+    pub fn limit(&self, longest: Service) {
+        self.longest_ns.store(longest.as_nanos(), SeqCst);
+    }
+
+    /// The longest that a quantum may take, as was said by whoever guards it; `None` if nobody has.
+    pub fn longest(&self) -> Option<Service> {
+        let longest = self.longest_ns.load(SeqCst);
+        (longest > 0).then_some(Service::from_nanos(longest))
     }
 
     /// Gives a free seat away; `None` if there is none. One process gives.
@@ -311,10 +344,19 @@ impl<const S: usize, const R: usize> Region<S, R> {
             first: None,
             next: None,
             until: Instant::MAX,
+            is_interrupted: false,
         };
         for (number, seat) in (0_u16..).zip(self.seats()) {
-            if Some(number) == except || seat.standing() != Some(Standing::Waiting) {
+            if Some(number) == except {
                 continue;
+            }
+            match seat.standing() {
+                Some(Standing::Waiting) => {}
+                Some(Standing::Working | Standing::Withdrawn) => {
+                    scan.is_interrupted = true;
+                    continue;
+                }
+                _ => continue,
             }
             for claim in seat.claims() {
                 if claim.release <= now {
@@ -372,8 +414,7 @@ impl<const S: usize, const R: usize> Region<S, R> {
             return false;
         };
         // In this order: a holder that comes to rest finds the call, or we find that it rests.
-        let at = now.as_nanos().max(1);
-        seat.called_ns.store(at, SeqCst);
+        seat.is_called(now);
         self.changed();
         fence(SeqCst);
         loop {

@@ -1,0 +1,128 @@
+//! What a process is to the machine: the upcalls that its executor makes, and what its body sees.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+
+use laxity_model::base::port::Arrival;
+use laxity_model::program::together::{Member, Others};
+use laxity_model::program::upcall::{First, Timing};
+use laxity_model::program::upcalls::{Entrant, Keeper};
+use laxity_model::{
+    ActivityId, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Span,
+    Step,
+};
+
+use crate::machine::{Done, EVENTS, Shared, Spec};
+
+#[derive(Clone)]
+pub(crate) struct Keep {
+    pub(crate) upcalls: Vec<(usize, Spec)>,
+    pub(crate) done: Arc<Mutex<Vec<Done>>>,
+}
+
+impl Keeper for Keep {
+    fn make(&mut self, _: u16) -> bool {
+        true
+    }
+
+    fn enter(&mut self, place: u16) -> Option<Entrant> {
+        let (index, spec) = self.upcalls[usize::from(place)];
+        let done = Arc::clone(&self.done);
+        let timing = Timing {
+            first: First::At(Instant::from_micros(spec.first)),
+            batch: NonZeroU32::new(spec.batch).unwrap(),
+            quantum: NonZeroU32::new(spec.quantum).unwrap(),
+            ..Timing::each(Span::from_micros(spec.period))
+        };
+        Some(Entrant {
+            deadline: timing.period,
+            unit: Service::MAX,
+            share: None,
+            paced_by: spec
+                .is_event
+                .then_some((PortId(EVENTS + place), timing.period)),
+            timing,
+            work: Box::new(move |context, call| {
+                let release = call.paced.release.as_nanos() / 1_000;
+                let now = context.now().as_nanos() / 1_000;
+                done.lock()
+                    .unwrap()
+                    .push((index, release, call.done(), now));
+                Step::Charge(Service::from_micros(spec.takes))
+            }),
+        })
+    }
+
+    fn discard(&mut self, _: u16) {}
+
+    fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| ())
+    }
+}
+
+/// What a body sees.
+pub(crate) struct Own {
+    pub(crate) now: Instant,
+    pub(crate) ports: Vec<VecDeque<Arrival>>,
+    pub(crate) rings: Vec<Option<SemaphoreId>>,
+    pub(crate) member: Option<Member<Arc<Shared>>>,
+}
+
+impl Context for Own {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
+        let at = self.now;
+        self.ports[usize::from(port.0)].push_back(Arrival { at, payload });
+        if let Some(doorbell) = self.rings[usize::from(port.0)] {
+            let bell = &mut self.ports[usize::from(doorbell.0)];
+            bell.truncate(0);
+            bell.push_back(Arrival {
+                at,
+                payload: [0; 2],
+            });
+        }
+        true
+    }
+
+    fn take(&mut self, port: PortId) -> Option<Arrival> {
+        self.ports[usize::from(port.0)].pop_front()
+    }
+
+    fn arrival(&self) -> Option<Arrival> {
+        None
+    }
+
+    fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
+        self.rings[usize::from(port.0)] = Some(doorbell);
+        false
+    }
+
+    fn others(&mut self) -> Option<&mut dyn Others> {
+        let member = self.member.as_mut()?;
+        Some(member)
+    }
+
+    fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}
+
+    fn fail(&mut self, what: &'static str) {
+        panic!("{what}");
+    }
+
+    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
+
+    fn timed_out(&self) -> bool {
+        false
+    }
+
+    fn answer(&self) -> Result<Instant, Refused> {
+        Err(Refused::NothingAsked)
+    }
+
+    fn service(&self) -> Service {
+        Service::ZERO
+    }
+}
