@@ -392,7 +392,7 @@ impl Context for Solitary<'_> {
     }
 
     fn others(&mut self) -> Option<&mut dyn Others> {
-        self.sitting.as_mut().map(Sitting::others)
+        self.sitting.as_mut()?.others()
     }
 
     fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}

@@ -1,5 +1,6 @@
 //! What an executor shares with those who use it, whatever its handlers share.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -7,6 +8,7 @@ use std::thread::{self, ThreadId};
 
 use laxity_linux::host::alone::{Bell, Inbox};
 use laxity_linux::os::fork;
+use laxity_linux::os::stderr::say_at_once;
 use laxity_model::base::port::PortKind;
 use laxity_model::executor::{ExecutorError, HANDLERS};
 use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
@@ -97,7 +99,7 @@ impl Core {
         Box::new(Hosted { body, core })
     }
 
-    /// Says who overran, and aborts: what runs at an exit would run at the executor's rank, and beside the other threads.
+    /// Says who overran if that is taken at once, and aborts: what runs at an exit would run at the executor's rank, and beside the other threads.
     fn end_process(&self) -> ! {
         let overran = |board: &Board| board.standing() == Standing::Overran;
         let place = self.boards.iter().position(overran);
@@ -105,7 +107,9 @@ impl Core {
         let members = self.members.try_lock().ok();
         let member = members.as_ref().and_then(|all| all.get(place?)?.as_ref());
         let name = member.map_or("an upcall", |member| &member.name);
-        eprintln!("laxity: {name} overran, and was to end its process then");
+        say_at_once(&format!(
+            "laxity: {name} overran, and was to end its process then\n"
+        ));
         process::abort()
     }
 
@@ -151,6 +155,15 @@ impl Core {
     /// Whether the executor is another process's.
     pub(super) fn is_elsewhere(&self) -> bool {
         fork::generation() != self.generation
+    }
+
+    /// Does what a user wrote, in the executor's thread: what comes of it, or what it panicked with. A child that it forked ends there.
+    pub(super) fn try_to<T>(&self, work: impl FnOnce() -> T) -> thread::Result<T> {
+        let done = panic::catch_unwind(AssertUnwindSafe(work));
+        if self.is_elsewhere() {
+            fork::end_child();
+        }
+        done
     }
 
     /// Has a command carried out: before this returns, or where a handler asks, after its quantum. Nothing is asked of one that is `closed`, since its place

@@ -87,7 +87,6 @@ mod options;
 mod upcall;
 mod virtual_time;
 
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
 use laxity_linux::doctor::put_off;
@@ -117,7 +116,7 @@ use crate::executor::{Edf, Rmdp};
 use crate::reserve::lock_memory_now;
 
 /// An executor, and the state `S` that its handlers share. Its upcalls end with it. Other threads of the process may block, and its main thread may end; a child that it forks has no
-/// executor: there all is [over](Error::Over).
+/// executor: there all is [over](Error::Over). A child that a handler forks (`fork`, not a bare `clone`) is to become another program or end; where that handler returns, or panics, it ends with status 0 as by `_exit`, and calls nobody.
 #[must_use = "its upcalls end when this is dropped"]
 pub struct Upcalls<S = ()> {
     core: Arc<Core>,
@@ -170,7 +169,7 @@ impl<S: 'static> Upcalls<S> {
         let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
         let own = Arc::clone(&core);
         let body = move || {
-            let shared = panic::catch_unwind(AssertUnwindSafe(share));
+            let shared = own.try_to(share);
             own.begins(
                 shared
                     .as_ref()
