@@ -14,6 +14,7 @@ use laxity_model::executor::{ExecutorError, HANDLERS};
 use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
 use laxity_model::{Body, Context, PortId, SemaphoreId, Span, Step};
 
+use super::beside::Footing;
 use super::members::Member;
 use super::virtual_time::Virtuals;
 use super::{Error, State};
@@ -55,6 +56,7 @@ pub(super) fn ports(events: u32) -> Vec<PortKind> {
 /// All locks here are of callers among themselves. The executor tries the one of `panics`, and goes on where it is held.
 pub(super) struct Core {
     pub(super) inbox: Inbox,
+    pub(super) footing: Footing,
     pub(super) boards: Arc<[Board]>,
     pub(super) bell: Bell,
     members: Mutex<Vec<Option<Member>>>,
@@ -75,9 +77,10 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub(super) fn new(inbox: Inbox) -> Self {
+    pub(super) fn new(inbox: Inbox, footing: Footing) -> Self {
         Self {
             inbox,
+            footing,
             boards: (0..PLACES).map(|_| Board::default()).collect(),
             bell: Bell::default(),
             members: Mutex::new((0..PLACES).map(|_| None).collect()),

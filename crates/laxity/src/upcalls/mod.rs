@@ -78,6 +78,7 @@
 //!
 //! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock.
 
+mod beside;
 mod call;
 mod core;
 mod error;
@@ -108,6 +109,7 @@ pub use self::options::{Options, Policy, Rank, Supply};
 pub use self::upcall::{Before, Pace, Spec, State, Upcall, WhenFull};
 pub use self::virtual_time::{Virtual, VirtualCall};
 
+use self::beside::{Beside, Footing};
 use self::core::{COMMANDS, Core, DOORBELL, Over, PLACES};
 use self::keeper::{Keep, Letter, Letters};
 use self::members::{Member, Predecessor, Set};
@@ -122,11 +124,6 @@ pub struct Upcalls<S = ()> {
     core: Arc<Core>,
     letters: Letters<S>,
     alone: Alone,
-    policy: Policy,
-    supply: Supply,
-    overhead: Overhead,
-    /// It takes turns with other processes.
-    shares: bool,
     memory: Option<Result<MemoryLock, Diagnosis>>,
 }
 
@@ -153,10 +150,10 @@ impl<S: 'static> Upcalls<S> {
     ) -> Result<Self, Error> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
-        let supply = options.take_supply()?;
         let overhead = options.overhead_put_off_by(put_off());
+        let footing = Footing::new(&mut options, overhead)?;
         let (own, policy) = (options.together.take(), options.policy);
-        let shares = own.is_some();
+        let shares = footing.is_shared();
         if shares && policy != Policy::Rmdp {
             return Err(Error::Order);
         }
@@ -164,7 +161,7 @@ impl<S: 'static> Upcalls<S> {
         if let Some(seat) = own {
             inbox = inbox.in_seat(seat);
         }
-        let core = Arc::new(Core::new(inbox));
+        let core = Arc::new(Core::new(inbox, footing));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
         let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
         let own = Arc::clone(&core);
@@ -192,14 +189,11 @@ impl<S: 'static> Upcalls<S> {
         let rank = options.rank.into();
         let alone = Alone::start(&options.name, rank, &core.inbox, (body, over))?;
         core.await_begin()?;
+        beside::register(&core);
         Ok(Self {
             core,
             letters,
             alone,
-            policy,
-            supply,
-            overhead,
-            shares,
             memory,
         })
     }
@@ -235,7 +229,7 @@ impl<S: 'static> Upcalls<S> {
         if self.core.is_over() {
             return Err(Error::Over);
         }
-        if self.shares && matches!(spec.pace, Pace::Descriptor(_)) {
+        if self.core.footing.is_shared() && matches!(spec.pace, Pace::Descriptor(_)) {
             return Err(Error::Descriptor);
         }
         let id = self.admit(&spec)?;
@@ -260,6 +254,7 @@ impl<S: 'static> Upcalls<S> {
 
     /// A place for it, if there is time for it.
     fn admit(&self, spec: &Spec) -> Result<Predecessor, Error> {
+        let (beside, footing) = (Beside::of(&self.core), &self.core.footing);
         let mut members = self.core.members();
         let free = members.iter().position(Option::is_none);
         let place = free.ok_or(Error::Full)?;
@@ -279,8 +274,9 @@ impl<S: 'static> Upcalls<S> {
         };
         let with = |task| Set::new(present.iter().copied().chain([&of(task)])).linked();
         let names = Set::new(present.iter().copied().chain([&new]));
-        let policy = |all: &[_]| self.policy.admit(all, &self.supply);
-        let task = admit_among((&names.names(), &with), asked, self.overhead, &policy);
+        let names: Vec<&str> = names.names().into_iter().chain(beside.names()).collect();
+        let policy = |all: &[_]| beside.admit(footing, all);
+        let task = admit_among((&names, &with), asked, footing.overhead, &policy);
         let task = task.map_err(|no: NotAdmitted| Error::NotAdmitted(Box::new(no)))?;
         let new = of(task);
         members[place] = Some(new);
@@ -295,22 +291,24 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::NotAdmitted`] where the order is by deadline, which has no bounds of single upcalls.
     pub fn bound(&self, upcall: &Upcall) -> Result<Span, Error> {
+        let (beside, footing) = (Beside::of(&self.core), &self.core.footing);
         let members = self.core.members();
         let set = Set::new(members.iter().flatten());
         let index = set
             .index(upcall.id.serial)
             .filter(|_| upcall.is_of(&self.core));
         let index = index.ok_or(Error::NotHere)?;
-        let all = charged(set.linked(), self.overhead);
+        let all = charged(set.linked(), footing.overhead);
         let refused = |no: Unschedulable| {
             let bottleneck = no.bottleneck.unwrap_or(index);
+            let mut names = set.names().into_iter().chain(beside.names());
             Error::NotAdmitted(Box::new(NotAdmitted {
-                bottleneck: set.names()[bottleneck].to_owned(),
+                bottleneck: names.nth(bottleneck).unwrap_or_default().to_owned(),
                 reason: no.reason,
                 fits: None,
             }))
         };
-        let bounds = self.policy.bounds(&all, &self.supply).map_err(refused)?;
+        let bounds = beside.bounds(footing, &all).map_err(refused)?;
         Ok(bounds[index])
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use std::{fs, process, thread};
 
 use laxity::upcall::OnOverrun;
-use laxity::upcalls::{Error, Options, Region, Seat, State, Upcall, Upcalls, Virtual};
+use laxity::upcalls::{Error, Options, Region, Seat, State, Upcall, Upcalls, Virtual, VirtualCall};
 use laxity::{Span, now};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
@@ -149,7 +149,7 @@ fn a_forked_child_has_no_upcalls_and_its_parent_goes_on() {
     let upcalls = Upcalls::start(fair()).unwrap();
     let (upcall, calls) = ticking(&upcalls);
     goes_on(&upcalls, &calls);
-    let virtual_one = upcalls.create_virtual(|call| call.suspend());
+    let virtual_one = upcalls.create_virtual(VirtualCall::suspend);
     virtual_one.run();
     // SAFETY: the child allocates, which the C library makes safe after a fork, and takes no lock that another thread may hold.
     let pid = unsafe { libc::fork() };

@@ -1,5 +1,6 @@
 //! Upcalls on this machine: called on their grid, one after the other, and told what became of each. What needs no rank is tried as an ordinary thread.
 
+mod beside;
 mod endings;
 mod links;
 mod rank;
