@@ -2,7 +2,7 @@
 
 use std::panic::{self, AssertUnwindSafe};
 use std::process;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -64,6 +64,8 @@ pub(super) struct Core {
     asking: Vec<Mutex<()>>,
     /// By place: whoever had it has closed it, and it is free once the executor has done that too.
     gone: Vec<AtomicBool>,
+    /// By place: so many threads have found its upcall open and have something arrive for it; until they have, it is nobody else's.
+    visits: Vec<AtomicU32>,
     /// By place: what its handler said when it panicked.
     pub(super) panics: Vec<Mutex<String>>,
     thread: OnceLock<ThreadId>,
@@ -86,6 +88,7 @@ impl Core {
             members: Mutex::new((0..PLACES).map(|_| None).collect()),
             asking: (0..PLACES).map(|_| Mutex::default()).collect(),
             gone: (0..PLACES).map(|_| AtomicBool::new(false)).collect(),
+            visits: (0..PLACES).map(|_| AtomicU32::new(0)).collect(),
             panics: (0..PLACES).map(|_| Mutex::default()).collect(),
             thread: OnceLock::new(),
             failed: OnceLock::new(),
@@ -119,9 +122,10 @@ impl Core {
     /// All that are there. Callers wait for each other here, and the executor for none of them.
     pub(super) fn members(&self) -> MutexGuard<'_, Vec<Option<Member>>> {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        let places = self.boards.iter().zip(&self.gone);
-        for (member, (board, gone)) in members.iter_mut().zip(places) {
-            if gone.load(Ordering::Acquire) && board.standing() == Standing::Absent {
+        let places = self.boards.iter().zip(&self.gone).zip(&self.visits);
+        for (member, ((board, gone), visits)) in members.iter_mut().zip(places) {
+            let is_left = gone.load(Ordering::Acquire) && visits.load(Ordering::SeqCst) == 0;
+            if is_left && board.standing() == Standing::Absent {
                 gone.store(false, Ordering::Release);
                 *member = None;
             }
@@ -206,7 +210,7 @@ impl Core {
     ) -> Result<(), Error> {
         let closes = command == Command::Close;
         let was_closed = match closes {
-            true => closed.swap(true, Ordering::AcqRel),
+            true => closed.swap(true, Ordering::SeqCst),
             false => closed.load(Ordering::Acquire),
         };
         if was_closed {
@@ -229,9 +233,28 @@ impl Core {
         })
     }
 
-    /// Closes an upcall, whose place is free when that is done; tells what it has done until then.
-    pub(super) fn close(&self, place: u16, closed: &AtomicBool) -> Result<Counts, Error> {
-        self.ask(place, Command::Close, closed)?;
+    /// Keeps the place of an upcall its own until what comes of this is dropped; `None` if it is closed.
+    pub(super) fn visit(&self, place: u16, closed: &AtomicBool) -> Option<Visit<'_>> {
+        let visits = &self.visits[usize::from(place)];
+        visits.fetch_add(1, Ordering::SeqCst);
+        let visit = Visit(visits);
+        // After that, as whoever frees the place looks at the one after the other.
+        (!closed.load(Ordering::SeqCst)).then_some(visit)
+    }
+
+    /// Closes an upcall, whose place is free when that is done; tells what it has done until then. Nothing feeds its port any more.
+    pub(super) fn close(
+        &self,
+        place: u16,
+        port: Option<PortId>,
+        closed: &AtomicBool,
+    ) -> Result<Counts, Error> {
+        let asked = self.ask(place, Command::Close, closed);
+        // Whoever closed it does this, and nobody else, before the place can be another's.
+        if let Some(port) = port.filter(|_| !matches!(asked, Err(Error::Ended | Error::Busy))) {
+            self.inbox.feed(port, None);
+        }
+        asked?;
         let counts = self.boards[usize::from(place)].counts();
         self.gone[usize::from(place)].store(true, Ordering::Release);
         Ok(counts)
@@ -272,6 +295,15 @@ impl Core {
             Standing::Ended => State::Ended,
             Standing::Panicked => State::Panicked(self.said(place)),
         }
+    }
+}
+
+/// Somebody has something arrive for the upcall of a place.
+pub(super) struct Visit<'a>(&'a AtomicU32);
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
