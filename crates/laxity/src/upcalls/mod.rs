@@ -76,7 +76,9 @@
 //! # Ok::<(), laxity::upcalls::qos::Unmappable>(())
 //! ```
 //!
-//! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock.
+//! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock. What runs there at its rank, before all upcalls, besides their calls: what [makes](Upcalls::create_there) a handler, what is dropped with one, and the
+//! program's panic hook where one panics, which by default writes to standard error, waits for that, and looks up a backtrace if `RUST_BACKTRACE` asks for one. A program that cannot have that sets a hook that does less; what a handler panicked with is [told](State::Panicked) anyhow. What they share is
+//! made before the thread is real-time, and dropped at its end.
 
 mod beside;
 mod call;
@@ -139,7 +141,7 @@ impl Upcalls {
 }
 
 impl<S: 'static> Upcalls<S> {
-    /// The same, with a state that is made in the executor's thread and stays there.
+    /// The same, with a state that is made in the executor's thread, before that has its rank, and stays there.
     ///
     /// # Errors
     ///
