@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 
 use laxity_model::program::upcalls::qos::{
-    Buffers, Class, Cost, Limits, Path, Release, Unmappable, map, provisioned,
+    Buffers, Class, Cost, Limits, Mapping, Path, Release, Unmappable, map, provisioned,
 };
 use laxity_model::{Service, Span};
 use proptest::prelude::*;
@@ -58,7 +58,7 @@ fn a_video_is_mapped_as_by_hand() {
     let buffers = Buffers {
         send: 40,
         link: 40,
-        receive: 61,
+        receive: 81,
     };
     assert_eq!(slow.buffers, buffers);
     assert_eq!((slow.release, slow.throughput()), (Release::Timer, 500_000));
@@ -290,5 +290,110 @@ proptest! {
         let is_too_soon = |delay| matches!(asked(delay), Err(Unmappable::TooSoon { .. }));
         prop_assert!(!is_too_soon(least));
         prop_assert!(is_too_soon(least.saturating_sub(Span::from_nanos(1))));
+    }
+}
+
+/// The most PDUs that wait at a receiver whose calls are released so long after the sender's, which fills each call. `choose` says for each step of a PDU of that call how much later than possible it is, up to so much, and (of none) how much
+/// later a call of the receiver begins; it ends as late as it may.
+fn most_waiting(
+    mapping: &Mapping,
+    path: &Path,
+    phase: u64,
+    calls: u64,
+    mut choose: impl FnMut(Option<u64>, u64) -> u64,
+) -> u64 {
+    let [period, spacing] = [mapping.period, mapping.spacing].map(Span::as_nanos);
+    let [latency, jitter] = [path.latency, path.jitter].map(Span::as_nanos);
+    let batch = u64::from(mapping.batch.get());
+    let [mut handed, mut left, mut paced, mut last] = [0; 4];
+    let mut arrivals = Vec::new();
+    for call in (0..calls * batch).map(|pdu| pdu / batch) {
+        handed = handed.max(call * period + choose(Some(call), period));
+        // By when a link has sent it that keeps to the spacing; it may be faster, too.
+        paced = paced.max(handed) + spacing;
+        let soonest = handed.max(left);
+        left = soonest + choose(Some(call), paced - soonest);
+        last = last.max(left + latency - jitter + choose(Some(call), jitter));
+        arrivals.push(last);
+    }
+    let (mut done, mut most) = (0, 0);
+    for call in 0..last / period + 2 {
+        let release = phase + call * period;
+        let begins = release + choose(None, period - 1);
+        let by = |at| arrivals.partition_point(|arrived| *arrived <= at) as u64;
+        most = most.max(by(release + period - 1) - done);
+        done += batch.min(by(begins) - done);
+    }
+    most
+}
+
+fn bulk_over(jitter: Span, batch: u64) -> (Mapping, Path) {
+    let path = Path {
+        latency: ms(100),
+        jitter,
+        ..path()
+    };
+    // Of 1 ms each.
+    let class = Class::Bulk {
+        bytes_per_second: NonZeroU64::new(1_000_000).unwrap(),
+    };
+    let limits = Limits {
+        longest: ms(batch),
+        ..Limits::default()
+    };
+    let mapping = map(&class, &COST, &path, &limits).unwrap();
+    assert_eq!(u64::from(mapping.batch.get()), batch);
+    (mapping, path)
+}
+
+/// Late at first, and then as soon as can be: in the worst phase no more waits than there is room for, and all but a call's PDUs of that.
+#[test]
+fn a_receivers_buffer_is_what_the_worst_jitter_fills() {
+    for (batch, jitter_us) in [
+        (1, 0),
+        (10, 0),
+        (10, 1),
+        (10, 4_000),
+        (10, 10_000),
+        (7, 25_500),
+        (20, 90_000),
+    ] {
+        let (mapping, path) = bulk_over(Span::from_micros(jitter_us), batch);
+        let phases = (0..batch * 4).map(|quarter| quarter * 250_000 + 1);
+        let most = phases.map(|phase| {
+            let turn = |call: Option<u64>, most: u64| match call {
+                Some(call) if call < 30 => most,
+                _ => 0,
+            };
+            most_waiting(&mapping, &path, phase, 60, turn)
+        });
+        let (most, room) = (most.max().unwrap(), mapping.buffers.receive);
+        assert!(
+            most <= room && most + 1 >= room,
+            "{most} of {room}: {batch} {jitter_us}"
+        );
+    }
+}
+
+proptest! {
+    /// Whatever is late, within what is possible.
+    #[test]
+    fn a_receivers_buffer_suffices(
+        batch in 1..12_u64, jitter_us in 0..40_000_u64, phase in 0..12_000_000_u64, seed in 1..u64::MAX,
+    ) {
+        let (mapping, path) = bulk_over(Span::from_micros(jitter_us), batch);
+        let mut dice = seed;
+        let choose = |_: Option<u64>, most: u64| {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            match dice % 4 {
+                0 => dice % (most + 1),
+                1 => 0,
+                _ => most,
+            }
+        };
+        let most = most_waiting(&mapping, &path, phase, 60, choose);
+        prop_assert!(most <= mapping.buffers.receive, "{most} of {}", mapping.buffers.receive);
     }
 }

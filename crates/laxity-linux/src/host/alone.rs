@@ -215,7 +215,7 @@ pub struct Alone {
 }
 
 impl Alone {
-    /// Starts a thread of this name and rank. The body is made in it, and dropped there; so is `over`, when nothing of it runs any more.
+    /// Starts a thread of this name and rank. The body is made in it before it has that, and dropped there; so is `over`, when nothing of it runs any more.
     ///
     /// # Errors
     ///
@@ -235,6 +235,7 @@ impl Alone {
         let started = builder.spawn(move || {
             let _over = over;
             let _ours = Ours::enter();
+            let mut body = body();
             let ranked = match Ranked::begin(&rank) {
                 Ok(ranked) => ranked,
                 Err(error) => return drop(tell.send(Err(error))),
@@ -245,7 +246,6 @@ impl Alone {
             }
             let _ = tell.send(Ok(ranked.firmly.clone()));
             drop(tell);
-            let mut body = body();
             if let Err(error) = drive(&mut *body, &inbox, sitting.flatten()) {
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }
@@ -392,7 +392,7 @@ impl Context for Solitary<'_> {
     }
 
     fn others(&mut self) -> Option<&mut dyn Others> {
-        self.sitting.as_mut().map(Sitting::others)
+        self.sitting.as_mut()?.others()
     }
 
     fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}

@@ -19,4 +19,5 @@ pub mod sched;
 pub mod schedstat;
 pub(crate) mod shared;
 pub mod signals;
+pub mod stderr;
 pub(crate) mod usage;

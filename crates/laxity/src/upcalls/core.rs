@@ -1,17 +1,20 @@
 //! What an executor shares with those who use it, whatever its handlers share.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::process;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
 use laxity_linux::host::alone::{Bell, Inbox};
 use laxity_linux::os::fork;
+use laxity_linux::os::stderr::say_at_once;
 use laxity_model::base::port::PortKind;
 use laxity_model::executor::{ExecutorError, HANDLERS};
 use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
 use laxity_model::{Body, Context, PortId, SemaphoreId, Span, Step};
 
+use super::beside::Footing;
 use super::members::Member;
 use super::virtual_time::Virtuals;
 use super::{Error, State};
@@ -53,6 +56,7 @@ pub(super) fn ports(events: u32) -> Vec<PortKind> {
 /// All locks here are of callers among themselves. The executor tries the one of `panics`, and goes on where it is held.
 pub(super) struct Core {
     pub(super) inbox: Inbox,
+    pub(super) footing: Footing,
     pub(super) boards: Arc<[Board]>,
     pub(super) bell: Bell,
     members: Mutex<Vec<Option<Member>>>,
@@ -60,6 +64,8 @@ pub(super) struct Core {
     asking: Vec<Mutex<()>>,
     /// By place: whoever had it has closed it, and it is free once the executor has done that too, and nothing is [owed](Board::owes) for it.
     gone: Vec<AtomicBool>,
+    /// By place: so many threads have found its upcall open and have something arrive for it; until they have, it is nobody else's.
+    visits: Vec<AtomicU32>,
     /// By place: what its handler said when it panicked.
     pub(super) panics: Vec<Mutex<String>>,
     thread: OnceLock<ThreadId>,
@@ -73,14 +79,16 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub(super) fn new(inbox: Inbox) -> Self {
+    pub(super) fn new(inbox: Inbox, footing: Footing) -> Self {
         Self {
             inbox,
+            footing,
             boards: (0..PLACES).map(|_| Board::default()).collect(),
             bell: Bell::default(),
             members: Mutex::new((0..PLACES).map(|_| None).collect()),
             asking: (0..PLACES).map(|_| Mutex::default()).collect(),
             gone: (0..PLACES).map(|_| AtomicBool::new(false)).collect(),
+            visits: (0..PLACES).map(|_| AtomicU32::new(0)).collect(),
             panics: (0..PLACES).map(|_| Mutex::default()).collect(),
             thread: OnceLock::new(),
             failed: OnceLock::new(),
@@ -97,7 +105,7 @@ impl Core {
         Box::new(Hosted { body, core })
     }
 
-    /// Says who overran, and aborts: what runs at an exit would run at the executor's rank, and beside the other threads.
+    /// Says who overran if that is taken at once, and aborts: what runs at an exit would run at the executor's rank, and beside the other threads.
     fn end_process(&self) -> ! {
         let overran = |board: &Board| board.standing() == Standing::Overran;
         let place = self.boards.iter().position(overran);
@@ -105,17 +113,19 @@ impl Core {
         let members = self.members.try_lock().ok();
         let member = members.as_ref().and_then(|all| all.get(place?)?.as_ref());
         let name = member.map_or("an upcall", |member| &member.name);
-        eprintln!("laxity: {name} overran, and was to end its process then");
+        say_at_once(&format!(
+            "laxity: {name} overran, and was to end its process then\n"
+        ));
         process::abort()
     }
 
     /// All that are there. Callers wait for each other here, and the executor for none of them.
     pub(super) fn members(&self) -> MutexGuard<'_, Vec<Option<Member>>> {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        let places = self.boards.iter().zip(&self.gone);
-        for (member, (board, gone)) in members.iter_mut().zip(places) {
-            let is_gone = gone.load(Ordering::Acquire) && board.standing() == Standing::Absent;
-            if is_gone && !board.owes() {
+        let places = self.boards.iter().zip(&self.gone).zip(&self.visits);
+        for (member, ((board, gone), visits)) in members.iter_mut().zip(places) {
+            let is_left = gone.load(Ordering::Acquire) && visits.load(Ordering::SeqCst) == 0;
+            if is_left && board.standing() == Standing::Absent && !board.owes() {
                 gone.store(false, Ordering::Release);
                 *member = None;
             }
@@ -162,6 +172,15 @@ impl Core {
         fork::generation() != self.generation
     }
 
+    /// Does what a user wrote, in the executor's thread: what comes of it, or what it panicked with. A child that it forked ends there.
+    pub(super) fn try_to<T>(&self, work: impl FnOnce() -> T) -> thread::Result<T> {
+        let done = panic::catch_unwind(AssertUnwindSafe(work));
+        if self.is_elsewhere() {
+            fork::end_child();
+        }
+        done
+    }
+
     /// Has a command carried out: before this returns, or where a handler asks, after its quantum. Nothing is asked of one that is `closed`, since its place
     /// may be another's.
     pub(super) fn ask(
@@ -199,7 +218,7 @@ impl Core {
     ) -> Result<(), Error> {
         let closes = command == Command::Close;
         let was_closed = match closes {
-            true => closed.swap(true, Ordering::AcqRel),
+            true => closed.swap(true, Ordering::SeqCst),
             false => closed.load(Ordering::Acquire),
         };
         if was_closed {
@@ -222,9 +241,28 @@ impl Core {
         })
     }
 
-    /// Closes an upcall, whose place is free when that is done; tells what it has done until then.
-    pub(super) fn close(&self, place: u16, closed: &AtomicBool) -> Result<Counts, Error> {
-        self.ask(place, Command::Close, closed)?;
+    /// Keeps the place of an upcall its own until what comes of this is dropped; `None` if it is closed.
+    pub(super) fn visit(&self, place: u16, closed: &AtomicBool) -> Option<Visit<'_>> {
+        let visits = &self.visits[usize::from(place)];
+        visits.fetch_add(1, Ordering::SeqCst);
+        let visit = Visit(visits);
+        // After that, as whoever frees the place looks at the one after the other.
+        (!closed.load(Ordering::SeqCst)).then_some(visit)
+    }
+
+    /// Closes an upcall, whose place is free when that is done; tells what it has done until then. Nothing feeds its port any more.
+    pub(super) fn close(
+        &self,
+        place: u16,
+        port: Option<PortId>,
+        closed: &AtomicBool,
+    ) -> Result<Counts, Error> {
+        let asked = self.ask(place, Command::Close, closed);
+        // Whoever closed it does this, and nobody else, before the place can be another's.
+        if let Some(port) = port.filter(|_| !matches!(asked, Err(Error::Ended | Error::Busy))) {
+            self.inbox.feed(port, None);
+        }
+        asked?;
         let counts = self.boards[usize::from(place)].counts();
         self.gone[usize::from(place)].store(true, Ordering::Release);
         Ok(counts)
@@ -265,6 +303,15 @@ impl Core {
             Standing::Ended => State::Ended,
             Standing::Panicked => State::Panicked(self.said(place)),
         }
+    }
+}
+
+/// Somebody has something arrive for the upcall of a place.
+pub(super) struct Visit<'a>(&'a AtomicU32);
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

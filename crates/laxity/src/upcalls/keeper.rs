@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
 use laxity_model::executor::share::Share;
@@ -112,7 +111,7 @@ impl<S: 'static> Keep<S> {
 
     /// Does what a user wrote; `None` if that panicked, and what it said is kept.
     fn try_to<T>(&self, place: u16, work: impl FnOnce() -> T) -> Option<T> {
-        let done = panic::catch_unwind(AssertUnwindSafe(work));
+        let done = self.core.try_to(work);
         done.inspect_err(|payload| keep(&self.core, place, text(&**payload)))
             .ok()
     }
@@ -206,7 +205,7 @@ fn quantum<S: 'static>(
             Some(call.wish)
         })
     };
-    match panic::catch_unwind(AssertUnwindSafe(work)) {
+    match core.try_to(work) {
         Ok(Some(Some(Wish::GoOn))) => Step::Charge(Service::ZERO),
         Ok(Some(Some(Wish::Suspend))) => Step::SleepUntil(Instant::MAX),
         Ok(_) => Step::Finish,

@@ -76,8 +76,11 @@
 //! # Ok::<(), laxity::upcalls::qos::Unmappable>(())
 //! ```
 //!
-//! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock.
+//! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock. What runs there at its rank, before all upcalls, besides their calls: what [makes](Upcalls::create_there) a handler, what is dropped with one, and the
+//! program's panic hook where one panics, which by default writes to standard error, waits for that, and looks up a backtrace if `RUST_BACKTRACE` asks for one. A program that cannot have that sets a hook that does less; what a handler panicked with is [told](State::Panicked) anyhow. What they share is
+//! made before the thread is real-time, and dropped at its end.
 
+mod beside;
 mod call;
 mod core;
 mod error;
@@ -87,7 +90,6 @@ mod options;
 mod upcall;
 mod virtual_time;
 
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
 
 use laxity_linux::doctor::put_off;
@@ -109,6 +111,7 @@ pub use self::options::{Options, Policy, Rank, Supply};
 pub use self::upcall::{Before, Pace, Spec, State, Upcall, WhenFull};
 pub use self::virtual_time::{Virtual, VirtualCall};
 
+use self::beside::{Beside, Footing};
 use self::core::{COMMANDS, Core, DOORBELL, Over, PATIENCE, PLACES};
 use self::keeper::{Keep, Letter, Letters};
 use self::members::{Member, Predecessor, Set};
@@ -117,17 +120,12 @@ use crate::executor::{Edf, Rmdp};
 use crate::reserve::lock_memory_now;
 
 /// An executor, and the state `S` that its handlers share. Its upcalls end with it. Other threads of the process may block, and its main thread may end; a child that it forks has no
-/// executor: there all is [over](Error::Over).
+/// executor: there all is [over](Error::Over). A child that a handler forks (`fork`, not a bare `clone`) is to become another program or end; where that handler returns, or panics, it ends with status 0 as by `_exit`, and calls nobody.
 #[must_use = "its upcalls end when this is dropped"]
 pub struct Upcalls<S = ()> {
     core: Arc<Core>,
     letters: Letters<S>,
     alone: Alone,
-    policy: Policy,
-    supply: Supply,
-    overhead: Overhead,
-    /// Where it takes turns with other processes.
-    together: Option<Region>,
     memory: Option<Result<MemoryLock, Diagnosis>>,
 }
 
@@ -143,7 +141,7 @@ impl Upcalls {
 }
 
 impl<S: 'static> Upcalls<S> {
-    /// The same, with a state that is made in the executor's thread and stays there.
+    /// The same, with a state that is made in the executor's thread, before that has its rank, and stays there.
     ///
     /// # Errors
     ///
@@ -154,11 +152,10 @@ impl<S: 'static> Upcalls<S> {
     ) -> Result<Self, Error> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
-        let supply = options.take_supply()?;
         let overhead = options.overhead_put_off_by(put_off());
+        let footing = Footing::new(&mut options, overhead)?;
         let (own, policy) = (options.together.take(), options.policy);
-        let together = own.as_ref().map(|seat| seat.region.clone());
-        let shares = together.is_some();
+        let shares = footing.is_shared();
         if shares && policy != Policy::Rmdp {
             return Err(Error::Order);
         }
@@ -166,12 +163,12 @@ impl<S: 'static> Upcalls<S> {
         if let Some(seat) = own {
             inbox = inbox.in_seat(seat);
         }
-        let core = Arc::new(Core::new(inbox));
+        let core = Arc::new(Core::new(inbox, footing));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
         let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
         let own = Arc::clone(&core);
         let body = move || {
-            let shared = panic::catch_unwind(AssertUnwindSafe(share));
+            let shared = own.try_to(share);
             own.begins(
                 shared
                     .as_ref()
@@ -194,14 +191,11 @@ impl<S: 'static> Upcalls<S> {
         let rank = options.rank.into();
         let alone = Alone::start(&options.name, rank, &core.inbox, (body, over))?;
         core.await_begin()?;
+        beside::register(&core);
         Ok(Self {
             core,
             letters,
             alone,
-            policy,
-            supply,
-            overhead,
-            together,
             memory,
         })
     }
@@ -237,8 +231,8 @@ impl<S: 'static> Upcalls<S> {
         if self.core.is_over() {
             return Err(Error::Over);
         }
-        if let Some(region) = &self.together {
-            spec.can_share(region.longest(), self.overhead.each)?;
+        if let Some(region) = self.core.footing.region() {
+            spec.can_share(region.longest(), self.core.footing.overhead.each)?;
         }
         let id = self.admit(&spec)?;
         // From here on it is closed when it is dropped.
@@ -264,8 +258,9 @@ impl<S: 'static> Upcalls<S> {
     fn admit(&self, spec: &Spec) -> Result<Predecessor, Error> {
         let until = crate::now() + PATIENCE;
         loop {
+            let beside = Beside::of(&self.core);
             let mut members = self.core.members();
-            let refused = match self.beside(spec, &members) {
+            let refused = match self.placed(spec, &members, &beside) {
                 Ok((place, member)) => {
                     let serial = member.serial;
                     members[place] = Some(member);
@@ -280,7 +275,8 @@ impl<S: 'static> Upcalls<S> {
             for other in &mut others {
                 other.take_if(|member| closed.contains(&member.serial));
             }
-            let fits = !closed.is_empty() && self.beside(spec, &others).is_ok();
+            let fits = !closed.is_empty() && self.placed(spec, &others, &beside).is_ok();
+            drop(beside);
             let changes = || {
                 let changed = self.core.closed(&self.core.members()) != closed;
                 (changed || self.core.is_over()).then_some(())
@@ -293,7 +289,13 @@ impl<S: 'static> Upcalls<S> {
     }
 
     /// What it would be beside these, and where.
-    fn beside(&self, spec: &Spec, members: &[Option<Member>]) -> Result<(usize, Member), Error> {
+    fn placed(
+        &self,
+        spec: &Spec,
+        members: &[Option<Member>],
+        beside: &Beside,
+    ) -> Result<(usize, Member), Error> {
+        let footing = &self.core.footing;
         let free = members.iter().position(Option::is_none);
         let place = free.ok_or(Error::Full)?;
         let present: Vec<&Member> = members.iter().flatten().collect();
@@ -312,8 +314,9 @@ impl<S: 'static> Upcalls<S> {
         };
         let with = |task| Set::new(present.iter().copied().chain([&of(task)])).linked();
         let names = Set::new(present.iter().copied().chain([&new]));
-        let policy = |all: &[_]| self.policy.admit(all, &self.supply);
-        let task = admit_among((&names.names(), &with), asked, self.overhead, &policy);
+        let names: Vec<&str> = names.names().into_iter().chain(beside.names()).collect();
+        let policy = |all: &[_]| beside.admit(footing, all);
+        let task = admit_among((&names, &with), asked, footing.overhead, &policy);
         let task = task.map_err(|no: NotAdmitted| Error::NotAdmitted(Box::new(no)))?;
         Ok((place, of(task)))
     }
@@ -325,22 +328,24 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::NotAdmitted`] where the order is by deadline, which has no bounds of single upcalls.
     pub fn bound(&self, upcall: &Upcall) -> Result<Span, Error> {
+        let (beside, footing) = (Beside::of(&self.core), &self.core.footing);
         let members = self.core.members();
         let set = Set::new(members.iter().flatten());
         let index = set
             .index(upcall.id.serial)
             .filter(|_| upcall.is_of(&self.core));
         let index = index.ok_or(Error::NotHere)?;
-        let all = charged(set.linked(), self.overhead);
+        let all = charged(set.linked(), footing.overhead);
         let refused = |no: Unschedulable| {
             let bottleneck = no.bottleneck.unwrap_or(index);
+            let mut names = set.names().into_iter().chain(beside.names());
             Error::NotAdmitted(Box::new(NotAdmitted {
-                bottleneck: set.names()[bottleneck].to_owned(),
+                bottleneck: names.nth(bottleneck).unwrap_or_default().to_owned(),
                 reason: no.reason,
                 fits: None,
             }))
         };
-        let bounds = self.policy.bounds(&all, &self.supply).map_err(refused)?;
+        let bounds = beside.bounds(footing, &all).map_err(refused)?;
         Ok(bounds[index])
     }
 

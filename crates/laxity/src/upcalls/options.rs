@@ -22,7 +22,8 @@ pub struct Options {
     pub policy: Policy,
     /// What its thread is.
     pub rank: Rank,
-    /// What admission counts on; `None` is what the rank gives: all of a processor, or the reservation. Say less where others are above it.
+    /// What admission counts on; `None` is what the rank gives: all of a processor, or the reservation. Say less where others are above it. What other executors of this process are admitted for, at the same FIFO priority or a higher one on
+    /// the same processor, is taken from it in any case.
     pub supply: Option<Supply>,
     /// What admission charges each call; where threads may put off the end of their turn (`slice-extension` in the doctor), by how much is added.
     pub overhead: Overhead,
@@ -67,7 +68,11 @@ pub enum Policy {
 
 impl Policy {
     /// Whether all of these are in time.
-    pub(super) fn admit(self, all: &[Linked], supply: &Supply) -> Result<(), Unschedulable> {
+    pub(super) fn admit(
+        self,
+        all: &[Linked],
+        supply: &dyn SupplyBound,
+    ) -> Result<(), Unschedulable> {
         let are_linked = all
             .iter()
             .any(|linked| linked.after.is_some() || linked.defers);
@@ -90,7 +95,7 @@ impl Policy {
     pub(super) fn bounds(
         self,
         all: &[Linked],
-        supply: &Supply,
+        supply: &dyn SupplyBound,
     ) -> Result<Vec<Span>, Unschedulable> {
         match self {
             Self::Rmdp => linked::bounds(all, supply),

@@ -66,11 +66,7 @@ impl Spec {
     }
 
     /// Whether it can be beside those of other processes, where no quantum is to take more than `longest` with what is charged for `each`.
-    pub(super) fn can_share(
-        &self,
-        longest: Option<Service>,
-        each: Service,
-    ) -> Result<(), Error> {
+    pub(super) fn can_share(&self, longest: Option<Service>, each: Service) -> Result<(), Error> {
         if matches!(self.pace, Pace::Descriptor(_)) {
             return Err(Error::Descriptor);
         }
@@ -278,11 +274,7 @@ impl Upcall {
     ///
     /// Those of [`Self::close`]; or it is closed already.
     pub fn end(&self) -> Result<Counts, Error> {
-        // Before the place can be another's.
-        if let Some(port) = self.port.filter(|_| !self.is_closed()) {
-            self.core.inbox.feed(port, None);
-        }
-        self.core.close(self.place, &self.closed)
+        self.core.close(self.place, self.port, &self.closed)
     }
 
     /// Something has arrived for it, which releases it once: of those that [arrivals](Pace::Arrivals) release. Takes no lock and waits for nobody.
@@ -294,9 +286,8 @@ impl Upcall {
         if self.core.is_over() {
             return Err(Error::Over);
         }
-        if self.is_closed() {
-            return Err(Error::Ended);
-        }
+        let visit = self.core.visit(self.place, &self.closed);
+        let _visit = visit.ok_or(Error::Ended)?;
         let port = self.port.ok_or(Error::NoArrivals)?;
         let dropped = match self.when_full {
             WhenFull::DropOldest => self.core.inbox.put_newest(port, with),
@@ -363,5 +354,37 @@ pub(super) fn sleep(
         if core.bell.wait_for(until, look).is_none() {
             return Ok(Vec::new());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, Rank, Upcalls};
+    use super::*;
+
+    /// Who has found it open puts what arrives where nobody else is yet.
+    #[test]
+    fn a_place_is_nobody_elses_while_something_arrives_there() {
+        let rank = Rank::Fair;
+        let upcalls = Upcalls::start(Options {
+            rank,
+            ..Options::default()
+        });
+        let upcalls = upcalls.unwrap();
+        let millis = Span::from_millis;
+        let spec = Spec {
+            pace: Pace::Arrivals,
+            ..Spec::each(millis(100), Service::from_micros(1))
+        };
+        let create = || upcalls.create(spec.clone(), |_| ()).unwrap();
+        let first = create();
+        let visit = upcalls.core.visit(first.place, &first.closed);
+        first.end().unwrap();
+        assert!(upcalls.core.visit(first.place, &first.closed).is_none());
+        assert_eq!(first.release([0, 0]), Err(Error::Ended));
+        let second = create();
+        assert_ne!(second.place, first.place);
+        drop(visit);
+        assert_eq!(create().place, first.place);
     }
 }

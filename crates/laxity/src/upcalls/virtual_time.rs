@@ -96,8 +96,11 @@ impl Core {
         is_free && lock(&self.virtuals.all).iter().any(|one| one.is_active())
     }
 
-    /// Calls the next of those that are active, if nobody else calls one.
+    /// Calls the next of those that are active, if nobody else calls one; none in a child.
     pub(super) fn call_virtual(&self) -> bool {
+        if self.is_elsewhere() {
+            return false;
+        }
         let Ok(mut turn) = self.virtuals.turn.try_lock() else {
             return false;
         };

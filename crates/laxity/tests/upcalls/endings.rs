@@ -1,17 +1,20 @@
 //! What becomes of upcalls and of their process: overruns that end it, forks, other programs, threads that end, clocks that are set; many that come and go; and those of virtual time.
 
-use std::io::Read as _;
+use std::io::{Read, Seek as _, Write as _, pipe};
 use std::num::NonZeroU32;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
-use std::{fs, thread};
+use std::time::Duration;
+use std::{fs, process, thread};
 
-use laxity::Service;
-use laxity::now;
 use laxity::upcall::{First, OnOverrun};
-use laxity::upcalls::{Error, State, Upcall, Upcalls, Virtual};
+use laxity::upcalls::{Error, Options, Region, Seat, State, Upcall, Upcalls, Virtual, VirtualCall};
+use laxity::{Service, Span, now};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
 use crate::{MS, fair, rests, spec};
 
@@ -24,9 +27,14 @@ fn is_child() -> bool {
 
 /// The test of this name in a process of its own.
 fn child(name: &str) -> Output {
+    command(name).output().unwrap()
+}
+
+fn command(name: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
-    command.env(CHILD, "1").output().unwrap()
+    command.env(CHILD, "1");
+    command
 }
 
 fn succeeds(name: &str) {
@@ -85,6 +93,53 @@ fn an_overrun_ends_the_process_where_that_was_chosen() {
     );
 }
 
+/// Whether anybody reads what is said of it or not, and whatever that is.
+#[test]
+fn an_overrun_ends_the_process_whatever_standard_error_is() {
+    let (full, broken, read) = (pipe().unwrap(), pipe().unwrap().1, pipe().unwrap());
+    let flags = fcntl_getfl(&full.1).unwrap();
+    fcntl_setfl(&full.1, flags | OFlags::NONBLOCK).unwrap();
+    while (&full.1).write(&[0; 4_096]).is_ok() {}
+    fcntl_setfl(&full.1, flags).unwrap();
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"before\n").unwrap();
+    let (mut socket, other) = UnixStream::pair().unwrap();
+    let ends: [OwnedFd; 5] = [
+        full.1.into(),
+        broken.into(),
+        read.1.into(),
+        file.try_clone().unwrap().into(),
+        other.into(),
+    ];
+    for stderr in ends {
+        let mut child = command("endings::an_overrun_ends_the_process_where_that_was_chosen")
+            .stdout(Stdio::null())
+            .stderr(stderr)
+            .spawn()
+            .unwrap();
+        let until = now() + Span::from_secs(60);
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if now() > until => child.kill().unwrap(),
+                None => thread::sleep(Duration::from_millis(1)),
+            }
+        };
+        assert_eq!(status.signal(), Some(libc::SIGABRT));
+    }
+    let said = |from: &mut dyn Read| {
+        let mut said = String::new();
+        from.read_to_string(&mut said).unwrap();
+        said
+    };
+    file.rewind().unwrap();
+    let line = "laxity: long overran, and was to end its process then\n";
+    assert_eq!(said(&mut file), format!("before\n{line}"));
+    assert_eq!(said(&mut socket), line);
+    let mut read = read.0;
+    assert_eq!(said(&mut read), line);
+}
+
 /// A child has no executor: what it asks for it is told so at once, and dropping what it has waits for nobody. The parent goes on.
 #[test]
 #[allow(unsafe_code, reason = "a fork without another program")]
@@ -95,11 +150,13 @@ fn a_forked_child_has_no_upcalls_and_its_parent_goes_on() {
     let upcalls = Upcalls::start(fair()).unwrap();
     let (upcall, calls) = ticking(&upcalls);
     goes_on(&upcalls, &calls);
+    let virtual_one = upcalls.create_virtual(VirtualCall::suspend);
+    virtual_one.run();
     // SAFETY: the child allocates, which the C library makes safe after a fork, and takes no lock that another thread may hold.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let threads = fs::read_dir("/proc/self/task").unwrap().count();
-        let refused = upcall.run() == Err(Error::Over);
+        let refused = upcall.run() == Err(Error::Over) && upcalls.serve() == 0;
         drop(upcall);
         drop(upcalls);
         // SAFETY: ends the child without what is to be done at an exit of the parent's.
@@ -182,6 +239,61 @@ fn one_of_virtual_time_that_ran_and_was_suspended_during_a_call_is_not_called_ag
             assert_eq!(served.join().unwrap(), calls);
         });
         assert_eq!((one.calls(), one.state()), (calls, State::Suspended));
+    }
+}
+
+/// A handler forks and returns in both. The child has called nobody when it ends, which it does there and then; its look for a yield is none of its parent's.
+#[test]
+#[allow(unsafe_code, reason = "a fork without another program")]
+fn a_child_that_a_handler_forks_calls_none_and_ends_with_its_quantum() {
+    if !is_child() {
+        return succeeds(
+            "endings::a_child_that_a_handler_forks_calls_none_and_ends_with_its_quantum",
+        );
+    }
+    let region = Region::create().unwrap();
+    for together in [None, Seat::take(&region)] {
+        let options = Options { together, ..fair() };
+        let upcalls = Upcalls::start(options).unwrap();
+        let (upcall, calls) = ticking(&upcalls);
+        goes_on(&upcalls, &calls);
+        let (reader, writer) = pipe().unwrap();
+        let (tell, told) = mpsc::channel();
+        let mut forked = false;
+        let forks = upcalls.create(spec("forks", MS), move |call| {
+            (&writer).write_all(&process::id().to_ne_bytes()).unwrap();
+            if !std::mem::replace(&mut forked, true) {
+                // SAFETY: the child allocates nothing and takes no lock.
+                let pid = unsafe { libc::fork() };
+                if pid == 0 {
+                    let _ = call.should_yield();
+                } else {
+                    tell.send(pid).unwrap();
+                }
+            }
+        });
+        let forks = forks.unwrap();
+        forks.run().unwrap();
+        let (pid, mut status) = (told.recv().unwrap(), -1);
+        let until = now() + Span::from_secs(60);
+        // SAFETY: the child that was forked, and a number of ours.
+        while unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) } == 0 {
+            if now() > until {
+                // SAFETY: the child that was forked.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+            thread::yield_now();
+        }
+        assert_eq!(status, 0, "it ends by itself");
+        goes_on(&upcalls, &calls);
+        for upcall in [&upcall, &forks] {
+            assert_eq!(upcall.state(), State::Active);
+        }
+        drop((forks, upcall, upcalls));
+        let mut ids = Vec::new();
+        (&reader).read_to_end(&mut ids).unwrap();
+        let own = process::id().to_ne_bytes();
+        assert!(ids.chunks(4).all(|id| id == own), "a child's was called");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Upcalls on this machine: called on their grid, one after the other, and told what became of each. What needs no rank is tried as an ordinary thread.
 
+mod beside;
 mod endings;
 mod links;
 mod rank;
@@ -314,6 +315,39 @@ fn a_descriptor_releases_it_for_as_long_as_it_can_be_read() {
     drop(upcalls.create(self::spec("other", MS), |_| ()).unwrap());
     drop(upcalls);
     assert_eq!(Arc::strong_count(&reader), 1);
+}
+
+/// Of two that close it at once one does, and what takes its place is fed.
+#[test]
+fn who_closes_it_second_changes_nothing_of_the_next() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    for _ in 0..200 {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut fed = spec("fed", MS);
+        fed.pace = Pace::Descriptor(Arc::new(OwnedFd::from(reader)));
+        let first = upcalls.create(fed.clone(), |_| ()).unwrap();
+        let (tell, told) = mpsc::channel();
+        let close_and_make = || {
+            let tell = tell.clone();
+            first.end().ok().map(|_| {
+                let next = upcalls.create(fed.clone(), move |call| {
+                    tell.send(()).unwrap();
+                    call.suspend();
+                });
+                next.unwrap()
+            })
+        };
+        let made = thread::scope(|scope| {
+            let other = scope.spawn(close_and_make);
+            [close_and_make(), other.join().unwrap()]
+        });
+        assert_eq!(made.iter().flatten().count(), 1);
+        for next in made.iter().flatten() {
+            next.run().unwrap();
+        }
+        writer.write_all(b"a").unwrap();
+        told.recv().unwrap();
+    }
 }
 
 #[test]

@@ -86,6 +86,28 @@ fn its_thread_is_what_was_asked_for_and_the_caller_stays_what_it_is() {
     assert_eq!(state(), before);
 }
 
+/// What is shared may take long to make: no other thread waits for that.
+#[test]
+fn what_is_shared_is_made_before_its_thread_is_real_time() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let seen = || sched::policy(Tid::current()).unwrap();
+    let upcalls = Upcalls::sharing(Options::default(), seen).unwrap();
+    let (tell, told) = mpsc::channel();
+    let looks = upcalls.create(spec("looks", MS * 100), move |call| {
+        tell.send((*call.shared, seen())).unwrap();
+        call.suspend();
+    });
+    let looks = looks.unwrap();
+    looks.run().unwrap();
+    let (made, called) = told.recv().unwrap();
+    assert_eq!(
+        (made.is_real_time(), called),
+        (false, sched::Policy::Fifo(90))
+    );
+}
+
 #[test]
 fn a_batch_yields_to_who_is_more_urgent_between_its_quanta() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {

@@ -108,6 +108,16 @@ impl Region {
         Ok(region)
     }
 
+    /// Whether both are the same memory, however often this process has it.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let identity = |of: &Self| {
+            let status = rustix::fs::fstat(of).ok();
+            status.map(|status| (status.st_dev, status.st_ino))
+        };
+        Arc::ptr_eq(&self.0, &other.0)
+            || identity(self).is_some() && identity(self) == identity(other)
+    }
+
     fn map(descriptor: OwnedFd) -> Result<Self, RegionError> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // Faulted in at once: who has the baton is to wait for no page.

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::{process, thread};
+use std::thread;
 
 use laxity_model::HostError;
 use laxity_model::program::together::{Act, Member, Others};
 
 use super::{Region, Seat};
 use crate::os::sched::{self, Policy, Tid};
-use crate::os::{clock, futex};
+use crate::os::{clock, fork, futex};
 
 /// Wakes the thread of a seat.
 pub(super) fn wake(region: &Region, seat: u16) {
@@ -32,7 +32,7 @@ pub(super) fn wake_guards(region: &Region) {
 pub(crate) struct Place {
     seat: Seat,
     /// What has been forked from the process has no executor.
-    process: u32,
+    generation: u32,
     leaves: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ impl Place {
     pub(crate) fn new(seat: Seat) -> Self {
         Self {
             seat,
-            process: process::id(),
+            generation: fork::generation(),
             leaves: AtomicBool::new(false),
         }
     }
@@ -49,9 +49,14 @@ impl Place {
         &self.seat.region
     }
 
+    /// Whether the caller is in the process that has the seat.
+    fn is_own(&self) -> bool {
+        fork::generation() == self.generation
+    }
+
     /// Something has arrived for its executor.
     pub(crate) fn call(&self) {
-        if process::id() == self.process && self.region().call(self.seat.number, clock::now()) {
+        if self.is_own() && self.region().call(self.seat.number, clock::now()) {
             wake(self.region(), self.seat.number);
             wake_guards(self.region());
         }
@@ -60,7 +65,7 @@ impl Place {
     /// Its executor ends, and waits for no turn to do so.
     pub(crate) fn leave(&self) {
         self.leaves.store(true, Ordering::SeqCst);
-        if process::id() == self.process
+        if self.is_own()
             && let Some(word) = self.region().word(self.seat.number)
         {
             word.fetch_add(1, Ordering::SeqCst);
@@ -128,8 +133,12 @@ impl Sitting {
         }
     }
 
-    pub(crate) fn others(&mut self) -> &mut dyn Others {
-        &mut self.member
+    /// Nobody, where a handler's child looks for a yield.
+    pub(crate) fn others(&mut self) -> Option<&mut dyn Others> {
+        match self.place.is_own() {
+            true => Some(&mut self.member),
+            false => None,
+        }
     }
 }
 

@@ -245,7 +245,7 @@ impl Mapper {
             buffers: Buffers {
                 send: unit.pdus.max(batch) + batch,
                 link: 2 * batch,
-                receive: jitter.saturating_add(3 * batch),
+                receive: jitter.saturating_add(4 * batch),
             },
             delay: delay.map(Span::from_nanos),
         })

@@ -10,7 +10,12 @@
 //!
 //! > delay ≤ (n + 4) · T + L,
 //!
-//! whatever the phases of both to each other and to the frames, once the receiver's runs. Of all (n, B_p, T) that keep to the delay, [`map`] takes the one that needs the least of the processor.
+//! whatever the phases of both to each other and to the frames, once the receiver's runs. How many wait at the receiver, just before the end of one of its calls: those that came since the release of the call before, by which that one may have begun, 2 · T ago.
+//! What had come by then lacks at the most what the link, at its slowest, has left of the sender's last two calls; what has come now is at the most all of the calls released until J before, if the link has been fast since. Both together, of a link that sends a PDU each S / W or sooner, now this and now that:
+//!
+//! > 4 · B_p + ⌈J · W / S⌉
+//!
+//! PDUs, or one less. Of all (n, B_p, T) that keep to the delay, [`map`] takes the one that needs the least of the processor.
 
 mod cost;
 mod map;
@@ -108,7 +113,7 @@ pub struct Buffers {
     pub send: u64,
     /// That the sender's link has not sent, if that sends one each [`Mapping::spacing`].
     pub link: u64,
-    /// That the receiver's upcall has not worked on, whether the link keeps to that or is faster.
+    /// That the receiver's upcall has not worked on, whether the link keeps to that, is faster, or now this and now that.
     pub receive: u64,
 }
 

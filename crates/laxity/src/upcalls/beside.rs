@@ -1,0 +1,243 @@
+//! What executors of one process are to each other: admission of one knows of those that take from its processor, and of those from whose it takes.
+//!
+//! Between executors the kernel's FIFO classes decide, so of two at one priority neither waits for the other's look for a yield: each may keep the processor for as long as it has work.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use laxity_linux::host::together::Region;
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::sched::{self, Tid};
+use laxity_model::Span;
+use laxity_model::analysis::Task;
+use laxity_model::analysis::supply::{Residual, SupplyBound};
+use laxity_model::executor::Unschedulable;
+use laxity_model::executor::linked::Linked;
+use laxity_model::program::upcalls::{Overhead, charged};
+
+use super::core::Core;
+use super::members::Set;
+use super::{Error, Options, Policy, Rank, Supply};
+
+/// What admission to an executor goes by.
+pub(super) struct Footing {
+    pub(super) policy: Policy,
+    supply: Supply,
+    pub(super) overhead: Overhead,
+    /// Its priority, and where it may run; of one that is FIFO.
+    fifo: Option<(u8, CpuSet)>,
+    /// Its upcalls take turns with those of all who have seats there.
+    region: Option<Region>,
+}
+
+impl Footing {
+    /// Of an executor that such an overhead is charged.
+    pub(super) fn new(options: &mut Options, overhead: Overhead) -> Result<Self, Error> {
+        let fifo = match options.rank {
+            Rank::Fifo {
+                priority,
+                processor,
+            } => {
+                let inherited = || sched::affinity(Tid::current()).map_err(Error::Sched);
+                let where_to = processor.map(CpuSet::single).map_or_else(inherited, Ok)?;
+                Some((priority, where_to))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            policy: options.policy,
+            supply: options.take_supply()?,
+            overhead,
+            fifo,
+            region: options.together.as_ref().map(|seat| seat.region.clone()),
+        })
+    }
+
+    pub(super) const fn is_shared(&self) -> bool {
+        self.region.is_some()
+    }
+
+    /// Where it takes turns with other processes.
+    pub(super) const fn region(&self) -> Option<&Region> {
+        self.region.as_ref()
+    }
+
+    /// Whether their upcalls take turns.
+    fn takes_turns_with(&self, other: &Self) -> bool {
+        let regions = self.region.as_ref().zip(other.region.as_ref());
+        regions.is_some_and(|(own, other)| own.is_same(other))
+    }
+
+    /// Whether it keeps the other from a processor that both want.
+    fn outranks(&self, other: &Self) -> bool {
+        let both = self.fifo.as_ref().zip(other.fifo.as_ref());
+        both.is_some_and(|((own, _), (other, _))| own >= other)
+    }
+}
+
+/// An executor and what all its upcalls ask for, as they are charged.
+struct Party<'a> {
+    footing: &'a Footing,
+    all: &'a [Linked],
+}
+
+/// The other executors of this process that have upcalls, none of which changes while this lives.
+pub(super) struct Beside {
+    others: Vec<(Arc<Core>, Vec<String>, Vec<Linked>)>,
+    _alone: MutexGuard<'static, Vec<Weak<Core>>>,
+}
+
+/// All executors there are. Callers wait here for each other, and no executor does.
+fn all() -> MutexGuard<'static, Vec<Weak<Core>>> {
+    static ALL: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Others know of this executor from now on, as long as it goes on.
+pub(super) fn register(core: &Arc<Core>) {
+    let mut all = all();
+    all.retain(|known| known.strong_count() > 0);
+    all.push(Arc::downgrade(core));
+}
+
+impl Beside {
+    pub(super) fn of(own: &Arc<Core>) -> Self {
+        let alone = all();
+        let known = alone.iter().filter_map(Weak::upgrade);
+        let others = known.filter(|core| !Arc::ptr_eq(core, own) && !core.is_over());
+        let others = others.map(|core| {
+            let members = core.members();
+            let set = Set::new(members.iter().flatten());
+            let names = set.names().into_iter().map(str::to_owned).collect();
+            let asked = charged(set.linked(), core.footing.overhead);
+            drop(members);
+            (core, names, asked)
+        });
+        let others = others.filter(|(.., asked): &(_, Vec<String>, Vec<Linked>)| !asked.is_empty());
+        Self {
+            others: others.collect(),
+            _alone: alone,
+        }
+    }
+
+    /// The names of their upcalls and groups, whose indices follow those of an executor's own.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let names = self.others.iter().flat_map(|(_, names, _)| names);
+        names.map(String::as_str)
+    }
+
+    /// This executor, where its upcalls ask for so much, and then the others.
+    fn parties<'a>(&'a self, footing: &'a Footing, all: &'a [Linked]) -> Vec<Party<'a>> {
+        let others = self.others.iter();
+        let others = others.map(|(core, _, all)| Party {
+            footing: &core.footing,
+            all,
+        });
+        [Party { footing, all }].into_iter().chain(others).collect()
+    }
+
+    /// Whether all of these are in time, and all of the others whom they may keep from a processor.
+    pub(super) fn admit(&self, own: &Footing, all: &[Linked]) -> Result<(), Unschedulable> {
+        let parties = self.parties(own, all);
+        for (place, party) in parties.iter().enumerate() {
+            let footing = party.footing;
+            if place == 0 || own.outranks(footing) || own.takes_turns_with(footing) {
+                judged(&parties, place, |all, supply| {
+                    footing.policy.admit(all, supply)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How long each of these takes at the longest, from the release of the first of its chain.
+    pub(super) fn bounds(&self, own: &Footing, all: &[Linked]) -> Result<Vec<Span>, Unschedulable> {
+        let parties = self.parties(own, all);
+        judged(&parties, 0, |all, supply| own.policy.bounds(all, supply))
+    }
+}
+
+/// What a policy says of the upcalls of one of these, with those that take turns with them, on what the others leave it.
+fn judged<T>(
+    parties: &[Party<'_>],
+    place: usize,
+    judge: impl Fn(&[Linked], &dyn SupplyBound) -> Result<T, Unschedulable>,
+) -> Result<T, Unschedulable> {
+    let own = parties[place].footing;
+    // Its own come first; each with its index among all.
+    let mut turns = set_of(parties, place);
+    for (other, party) in parties.iter().enumerate() {
+        if other != place && own.takes_turns_with(party.footing) {
+            let first = turns.len();
+            let theirs = set_of(parties, other).into_iter();
+            turns.extend(theirs.map(|(index, linked)| {
+                let after = linked.after.map(|before| first + before);
+                (index, Linked { after, ..linked })
+            }));
+        }
+    }
+    let (indices, set): (Vec<usize>, Vec<Linked>) = turns.into_iter().unzip();
+    let takes = parties.iter().enumerate();
+    let takes = takes.filter(|(other, party)| {
+        *other != place
+            && !own.takes_turns_with(party.footing)
+            && contends(parties, own, party.footing)
+    });
+    let above: Vec<Task> = takes
+        .flat_map(|(_, party)| party.all.iter().map(|linked| taken(linked, party, own)))
+        .collect();
+    let found = if above.is_empty() {
+        judge(&set, &own.supply)
+    } else {
+        let left = Residual::new(&own.supply, above).map_err(|_| Unschedulable {
+            bottleneck: Some(0),
+            reason: "other executors of this process leave it nothing of its processor".to_owned(),
+        });
+        left.and_then(|left| judge(&set, &left))
+    };
+    found.map_err(|no| Unschedulable {
+        bottleneck: no.bottleneck.and_then(|at| indices.get(at).copied()),
+        ..no
+    })
+}
+
+/// The upcalls of one of these, with their indices among those of all.
+fn set_of(parties: &[Party<'_>], place: usize) -> Vec<(usize, Linked)> {
+    let before = parties[..place].iter().map(|party| party.all.len());
+    (before.sum()..)
+        .zip(parties[place].all.iter().copied())
+        .collect()
+}
+
+/// Whether another one keeps this executor from a processor: not where there is one for each of those who would have to share theirs, as the kernel moves who waits to where he need not.
+fn contends(parties: &[Party<'_>], own: &Footing, other: &Footing) -> bool {
+    let (Some((priority, here)), Some((_, there))) = (&own.fifo, &other.fifo) else {
+        return false;
+    };
+    let is_in = |footing: &Footing| {
+        let fifo = footing.fifo.as_ref();
+        fifo.is_some_and(|(of, at)| of >= priority && (at.overlaps(here) || at.overlaps(there)))
+    };
+    // Those who take turns are one.
+    let is_another = |place: usize| {
+        let footing = parties[place].footing;
+        let mut before = parties[..place].iter();
+        is_in(footing) && !before.any(|known| known.footing.takes_turns_with(footing))
+    };
+    let wanted = (0..parties.len()).filter(|place| is_another(*place));
+    let processors = here.len() + there.without(here).len();
+    other.outranks(own) && here.overlaps(there) && wanted.count() > processors
+}
+
+/// What an upcall of another executor takes, as jobs that may be done in any window. One that is outranked is out of the way at once, so that what it was late by is known.
+/// Else, and where another one's end or a budget releases it, it is known that it is in time: so what is done of it in a window was released no sooner than its deadline, less what it takes, before that began.
+fn taken(linked: &Linked, other: &Party<'_>, own: &Footing) -> Task {
+    let task = linked.task;
+    let rank = |footing: &Footing| footing.fifo.as_ref().map(|(priority, _)| *priority);
+    let is_released_by_time = linked.after.is_none() && !linked.defers;
+    if is_released_by_time && rank(other.footing) > rank(own) {
+        return task;
+    }
+    let cost = task.cost().as_dedicated_span();
+    let in_time = task.deadline().saturating_sub(cost);
+    task.with_jitter(in_time.max(task.jitter()))
+}
