@@ -46,8 +46,8 @@ pub enum Ask {
     },
     /// It has done what was to be done after a process [went](Answer::Gone) that had this seat. Not answered.
     Settled(u16),
-    /// Who is there: one [`Answer::Process`] each, and [`Answer::End`].
-    List,
+    /// Who is there: the first of this seat or a later one, [`Answer::Process`], or [`Answer::End`].
+    List(u16),
 }
 
 /// What a coordinator says.
@@ -71,6 +71,8 @@ pub enum Answer {
     },
     /// What was asked for is not done, whatever was asked for.
     Refused(String),
+    /// Neither yes nor no: it may be asked for again.
+    NotYet(String),
     /// A process has gone that had upcalls. What it had is kept until all have [settled](Ask::Settled) that, or a limit has passed. Nobody asked.
     Gone {
         /// The seat that it had.
@@ -80,7 +82,7 @@ pub enum Answer {
     },
     /// One of those who are there.
     Process(Told),
-    /// Those were all.
+    /// There are no more.
     End,
 }
 
@@ -315,7 +317,7 @@ impl Ask {
             }
             Self::Hold { items, keep } => Writer::new(2).put(&[u8::from(*keep)]).items(items),
             Self::Settled(seat) => Writer::new(3).short(*seat),
-            Self::List => Writer::new(4),
+            Self::List(from) => Writer::new(4).short(*from),
         };
         written.0
     }
@@ -341,7 +343,7 @@ impl Ask {
                 items: from.items()?,
             },
             3 => Self::Settled(from.short()?),
-            4 => Self::List,
+            4 => Self::List(from.short()?),
             _ => return Err(Garbled::Nonsense),
         };
         from.end(ask)
@@ -379,6 +381,7 @@ impl Answer {
                 .put(&[told.presence as u8])
                 .items(&told.items),
             Self::End => Writer::new(6),
+            Self::NotYet(reason) => Writer::new(7).text(reason, REASON),
         };
         written.0
     }
@@ -432,6 +435,7 @@ impl Answer {
                 items: from.items()?,
             }),
             6 => Self::End,
+            7 => Self::NotYet(from.text(REASON)?),
             _ => return Err(Garbled::Nonsense),
         };
         from.end(answer)

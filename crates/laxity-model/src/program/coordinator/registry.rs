@@ -97,9 +97,9 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Why not, for whoever asked.
-    pub fn may_join(&self, who: Who) -> Result<(), String> {
-        self.all_known()?;
+    /// The answer, for whoever asked.
+    pub fn may_join(&self, who: Who) -> Result<(), Answer> {
+        self.all_known().map_err(Answer::NotYet)?;
         let own = self
             .processes
             .values()
@@ -107,10 +107,10 @@ impl Registry {
         let most = self.terms.seats_of_one;
         match own.count() < most {
             true => Ok(()),
-            false => Err(format!(
+            false => Err(Answer::Refused(format!(
                 "user {} has {most} processes here, and may not have more",
                 who.user
-            )),
+            ))),
         }
     }
 
@@ -188,7 +188,7 @@ impl Registry {
     /// All that the process of a seat is to have from now on, or where it is not to `keep` that, whether it could.
     pub fn holds(&mut self, seat: u16, items: Vec<Item>, keep: bool) -> Answer {
         if let Err(reason) = self.all_known() {
-            return Answer::Refused(reason);
+            return Answer::NotYet(reason);
         }
         let Some(process) = self.processes.get(&seat) else {
             return Answer::Refused(format!("nobody has seat {seat}"));
