@@ -12,6 +12,7 @@ use laxity_model::executor::{ExecutorError, HANDLERS};
 use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
 use laxity_model::{Body, Context, PortId, SemaphoreId, Span, Step};
 
+use super::coordinated::Books;
 use super::members::Member;
 use super::virtual_time::Virtuals;
 use super::{Error, State};
@@ -70,12 +71,15 @@ pub(super) struct Core {
     generation: u32,
     tickets: AtomicU64,
     pub(super) virtuals: Virtuals,
+    /// Where a coordinator admits.
+    pub(super) books: Option<Books>,
 }
 
 impl Core {
-    pub(super) fn new(inbox: Inbox) -> Self {
+    pub(super) fn new(inbox: Inbox, books: Option<Books>) -> Self {
         Self {
             inbox,
+            books,
             boards: (0..PLACES).map(|_| Board::default()).collect(),
             bell: Bell::default(),
             members: Mutex::new((0..PLACES).map(|_| None).collect()),
@@ -214,10 +218,15 @@ impl Core {
     }
 
     /// Closes an upcall, whose place is free when that is done; tells what it has done until then.
-    pub(super) fn close(&self, place: u16, closed: &AtomicBool) -> Result<Counts, Error> {
+    pub(super) fn close(
+        self: &Arc<Self>,
+        place: u16,
+        closed: &AtomicBool,
+    ) -> Result<Counts, Error> {
         self.ask(place, Command::Close, closed)?;
         let counts = self.boards[usize::from(place)].counts();
         self.gone[usize::from(place)].store(true, Ordering::Release);
+        self.gives_back();
         Ok(counts)
     }
 
@@ -227,8 +236,9 @@ impl Core {
     }
 
     /// An upcall that was never made has its place no more.
-    pub(super) fn forget(&self, place: u16) {
+    pub(super) fn forget(self: &Arc<Self>, place: u16) {
         self.gone[usize::from(place)].store(true, Ordering::Release);
+        self.gives_back();
     }
 
     /// Has the executor end.

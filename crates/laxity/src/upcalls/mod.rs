@@ -79,6 +79,7 @@
 //! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock.
 
 mod call;
+mod coordinated;
 mod core;
 mod error;
 mod keeper;
@@ -92,6 +93,7 @@ use std::sync::{Arc, Mutex};
 
 use laxity_linux::doctor::put_off;
 use laxity_linux::host::alone::{Alone, Inbox};
+pub use laxity_linux::host::coordinator::Departed;
 pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, guard};
 use laxity_linux::os::memory::MemoryLock;
 use laxity_model::Grade;
@@ -103,12 +105,14 @@ pub use laxity_model::executor::share::ShareCounts;
 pub use laxity_model::program::upcalls::{Counts, Overhead, qos};
 
 pub use self::call::Call;
+pub use self::coordinated::Coordinated;
 pub use self::error::Error;
 pub use self::members::Group;
 pub use self::options::{Options, Policy, Rank, Supply};
 pub use self::upcall::{Before, Pace, Spec, State, Upcall, WhenFull};
 pub use self::virtual_time::{Virtual, VirtualCall};
 
+use self::coordinated::Books;
 use self::core::{COMMANDS, Core, DOORBELL, Over, PLACES};
 use self::keeper::{Keep, Letter, Letters};
 use self::members::{Member, Predecessor, Set};
@@ -156,16 +160,22 @@ impl<S: 'static> Upcalls<S> {
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let supply = options.take_supply()?;
         let overhead = options.overhead_put_off_by(put_off());
-        let (own, policy) = (options.together.take(), options.policy);
-        let shares = own.is_some();
+        let (mut own, policy) = (options.together.take(), options.policy);
+        let shares = own.is_some() || options.coordinated.is_some();
         if shares && policy != Policy::Rmdp {
             return Err(Error::Order);
+        }
+        let mut books = None;
+        if let Some(coordinated) = options.coordinated.take() {
+            let client = coordinated.join(&options.name, &mut options.rank)?;
+            own = Some(client.seat());
+            books = Some(Books::new(client, overhead));
         }
         let mut inbox = Inbox::new(&core::ports(options.events));
         if let Some(seat) = own {
             inbox = inbox.in_seat(seat);
         }
-        let core = Arc::new(Core::new(inbox));
+        let core = Arc::new(Core::new(inbox, books));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
         let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
         let own = Arc::clone(&core);
@@ -280,9 +290,21 @@ impl<S: 'static> Upcalls<S> {
         };
         let with = |task| Set::new(present.iter().copied().chain([&of(task)])).linked();
         let names = Set::new(present.iter().copied().chain([&new]));
-        let policy = |all: &[_]| self.policy.admit(all, &self.supply);
+        let books = self.core.books.as_ref();
+        let question = books.map(|books| books.question(names.names()));
+        let policy = |all: &[_]| {
+            let own = self.policy.admit(all, &self.supply);
+            match &question {
+                Some(question) if own.is_ok() => question.ask(all),
+                Some(question) => own.inspect_err(|_| question.is_refused()),
+                None => own,
+            }
+        };
         let task = admit_among((&names.names(), &with), asked, self.overhead, &policy);
-        let task = task.map_err(|no: NotAdmitted| Error::NotAdmitted(Box::new(no)))?;
+        let task = task.map_err(|no: NotAdmitted| match question {
+            Some(question) => question.refusal(no),
+            None => Error::NotAdmitted(Box::new(no)),
+        })?;
         let new = of(task);
         members[place] = Some(new);
         let place = place as u16;
@@ -311,7 +333,10 @@ impl<S: 'static> Upcalls<S> {
                 fits: None,
             }))
         };
-        let bounds = self.policy.bounds(&all, &self.supply).map_err(refused)?;
+        let bounds = match &self.core.books {
+            Some(books) => books.bounds(&set.names(), &all)?,
+            None => self.policy.bounds(&all, &self.supply).map_err(refused)?,
+        };
         Ok(bounds[index])
     }
 
@@ -375,6 +400,12 @@ impl<S: 'static> Upcalls<S> {
         self.alone.failure().map(|error| error.to_string())
     }
 
+    /// The processes that had upcalls where a [coordinator](Coordinated) admits, and have gone since this was asked last. What each had is kept until all have dropped what they are told of it here, or a limit passes: a second, as a rule.
+    pub fn departed(&self) -> Vec<Departed> {
+        let books = self.core.books.as_ref();
+        books.map_or_else(Vec::new, Books::departed)
+    }
+
     /// Whether its thread has the rank that was asked for: by the worst that is seen now. What is [`Rank::Fair`] is unenforced always.
     pub fn grade(&self) -> Grade {
         self.alone.grade()
@@ -395,6 +426,9 @@ impl<S> Drop for Upcalls<S> {
         // A handler that drops its own executor cannot wait for it.
         if !self.core.is_inside() {
             self.alone.join();
+            if let Some(books) = &self.core.books {
+                books.leave();
+            }
         }
     }
 }

@@ -405,8 +405,11 @@ impl Link {
                 return Err(CoordinatorError::Lost(self.at.processor));
             }
             if let Some(wire) = &state.wire {
-                // Where it cannot be sent the coordinator has ended, which is heard.
-                let _ = wire.send_at_once(&ask, &[]);
+                let sent = wire.send_at_once(&ask, &[]);
+                if sent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                    return Err(CoordinatorError::Lost(self.at.processor));
+                }
+                // Another error is its end, which is heard.
                 state.tickets += 1;
                 let ticket = state.tickets;
                 state
