@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use laxity_linux::host::coordinator::{At, Client, Departed, Refusal};
+use laxity_linux::host::coordinator::{At, Client, Departed, Refusal, Starter};
 use laxity_model::Span;
 use laxity_model::executor::Unschedulable;
 use laxity_model::executor::linked::Linked;
@@ -64,7 +64,11 @@ impl Coordinated {
             Rank::Fair => None,
         };
         let at = At::new(self.processor, self.directory);
-        let client = Client::join(at, self.program, name)?;
+        let starter = Starter {
+            program: self.program,
+            ordinary: own.is_none(),
+        };
+        let client = Client::join(at, starter, name)?;
         let all = client.priority();
         if own == all {
             return Ok(client);

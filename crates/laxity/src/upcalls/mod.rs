@@ -93,7 +93,7 @@ use std::sync::{Arc, Mutex};
 
 use laxity_linux::doctor::put_off;
 use laxity_linux::host::alone::{Alone, Inbox};
-pub use laxity_linux::host::coordinator::Departed;
+pub use laxity_linux::host::coordinator::{self, Departed};
 pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, guard};
 use laxity_linux::os::memory::MemoryLock;
 use laxity_model::Grade;

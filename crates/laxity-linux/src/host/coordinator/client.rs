@@ -5,7 +5,7 @@ use std::env;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -36,6 +36,15 @@ pub enum Refusal {
     Failed(CoordinatorError),
 }
 
+/// What is started where there is no coordinator.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Starter {
+    /// The program; `None`: that of the environment's `LAXITY_COORDINATOR`, or the command `laxity` beside the own executable or of the path.
+    pub program: Option<PathBuf>,
+    /// It is to serve ordinary threads.
+    pub ordinary: bool,
+}
+
 /// A process that has a seat from a coordinator, as long as this is there. Where the coordinator ends, another one is started, and told what this process has.
 pub struct Client {
     link: Arc<Link>,
@@ -58,7 +67,7 @@ type Ticketed = (u64, Option<Answer>);
 
 struct Link {
     at: At,
-    program: Option<PathBuf>,
+    starter: Starter,
     name: String,
     seat: Seat,
     /// Shows that the seat was given, and that somebody has it.
@@ -87,7 +96,7 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A connection; where nobody serves, a coordinator is started.
-fn reach(at: &At, program: Option<&Path>, until: Instant) -> Result<Wire, CoordinatorError> {
+fn reach(at: &At, starter: &Starter, until: Instant) -> Result<Wire, CoordinatorError> {
     let mut started: Option<Receiver<Result<(), String>>> = None;
     loop {
         if let Some(wire) = connect(at)? {
@@ -96,7 +105,7 @@ fn reach(at: &At, program: Option<&Path>, until: Instant) -> Result<Wire, Coordi
         let ended = started.as_ref().map(Receiver::try_recv);
         started = match ended {
             // It has ended: another one serves, or it was the last one's end that we saw.
-            None | Some(Ok(Ok(()))) => Some(start(at, program)),
+            None | Some(Ok(Ok(()))) => Some(start(at, starter)),
             Some(Ok(Err(why))) => return Err(CoordinatorError::NotStarted(at.processor, why)),
             Some(Err(TryRecvError::Empty)) => started,
             Some(Err(TryRecvError::Disconnected)) => None,
@@ -132,7 +141,7 @@ fn connect(at: &At) -> Result<Option<Wire>, CoordinatorError> {
 }
 
 /// Starts the program that serves; tells when it has ended, and of what.
-fn start(at: &At, program: Option<&Path>) -> Receiver<Result<(), String>> {
+fn start(at: &At, starter: &Starter) -> Receiver<Result<(), String>> {
     let beside = || {
         let own = env::current_exe().ok()?;
         Some(own.parent()?.join("laxity")).filter(|beside| beside.exists())
@@ -142,11 +151,12 @@ fn start(at: &At, program: Option<&Path>) -> Receiver<Result<(), String>> {
             .filter(|name| !name.is_empty())
             .map(PathBuf::from)
     };
-    let program = program.map(Path::to_owned).or_else(named).or_else(beside);
+    let program = starter.program.clone().or_else(named).or_else(beside);
     let program = program.unwrap_or_else(|| PathBuf::from("laxity"));
     let mut command = Command::new(&program);
     command.args(["upcalls", "serve", "--processor", &at.processor.to_string()]);
     command.arg("--directory").arg(&at.directory);
+    command.args(starter.ordinary.then_some("--ordinary"));
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -206,18 +216,17 @@ pub fn list(at: &At) -> Result<Option<Vec<Told>>, CoordinatorError> {
 }
 
 impl Client {
-    /// Has a seat from the coordinator there, which is started where there is none: by this program, or that of the environment's `LAXITY_COORDINATOR`, or the command `laxity` beside the own executable
-    /// or of the path. Takes five seconds at the most.
+    /// Has a seat from the coordinator there, which is started where there is none. Takes five seconds at the most.
     ///
     /// # Errors
     ///
     /// There is none, and none can be started; or it says no.
-    pub fn join(at: At, program: Option<PathBuf>, name: &str) -> Result<Self, CoordinatorError> {
+    pub fn join(at: At, starter: Starter, name: &str) -> Result<Self, CoordinatorError> {
         let until = Instant::now() + PATIENCE;
         let name = name.to_owned();
         let mut why = None;
         let (wire, seat, priority, members) = loop {
-            let wire = reach(&at, program.as_deref(), until)?;
+            let wire = reach(&at, &starter, until)?;
             match ask(&wire, &Ask::Join { name: name.clone() }, &[]) {
                 Some((Answer::Welcome { seat, priority }, with)) => {
                     let [region, members] = <[OwnedFd; 2]>::try_from(with)
@@ -255,7 +264,7 @@ impl Client {
         };
         let link = Arc::new(Link {
             at,
-            program,
+            starter,
             name,
             seat,
             members,
@@ -461,7 +470,7 @@ impl Link {
                 return None;
             }
             let until = Instant::now() + PATIENCE;
-            let wire = reach(&self.at, self.program.as_deref(), until);
+            let wire = reach(&self.at, &self.starter, until);
             if let Ok(wire) = wire {
                 // Nothing is given back, or asked for, in between.
                 let mut state = locked(&self.state);

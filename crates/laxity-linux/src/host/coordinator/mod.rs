@@ -8,10 +8,11 @@ mod client;
 mod server;
 mod wire;
 
+use std::fs::DirEntry;
 use std::io;
 use std::path::PathBuf;
 
-pub use self::client::{Client, Departed, Refusal, list};
+pub use self::client::{Client, Departed, Refusal, Starter, list};
 pub use self::server::{Coordinator, Heard, Settings};
 
 use super::alone::StartError;
@@ -43,6 +44,20 @@ impl At {
             processor,
             directory: directory.unwrap_or_else(|| PathBuf::from("/run/laxity")),
         }
+    }
+
+    /// The processors that have, or had, a coordinator in the same directory.
+    #[must_use]
+    pub fn processors(&self) -> Vec<usize> {
+        let files = std::fs::read_dir(&self.directory).into_iter().flatten();
+        let number = |file: io::Result<DirEntry>| {
+            let name = file.ok()?.file_name();
+            let name = name.to_str()?.strip_prefix("cpu")?;
+            name.strip_suffix(".sock")?.parse().ok()
+        };
+        let mut all: Vec<usize> = files.filter_map(number).collect();
+        all.sort_unstable();
+        all
     }
 
     fn path(&self, what: &str) -> PathBuf {
