@@ -46,9 +46,9 @@ pub(crate) struct Serve {
     /// Users other than its own may connect.
     #[arg(long)]
     everyone: bool,
-    /// What the processes of one user may have together.
-    #[arg(long, value_name = "PERCENT", default_value = "100%", value_parser = share)]
-    share: u64,
+    /// What the processes of one user may have together; without it, whatever there is.
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    share: Option<u64>,
     /// The same of one user by its number; may be given several times.
     #[arg(long = "quota", value_name = "UID=PERCENT", value_parser = quota)]
     quotas: Vec<(u32, u64)>,
@@ -114,7 +114,7 @@ fn serve(arguments: &Serve) -> Result<u8, Failure> {
     let settings = Settings {
         watch: (!arguments.ordinary).then_some(watch),
         everyone: arguments.everyone,
-        share_ppm: arguments.share,
+        share_ppm: arguments.share.unwrap_or(u64::MAX),
         quotas: arguments.quotas.iter().copied().collect::<BTreeMap<_, _>>(),
         kept: arguments.kept,
         linger: arguments.linger,

@@ -41,7 +41,7 @@ pub struct Settings {
     pub watch: Option<Watch>,
     /// Every user may connect, and not its own alone.
     pub everyone: bool,
-    /// What the processes of one user may have together, in millionths of the processor.
+    /// What the processes of one user may have together, in millionths of the processor; `u64::MAX`: whatever there is.
     pub share_ppm: u64,
     /// The same of single users.
     pub quotas: BTreeMap<u32, u64>,
@@ -59,7 +59,7 @@ impl Settings {
             at,
             watch: Some(Watch::default()),
             everyone: false,
-            share_ppm: 1_000_000,
+            share_ppm: u64::MAX,
             quotas: BTreeMap::new(),
             kept: Span::from_secs(1),
             linger: Span::from_secs(5),
@@ -246,7 +246,8 @@ impl Coordinator {
         } else if ends <= now {
             return Ok(None);
         }
-        let looks = !self.registry.over(now).is_empty() || !self.registry.awaited().is_empty();
+        let waits = !self.registry.over(now).is_empty() || !self.registry.awaited().is_empty();
+        let looks = waits || self.house.is_none();
         let until = [
             is_alone.then_some(ends),
             self.registry.next(),
@@ -465,6 +466,17 @@ impl Coordinator {
         }
     }
 
+    /// Where none is left of those who had seats from the coordinator before, nobody is awaited.
+    fn begins_anew(&mut self) {
+        let own = flock(&self.members, FlockOperation::NonBlockingLockExclusive);
+        let shared = flock(&self.members, FlockOperation::NonBlockingLockShared);
+        if own.is_ok() && shared.is_ok() {
+            let house = Region::create().map_err(CoordinatorError::from);
+            let house = house.and_then(|region| House::open(region, &self.settings));
+            self.house = house.ok();
+        }
+    }
+
     /// A connection has come to its end, or its process has.
     fn ended(&mut self, id: u64) {
         let Some(connection) = self.connections.remove(&id) else {
@@ -486,7 +498,7 @@ impl Coordinator {
     /// Seats of those who have gone are free, once their threads have gone too.
     fn tidy(&mut self, now: Instant) {
         let Some(house) = &self.house else {
-            return;
+            return self.begins_anew();
         };
         for (seat, _) in self.registry.awaited() {
             if !house.guard.lives(seat) {
