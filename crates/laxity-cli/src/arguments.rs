@@ -53,6 +53,13 @@ pub(crate) enum Command {
     /// Experiments that need no scenario; without a name, list them.
     #[command(after_help = LAB_EXAMPLES)]
     Lab(Lab),
+    /// Coordinators of upcalls: serve one, or list who has what of a processor.
+    #[command(after_help = UPCALLS_EXAMPLES)]
+    Upcalls {
+        /// Which.
+        #[command(subcommand)]
+        what: crate::upcalls::Upcalls,
+    },
     /// Explain every key of a scenario, as a page of Markdown.
     Keys,
     /// A process of the experiment `upcalls-udp`, which starts it.
@@ -91,6 +98,16 @@ Examples:
   laxity lab                              what there is, with the figures of each
   laxity lab modem --on twin              every figure and table of the soft-modem study, in virtual time
   laxity lab acceptance                   how many random task sets each schedulability test accepts";
+
+const UPCALLS_EXAMPLES: &str = "\
+A program whose executor is coordinated starts a coordinator by itself where there is none; whoever wants other terms starts it
+before. It ends when nobody has been there for some seconds.
+
+Examples:
+  laxity upcalls list                                        who has a seat where, and how much of the processor
+  laxity upcalls list --processor 1 --json
+  laxity upcalls serve --processor 1 --linger 1min           in the foreground; exits 0 where another serves already
+  laxity upcalls serve --processor 1 --everyone --directory /run/laxity --share 20% --quota 1000=50%";
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:

@@ -20,6 +20,7 @@ mod plan;
 mod progress;
 mod run;
 mod scenario;
+mod upcalls;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         Command::Calibrate(calibrate) => calibrate::run(calibrate),
         Command::Exec(exec) => return exec::run(exec),
         Command::Lab(lab) => lab::run(lab),
+        Command::Upcalls { what } => upcalls::run(what),
         Command::Keys => files::print(&reference()).map(|()| MET),
         Command::UdpPeer { part } => lab::udp_peer(part),
     };

@@ -7,6 +7,7 @@ mod collector;
 pub mod command;
 mod conclude;
 mod context;
+pub mod coordinator;
 pub mod hold;
 mod lookout;
 mod sighting;

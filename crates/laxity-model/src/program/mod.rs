@@ -4,6 +4,7 @@
 //! signalled or recorded, and returns a [`Step`]: what the host is to do before it calls again. A body never blocks, reads no clock
 //! and makes no system call, so it cannot tell which host it runs on.
 
+pub mod coordinator;
 mod executor;
 mod executors;
 mod host_error;

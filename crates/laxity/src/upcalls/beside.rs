@@ -52,10 +52,6 @@ impl Footing {
         })
     }
 
-    pub(super) const fn is_shared(&self) -> bool {
-        self.region.is_some()
-    }
-
     /// Where it takes turns with other processes.
     pub(super) const fn region(&self) -> Option<&Region> {
         self.region.as_ref()

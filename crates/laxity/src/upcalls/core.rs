@@ -15,6 +15,7 @@ use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
 use laxity_model::{Body, Context, PortId, SemaphoreId, Span, Step};
 
 use super::beside::Footing;
+use super::coordinated::Books;
 use super::members::Member;
 use super::virtual_time::Virtuals;
 use super::{Error, State};
@@ -76,13 +77,16 @@ pub(super) struct Core {
     generation: u32,
     tickets: AtomicU64,
     pub(super) virtuals: Virtuals,
+    /// Where a coordinator admits.
+    pub(super) books: Option<Books>,
 }
 
 impl Core {
-    pub(super) fn new(inbox: Inbox, footing: Footing) -> Self {
+    pub(super) fn new(inbox: Inbox, footing: Footing, books: Option<Books>) -> Self {
         Self {
             inbox,
             footing,
+            books,
             boards: (0..PLACES).map(|_| Board::default()).collect(),
             bell: Bell::default(),
             members: Mutex::new((0..PLACES).map(|_| None).collect()),
@@ -252,7 +256,7 @@ impl Core {
 
     /// Closes an upcall, whose place is free when that is done; tells what it has done until then. Nothing feeds its port any more.
     pub(super) fn close(
-        &self,
+        self: &Arc<Self>,
         place: u16,
         port: Option<PortId>,
         closed: &AtomicBool,
@@ -265,6 +269,7 @@ impl Core {
         asked?;
         let counts = self.boards[usize::from(place)].counts();
         self.gone[usize::from(place)].store(true, Ordering::Release);
+        self.gives_back();
         Ok(counts)
     }
 
@@ -274,8 +279,9 @@ impl Core {
     }
 
     /// An upcall that was never made has its place no more.
-    pub(super) fn forget(&self, place: u16) {
+    pub(super) fn forget(self: &Arc<Self>, place: u16) {
         self.gone[usize::from(place)].store(true, Ordering::Release);
+        self.gives_back();
     }
 
     /// Has the executor end.

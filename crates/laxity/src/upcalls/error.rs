@@ -3,6 +3,7 @@
 use std::fmt;
 
 use laxity_linux::host::alone::StartError;
+use laxity_linux::host::coordinator::CoordinatorError;
 use laxity_linux::host::hold::HoldError;
 use laxity_linux::os::sched::SchedError;
 use laxity_model::HostError;
@@ -52,6 +53,9 @@ pub enum Error {
     /// Its seat among other processes was not given to it, or another executor has it.
     #[error("the seat among other processes was not given to this executor, or is taken")]
     NoSeat,
+    /// There is no coordinator, or it says no, or it does not answer.
+    #[error("{0}")]
+    Coordinator(String),
     /// Somebody would be late.
     #[error("not admitted: {0}")]
     NotAdmitted(Box<NotAdmitted>),
@@ -121,6 +125,12 @@ impl From<StartError> for Error {
             StartError::NoSeat => Self::NoSeat,
             StartError::NoThread(error) => Self::NotStarted(error),
         }
+    }
+}
+
+impl From<CoordinatorError> for Error {
+    fn from(error: CoordinatorError) -> Self {
+        Self::Coordinator(error.to_string())
     }
 }
 

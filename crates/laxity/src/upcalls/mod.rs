@@ -82,6 +82,7 @@
 
 mod beside;
 mod call;
+mod coordinated;
 mod core;
 mod error;
 mod keeper;
@@ -94,6 +95,7 @@ use std::sync::{Arc, Mutex};
 
 use laxity_linux::doctor::put_off;
 use laxity_linux::host::alone::{Alone, Inbox};
+pub use laxity_linux::host::coordinator::{self, Departed};
 pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, guard};
 use laxity_linux::os::memory::MemoryLock;
 use laxity_model::Grade;
@@ -105,6 +107,7 @@ pub use laxity_model::executor::share::ShareCounts;
 pub use laxity_model::program::upcalls::{Counts, Overhead, qos};
 
 pub use self::call::Call;
+pub use self::coordinated::Coordinated;
 pub use self::error::Error;
 pub use self::members::Group;
 pub use self::options::{Options, Policy, Rank, Supply};
@@ -112,6 +115,7 @@ pub use self::upcall::{Before, Pace, Spec, State, Upcall, WhenFull};
 pub use self::virtual_time::{Virtual, VirtualCall};
 
 use self::beside::{Beside, Footing};
+use self::coordinated::Books;
 use self::core::{COMMANDS, Core, DOORBELL, Over, PATIENCE, PLACES};
 use self::keeper::{Keep, Letter, Letters};
 use self::members::{Member, Predecessor, Set};
@@ -153,17 +157,23 @@ impl<S: 'static> Upcalls<S> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let overhead = options.overhead_put_off_by(put_off());
-        let footing = Footing::new(&mut options, overhead)?;
-        let (own, policy) = (options.together.take(), options.policy);
-        let shares = footing.is_shared();
+        let policy = options.policy;
+        let shares = options.together.is_some() || options.coordinated.is_some();
         if shares && policy != Policy::Rmdp {
             return Err(Error::Order);
         }
+        let mut books = None;
+        if let Some(coordinated) = options.coordinated.take() {
+            let client = coordinated.join(&options.name, &mut options.rank)?;
+            options.together = Some(client.seat());
+            books = Some(Books::new(client));
+        }
+        let footing = Footing::new(&mut options, overhead)?;
         let mut inbox = Inbox::new(&core::ports(options.events));
-        if let Some(seat) = own {
+        if let Some(seat) = options.together.take() {
             inbox = inbox.in_seat(seat);
         }
-        let core = Arc::new(Core::new(inbox, footing));
+        let core = Arc::new(Core::new(inbox, footing, books));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
         let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
         let own = Arc::clone(&core);
@@ -260,7 +270,7 @@ impl<S: 'static> Upcalls<S> {
         loop {
             let beside = Beside::of(&self.core);
             let mut members = self.core.members();
-            let refused = match self.placed(spec, &members, &beside) {
+            let refused = match self.placed(spec, &members, &beside, true) {
                 Ok((place, member)) => {
                     let serial = member.serial;
                     members[place] = Some(member);
@@ -275,7 +285,7 @@ impl<S: 'static> Upcalls<S> {
             for other in &mut others {
                 other.take_if(|member| closed.contains(&member.serial));
             }
-            let fits = !closed.is_empty() && self.placed(spec, &others, &beside).is_ok();
+            let fits = !closed.is_empty() && self.placed(spec, &others, &beside, false).is_ok();
             drop(beside);
             let changes = || {
                 let changed = self.core.closed(&self.core.members()) != closed;
@@ -288,12 +298,13 @@ impl<S: 'static> Upcalls<S> {
         }
     }
 
-    /// What it would be beside these, and where.
+    /// What it would be beside these, and where. A coordinator is asked where it is to be so.
     fn placed(
         &self,
         spec: &Spec,
         members: &[Option<Member>],
         beside: &Beside,
+        asks: bool,
     ) -> Result<(usize, Member), Error> {
         let footing = &self.core.footing;
         let free = members.iter().position(Option::is_none);
@@ -314,10 +325,22 @@ impl<S: 'static> Upcalls<S> {
         };
         let with = |task| Set::new(present.iter().copied().chain([&of(task)])).linked();
         let names = Set::new(present.iter().copied().chain([&new]));
+        let books = self.core.books.as_ref().filter(|_| asks);
+        let question = books.map(|books| books.question(names.names()));
         let names: Vec<&str> = names.names().into_iter().chain(beside.names()).collect();
-        let policy = |all: &[_]| beside.admit(footing, all);
+        let policy = |all: &[_]| {
+            let own = beside.admit(footing, all);
+            match &question {
+                Some(question) if own.is_ok() => question.ask(all),
+                Some(question) => own.inspect_err(|_| question.is_refused()),
+                None => own,
+            }
+        };
         let task = admit_among((&names, &with), asked, footing.overhead, &policy);
-        let task = task.map_err(|no: NotAdmitted| Error::NotAdmitted(Box::new(no)))?;
+        let task = task.map_err(|no: NotAdmitted| match question {
+            Some(question) => question.refusal(no),
+            None => Error::NotAdmitted(Box::new(no)),
+        })?;
         Ok((place, of(task)))
     }
 
@@ -345,7 +368,10 @@ impl<S: 'static> Upcalls<S> {
                 fits: None,
             }))
         };
-        let bounds = beside.bounds(footing, &all).map_err(refused)?;
+        let bounds = match &self.core.books {
+            Some(books) => books.bounds(&set.names(), &all)?,
+            None => beside.bounds(footing, &all).map_err(refused)?,
+        };
         Ok(bounds[index])
     }
 
@@ -409,6 +435,12 @@ impl<S: 'static> Upcalls<S> {
         self.alone.failure().map(|error| error.to_string())
     }
 
+    /// The processes that had upcalls where a [coordinator](Coordinated) admits, and have gone since this was asked last. What each had is kept until all have dropped what they are told of it here, or a limit passes: a second, as a rule.
+    pub fn departed(&self) -> Vec<Departed> {
+        let books = self.core.books.as_ref();
+        books.map_or_else(Vec::new, Books::departed)
+    }
+
     /// Whether its thread has the rank that was asked for: by the worst that is seen now. What is [`Rank::Fair`] is unenforced always.
     pub fn grade(&self) -> Grade {
         self.alone.grade()
@@ -429,6 +461,9 @@ impl<S> Drop for Upcalls<S> {
         // A handler that drops its own executor cannot wait for it.
         if !self.core.is_inside() {
             self.alone.join();
+            if let Some(books) = &self.core.books {
+                books.leave();
+            }
         }
     }
 }

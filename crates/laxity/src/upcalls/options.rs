@@ -9,7 +9,7 @@ use laxity_model::executor::{ExecutorPolicy as _, Unschedulable};
 use laxity_model::program::upcalls::Overhead;
 use laxity_model::{Enforcer, Span};
 
-use super::Error;
+use super::{Coordinated, Error};
 use crate::doctor::{Finding, Machine, Status, diagnose};
 use crate::executor::{Edf, Rmdp};
 use crate::reserve::Request;
@@ -31,6 +31,8 @@ pub struct Options {
     pub events: u32,
     /// Its upcalls take turns with those of other processes, all in one rate-monotonic order: those that have seats in the same region, which are on the same processor.
     pub together: Option<Seat>,
+    /// The same, where a coordinator gives the seat, and all of them are admitted together.
+    pub coordinated: Option<Coordinated>,
 }
 
 /// What admission counts on.
@@ -52,6 +54,7 @@ impl Default for Options {
             overhead: Overhead::default(),
             events: EVENTS,
             together: None,
+            coordinated: None,
         }
     }
 }

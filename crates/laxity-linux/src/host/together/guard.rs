@@ -62,17 +62,8 @@ pub struct Guard {
 /// A thread lacks its rank, with the one cause and the remedy.
 pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, StartError> {
     region.limit(watch.longest);
-    let post = Arc::new(Post {
-        region: region.clone(),
-        ends: AtomicBool::new(false),
-        processes: [const { AtomicU32::new(0) }; SEATS],
-        removed: Mutex::default(),
-    });
-    let mut guard = Guard {
-        post: Arc::clone(&post),
-        threads: Vec::new(),
-    };
-    let (sentinel, watchdog) = (Arc::clone(&post), post);
+    let mut guard = Guard::without_threads(region);
+    let (sentinel, watchdog) = (Arc::clone(&guard.post), Arc::clone(&guard.post));
     let rank = |priority| Rank::Fifo {
         priority,
         processor: Some(processor),
@@ -87,6 +78,19 @@ pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, S
 }
 
 impl Guard {
+    /// Of ordinary threads: it knows whose the seats are, and nobody sees to it that the baton goes on.
+    pub(crate) fn without_threads(region: &Region) -> Self {
+        Self {
+            post: Arc::new(Post {
+                region: region.clone(),
+                ends: AtomicBool::new(false),
+                processes: [const { AtomicU32::new(0) }; SEATS],
+                removed: Mutex::default(),
+            }),
+            threads: Vec::new(),
+        }
+    }
+
     fn start(
         &mut self,
         name: &str,
@@ -131,6 +135,16 @@ impl Guard {
         if let Some(next) = self.post.region.vacate(seat, clock::now()) {
             wake(&self.post.region, next);
         }
+    }
+
+    /// Whether the executor's thread of this seat lives.
+    pub(crate) fn lives(&self, seat: u16) -> bool {
+        self.post.thread(seat).is_some()
+    }
+
+    /// This seat is taken away from its process.
+    pub(crate) fn remove(&self, seat: u16) {
+        self.post.remove(seat);
     }
 
     /// Whose seats were taken away since a handler did not come back, and why the thread has its rank still, if it has.

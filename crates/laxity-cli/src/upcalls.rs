@@ -1,0 +1,243 @@
+//! `laxity upcalls`: the coordinator of the upcalls of several processes, and who has what there.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use laxity::upcalls::Watch;
+use laxity::upcalls::coordinator::{self, At, Coordinator, CoordinatorError, Settings};
+use laxity::{Service, Span};
+use laxity_lab::plain;
+use laxity_lab::scenario::units;
+use laxity_model::program::coordinator::{Item, Presence, Told, share_ppm};
+use serde_json::{Value, json};
+
+use crate::exit::{CANNOT_RUN, ERROR, Failure, MET};
+use crate::files;
+use crate::outputs::{self, Json};
+
+/// What is done.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Upcalls {
+    /// Be the coordinator of a processor, until nobody has been there for a while.
+    Serve(Box<Serve>),
+    /// Show who has a seat from a coordinator, and what of the processor.
+    List(List),
+}
+
+/// What `serve` takes.
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    /// The processor, by the kernel's number.
+    #[arg(long, short = 'a', value_name = "N")]
+    processor: usize,
+    /// Where its socket is; without it, $LAXITY_COORDINATOR_DIRECTORY, $XDG_RUNTIME_DIR/laxity or /run/laxity.
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+    /// The FIFO priority of all executors; the guards are just below and above it.
+    #[arg(long, short, value_name = "PRIORITY", default_value_t = Watch::default().executors, value_parser = clap::value_parser!(u8).range(2..=98))]
+    priority: u8,
+    /// Serve executors that are ordinary threads, for which no right is needed; nobody guards them.
+    #[arg(long, conflicts_with = "priority")]
+    ordinary: bool,
+    /// The longest quantum: who works twice as long without a look loses its seat, and that is charged to all others.
+    #[arg(long, value_name = "SPAN", default_value = "500us", value_parser = span)]
+    longest: Span,
+    /// Users other than its own may connect.
+    #[arg(long)]
+    everyone: bool,
+    /// What the processes of one user may have together; without it, whatever there is.
+    #[arg(long, value_name = "PERCENT", value_parser = share)]
+    share: Option<u64>,
+    /// The same of one user by its number; may be given several times.
+    #[arg(long = "quota", value_name = "UID=PERCENT", value_parser = quota)]
+    quotas: Vec<(u32, u64)>,
+    /// So long what a dead process had is kept for others to clean up.
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = span)]
+    kept: Span,
+    /// It ends when nobody has been there for so long.
+    #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = span)]
+    linger: Span,
+}
+
+/// What `list` takes.
+#[derive(Args, Debug)]
+pub(crate) struct List {
+    /// The processor, by the kernel's number; without it, all that have a coordinator.
+    #[arg(long, short = 'a', value_name = "N")]
+    processor: Option<usize>,
+    /// Where the sockets are; without it, $LAXITY_COORDINATOR_DIRECTORY, $XDG_RUNTIME_DIR/laxity or /run/laxity.
+    #[arg(long, value_name = "DIRECTORY")]
+    directory: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    units::span(text).map_err(|error| error.to_string())
+}
+
+/// Percent, in millionths.
+fn share(text: &str) -> Result<u64, String> {
+    let percent = text
+        .strip_suffix('%')
+        .and_then(|number| number.parse::<u64>().ok());
+    let percent = percent.filter(|percent| *percent <= 100);
+    percent
+        .map(|percent| percent * 10_000)
+        .ok_or_else(|| "a share is from 0% to 100%".to_owned())
+}
+
+fn quota(text: &str) -> Result<(u32, u64), String> {
+    let (user, quota) = text.split_once('=').ok_or("a quota is as 1000=30%")?;
+    let user = user
+        .parse()
+        .map_err(|_| "a quota is as 1000=30%, with the user's number")?;
+    Ok((user, share(quota)?))
+}
+
+/// Serves or lists.
+pub(crate) fn run(what: &Upcalls) -> Result<u8, Failure> {
+    match what {
+        Upcalls::Serve(arguments) => serve(arguments),
+        Upcalls::List(arguments) => list(arguments),
+    }
+}
+
+fn serve(arguments: &Serve) -> Result<u8, Failure> {
+    let at = At::new(arguments.processor, arguments.directory.clone());
+    let watch = Watch {
+        executors: arguments.priority,
+        longest: Service::from_nanos(arguments.longest.as_nanos()),
+        ..Watch::default()
+    };
+    let settings = Settings {
+        watch: (!arguments.ordinary).then_some(watch),
+        everyone: arguments.everyone,
+        share_ppm: arguments.share.unwrap_or(u64::MAX),
+        quotas: arguments.quotas.iter().copied().collect::<BTreeMap<_, _>>(),
+        kept: arguments.kept,
+        linger: arguments.linger,
+        ..Settings::new(at)
+    };
+    match Coordinator::open(settings).and_then(Coordinator::serve) {
+        Err(error @ CoordinatorError::Served(_)) => {
+            // Whoever wants one has one.
+            files::say(&format!("laxity: {error}"));
+            Ok(MET)
+        }
+        served => served.map(|()| MET).map_err(|error| failure(&error)),
+    }
+}
+
+fn failure(error: &CoordinatorError) -> Failure {
+    let code = match error {
+        CoordinatorError::Guard(_) => CANNOT_RUN,
+        _ => ERROR,
+    };
+    Failure::new(code, plain(&error.to_string()).into_owned())
+}
+
+fn list(arguments: &List) -> Result<u8, Failure> {
+    outputs::check(None, arguments.json.output().as_slice())?;
+    let processors = match arguments.processor {
+        Some(processor) => vec![processor],
+        None => At::new(0, arguments.directory.clone()).processors(),
+    };
+    let mut all = Vec::new();
+    for processor in processors {
+        let at = At::new(processor, arguments.directory.clone());
+        if let Some(told) = coordinator::list(&at).map_err(|error| failure(&error))? {
+            all.push((processor, told));
+        }
+    }
+    outputs::tell(
+        &arguments.json,
+        || table(&all),
+        || {
+            let list: Vec<Value> = all
+                .iter()
+                .map(|(processor, told)| to_json(*processor, told))
+                .collect();
+            let text = format!("{:#}\n", json!({ "file_version": 1, "coordinators": list }));
+            Ok(text.into_bytes())
+        },
+    )?;
+    Ok(MET)
+}
+
+const fn presence(told: &Told) -> &'static str {
+    match told.presence {
+        Presence::Here => "here",
+        Presence::Gone => "gone",
+        Presence::Awaited => "awaited",
+    }
+}
+
+/// For people: a process a line, and below it its upcalls.
+fn table(all: &[(usize, Vec<Told>)]) -> String {
+    if all.is_empty() {
+        return "No coordinator serves here.\n".to_owned();
+    }
+    let share = |items: &[Item]| {
+        let ppm = share_ppm(items);
+        format!("{}.{:02} %", ppm / 10_000, ppm % 10_000 / 100)
+    };
+    let mut text = String::new();
+    for (processor, told) in all {
+        let items = told.iter().flat_map(|told| told.items.iter().cloned());
+        let items: Vec<Item> = items.collect();
+        text.push_str(&format!(
+            "Processor {processor}: {} processes, {} upcalls, {}\n",
+            told.len(),
+            items.len(),
+            share(&items)
+        ));
+        for one in told {
+            let (seat, process, user) = (one.seat, one.process, one.user);
+            let (name, presence) = (plain(&one.name), presence(one));
+            text.push_str(&format!(
+                "  seat {seat:>2}  {:>8}  process {process} of user {user}, {name:?}, {presence}\n",
+                share(&one.items)
+            ));
+            for item in &one.items {
+                let task = &item.linked.task;
+                let alone = share(std::slice::from_ref(item));
+                text.push_str(&format!(
+                    "           {alone:>8}  {}: {} every {}, due in {}\n",
+                    plain(&item.name),
+                    task.cost(),
+                    task.period(),
+                    task.deadline()
+                ));
+            }
+        }
+    }
+    text
+}
+
+/// For programs: integers, nanoseconds and parts per million.
+fn to_json(processor: usize, told: &[Told]) -> Value {
+    let upcall = |item: &Item| {
+        let task = &item.linked.task;
+        json!({
+            "name": item.name,
+            "cost_ns": task.cost().as_nanos(),
+            "period_ns": task.period().as_nanos(),
+            "deadline_ns": task.deadline().as_nanos(),
+            "share_ppm": share_ppm(std::slice::from_ref(item)),
+        })
+    };
+    let process = |one: &Told| {
+        json!({
+            "process": one.process,
+            "user": one.user,
+            "seat": one.seat,
+            "name": one.name,
+            "presence": presence(one),
+            "share_ppm": share_ppm(&one.items),
+            "upcalls": one.items.iter().map(upcall).collect::<Vec<_>>(),
+        })
+    };
+    json!({ "processor": processor, "processes": told.iter().map(process).collect::<Vec<_>>() })
+}

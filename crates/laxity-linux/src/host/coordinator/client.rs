@@ -1,0 +1,500 @@
+//! A process, to its coordinator.
+
+use std::collections::VecDeque;
+use std::env;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use laxity_model::Span;
+use laxity_model::program::coordinator::{Answer, Ask, Bottleneck, Item, Told};
+
+use super::wire::Wire;
+use super::{At, CoordinatorError, PROGRAM};
+use crate::host::together::{Region, Seat};
+use crate::os::fork;
+
+/// Nothing is waited for longer than this: a coordinator that is started, one that answers, one that follows another.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// From one try to the next.
+const TRY_EVERY: Duration = Duration::from_millis(5);
+/// The same of who has lost its coordinator, and cannot start another.
+const COME_BACK_EVERY: Duration = Duration::from_millis(500);
+
+/// Why it does not have what it asked for.
+#[derive(Debug)]
+pub enum Refusal {
+    /// Somebody would be late, or have more than his share; and the reason.
+    No(Bottleneck, String),
+    /// There was no answer to that, or another one.
+    Failed(CoordinatorError),
+}
+
+/// What is started where there is no coordinator.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Starter {
+    /// The program; `None`: that of the environment's `LAXITY_COORDINATOR`, or the command `laxity` beside the own executable or of the path.
+    pub program: Option<PathBuf>,
+    /// It is to serve ordinary threads.
+    pub ordinary: bool,
+}
+
+/// A process that has a seat from a coordinator, as long as this is there. Where the coordinator ends, another one is started, and told what this process has.
+pub struct Client {
+    link: Arc<Link>,
+    priority: u8,
+    /// Held while an answer is waited for.
+    answers: Mutex<Receiver<Ticketed>>,
+    listener: JoinHandle<()>,
+    generation: u32,
+}
+
+/// A process that had upcalls, and has gone. What it had is kept by the coordinator until this is dropped by all, or a limit passes.
+pub struct Departed {
+    link: Arc<Link>,
+    seat: u16,
+    process: u32,
+}
+
+/// Which question is answered; `None`: the coordinator ended before it was.
+type Ticketed = (u64, Option<Answer>);
+
+struct Link {
+    at: At,
+    starter: Starter,
+    name: String,
+    seat: Seat,
+    /// Shows that the seat was given, and that somebody has it.
+    members: OwnedFd,
+    state: Mutex<State>,
+    came_back: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// `None` while there is no coordinator.
+    wire: Option<Arc<Wire>>,
+    /// What is granted, as far as it is known.
+    held: Vec<Item>,
+    /// What is asked and not answered, and what is granted if the answer is yes.
+    asked: VecDeque<(u64, Option<Vec<Item>>)>,
+    tickets: u64,
+    gone: Vec<(u16, u32)>,
+    /// Why it has a coordinator no more.
+    lost: Option<String>,
+    ends: bool,
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A connection; where nobody serves, a coordinator is started.
+fn reach(at: &At, starter: &Starter, until: Instant) -> Result<Wire, CoordinatorError> {
+    let mut started: Option<Receiver<Result<(), String>>> = None;
+    loop {
+        if let Some(wire) = connect(at)? {
+            return Ok(wire);
+        }
+        let ended = started.as_ref().map(Receiver::try_recv);
+        started = match ended {
+            // It has ended: another one serves, or it was the last one's end that we saw.
+            None | Some(Ok(Ok(()))) => Some(start(at, starter)),
+            Some(Ok(Err(why))) => return Err(CoordinatorError::NotStarted(at.processor, why)),
+            Some(Err(TryRecvError::Empty)) => started,
+            Some(Err(TryRecvError::Disconnected)) => None,
+        };
+        if Instant::now() >= until {
+            return Err(CoordinatorError::Lost(at.processor));
+        }
+        thread::sleep(TRY_EVERY);
+    }
+}
+
+/// A connection; `None` where nobody serves.
+fn connect(at: &At) -> Result<Option<Wire>, CoordinatorError> {
+    let path = at.path("sock");
+    let wire = match Wire::connect(&path) {
+        Ok(wire) => wire,
+        Err(error) => {
+            return match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+                _ => Err(CoordinatorError::File(path, error)),
+            };
+        }
+    };
+    let own = rustix::process::geteuid().as_raw();
+    let peer = wire.peer();
+    match peer.ok().flatten().map(|peer| peer.user) {
+        Some(user) if user != own && user != 0 => Err(CoordinatorError::Stranger(path, user)),
+        _ => wire
+            .patience(Some(PATIENCE))
+            .map(|()| Some(wire))
+            .map_err(|error| CoordinatorError::File(path, error)),
+    }
+}
+
+/// Starts the program that serves; tells when it has ended, and of what.
+fn start(at: &At, starter: &Starter) -> Receiver<Result<(), String>> {
+    let beside = || {
+        let own = env::current_exe().ok()?;
+        Some(own.parent()?.join("laxity")).filter(|beside| beside.exists())
+    };
+    let named = || {
+        env::var_os(PROGRAM)
+            .filter(|name| !name.is_empty())
+            .map(PathBuf::from)
+    };
+    let program = starter.program.clone().or_else(named).or_else(beside);
+    let program = program.unwrap_or_else(|| PathBuf::from("laxity"));
+    let mut command = Command::new(&program);
+    command.args(["upcalls", "serve", "--processor", &at.processor.to_string()]);
+    command.arg("--directory").arg(&at.directory);
+    command.args(starter.ordinary.then_some("--ordinary"));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    // What is typed for this process is not for all who have the coordinator.
+    command.process_group(0);
+    let (tell, told) = mpsc::channel();
+    match command.spawn() {
+        Err(error) => drop(tell.send(Err(format!("{}: {error}", program.display())))),
+        Ok(child) => {
+            // It is waited for, so that it leaves nothing behind.
+            thread::spawn(move || {
+                let ended = match child.wait_with_output() {
+                    Ok(output) if output.status.success() => Ok(()),
+                    Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+                    Err(error) => Err(error.to_string()),
+                };
+                let _ = tell.send(ended);
+            });
+        }
+    }
+    told
+}
+
+fn ask(
+    wire: &Wire,
+    ask: &Ask,
+    with: &[std::os::fd::BorrowedFd<'_>],
+) -> Option<(Answer, Vec<OwnedFd>)> {
+    wire.send(&ask.encode(), with).ok()?;
+    let (bytes, with) = wire.receive().ok()??;
+    Some((Answer::decode(&bytes).ok()?, with))
+}
+
+/// All who have seats from the coordinator there; `None` if nobody serves.
+///
+/// # Errors
+///
+/// What the kernel says; or it does not answer.
+pub fn list(at: &At) -> Result<Option<Vec<Told>>, CoordinatorError> {
+    let Some(wire) = connect(at)? else {
+        return Ok(None);
+    };
+    let mut all = Vec::new();
+    let mut from = 0;
+    loop {
+        match ask(&wire, &Ask::List(from), &[]).map(|(answer, _)| answer) {
+            Some(Answer::Process(told)) if told.seat >= from => {
+                from = told.seat.saturating_add(1);
+                all.push(told);
+            }
+            Some(Answer::End) => return Ok(Some(all)),
+            Some(Answer::Refused(why)) => return Err(CoordinatorError::Refused(at.processor, why)),
+            _ => return Err(CoordinatorError::Lost(at.processor)),
+        }
+    }
+}
+
+impl Client {
+    /// Has a seat from the coordinator there, which is started where there is none. Takes five seconds at the most.
+    ///
+    /// # Errors
+    ///
+    /// There is none, and none can be started; or it says no.
+    pub fn join(at: At, starter: Starter, name: &str) -> Result<Self, CoordinatorError> {
+        let until = Instant::now() + PATIENCE;
+        let name = name.to_owned();
+        let mut why = None;
+        let (wire, seat, priority, members) = loop {
+            let wire = reach(&at, &starter, until)?;
+            match ask(&wire, &Ask::Join { name: name.clone() }, &[]) {
+                Some((Answer::Welcome { seat, priority }, with)) => {
+                    let [region, members] = <[OwnedFd; 2]>::try_from(with)
+                        .map_err(|_| CoordinatorError::Lost(at.processor))?;
+                    let region = Region::attach(region)?;
+                    break (
+                        wire,
+                        Seat {
+                            region,
+                            number: seat,
+                        },
+                        priority,
+                        members,
+                    );
+                }
+                Some((Answer::Refused(why), _)) => {
+                    return Err(CoordinatorError::Refused(at.processor, why));
+                }
+                Some((Answer::NotYet(reason), _)) => why = Some(reason),
+                // It ended just then.
+                _ => {}
+            }
+            if Instant::now() >= until {
+                let refused = |why| CoordinatorError::Refused(at.processor, why);
+                return Err(why.map_or(CoordinatorError::Lost(at.processor), refused));
+            }
+            thread::sleep(TRY_EVERY);
+        };
+        let lost = |error| CoordinatorError::NotStarted(at.processor, format!("{error}"));
+        wire.patience(None).map_err(lost)?;
+        let wire = Arc::new(wire);
+        let state = State {
+            wire: Some(Arc::clone(&wire)),
+            ..State::default()
+        };
+        let link = Arc::new(Link {
+            at,
+            starter,
+            name,
+            seat,
+            members,
+            state: Mutex::new(state),
+            came_back: Condvar::new(),
+        });
+        let (tell, answers) = mpsc::channel();
+        let listened = Arc::clone(&link);
+        let builder = thread::Builder::new().name("coordinated".to_owned());
+        let listener = builder.spawn(move || listened.listen(wire, &tell));
+        let listener = listener
+            .map_err(|error| CoordinatorError::NotStarted(link.at.processor, error.to_string()))?;
+        Ok(Self {
+            link,
+            priority,
+            answers: Mutex::new(answers),
+            listener,
+            generation: fork::generation(),
+        })
+    }
+
+    /// The seat that it has.
+    pub fn seat(&self) -> Seat {
+        self.link.seat.clone()
+    }
+
+    /// The FIFO priority of all executors there; `None`: they are ordinary threads.
+    pub fn priority(&self) -> Option<u8> {
+        Some(self.priority).filter(|priority| *priority > 0)
+    }
+
+    /// Asks for all that this process is to have, or where it is not to `keep` that, whether it could. Tells the bound of each. Takes five seconds at the most.
+    ///
+    /// # Errors
+    ///
+    /// Then it has what it had.
+    pub fn hold(&self, items: &[Item], keep: bool) -> Result<Vec<Span>, Refusal> {
+        let answers = locked(&self.answers);
+        let until = Instant::now() + PATIENCE;
+        let lost = || CoordinatorError::Lost(self.link.at.processor);
+        let refused = |why| CoordinatorError::Refused(self.link.at.processor, why);
+        loop {
+            let own = self.link.put(items, keep, until).map_err(Refusal::Failed)?;
+            let answer = loop {
+                let left = until.saturating_duration_since(Instant::now());
+                match answers.recv_timeout(left) {
+                    Ok((ticket, answer)) if ticket == own => break answer,
+                    // Nobody waits for it any more.
+                    Ok(_) => {}
+                    Err(_) => return Err(Refusal::Failed(lost())),
+                }
+            };
+            return Err(Refusal::Failed(match answer {
+                Some(Answer::Held(bounds)) if bounds.len() == items.len() => return Ok(bounds),
+                Some(Answer::No { bottleneck, reason }) => {
+                    return Err(Refusal::No(bottleneck, reason));
+                }
+                Some(Answer::NotYet(why)) if Instant::now() >= until => refused(why),
+                Some(Answer::NotYet(_)) => {
+                    thread::sleep(TRY_EVERY);
+                    continue;
+                }
+                // It is the same to the next one.
+                None => continue,
+                Some(Answer::Refused(why)) => refused(why),
+                Some(_) => lost(),
+            }));
+        }
+    }
+
+    /// This process has no more than this, whether or not anybody hears that now.
+    pub fn give_back(&self, items: Vec<Item>) {
+        locked(&self.link.state).held.clone_from(&items);
+        let _ = self.hold(&items, true);
+    }
+
+    /// Who has gone since this was asked last.
+    pub fn departed(&self) -> Vec<Departed> {
+        let gone = std::mem::take(&mut locked(&self.link.state).gone);
+        let departed = |(seat, process)| Departed {
+            link: Arc::clone(&self.link),
+            seat,
+            process,
+        };
+        gone.into_iter().map(departed).collect()
+    }
+
+    /// It has nothing any more, nor its seat.
+    pub fn leave(&self) {
+        if fork::generation() != self.generation {
+            return;
+        }
+        self.give_back(Vec::new());
+        self.end();
+    }
+
+    fn end(&self) {
+        let mut state = locked(&self.link.state);
+        state.ends = true;
+        if let Some(wire) = state.wire.take() {
+            wire.end();
+        }
+        drop(state);
+        self.listener.thread().unpark();
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // In a child that was forked the connection is its parent's.
+        if fork::generation() == self.generation {
+            self.end();
+        }
+    }
+}
+
+impl Departed {
+    /// By the kernel's number.
+    pub const fn process(&self) -> u32 {
+        self.process
+    }
+}
+
+impl Drop for Departed {
+    fn drop(&mut self) {
+        if let Some(wire) = &locked(&self.link.state).wire {
+            let _ = wire.send_at_once(&Ask::Settled(self.seat).encode(), &[]);
+        }
+    }
+}
+
+impl Link {
+    /// Asks the coordinator, or where it has ended, the next one; tells which answer is to that.
+    fn put(&self, items: &[Item], keep: bool, until: Instant) -> Result<u64, CoordinatorError> {
+        let ask = Ask::Hold {
+            items: items.to_vec(),
+            keep,
+        }
+        .encode();
+        let mut state = locked(&self.state);
+        loop {
+            if let Some(why) = &state.lost {
+                return Err(CoordinatorError::Refused(self.at.processor, why.clone()));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || state.ends {
+                return Err(CoordinatorError::Lost(self.at.processor));
+            }
+            if let Some(wire) = &state.wire {
+                let sent = wire.send_at_once(&ask, &[]);
+                if sent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                    return Err(CoordinatorError::Lost(self.at.processor));
+                }
+                // Another error is its end, which is heard.
+                state.tickets += 1;
+                let ticket = state.tickets;
+                state
+                    .asked
+                    .push_back((ticket, keep.then(|| items.to_vec())));
+                return Ok(ticket);
+            }
+            let waited = self.came_back.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Hears what the coordinator says, and whoever comes after it.
+    fn listen(&self, mut wire: Arc<Wire>, answers: &Sender<Ticketed>) {
+        loop {
+            while let Ok(Some((bytes, _))) = wire.receive() {
+                let mut state = locked(&self.state);
+                match Answer::decode(&bytes) {
+                    Ok(Answer::Gone { seat, process }) => state.gone.push((seat, process)),
+                    Ok(answer) => {
+                        let Some((ticket, items)) = state.asked.pop_front() else {
+                            continue;
+                        };
+                        if let (Answer::Held(_), Some(items)) = (&answer, items) {
+                            state.held = items;
+                        }
+                        let _ = answers.send((ticket, Some(answer)));
+                    }
+                    Err(_) => wire.end(),
+                }
+            }
+            let mut state = locked(&self.state);
+            state.wire = None;
+            for (ticket, _) in state.asked.drain(..) {
+                let _ = answers.send((ticket, None));
+            }
+            drop(state);
+            match self.come_back() {
+                Some(next) => wire = next,
+                None => return self.came_back.notify_all(),
+            }
+        }
+    }
+
+    /// Until there is a coordinator that knows what this process has; `None` if there is none any more for it.
+    fn come_back(&self) -> Option<Arc<Wire>> {
+        loop {
+            if locked(&self.state).ends {
+                return None;
+            }
+            let until = Instant::now() + PATIENCE;
+            let wire = reach(&self.at, &self.starter, until);
+            if let Ok(wire) = wire {
+                // Nothing is given back, or asked for, in between.
+                let mut state = locked(&self.state);
+                let resume = Ask::Resume {
+                    name: self.name.clone(),
+                    seat: self.seat.number,
+                    items: state.held.clone(),
+                };
+                let with = [self.seat.region.as_fd(), self.members.as_fd()];
+                match ask(&wire, &resume, &with) {
+                    Some((Answer::Held(_), _)) if wire.patience(None).is_ok() => {
+                        let wire = Arc::new(wire);
+                        state.wire = Some(Arc::clone(&wire));
+                        self.came_back.notify_all();
+                        return Some(wire);
+                    }
+                    Some((Answer::Refused(why), _)) => {
+                        state.lost = Some(why);
+                        return None;
+                    }
+                    _ => {}
+                }
+            }
+            thread::park_timeout(COME_BACK_EVERY);
+        }
+    }
+}

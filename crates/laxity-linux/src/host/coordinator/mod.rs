@@ -1,0 +1,95 @@
+//! Coordinators: one for each processor on which executors of several processes take turns. It gives the seats, admits all upcalls of all of them together, and guards the baton.
+//!
+//! What is decided there is decided in [`laxity_model::program::coordinator`]. A coordinator is a process that others reach by a socket, and start where there is none
+//! ([`Client::join`]). While it serves it has a lock, and every process that has a seat has another one from it: so there are never two, and one that begins knows that
+//! there are seats which one before it has given. It waits then until those who have them have said what they have, and grants nothing before.
+
+mod client;
+mod server;
+mod wire;
+
+use std::fs::DirEntry;
+use std::io;
+use std::path::PathBuf;
+
+pub use self::client::{Client, Departed, Refusal, Starter, list};
+pub use self::server::{Coordinator, Heard, Settings};
+
+use super::alone::StartError;
+use super::together::RegionError;
+
+/// Names the directory of the coordinators' sockets.
+pub const DIRECTORY: &str = "LAXITY_COORDINATOR_DIRECTORY";
+/// Names the program that is started where there is no coordinator.
+pub const PROGRAM: &str = "LAXITY_COORDINATOR";
+
+/// Where a coordinator is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct At {
+    /// The processor, by the kernel's number.
+    pub processor: usize,
+    /// The directory of its socket.
+    pub directory: PathBuf,
+}
+
+impl At {
+    /// In this directory, or in that of the environment's `LAXITY_COORDINATOR_DIRECTORY`; else the user's own, `$XDG_RUNTIME_DIR/laxity`, or where there is none, `/run/laxity`.
+    #[must_use]
+    pub fn new(processor: usize, directory: Option<PathBuf>) -> Self {
+        let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let chosen = || named(DIRECTORY).map(PathBuf::from);
+        let own = || named("XDG_RUNTIME_DIR").map(|own| PathBuf::from(own).join("laxity"));
+        let directory = directory.or_else(chosen).or_else(own);
+        Self {
+            processor,
+            directory: directory.unwrap_or_else(|| PathBuf::from("/run/laxity")),
+        }
+    }
+
+    /// The processors that have, or had, a coordinator in the same directory.
+    #[must_use]
+    pub fn processors(&self) -> Vec<usize> {
+        let files = std::fs::read_dir(&self.directory).into_iter().flatten();
+        let number = |file: io::Result<DirEntry>| {
+            let name = file.ok()?.file_name();
+            let name = name.to_str()?.strip_prefix("cpu")?;
+            name.strip_suffix(".sock")?.parse().ok()
+        };
+        let mut all: Vec<usize> = files.filter_map(number).collect();
+        all.sort_unstable();
+        all
+    }
+
+    fn path(&self, what: &str) -> PathBuf {
+        self.directory.join(format!("cpu{}.{what}", self.processor))
+    }
+}
+
+/// Why there is no coordinator, or none that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CoordinatorError {
+    /// Another one serves this processor.
+    #[error("processor {0} has a coordinator already")]
+    Served(usize),
+    /// A file or a socket of it.
+    #[error("{0}: {1}")]
+    File(PathBuf, io::Error),
+    /// The memory that processes share.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// Its guards lack a right.
+    #[error("the baton cannot be guarded: {0}")]
+    Guard(#[from] StartError),
+    /// The program that would be it was not started, or has ended.
+    #[error("no coordinator can be started for processor {0}: {1}")]
+    NotStarted(usize, String),
+    /// Another user's, who is not root.
+    #[error("{0} is of user {1}, and not of this one or root")]
+    Stranger(PathBuf, u32),
+    /// It does not answer, or has ended; what was asked for may be asked for again.
+    #[error("the coordinator of processor {0} does not answer, or has ended; try again")]
+    Lost(usize),
+    /// It said no.
+    #[error("the coordinator of processor {0} says no: {1}")]
+    Refused(usize, String),
+}

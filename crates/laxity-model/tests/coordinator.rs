@@ -1,0 +1,373 @@
+//! Who has what of a processor that several processes share, and what they say to each other about it.
+
+use std::collections::BTreeMap;
+
+use laxity_model::analysis::supply::Dedicated;
+use laxity_model::analysis::{Preemption, Task};
+use laxity_model::executor::linked::{self, Linked};
+use laxity_model::program::coordinator::{
+    Answer, Ask, Bottleneck, Garbled, Item, MOST_BYTES, Presence, Registry, Terms, Told, Who,
+    share_ppm,
+};
+use laxity_model::{Instant, Service, Span};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const MS: Span = Span::from_millis(1);
+
+fn terms() -> Terms {
+    Terms {
+        longest: Service::from_micros(500),
+        detection: Span::from_micros(1_100),
+        pass: Service::from_micros(10),
+        share_ppm: 1_000_000,
+        quotas: BTreeMap::from([(7, 300_000)]),
+        seats_of_one: 3,
+        kept: MS * 100,
+    }
+}
+
+fn who(process: u32) -> Who {
+    Who { process, user: 1 }
+}
+
+/// So much every so many milliseconds, without a look for 0.2 ms.
+fn item(name: &str, micros: u64, millis: u64) -> Item {
+    let longest = Service::from_micros(micros.min(200));
+    let task = Task::new(Service::from_micros(micros), MS * millis).unwrap();
+    let regions = Preemption::Fixed {
+        longest,
+        last: longest,
+    };
+    Item {
+        name: name.to_owned(),
+        linked: Linked::alone(task.with_preemption(regions).unwrap()),
+    }
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + MS * millis
+}
+
+/// Two processes, of seats 0 and 1, the first of which has more than half.
+fn two() -> Registry {
+    let mut registry = Registry::new(terms());
+    registry.joins(0, who(10), "one".to_owned());
+    registry.joins(1, who(11), "other".to_owned());
+    let held = registry.holds(0, vec![item("big", 12_000, 20)], true);
+    // Alone it has nobody to wait for.
+    assert_eq!(held, Answer::Held(vec![Span::from_millis(12)]));
+    registry
+}
+
+#[test]
+fn what_others_have_is_not_granted_and_what_is_given_back_is() {
+    let mut registry = two();
+    let asked = || vec![item("mine", 7_500, 21)];
+    let Answer::No { bottleneck, .. } = registry.holds(1, asked(), true) else {
+        panic!("more than all is granted");
+    };
+    assert_eq!(bottleneck, Bottleneck::Own(0));
+    let urgent = vec![item("urgent", 5_500, 15)];
+    let Answer::No { bottleneck, reason } = registry.holds(1, urgent, true) else {
+        panic!("more than all is granted");
+    };
+    let other = Bottleneck::Other("big of process 10".to_owned());
+    assert_eq!(bottleneck, other, "{reason}");
+    assert!(matches!(
+        registry.holds(1, asked(), false),
+        Answer::No { .. }
+    ));
+    registry.holds(0, Vec::new(), true);
+    assert!(matches!(registry.holds(1, asked(), false), Answer::Held(_)));
+    // Nothing was kept of that.
+    assert!(matches!(
+        registry.holds(0, vec![item("big", 12_000, 20)], true),
+        Answer::Held(_)
+    ));
+}
+
+#[test]
+fn who_shares_a_processor_waits_for_the_detection_of_one_that_does_not_come_back() {
+    let mut registry = Registry::new(terms());
+    registry.joins(0, who(10), "one".to_owned());
+    registry.joins(1, who(11), "other".to_owned());
+    let small = || vec![item("small", 100, 1)];
+    assert!(matches!(registry.holds(0, small(), true), Answer::Held(_)));
+    let answer = registry.holds(1, vec![item("slow", 100, 50)], true);
+    // The one that is there could not bear it.
+    assert!(
+        matches!(
+            answer,
+            Answer::No {
+                bottleneck: Bottleneck::Other(_),
+                ..
+            }
+        ),
+        "{answer:?}"
+    );
+    registry.holds(0, vec![item("small", 100, 10)], true);
+    let answer = registry.holds(1, vec![item("slow", 100, 50)], true);
+    let Answer::Held(bounds) = answer else {
+        panic!("{answer:?}");
+    };
+    // The detection, both, and their passes.
+    assert_eq!(bounds, [Span::from_micros(1_100 + 2 * 110)]);
+}
+
+#[test]
+fn a_quantum_that_would_be_taken_for_a_runaway_is_refused() {
+    let mut registry = two();
+    let mut long = item("long", 900, 50);
+    let longest = Service::from_micros(501);
+    let regions = Preemption::Floating { longest };
+    long.linked.task = long.linked.task.with_preemption(regions).unwrap();
+    let answer = registry.holds(1, vec![long], true);
+    let Answer::No { bottleneck, reason } = answer else {
+        panic!("{answer:?}");
+    };
+    assert_eq!(bottleneck, Bottleneck::Own(0));
+    assert!(
+        reason.contains("501us") && reason.contains("500us"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_user_has_a_share_and_no_more_in_all_processes_together() {
+    let mut registry = Registry::new(terms());
+    let who = |process| Who { process, user: 7 };
+    registry.joins(0, who(10), "one".to_owned());
+    registry.joins(1, who(11), "other".to_owned());
+    let fifth = || vec![item("fifth", 4_000, 20)];
+    assert!(matches!(registry.holds(0, fifth(), true), Answer::Held(_)));
+    let Answer::No { reason, .. } = registry.holds(1, fifth(), true) else {
+        panic!("two fifths of three tenths are granted");
+    };
+    assert_eq!(
+        reason,
+        "user 7 would have 40.00 % of the processor, and may have 30.00 %"
+    );
+    let tenth = vec![item("tenth", 2_000, 20)];
+    assert!(matches!(registry.holds(1, tenth, true), Answer::Held(_)));
+    assert!(registry.may_join(who(12)).is_ok());
+    registry.joins(2, who(12), "third".to_owned());
+    let refused = registry.may_join(who(13)).unwrap_err();
+    assert_eq!(
+        refused,
+        "user 7 has 3 processes here, and may not have more"
+    );
+}
+
+#[test]
+fn what_a_dead_process_had_is_kept_until_all_have_settled_or_a_limit_passes() {
+    for settles in [true, false] {
+        let mut registry = two();
+        registry.joins(2, who(12), "third".to_owned());
+        assert_eq!(registry.goes(0, at(5)), [1, 2]);
+        let asked = || vec![item("mine", 7_500, 21)];
+        assert!(matches!(
+            registry.holds(1, asked(), true),
+            Answer::No { .. }
+        ));
+        registry.settles(1, 0);
+        assert_eq!(registry.over(at(6)), []);
+        assert_eq!(registry.next(), Some(at(105)));
+        // Who dies has nothing to settle, and had nothing.
+        match settles {
+            true => assert_eq!(registry.goes(2, at(6)), []),
+            false => assert_eq!(registry.over(at(104)), []),
+        }
+        let over = registry.over(if settles { at(6) } else { at(105) });
+        assert!(over.contains(&(0, 10)), "{over:?}");
+        registry.frees(0);
+        assert!(matches!(registry.holds(1, asked(), true), Answer::Held(_)));
+    }
+}
+
+#[test]
+fn a_new_coordinator_grants_nothing_before_all_have_said_what_they_have() {
+    let mut registry = Registry::new(terms());
+    registry.awaits(0, who(10));
+    registry.awaits(1, who(11));
+    let big = || vec![item("big", 12_000, 20)];
+    let name = || "one".to_owned();
+    // Only whoever has a seat, and that once.
+    assert!(registry.resumes(0, who(11), name(), big()).is_err());
+    assert!(registry.resumes(2, who(10), name(), big()).is_err());
+    registry.resumes(0, who(10), name(), big()).unwrap();
+    assert!(registry.resumes(0, who(10), name(), big()).is_err());
+    let names =
+        |answer: &Answer| matches!(answer, Answer::NotYet(reason) if reason.contains("process 11"));
+    assert!(names(&registry.may_join(who(12)).unwrap_err()));
+    let more = registry.holds(0, big(), true);
+    assert!(names(&more));
+    assert_eq!(registry.awaited(), [(1, 11)]);
+    registry.goes(1, at(0));
+    registry.frees(1);
+    assert!(registry.may_join(who(12)).is_ok());
+    assert!(matches!(registry.holds(0, big(), true), Answer::Held(_)));
+}
+
+#[test]
+fn who_resumes_with_more_than_its_user_may_have_is_refused() {
+    let mut registry = Registry::new(terms());
+    let who = Who {
+        process: 10,
+        user: 7,
+    };
+    registry.awaits(0, who);
+    let big = vec![item("big", 12_000, 20)];
+    assert!(registry.resumes(0, who, "liar".to_owned(), big).is_err());
+}
+
+fn any_linked() -> impl Strategy<Value = Linked> {
+    let numbers = (1..u64::MAX, 1..u64::MAX, 1..u64::MAX, any::<u64>());
+    (
+        numbers,
+        0..4_u8,
+        any::<(u64, u64)>(),
+        any::<bool>(),
+        any::<u32>(),
+    )
+        .prop_map(
+            |((cost, period, deadline, jitter), kind, (longest, last), defers, calls)| {
+                let longest = Service::from_nanos(longest % cost + 1);
+                let last = Service::from_nanos(last % longest.as_nanos() + 1);
+                let task = Task::new(Service::from_nanos(cost), Span::from_nanos(period)).unwrap();
+                let task = task.with_deadline(Span::from_nanos(deadline)).unwrap();
+                let regions = match kind {
+                    0 => Preemption::Anywhere,
+                    1 => Preemption::Floating { longest },
+                    2 => Preemption::Fixed { longest, last },
+                    _ => Preemption::Never,
+                };
+                let task = task.with_jitter(Span::from_nanos(jitter));
+                Linked {
+                    task: task.with_preemption(regions).unwrap(),
+                    after: (kind == 1).then_some(0),
+                    defers,
+                    calls,
+                }
+            },
+        )
+}
+
+fn any_items() -> impl Strategy<Value = Vec<Item>> {
+    vec(("[a-zß]{0,9}", any_linked()), 0..6).prop_map(|items| {
+        let item = |(name, linked)| Item { name, linked };
+        items.into_iter().map(item).collect()
+    })
+}
+
+fn any_ask() -> impl Strategy<Value = Ask> {
+    prop_oneof![
+        "[a-z]{0,9}".prop_map(|name| Ask::Join { name }),
+        ("[a-z]{0,9}", any::<u16>(), any_items()).prop_map(|(name, seat, items)| Ask::Resume {
+            name,
+            seat,
+            items
+        }),
+        (any_items(), any::<bool>()).prop_map(|(items, keep)| Ask::Hold { items, keep }),
+        any::<u16>().prop_map(Ask::Settled),
+        any::<u16>().prop_map(Ask::List),
+    ]
+}
+
+fn any_answer() -> impl Strategy<Value = Answer> {
+    let bottleneck = prop_oneof![
+        (0..u16::MAX).prop_map(Bottleneck::Own),
+        "[a-z ]{0,20}".prop_map(Bottleneck::Other),
+        Just(Bottleneck::All),
+    ];
+    let told = (any::<[u32; 2]>(), any::<u16>(), any_items()).prop_map(
+        |([process, user], seat, items)| Told {
+            process,
+            user,
+            seat,
+            name: "executor".to_owned(),
+            presence: [Presence::Here, Presence::Gone, Presence::Awaited][usize::from(seat % 3)],
+            items,
+        },
+    );
+    prop_oneof![
+        any::<(u16, u8)>().prop_map(|(seat, priority)| Answer::Welcome { seat, priority }),
+        vec(any::<u64>(), 0..9)
+            .prop_map(|all| Answer::Held(all.into_iter().map(Span::from_nanos).collect())),
+        (bottleneck, "[a-z ]{0,40}")
+            .prop_map(|(bottleneck, reason)| Answer::No { bottleneck, reason }),
+        "[a-z ]{0,40}".prop_map(Answer::Refused),
+        "[a-z ]{0,40}".prop_map(Answer::NotYet),
+        any::<(u16, u32)>().prop_map(|(seat, process)| Answer::Gone { seat, process }),
+        told.prop_map(Answer::Process),
+        Just(Answer::End),
+    ]
+}
+
+#[test]
+fn the_longest_message_is_no_longer_than_is_said() {
+    let name = "ß".repeat(100);
+    let items = vec![item(&name, 100, 10); 128];
+    let bytes = Ask::Hold { items, keep: true }.encode();
+    assert!(bytes.len() <= MOST_BYTES, "{}", bytes.len());
+    let Ok(Ask::Hold { items, .. }) = Ask::decode(&bytes) else {
+        panic!("it is not understood");
+    };
+    assert_eq!((items.len(), &*items[7].name), (128, &*"ß".repeat(32)));
+    assert_eq!(Ask::decode(&[1, 2]), Err(Garbled::Version));
+}
+
+proptest! {
+    #[test]
+    fn what_is_said_is_understood(ask in any_ask(), answer in any_answer()) {
+        prop_assert_eq!(Ask::decode(&ask.encode()), Ok(ask));
+        prop_assert_eq!(Answer::decode(&answer.encode()), Ok(answer));
+    }
+
+    /// Whatever is damaged: it is another message or none, and what is cut off is none.
+    #[test]
+    fn what_is_damaged_is_survived(ask in any_ask(), answer in any_answer(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let understood = [|bytes: &[u8]| Ask::decode(bytes).is_ok(), |bytes: &[u8]| Answer::decode(bytes).is_ok()];
+        for (mut bytes, understood) in [ask.encode(), answer.encode()].into_iter().zip(understood) {
+            let at = at.index(bytes.len());
+            prop_assert!(!understood(&bytes[..at]));
+            bytes.push(0);
+            prop_assert!(!understood(&bytes));
+            bytes[at] = byte;
+            understood(&bytes);
+        }
+    }
+
+    /// Whatever numbers are asked for: there is an answer.
+    #[test]
+    fn forged_items_have_an_answer(first in any_items(), second in any_items()) {
+        let mut registry = Registry::new(Terms { longest: Service::MAX, share_ppm: u64::MAX, ..terms() });
+        registry.joins(0, who(10), String::new());
+        registry.joins(1, who(11), String::new());
+        registry.holds(0, first, true);
+        registry.holds(1, second, true);
+        let total: u64 = registry.list().iter().map(|told| share_ppm(&told.items)).fold(0, u64::saturating_add);
+        prop_assert!(total <= 1_000_100, "{total}");
+    }
+
+    /// Whatever is asked for in whatever order, by whoever comes and goes: what is granted at any time is in time all together.
+    #[test]
+    fn no_more_is_granted_than_there_is(steps in vec((0..4_u16, 0..6_u8, vec((1..8_u64, 5..60_u64), 0..4)), 1..60)) {
+        let mut registry = Registry::new(Terms { kept: MS * 3, ..terms() });
+        for (now, (seat, does, asked)) in (0..).zip(steps) {
+            let items = asked.iter().map(|(cost, period)| item("item", cost * 700, *period)).collect();
+            let is_there = registry.list().iter().any(|told| told.seat == seat);
+            match does {
+                0 if is_there => drop(registry.goes(seat, at(now))),
+                1 => registry.settles(seat, (seat + 1) % 4),
+                _ if is_there => drop(registry.holds(seat, items, does > 2)),
+                _ => registry.joins(seat, Who { process: u32::from(seat), user: u32::from(seat) }, String::new()),
+            }
+            for (over, _) in registry.over(at(now)) {
+                registry.frees(over);
+            }
+            let all: Vec<Linked> = registry.list().iter().flat_map(|told| told.items.iter().map(|item| item.linked)).collect();
+            prop_assert!(linked::bounds(&all, &Dedicated).is_ok(), "{all:?}");
+        }
+    }
+}
