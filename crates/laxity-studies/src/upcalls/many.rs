@@ -19,10 +19,10 @@ const GAINED: u64 = 12;
 const UTILIZATION_PPM: u64 = 690_000;
 /// The same on this machine.
 const HERE_PPM: u64 = 800_000;
-/// What the saving of switches is looked at over, in percent: with what switches cost, the processor is full next to the last.
-const LOADS: [u64; 3] = [50, 60, 69];
+/// What the saving of switches is looked at over, in percent: with what switches cost, the processor is next to full at the last.
+const LOADS: [u64; 2] = [50, 69];
 /// So long such a run lasts.
-const LENGTH: Span = Span::from_secs(6);
+const LENGTH: Span = Span::from_millis(5_040);
 const ONCE: (Serving, Look) = (Serving::ByRate, Look::AtOnce);
 const HALF: (Serving, Look) = (Serving::ByRate, Look::Parts(TWO));
 const WHOLE: (Serving, Look) = (Serving::ByRate, Look::AT_THE_END);
