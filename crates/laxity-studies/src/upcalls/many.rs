@@ -267,6 +267,9 @@ fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
         ("grain", &shown::percent(GRAIN_PPM)),
     ];
     draft.say("switches", holes);
+    if sets.saved.median < FEWER {
+        draft.say("not-reproduced", holes);
+    }
     draft.claim("fewer", sets.saved.least > 0, holes);
     let meets = missed.least > 0 && missed_later.most == 0;
     draft.claim("meets", meets, holes);
