@@ -7,11 +7,11 @@ use laxity_model::base::histogram::Histogram;
 use laxity_model::{Service, Span};
 
 use super::trial::{Look, Member, Outcome, Phases, Serving, Setup, late, processes};
-use super::{BATCH, Case, TWO, Trial, Upcalls, Where, periods, shown};
+use super::{BATCH, Case, SETS, TWO, Trial, Upcalls, Where, periods, shown};
 
 /// What they take of the processor.
 const UTILIZATION_PPM: u64 = 800_000;
-/// How often those two are run in turn that are compared, if nothing else is asked.
+/// How often those two are run in turn on this machine that are compared, if nothing else is asked.
 const PAIRS: u32 = 5;
 /// How many switches upcalls may make of those that threads make, in thousandths: where releases are spread, and where all begin together.
 const SWITCHES: [u64; 2] = [250, 125];
@@ -31,36 +31,22 @@ const BESIDE: [(Serving, Look); 3] = [
     (Serving::Intervals, Look::AtOnce),
 ];
 
-/// 24 upcalls of one process, whose first releases are drawn, and then those that begin together: each in pairs of runs.
+/// 24 upcalls of one process, whose first releases are drawn, and then those that begin together: each in pairs of runs, with first releases of
+/// its own.
 pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case> {
-    let drawn = processes(4, &periods(), BATCH, &mut Draws::new(request.seed, 2));
-    let drawn = drawn.into_iter().map(|member| Member {
-        process: 0,
-        ..member
-    });
-    let drawn: Vec<Member> = drawn.collect();
-    let pairs = match live {
-        true => request.repeats.unwrap_or(PAIRS),
-        false => 1,
-    };
+    let pairs = request.repeats.unwrap_or(if live { PAIRS } else { SETS });
     let mut cases = Vec::new();
     for first in FIRST {
-        let members = first.of(drawn.clone(), &mut Draws::new(request.seed, 2));
-        let compared = (0..pairs).flat_map(|_| [THREADS, UPCALLS]);
-        // Those that the twin has; and of those of this machine one look at each.
-        let beside = BESIDE.into_iter().take(match (live, first) {
-            (true, Phases::Drawn) => BESIDE.len(),
-            (true, _) => 0,
-            (false, _) => 1,
-        });
-        cases.extend(compared.chain(beside).map(|way| Case {
+        let mut draws = Draws::new(request.seed, 2);
+        let case = |set, members: &[Member], way| Case {
             first,
+            set,
             is_counted: live,
             ..Case::new(
                 "activities",
                 Where::Ideal,
                 Setup {
-                    members: members.clone(),
+                    members: members.to_vec(),
                     utilization_ppm: UTILIZATION_PPM,
                     way,
                     switch: Service::ZERO,
@@ -68,7 +54,26 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
                     is_watched: true,
                 },
             )
-        }));
+        };
+        // Those that the twin has; and of those of this machine one look at each.
+        let (pairs, beside) = match (live, first) {
+            (true, Phases::Drawn) => (pairs, BESIDE.len()),
+            (true, _) => (pairs, 0),
+            (false, Phases::Drawn) => (pairs, 1),
+            // All of them are alike.
+            (false, _) => (1, 1),
+        };
+        for set in 0..pairs.clamp(1, 10_000) {
+            let drawn = processes(4, &periods(), BATCH, &mut draws).into_iter();
+            let drawn = drawn.map(|member| Member {
+                process: 0,
+                ..member
+            });
+            let members = first.of(drawn.collect(), &mut draws);
+            let beside = BESIDE.into_iter().take(if set == 0 { beside } else { 0 });
+            let ways = [THREADS, UPCALLS].into_iter().chain(beside);
+            cases.extend(ways.map(|way| case(set, &members, way)));
+        }
     }
     cases
 }
@@ -150,6 +155,25 @@ impl Pairs<'_> {
             .collect();
         all.sort_unstable();
         all.into_iter().map(|(_, late)| late).collect()
+    }
+
+    /// The most of all pairs.
+    fn most(&self, of: impl Fn(&Outcome, &Outcome) -> i64) -> i64 {
+        let pairs = self.threads.outcomes().zip(self.upcalls.outcomes());
+        let all = pairs.map(|(threads, upcalls)| of(threads, upcalls));
+        all.max().unwrap_or(0)
+    }
+
+    /// How much later one begins than its thread at the 99th percentile, at the most, in the worst of all pairs.
+    fn worst(&self) -> i64 {
+        self.most(|threads, upcalls| {
+            let [threads, upcalls] = [threads, upcalls].map(|one| self.ranked(one, late));
+            let later = threads.into_iter().zip(upcalls);
+            later
+                .map(|(thread, upcall)| upcall - thread)
+                .max()
+                .unwrap_or(0)
+        })
     }
 
     /// How much later each upcall begins than its thread, in nanoseconds.
@@ -255,7 +279,9 @@ fn claim_lateness(
 ) {
     let both = [&pairs.threads, &pairs.upcalls];
     let [threads, upcalls] = both.map(|runs| runs.median(|one| one.late().as_nanos()));
-    let later_all = pairs.median(|threads, upcalls| nanos(upcalls.late()) - nanos(threads.late()));
+    let later_all =
+        |threads: &Outcome, upcalls: &Outcome| nanos(upcalls.late()) - nanos(threads.late());
+    let (later_all, later_most) = (pairs.median(later_all), pairs.most(later_all));
     let alike = nanos(Span::from_nanos(threads)) / ALIKE as i64;
     let costs = pairs.members.iter().map(|one| case.setup.cost(one));
     let batch = costs.max().unwrap_or_default().as_dedicated_span();
@@ -268,6 +294,9 @@ fn claim_lateness(
     let holes: Holes<'_> = &[
         ("place", &shown::place(case, live).0),
         ("first", &first(case)),
+        ("pairs", &pairs.threads.0.len()),
+        ("later-most", &shown_later(later_most)),
+        ("worst", &shown_later(pairs.worst())),
         ("threads-late", &Span::from_nanos(threads)),
         ("upcalls-late", &Span::from_nanos(upcalls)),
         ("later", &shown_later(later)),
