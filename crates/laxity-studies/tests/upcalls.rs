@@ -10,14 +10,14 @@ use laxity_studies::upcalls::Upcalls;
 fn what_is_claimed_of_the_twin_is_so_and_its_numbers_are_those_that_are_committed() {
     let request = Request {
         seed: 1,
-        repeats: Some(2),
+        repeats: Some(1),
         ..Request::default()
     };
     let report = Upcalls.perform(&request, &mut Silent);
     let report = report.expect("the twin runs it");
     let claims = report.checks.len();
     assert!(
-        claims == 17 && report.outcome() == Outcome::Met,
+        claims == 18 && report.outcome() == Outcome::Met,
         "{:#?}",
         report.checks
     );

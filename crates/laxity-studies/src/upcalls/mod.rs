@@ -2,14 +2,19 @@
 //! WUCS-95-06, 1995, §§5.3, 7.1 and 7.2.
 //!
 //! * [`mod@trial`]: a set of upcalls as a program, served in one way or another; `intervals`: by an async runtime; [`beside`]: what runs beside.
-//! * `activities`: one process, against a thread for each; `shorter`: shorter and shorter periods.
-//! * `shown`: what is shown and claimed of the paper's first two experiments; [`udp`]: the third, a command of its own.
+//! * `simulation`, `deadlines`, `many`: the paper's simulation, and its first two experiments; [`udp`]: the third, a command of its own.
+//! * `activities`: one process, against a thread for each; `shorter`: shorter and shorter periods. `shown`: what all of them show alike.
 
 mod activities;
 pub mod beside;
+mod deadlines;
 mod intervals;
+mod many;
 mod shorter;
 mod shown;
+mod simulation;
+#[cfg(test)]
+mod tests;
 pub mod trial;
 pub mod udp;
 
@@ -18,15 +23,13 @@ use std::sync::LazyLock;
 
 use laxity::Twin;
 use laxity::study::{Costs, Profile};
-use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Study, Text};
+use laxity_lab::bench::{Draft, Made, Round, Runner, Study, Text};
 use laxity_lab::runner::RunError;
-use laxity_lab::workload::Draws;
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{HostError, Service, Span};
-use serde::Deserialize;
 
 use beside::{Load, Running};
-use trial::{Look, Member, Outcome, Serving, Setup, processes};
+use trial::{Outcome, Phases, Setup};
 
 static TEXT: LazyLock<Text> =
     LazyLock::new(|| Text::parse(include_str!("../../data/upcalls.toml")));
@@ -35,8 +38,6 @@ static TEXT: LazyLock<Text> =
 const PERIODS_MS: [u64; 6] = [40, 50, 60, 70, 80, 90];
 /// Their least common multiple, for which the paper's runs last (§7).
 const LENGTH: Span = Span::from_millis(25_200);
-/// So long a run of the multimedia set lasts.
-const SIMULATED_LENGTH: Span = Span::from_secs(6);
 /// The same on this machine, and of the many that a search makes; unless longer ones are asked for.
 const LIVE_LENGTH: Span = Span::from_millis(1_500);
 const LIVE_STEP: Span = Span::from_millis(400);
@@ -46,32 +47,11 @@ const TWO: NonZeroU32 = NonZeroU32::new(2).expect("it is not zero");
 /// What it costs to go from one process to another on the paper's host, a Pentium at 100 MHz under NetBSD, the upcall's delivery and its cold caches
 /// included. Chosen: with it, what the paper saved in switches makes the useful utilization that it gained (§7.2); neither it nor its parts are told.
 const SWITCH_1995: Service = Service::from_micros(155);
-/// The multimedia set's utilization while its preemptions are counted.
-const SIMULATED_PPM: u64 = 750_000;
-/// Experiment 2's utilization, without what switches cost: what it was is not told. Here those of 90 ms miss with preemption at once, as they did.
-const MANY_PPM: u64 = 690_000;
-/// Experiment 2's on this machine.
-const MANY_HERE_PPM: u64 = 800_000;
-/// What experiment 1 is swept over, in percent.
-const SWEPT: [u64; 10] = [30, 50, 60, 70, 75, 80, 85, 90, 95, 100];
-/// The same on this machine.
-const SWEPT_HERE: [u64; 6] = [30, 60, 80, 90, 95, 100];
-/// The same with something beside.
-const SWEPT_LOADED: [u64; 3] = [60, 80, 100];
-/// Where other ways to serve stand beside upcalls.
-const COMPARED: u64 = 80;
+/// So many sets are drawn where what is claimed is claimed over sets, unless another number is asked for.
+const SETS: u32 = 11;
 /// What is usable is found to this, in parts per million.
 const GRAIN_PPM: u64 = 5_000;
 const PERCENT_PPM: u64 = 10_000;
-
-/// A stream of the multimedia set.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Stream {
-    period_us: u64,
-    batch: NonZeroU32,
-    count: u64,
-}
 
 /// The experiment.
 pub struct Upcalls;
@@ -96,13 +76,15 @@ pub struct Case {
     pub place: Where,
     /// What is run.
     pub setup: Setup,
-    /// Whether all are released at one instant first; else the instants are drawn.
-    pub together: bool,
+    /// When they are released first.
+    pub first: Phases,
+    /// Which of the sets that were drawn alike.
+    pub set: u32,
     /// What is asked besides of how much is usable.
     pub search: Option<Search>,
     /// What runs beside it.
     pub load: Load,
-    /// Whether switches are counted in a second run, without the witness, whose own wake-ups count among them.
+    /// Whether switches and processor time are taken from a second run, without the witness, whose own wake-ups count among them.
     pub is_counted: bool,
 }
 
@@ -113,11 +95,17 @@ impl Case {
             figure,
             place,
             setup,
-            together: false,
+            first: Phases::Drawn,
+            set: 0,
             search: None,
             load: Load::None,
             is_counted: false,
         }
+    }
+
+    /// The utilization asked for, in percent.
+    const fn percent(&self) -> u64 {
+        self.setup.utilization_ppm / PERCENT_PPM
     }
 }
 
@@ -163,13 +151,16 @@ impl Study for Upcalls {
         };
         let mut cases = Vec::new();
         if request.wants("simulation") && !round.live {
-            cases.extend(simulated(request));
+            cases.extend(simulation::cases(request));
         }
         if request.wants("deadlines") {
-            cases.extend(deadlines(request, (round.live, length)));
+            cases.extend(deadlines::cases(request, (round.live, length)));
         }
         if request.wants("switches") {
-            cases.extend(switches(request, (round.live, length)));
+            cases.extend(many::cases(request, (round.live, length)));
+        }
+        if request.wants("saved") && !round.live {
+            cases.extend(many::swept(request));
         }
         if request.wants("activities") {
             cases.extend(activities::cases(request, (round.live, length)));
@@ -182,10 +173,10 @@ impl Study for Upcalls {
 
     fn name(&self, case: &Case) -> String {
         let (serving, look) = case.setup.way;
-        let percent = case.setup.utilization_ppm / PERCENT_PPM;
         format!(
-            "{} at {percent} %, {}",
+            "{} at {} %, {}",
             case.figure,
+            case.percent(),
             shown::way(serving, look)
         )
     }
@@ -209,6 +200,7 @@ impl Study for Upcalls {
             };
             outcome = Outcome {
                 rates: outcome.rates,
+                lateness: outcome.lateness,
                 ..setup.run(host)?
             };
         }
@@ -220,9 +212,9 @@ impl Study for Upcalls {
     }
 
     fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
-        shown::simulated(draft, &made.twin);
-        shown::deadlines(draft, made);
-        shown::switches(draft, made);
+        simulation::judge(draft, &made.twin);
+        deadlines::judge(draft, made);
+        many::judge(draft, made);
         activities::judge(draft, made);
         shorter::judge(draft, made);
         Ok(())
@@ -249,14 +241,28 @@ fn in_1995() -> Profile {
 fn usable(setup: &Setup, search: Search, host: &mut Runner<'_>) -> Result<u64, HostError> {
     let grain = search.grain_ppm;
     let (mut fits, mut misses) = (0, 1_000_000 / grain + 1);
+    // Where nobody may miss, who misses in the first part of a run has missed in all of it.
+    let lengths = [setup.length / 8, setup.length];
+    let lengths = match search.missed_ppm {
+        0 => &lengths[..],
+        _ => &lengths[1..],
+    };
     while fits + 1 < misses {
         let middle = fits.midpoint(misses);
-        let tried = Setup {
-            utilization_ppm: middle * grain,
-            ..setup.clone()
-        };
-        let outcome = tried.run(host)?;
-        match outcome.missed() * 1_000_000 <= search.missed_ppm * outcome.jobs {
+        let mut is_met = true;
+        for length in lengths.iter().copied() {
+            let tried = Setup {
+                utilization_ppm: middle * grain,
+                length,
+                ..setup.clone()
+            };
+            let outcome = tried.run(host)?;
+            is_met = outcome.missed() * 1_000_000 <= search.missed_ppm * outcome.jobs;
+            if !is_met {
+                break;
+            }
+        }
+        match is_met {
             true => fits = middle,
             false => misses = middle,
         }
@@ -264,150 +270,6 @@ fn usable(setup: &Setup, search: Search, host: &mut Runner<'_>) -> Result<u64, H
     Ok(fits * grain)
 }
 
-/// §5.3's simulation: rate monotonic, preempted at once, and with delayed preemption.
-fn simulated(request: &Request) -> Vec<Case> {
-    let streams: Vec<Stream> = TEXT.quoted("multimedia");
-    let sets = request.repeats.unwrap_or(10).clamp(1, 10_000);
-    let seeds = (0..u64::from(sets)).map(|number| (request.seed, number));
-    let sets = seeds.map(|(seed, number)| {
-        let mut draws = Draws::new(seed, number);
-        multimedia(&streams, &mut draws)
-    });
-    let ways = [
-        (Serving::Threads, Look::AtOnce),
-        (Serving::ByRate, Look::Parts(TWO)),
-        (Serving::ByRate, Look::AT_THE_END),
-    ];
-    let all = sets.flat_map(|members| ways.map(|way| (members.clone(), way)));
-    let all = all.map(|(members, way)| {
-        let setup = Setup {
-            members,
-            utilization_ppm: SIMULATED_PPM,
-            way,
-            switch: Service::ZERO,
-            length: SIMULATED_LENGTH,
-            is_watched: true,
-        };
-        Case {
-            search: Some(Search::EXACT),
-            ..Case::new("simulation", Where::Ideal, setup)
-        }
-    });
-    all.collect()
-}
-
-/// All streams, whose units take the same, each released first at an instant that is drawn.
-fn multimedia(streams: &[Stream], draws: &mut Draws) -> Vec<Member> {
-    let each = streams
-        .iter()
-        .flat_map(|stream| (0..stream.count).map(move |_| stream));
-    let all = (0..).zip(each).map(|(process, stream)| Member {
-        period: Span::from_micros(stream.period_us),
-        phase: Span::from_micros(draws.between(0, stream.period_us - 1)),
-        process,
-        batch: stream.batch,
-        weight: u64::from(stream.batch.get()) * 1_000_000_000 / stream.period_us,
-    });
-    all.collect()
-}
-
 fn periods() -> [Span; 6] {
     PERIODS_MS.map(Span::from_millis)
-}
-
-/// Experiment 1: twelve upcalls of two processes, which yield at once.
-fn deadlines(request: &Request, (live, length): (bool, Span)) -> Vec<Case> {
-    let drawn = processes(2, &periods(), BATCH, &mut Draws::new(request.seed, 0));
-    let together = drawn.iter().map(|member| Member {
-        phase: Span::ZERO,
-        ..*member
-    });
-    let together: Vec<Member> = together.collect();
-    let case = |members: &[Member], (place, switch): (Where, Service), percent| {
-        let setup = Setup {
-            members: members.to_vec(),
-            utilization_ppm: percent * PERCENT_PPM,
-            way: (Serving::ByRate, Look::AtOnce),
-            switch,
-            length,
-            is_watched: true,
-        };
-        Case::new("deadlines", place, setup)
-    };
-    if live {
-        // The worst that can be is for the twin to show.
-        let here = |percent| case(&drawn, (Where::Ideal, Service::ZERO), percent);
-        return deadlines_here(here);
-    }
-    let mut places = vec![(Where::In1995, SWITCH_1995)];
-    if let Some(machine) = &request.machine {
-        places.push((Where::Here(Box::new(machine.clone())), Service::ZERO));
-    }
-    let mut cases = Vec::new();
-    for place in places {
-        for (members, together) in [(&drawn, false), (&together, true)] {
-            cases.extend(SWEPT.map(|percent| Case {
-                together,
-                ..case(members, place.clone(), percent)
-            }));
-        }
-    }
-    cases
-}
-
-/// The same on this machine: alone, beside other ways to serve, and with something beside that this machine has.
-fn deadlines_here(case: impl Fn(u64) -> Case) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for load in Load::ALL.into_iter().filter(|load| load.is_there()) {
-        let swept: &[u64] = match load {
-            Load::None => &SWEPT_HERE,
-            _ => &SWEPT_LOADED,
-        };
-        cases.extend(swept.iter().map(|percent| Case {
-            load,
-            ..case(*percent)
-        }));
-    }
-    for serving in [
-        Serving::ByDeadline,
-        Serving::Threads,
-        Serving::Kernel,
-        Serving::Intervals,
-    ] {
-        let mut other = case(COMPARED);
-        other.setup.way.0 = serving;
-        cases.push(other);
-    }
-    cases
-}
-
-/// Experiment 2: sixteen processes of six upcalls, preempted at once and later.
-fn switches(request: &Request, (live, length): (bool, Span)) -> Vec<Case> {
-    let members = processes(16, &periods(), BATCH, &mut Draws::new(request.seed, 1));
-    let mut ways = vec![
-        (Serving::Threads, Look::AtOnce),
-        (Serving::ByRate, Look::AtOnce),
-        (Serving::ByRate, Look::Parts(TWO)),
-        (Serving::ByRate, Look::AT_THE_END),
-        (Serving::ByDeadline, Look::AT_THE_END),
-    ];
-    if live {
-        ways.extend([Serving::Kernel, Serving::Intervals].map(|other| (other, Look::AtOnce)));
-    }
-    let cases = ways.into_iter().map(|way| {
-        let setup = Setup {
-            members: members.clone(),
-            utilization_ppm: if live { MANY_HERE_PPM } else { MANY_PPM },
-            way,
-            switch: if live { Service::ZERO } else { SWITCH_1995 },
-            length,
-            is_watched: true,
-        };
-        Case {
-            search: (!live).then_some(Search::EXACT),
-            is_counted: live,
-            ..Case::new("switches", Where::In1995, setup)
-        }
-    });
-    cases.collect()
 }

@@ -1,6 +1,6 @@
 //! Useful utilization over shorter and shorter periods: what switching takes from threads, and what delayed preemption saves of it.
 
-use laxity_lab::bench::{Draft, Holes, Made, Request};
+use laxity_lab::bench::{Draft, Holes, Made, Request, Said};
 use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Unit, Value};
 use laxity_lab::workload::Draws;
 use laxity_model::{Service, Span};
@@ -153,7 +153,8 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
             continue;
         };
         draw(draft, all, shown::place(first.case, *live).0);
-        claim(draft, all, shown::place(first.case, *live).0);
+        let said = made.said(|case| *live && case.figure == "periods");
+        claim(draft, all, (shown::place(first.case, *live).0, &said));
     }
 }
 
@@ -174,7 +175,7 @@ fn draw(draft: &mut Draft<'_>, all: &[At<'_>], place: &str) {
     draft.chart("periods", Chart::new(caption, axes, series.into()));
 }
 
-fn claim(draft: &mut Draft<'_>, all: &[At<'_>], place: &str) {
+fn claim(draft: &mut Draft<'_>, all: &[At<'_>], (place, said): (&str, &Said)) {
     let little: Vec<&At<'_>> = all
         .iter()
         .filter(|at| at.useful(THREADS) <= LITTLE_PPM)
@@ -205,7 +206,8 @@ fn claim(draft: &mut Draft<'_>, all: &[At<'_>], place: &str) {
                 let [threads, upcalls] = at.both();
                 upcalls > 0 && upcalls * 100 >= threads * (100 + GAINED)
             };
-            draft.claim("gains", little.iter().all(is_gained), holes);
+            let holds = little.iter().all(is_gained);
+            draft.claim_here("gains", (holds, false), holes, said);
         }
     }
 }

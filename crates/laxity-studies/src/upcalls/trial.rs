@@ -42,6 +42,46 @@ pub struct Member {
     pub weight: u64,
 }
 
+/// When upcalls are released first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Phases {
+    /// All at one instant.
+    Together,
+    /// At instants that are drawn by the millisecond, as the clock of the paper's host ticks.
+    Drawn,
+    /// At instants that are drawn by the microsecond.
+    Finely,
+    /// As far apart as can be: each later than the one before by its period, divided by how many there are.
+    Even,
+}
+
+impl Phases {
+    /// In a table.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Together => "together",
+            Self::Drawn => "drawn",
+            Self::Finely => "drawn by the microsecond",
+            Self::Even => "spread evenly",
+        }
+    }
+
+    /// A set whose first releases were drawn by the millisecond, with these.
+    pub fn of(self, mut members: Vec<Member>, draws: &mut Draws) -> Vec<Member> {
+        let all = members.len() as u64;
+        for (number, member) in (0..).zip(&mut members) {
+            let period = member.period.as_nanos();
+            member.phase = match self {
+                Self::Together => Span::ZERO,
+                Self::Drawn => member.phase,
+                Self::Finely => Span::from_micros(draws.between(0, period / 1_000 - 1)),
+                Self::Even => Span::from_nanos(period * number / all),
+            };
+        }
+        members
+    }
+}
+
 /// Who is next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Serving {
@@ -121,7 +161,7 @@ impl Rate {
 pub(super) struct Each {
     /// With what came of others of its period, the rate's.
     pub(super) rate: Rate,
-    /// From each release to the begin of its job.
+    /// From each release to the begin of its job, also of those that met a halt: without them those that wait longest would be missing.
     pub(super) lateness: Histogram,
     /// How many ended.
     pub(super) jobs: u64,
@@ -373,7 +413,7 @@ impl Each {
                 longest: Span::from_nanos(longest),
                 missed: u64::try_from(missed).unwrap_or(u64::MAX),
             },
-            lateness: of(Quantity::WAKEUP_LATENCY),
+            lateness: seen.quantities.whole(Quantity::WAKEUP_LATENCY).raw(),
             jobs: done(seen, Quantity::JOBS_DONE),
         }
     }

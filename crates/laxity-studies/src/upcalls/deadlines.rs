@@ -1,0 +1,300 @@
+//! Experiment 1: the least time to deadline of twelve upcalls against utilization.
+
+use laxity_lab::bench::{Draft, Holes, Made, Request, Said};
+use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Unit, Value, Verdict};
+use laxity_lab::workload::Draws;
+use laxity_model::analysis::supply::Dedicated;
+use laxity_model::analysis::{Preemption, Task, fixed_priority};
+use laxity_model::{Service, Span};
+
+use super::beside::Load;
+use super::shown::{self, place, way};
+use super::trial::{Look, Member, Phases, Rate, Serving, Setup, processes};
+use super::{
+    BATCH, Case, PERCENT_PPM, SETS, SWITCH_1995, Seen, TEXT, Trial, Upcalls, Where, periods,
+};
+
+/// Up to here the paper missed nothing (§7.1), in percent.
+const SAFE: u64 = 80;
+/// What experiment 1 is swept over, in percent.
+const SWEPT: [u64; 10] = [30, 50, 60, 70, 75, 80, 85, 90, 95, 100];
+/// The same on this machine.
+const SWEPT_HERE: [u64; 6] = [30, 60, 80, 90, 95, 100];
+/// The same with something beside.
+const SWEPT_LOADED: [u64; 3] = [60, 80, 100];
+/// Where other ways to serve stand beside upcalls.
+const COMPARED: u64 = 80;
+
+/// Twelve upcalls of two processes, which yield at once.
+pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case> {
+    let case = |members: &[Member], (place, switch): (Where, Service), percent| {
+        let setup = Setup {
+            members: members.to_vec(),
+            utilization_ppm: percent * PERCENT_PPM,
+            way: (Serving::ByRate, Look::AtOnce),
+            switch,
+            length,
+            is_watched: true,
+        };
+        Case::new("deadlines", place, setup)
+    };
+    let mut draws = Draws::new(request.seed, 0);
+    let mut drawn = || processes(2, &periods(), BATCH, &mut draws);
+    let first = drawn();
+    if live {
+        // The worst that can be is for the twin to show.
+        return here(|percent| case(&first, (Where::Ideal, Service::ZERO), percent));
+    }
+    let mut cases = Vec::new();
+    let mut sweep = |members: &[Member], place: &(Where, Service), (first, set)| {
+        cases.extend(SWEPT.map(|percent| Case {
+            first,
+            set,
+            ..case(members, place.clone(), percent)
+        }));
+    };
+    let together = Phases::Together.of(first.clone(), &mut Draws::new(request.seed, 0));
+    let machine = request.machine.iter();
+    let machine = machine.map(|machine| (Where::Here(Box::new(machine.clone())), Service::ZERO));
+    let in_1995 = (Where::In1995, SWITCH_1995);
+    for place in [in_1995.clone()].into_iter().chain(machine) {
+        sweep(&first, &place, (Phases::Drawn, 0));
+        sweep(&together, &place, (Phases::Together, 0));
+    }
+    for set in 1..request.repeats.unwrap_or(SETS).clamp(1, 10_000) {
+        sweep(&drawn(), &in_1995, (Phases::Drawn, set));
+    }
+    cases
+}
+
+/// The same on this machine: alone, beside other ways to serve, and with something beside that this machine has.
+fn here(case: impl Fn(u64) -> Case) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for load in Load::ALL.into_iter().filter(|load| load.is_there()) {
+        let swept: &[u64] = match load {
+            Load::None => &SWEPT_HERE,
+            _ => &SWEPT_LOADED,
+        };
+        cases.extend(swept.iter().map(|percent| Case {
+            load,
+            ..case(*percent)
+        }));
+    }
+    for serving in [
+        Serving::ByDeadline,
+        Serving::Threads,
+        Serving::Kernel,
+        Serving::Intervals,
+    ] {
+        let mut other = case(COMPARED);
+        other.setup.way.0 = serving;
+        cases.push(other);
+    }
+    cases
+}
+
+/// Shows all, and claims.
+pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
+    let both = [(&made.twin, false), (&made.live, true)];
+    let all = both.map(|(trials, live)| (shown::of(trials, "deadlines"), live));
+    let mut rows = Vec::new();
+    for (trials, live) in &all {
+        let first = trials.iter().filter(|(case, _)| case.set == 0);
+        rows.extend(first.map(|trial| left_row(trial, *live)));
+    }
+    draft.table("deadlines", "deadlines", &[], rows);
+    for (trials, live) in &all {
+        let of = |first: Phases, load: Load| -> Vec<&Trial> {
+            let is_one = |(case, _): &&&Trial| {
+                let is_twin_of_this = matches!(case.place, Where::Here(_));
+                let is_one = case.first == first && case.load == load && !is_twin_of_this;
+                is_one && case.setup.way.0 == Serving::ByRate
+            };
+            trials.iter().filter(is_one).copied().collect()
+        };
+        for load in Load::ALL {
+            let drawn = of(Phases::Drawn, load);
+            let first = drawn.iter().filter(|(case, _)| case.set == 0);
+            let first: Vec<&Trial> = first.copied().collect();
+            if load == Load::None {
+                draw(draft, &first, *live);
+            }
+            let said = made.said(|case| {
+                let is_one = case.figure == "deadlines" && case.load == load;
+                *live && is_one && case.setup.way.0 == Serving::ByRate
+            });
+            claim(draft, &drawn, (*live, &said));
+            if !live {
+                claim_of_lost(draft, &first);
+            }
+        }
+        let together = of(Phases::Together, Load::None);
+        draw(draft, &together, *live);
+        claim_together(draft, &together);
+    }
+    for load in Load::ALL.into_iter().filter(|_| made.request.live) {
+        if !load.is_there() {
+            draft.remark("deadlines", TEXT.say("left-out", &[("load", &load.name())]));
+        }
+    }
+}
+
+fn left_row((case, seen): &Trial, live: bool) -> Row {
+    let (place, origin) = place(case, live);
+    let (serving, look) = case.setup.way;
+    let place = match (serving, case.load) {
+        (Serving::ByRate, Load::None) => place.to_owned(),
+        (Serving::ByRate, load) => format!("{place} beside {}", load.name()),
+        _ => format!("{place}, {}", way(serving, look)),
+    };
+    let mut row = origin.row([place.into(), case.first.name().into()]);
+    row.push(Origin::Charged.cell(Value::share(case.setup.utilization_ppm)));
+    let left = seen
+        .outcome
+        .rates
+        .iter()
+        .map(|rate| origin.cell(left(rate)));
+    row.extend(left);
+    row.push(origin.cell(seen.outcome.missed()));
+    row
+}
+
+/// The least time that was left, or by how much it was too late.
+fn left(rate: &Rate) -> Value {
+    match u64::try_from(rate.left_ns()) {
+        Ok(_) if rate.missed > 0 => "none".into(),
+        Ok(left) => Span::from_nanos(left).into(),
+        Err(_) => format!("late by {}", rate.longest - rate.period).into(),
+    }
+}
+
+/// Figure 7.
+fn draw(draft: &mut Draft<'_>, trials: &[&Trial], live: bool) {
+    let Some((case, seen)) = trials.first() else {
+        return;
+    };
+    let rates = seen.outcome.rates.iter().enumerate();
+    let series = rates.map(|(number, rate)| {
+        let points = trials.iter().filter_map(|(case, seen)| {
+            let x = i64::try_from(case.setup.utilization_ppm).ok()?;
+            Some((x, seen.outcome.rates.get(number)?.left_ns()))
+        });
+        let points: Vec<Point> = points.collect();
+        Series::new(rate.period.to_string(), Mark::Line, points)
+    });
+    let axes = (
+        Axis::new("utilization", Unit::PartsPerMillion),
+        Axis::time("least time to deadline"),
+    );
+    let holes: Holes<'_> = &[
+        ("place", &place(case, live).0),
+        ("first", &case.first.name()),
+    ];
+    let caption = TEXT.say("chart", holes);
+    draft.chart("deadlines", Chart::new(caption, axes, series.collect()));
+}
+
+/// The least utilization at which anybody missed, in percent.
+fn began(trials: &[&Trial]) -> Option<u64> {
+    let missed = trials.iter().filter(|(_, seen)| seen.outcome.missed() > 0);
+    missed.map(|(case, _)| case.percent()).min()
+}
+
+/// In words.
+fn shown_began(trials: &[&Trial]) -> String {
+    match began(trials) {
+        Some(percent) => format!("{percent} %"),
+        None => "no utilization that was tried".into(),
+    }
+}
+
+/// The paper's 80 % beside the most that was tried below the first miss.
+fn compare(draft: &mut Draft<'_>, what: &str, trials: &[&Trial]) {
+    let began = began(trials).unwrap_or(u64::MAX);
+    let tried = trials.iter().map(|(case, _)| case.percent());
+    let most = tried.filter(|percent| *percent < began).max().unwrap_or(0);
+    let why = TEXT.say(&format!("why-{what}"), &[]);
+    // Of the paper's periods, with shares and phases that it does not tell.
+    let verdict = match most >= SAFE {
+        true => Verdict::Consistent(why),
+        false => Verdict::Disagrees(why),
+    };
+    shown::compare(draft, "deadlines", what, [SAFE, most], verdict);
+}
+
+fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &Said)) {
+    let Some((case, _)) = trials.first() else {
+        return;
+    };
+    let missed = |is_safe: bool| {
+        let all = trials.iter();
+        let all = all.filter(move |(case, _)| (case.percent() <= SAFE) == is_safe);
+        all.map(|(_, seen)| seen.outcome.missed()).sum::<u64>()
+    };
+    let beside = match case.load {
+        Load::None => String::new(),
+        load => format!(" beside {}", load.name()),
+    };
+    let sets = trials.iter().map(|(case, _)| case.set + 1).max();
+    let holes: Holes<'_> = &[
+        ("place", &format!("{}{beside}", place(case, live).0)),
+        ("sets", &sets.unwrap_or(0)),
+        ("safe", &missed(true)),
+        ("beyond", &missed(false)),
+        ("began", &shown_began(trials)),
+    ];
+    // One that the machine made late makes others late when it goes on again: nothing of this is beyond doubt.
+    draft.claim_here("safe", (missed(true) == 0, false), holes, said);
+    draft.claim("beyond", missed(false) > 0, holes);
+    if !live {
+        compare(draft, "drawn", trials);
+    }
+}
+
+/// Of the critical instant, at which the paper's 80 % are too many: what exact analysis admits.
+fn claim_together(draft: &mut Draft<'_>, trials: &[&Trial]) {
+    let admitted = trials.iter().filter(|(case, _)| is_admitted(&case.setup));
+    let is_met = admitted.clone().all(|(_, seen)| seen.outcome.missed() == 0);
+    let Some(most) = admitted.map(|(case, _)| case.percent()).max() else {
+        return;
+    };
+    let holes: Holes<'_> = &[("admitted", &most), ("began", &shown_began(trials))];
+    draft.claim("together", is_met, holes);
+    compare(draft, "together", trials);
+}
+
+/// Whether exact response times admit it, whatever the first releases: each job may cost a switch to it and one back, and may find one that
+/// is in the midst of a unit that it has just switched to.
+fn is_admitted(setup: &Setup) -> bool {
+    let mut members: Vec<&Member> = setup.members.iter().collect();
+    members.sort_by_key(|member| member.period);
+    let task = |member: &Member| {
+        let cost = setup.cost(member);
+        let unit = Service::from_nanos(cost.as_nanos().div_ceil(member.batch.get().into()));
+        let switches = setup.switch + setup.switch;
+        let longest = unit + switches;
+        let task = Task::new(cost + switches, member.period).ok()?;
+        task.with_preemption(Preemption::Floating { longest }).ok()
+    };
+    let tasks: Option<Vec<Task>> = members.into_iter().map(task).collect();
+    let verdict = tasks.and_then(|tasks| fixed_priority::test(&tasks, &Dedicated).ok());
+    verdict.is_some_and(|verdict| verdict.is_schedulable())
+}
+
+fn claim_of_lost(draft: &mut Draft<'_>, trials: &[&Trial]) {
+    let up_to_there = |(case, _): &&&Trial| case.percent() <= SAFE;
+    let least = trials.first();
+    let Some(((_, least), (_, most))) = least
+        .copied()
+        .zip(trials.iter().rfind(up_to_there).copied())
+    else {
+        return;
+    };
+    let lost = |rate: fn(&[Rate]) -> Option<&Rate>| {
+        let of = |seen: &Seen| rate(&seen.outcome.rates).map_or(0, Rate::left_ns);
+        Span::from_nanos(u64::try_from(of(least) - of(most)).unwrap_or(0))
+    };
+    let [shortest, longest] = [lost(<[Rate]>::first), lost(<[Rate]>::last)];
+    let holes: Holes<'_> = &[("shortest", &shortest), ("longest", &longest)];
+    draft.claim("shortest", shortest * 2 <= longest, holes);
+}

@@ -1,0 +1,139 @@
+//! §5.3's simulation: what is usable of a multimedia set, and how often upcalls are preempted, by how often they look.
+
+use std::num::NonZeroU32;
+
+use laxity_lab::bench::{Draft, Holes, Request};
+use laxity_lab::report::{Origin, Row, Value, Verdict};
+use laxity_lab::workload::Draws;
+use laxity_model::{Service, Span};
+
+use super::trial::{Look, Member, Serving, Setup};
+use super::{Case, PERCENT_PPM, SETS, Search, TEXT, TWO, Trial, Where, shown};
+
+/// What the paper saved of preemptions, in percent.
+const FEWER: u64 = 30;
+/// How much less than with preemption at once may be usable, where the paper says "almost the same".
+const ALMOST_PPM: u64 = 2 * PERCENT_PPM;
+/// The set's utilization while its preemptions are counted.
+const COUNTED_PPM: u64 = 750_000;
+/// So long a run lasts.
+const LENGTH: Span = Span::from_secs(6);
+const ONCE: (Serving, Look) = (Serving::Threads, Look::AtOnce);
+const HALF: (Serving, Look) = (Serving::ByRate, Look::Parts(TWO));
+/// What is compared; the paper does not tell the quantum.
+const WAYS: [(Serving, Look); 5] = [
+    ONCE,
+    (Serving::ByRate, Look::Parts(parts(8))),
+    (Serving::ByRate, Look::Parts(parts(4))),
+    HALF,
+    (Serving::ByRate, Look::AT_THE_END),
+];
+/// Streams of audio, video and files: periods in microseconds, batches, and how many of each. Chosen: the paper's are those of a thesis.
+const STREAMS: [(u64, u32, u64); 6] = [
+    (20_000, 2, 2),
+    (25_000, 4, 2),
+    (33_333, 8, 2),
+    (40_000, 12, 2),
+    (66_667, 12, 1),
+    (100_000, 32, 1),
+];
+
+const fn parts(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).expect("it is not zero")
+}
+
+/// Each way on each of the sets.
+pub(super) fn cases(request: &Request) -> Vec<Case> {
+    let sets = request.repeats.unwrap_or(SETS).clamp(1, 10_000);
+    let sets = (0..sets).map(|set| multimedia(&mut Draws::new(request.seed, set.into())));
+    let all = sets.flat_map(|members| WAYS.map(|way| (members.clone(), way)));
+    let all = all.map(|(members, way)| {
+        let setup = Setup {
+            members,
+            utilization_ppm: COUNTED_PPM,
+            way,
+            switch: Service::ZERO,
+            length: LENGTH,
+            is_watched: true,
+        };
+        Case {
+            search: Some(Search::EXACT),
+            ..Case::new("simulation", Where::Ideal, setup)
+        }
+    });
+    all.collect()
+}
+
+/// All streams, whose units take the same, each released first at an instant that is drawn.
+fn multimedia(draws: &mut Draws) -> Vec<Member> {
+    let each = STREAMS.iter();
+    let each = each.flat_map(|(period, batch, count)| (0..*count).map(move |_| (*period, *batch)));
+    let all = (0..).zip(each).map(|(process, (period, batch))| Member {
+        period: Span::from_micros(period),
+        phase: Span::from_micros(draws.between(0, period - 1)),
+        process,
+        batch: NonZeroU32::new(batch).unwrap_or(NonZeroU32::MIN),
+        weight: u64::from(batch) * 1_000_000_000 / period,
+    });
+    all.collect()
+}
+
+fn mean(values: impl Iterator<Item = u64> + Clone) -> u64 {
+    let (sum, count) = (values.clone().sum::<u64>(), values.count() as u64);
+    sum.checked_div(count).unwrap_or(0)
+}
+
+/// Shows all, and claims.
+pub(super) fn judge(draft: &mut Draft<'_>, trials: &[Trial]) {
+    let all = shown::of(trials, "simulation");
+    let served = |way: (Serving, Look)| {
+        let all = all.clone().into_iter();
+        all.filter(move |(case, _)| case.setup.way == way)
+    };
+    let usable = |way| served(way).filter_map(|(_, seen)| seen.usable_ppm);
+    let preempted = |way| -> u64 { served(way).map(|(_, seen)| seen.outcome.preempted).sum() };
+    let saved = |way| shown::less(preempted(ONCE), preempted(way));
+    let row = |way: (Serving, Look)| -> Option<Row> {
+        let jobs = served(way).map(|(_, seen)| seen.outcome.jobs).sum::<u64>();
+        Some(Origin::Simulated.row([
+            shown::way(way.0, way.1).into(),
+            served(way).count().into(),
+            Value::share(usable(way).min()?),
+            Value::share(mean(usable(way))),
+            Value::share(usable(way).max()?),
+            preempted(way).into(),
+            Value::share(preempted(way) * 1_000_000 / jobs.max(1)),
+            Value::share(saved(way) * PERCENT_PPM),
+        ]))
+    };
+    draft.table(
+        "simulation",
+        "simulation",
+        &[],
+        WAYS.into_iter().filter_map(row),
+    );
+    if all.is_empty() {
+        return;
+    }
+    let [as_rm, ours] = [ONCE, HALF].map(|way| mean(usable(way)));
+    let holes: Holes<'_> = &[
+        ("fewer", &saved(HALF)),
+        ("before", &preempted(ONCE)),
+        ("after", &preempted(HALF)),
+        ("as-rm", &shown::percent(as_rm)),
+        ("ours", &shown::percent(ours)),
+        ("asked", &FEWER),
+    ];
+    // Whatever it is, it is of another set than the paper's.
+    let verdict = Verdict::Inconclusive(TEXT.say("why-preempted", &[]));
+    shown::compare(
+        draft,
+        "simulation",
+        "preempted",
+        [FEWER, saved(HALF)],
+        verdict,
+    );
+    draft.say("simulation", holes);
+    draft.claim("usable", ours + ALMOST_PPM >= as_rm, holes);
+    draft.claim("preempted", saved(HALF) >= FEWER, holes);
+}

@@ -1,0 +1,106 @@
+//! How claims are judged, by runs that are made up.
+
+use laxity_lab::bench::{Made, Request, Round, Study, judge};
+use laxity_lab::report::Report;
+use laxity_model::base::histogram::Histogram;
+
+use super::trial::{Look, Rate, Serving};
+use super::*;
+use crate::{disturbed, told_and_open};
+
+/// As if an upcall that looks later than at once had switched, missed and been able to use that much; what is looked at once switched 100 times.
+fn seen(case: &Case, (switches, missed, usable_ppm): (u64, u64, u64)) -> Seen {
+    let is_late = case.setup.way == (Serving::ByRate, Look::AT_THE_END);
+    let rate = Rate {
+        period: LENGTH,
+        longest: LENGTH,
+        missed: if is_late { missed } else { 1 },
+    };
+    Seen {
+        outcome: Outcome {
+            rates: vec![rate],
+            switches: if is_late { switches } else { 100 },
+            ..Outcome::default()
+        },
+        usable_ppm: Some(if is_late { usable_ppm } else { 500_000 }),
+    }
+}
+
+fn cases(request: &Request, live: bool) -> Vec<Case> {
+    let round = Round { live, number: 0 };
+    let made = Made::nothing(request);
+    Upcalls.cases(round, &made).expect("nothing is read")
+}
+
+fn request(figure: &str) -> Request {
+    Request {
+        figures: vec![figure.into()],
+        ..Request::default()
+    }
+}
+
+fn held(report: &Report) -> Vec<Option<bool>> {
+    report.checks.iter().map(|check| check.held).collect()
+}
+
+/// Whether switches are saved, what misses at once is met, and more is useful: of eleven sets, one after the other otherwise.
+#[test]
+fn what_is_claimed_over_sets_is_judged_over_all_of_them() {
+    let request = request("switches");
+    let good = (70, 0, 570_000);
+    for (others, other, expected) in [
+        (0, good, [true, true, true]),
+        (1, (100, 0, 570_000), [false, true, true]),
+        (1, (70, 1, 570_000), [true, false, true]),
+        (5, (70, 0, 540_000), [true, true, true]),
+        (6, (70, 0, 540_000), [true, true, false]),
+    ] {
+        let of = |case: Case| {
+            let seen = seen(&case, if case.set < others { other } else { good });
+            (case, seen)
+        };
+        let made = Made {
+            twin: cases(&request, false).into_iter().map(of).collect(),
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Upcalls, &made).expect("nothing is analysed");
+        assert_eq!(held(&report), expected.map(Some), "{others} {other:?}");
+    }
+}
+
+/// As if each upcall had begun later than its thread by more than a batch, had cost more, and had been able to use less.
+#[test]
+fn what_the_machine_may_have_done_is_open_and_no_failure() {
+    let worse = |case: Case| {
+        let is_thread = case.setup.way.0 == Serving::Threads;
+        let mut lateness = Histogram::new();
+        lateness.record(if is_thread { 1_000 } else { 100_000_000 });
+        let mut seen = seen(&case, (0, 0, 400_000));
+        seen.outcome.lateness = vec![lateness; case.setup.members.len()];
+        seen.outcome.besides_ppm = Some(if is_thread { 1_000 } else { 2_000 });
+        (case, seen)
+    };
+    // Of activities, twice: switches, which the kernel counts whatever the machine did; and what times tell.
+    for (figure, counted, timed) in [("activities", 2, 8), ("periods", 0, 1)] {
+        let request = request(figure);
+        for (disturbed_ppm, open) in [(10_000, 0), (10_001, timed)] {
+            let live: Vec<Trial> = cases(&request, true).into_iter().map(worse).collect();
+            let made = Made {
+                said: vec![disturbed(disturbed_ppm); live.len()],
+                live,
+                ..Made::nothing(&request)
+            };
+            let report = judge(&Upcalls, &made).expect("nothing is analysed");
+            let told = counted + timed - open;
+            assert_eq!(told_and_open(&report), (told, open), "{figure}");
+            let failed = held(&report)
+                .into_iter()
+                .filter(|held| *held == Some(false));
+            assert!(
+                failed.count() >= timed - open,
+                "{figure}: {:#?}",
+                report.checks
+            );
+        }
+    }
+}
