@@ -159,7 +159,7 @@ int rts_end(void);
 
 /* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
  * how long a PDU may take for it to fit. ENFILE: there are RTS_MOST. EINVAL: attributes that mean nothing; EBADF: fd is not open; EDEADLK: the caller is a handler; where it starts the executor also
- * what rts_start() returns. */
+ * what rts_start() returns. One that was called and is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 
 /* Calls an upcall at its releases from now on. ESRCH: it has ended; EBADF: there is none. */

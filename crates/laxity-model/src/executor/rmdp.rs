@@ -44,37 +44,72 @@ impl Order for ByRate {
 
 /// How long after its arrival a job of this task is over at the latest, beside all the others of these: if that is in time. What it is to itself may be something else than what it
 /// is to others.
-pub(super) fn bound(
+fn bound(
     own: &Task,
     place: usize,
     tasks: &[Task],
+    supply: &dyn SupplyBound,
+) -> Result<Span, Unschedulable> {
+    let (before, blocking) = beside(own.deadline(), tasks, |other| other != place);
+    let bound = response(own, place, (&before, blocking), supply)?;
+    in_time(own, place, bound, blocking)
+}
+
+/// Those of these for whom a job waits that has so much time, and for how long it may wait for one of the others. Of those who are `there`.
+pub(super) fn beside(
+    deadline: Span,
+    tasks: &[Task],
+    there: impl Fn(usize) -> bool,
+) -> (Vec<Task>, Service) {
+    let (mut before, mut blocking) = (Vec::new(), Service::ZERO);
+    for (_, task) in tasks.iter().enumerate().filter(|(place, _)| there(*place)) {
+        if task.deadline() <= deadline {
+            before.push(*task);
+        } else {
+            blocking = blocking.max(task.longest_region());
+        }
+    }
+    (before, blocking)
+}
+
+/// How long after its arrival a job of this task is over at the latest, in time or not, where these go before it.
+pub(super) fn response(
+    own: &Task,
+    place: usize,
+    (before, blocking): (&[Task], Service),
     supply: &dyn SupplyBound,
 ) -> Result<Span, Unschedulable> {
     let refused = |reason| Unschedulable {
         bottleneck: Some(place),
         reason,
     };
-    let (mut before, mut blocking) = (Vec::new(), Service::ZERO);
-    for (other, task) in tasks.iter().enumerate() {
-        if other == place {
-        } else if task.deadline() <= own.deadline() {
-            before.push(*task);
-        } else {
-            blocking = blocking.max(task.longest_region());
-        }
-    }
-    let response = fixed_priority::response_time_among(own, &before, blocking, &supply);
+    let response = fixed_priority::response_time_among(own, before, blocking, &supply);
     match response.map_err(|overflow| refused(format!("{overflow}")))? {
-        Response::Bounded(bound) if bound.from_arrival <= own.deadline() => Ok(bound.from_arrival),
-        Response::Bounded(bound) => Err(refused(format!(
-            "rate monotonic with delayed preemption, a job of the bottleneck may take {}, {blocking} of it for the less urgent, and is due in {}",
-            bound.from_arrival.beside(own.deadline()),
-            own.deadline().beside(bound.from_arrival)
-        ))),
+        Response::Bounded(bound) => Ok(bound.from_arrival),
         Response::Unbounded => Err(refused(format!(
             "the bottleneck and those that are no less urgent need more than {} of a processor, which is all there is",
             supply.rate()
         ))),
         Response::Unknown(doubt) => Err(refused(format!("{doubt}"))),
     }
+}
+
+/// The bound, if that is in time.
+pub(super) fn in_time(
+    own: &Task,
+    place: usize,
+    bound: Span,
+    blocking: Service,
+) -> Result<Span, Unschedulable> {
+    if bound <= own.deadline() {
+        return Ok(bound);
+    }
+    Err(Unschedulable {
+        bottleneck: Some(place),
+        reason: format!(
+            "rate monotonic with delayed preemption, a job of the bottleneck may take {}, {blocking} of it for the less urgent, and is due in {}",
+            bound.beside(own.deadline()),
+            own.deadline().beside(bound)
+        ),
+    })
 }

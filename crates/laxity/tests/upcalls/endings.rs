@@ -215,7 +215,8 @@ fn whoever_is_closed_counts_until_nobody_has_anything_to_do() {
 #[test]
 fn one_of_virtual_time_that_ran_and_was_suspended_during_a_call_is_not_called_again() {
     let upcalls = Upcalls::start(fair()).unwrap();
-    let asked: [(&[fn(&Virtual)], u64); 4] = [
+    type Ask = fn(&Virtual);
+    let asked: [(&[Ask], u64); 4] = [
         (&[], 1),
         (&[Virtual::run, Virtual::suspend], 1),
         (&[Virtual::suspend, Virtual::run], 2),

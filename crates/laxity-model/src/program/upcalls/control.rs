@@ -32,6 +32,14 @@ pub struct Entrant {
     pub work: Work,
 }
 
+impl Entrant {
+    /// Whether the end of another's call releases it.
+    fn is_successor(&self) -> bool {
+        let paced_by = self.paced_by;
+        paced_by.is_some_and(|(_, apart)| apart == Span::ZERO)
+    }
+}
+
 /// Who has the handlers of upcalls, on the executor's own thread.
 pub trait Keeper: Send {
     /// Makes the handler of this place; `false` if that panicked.
@@ -173,6 +181,10 @@ impl<K: Keeper> Control<K> {
         let entrant = self.keeper.enter(place);
         let entrant = entrant.ok_or(ExecutorError::NoSuchHandler)?;
         let deadline = entrant.deadline;
+        if entrant.is_successor() {
+            // What was over before it ran releases it no more.
+            while context.take(PortId(self.arrivals.0 + place)).is_some() {}
+        }
         let changed = Arc::clone(&self.changed);
         let board = (Arc::clone(&self.boards), place);
         // Its releases count from the command, however late that is heard.
@@ -267,11 +279,9 @@ impl Watched {
         changed: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
         let (place, own) = (usize::from(place), Arc::clone(&boards));
-        let mut inner = entrant.work;
         // What releases a successor says when its chain's first was released.
-        let is_successor = entrant
-            .paced_by
-            .is_some_and(|(_, apart)| apart == Span::ZERO);
+        let is_successor = entrant.is_successor();
+        let mut inner = entrant.work;
         let work: Work = Box::new(move |context, call| {
             if call.done() == 0 {
                 call.dropped = own[place].take_dropped();
