@@ -7,7 +7,7 @@ use laxity_model::base::histogram::Histogram;
 use laxity_model::{Service, Span};
 
 use super::trial::{Look, Member, Outcome, Phases, Serving, Setup, late, processes};
-use super::{BATCH, Case, TWO, Trial, Upcalls, Where, periods, shown};
+use super::{BATCH, Case, TWO, Trial, Unwatched, Upcalls, Where, periods, shown};
 
 /// What they take of the processor.
 const UTILIZATION_PPM: u64 = 800_000;
@@ -45,7 +45,11 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
         let case = |set, members: &[Member], way| Case {
             first,
             set,
-            is_counted: live,
+            unwatched: if live {
+                Unwatched::All
+            } else {
+                Unwatched::Nothing
+            },
             ..Case::new(
                 "activities",
                 Where::Ideal,
@@ -270,7 +274,7 @@ fn claim_cost(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, (live, said
     if live {
         let more = |of: &Outcome| besides(of) as i64;
         let saved = pairs.median(|threads, upcalls| more(upcalls) - more(threads));
-        // A halt may be charged to whom it met, in the runs without the witness as in those with it, which were made in turn.
+        // A halt may be charged to whom it met.
         draft.claim_here("cheaper", (saved < 0, false), holes, said);
     }
 }

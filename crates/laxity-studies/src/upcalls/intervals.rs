@@ -127,11 +127,11 @@ impl Served {
             let is_due = job.release + member.period <= end;
             let response = job.ended.saturating_since(job.release);
             jobs += 1;
-            lateness.record(job.began.saturating_since(job.release).as_nanos());
             if halted(job.release, job.ended) {
                 in_time += u64::from(is_due);
                 continue;
             }
+            lateness.record(job.began.saturating_since(job.release).as_nanos());
             longest = longest.max(response);
             in_time += u64::from(is_due && response <= member.period);
         }

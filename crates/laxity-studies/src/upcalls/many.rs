@@ -9,7 +9,7 @@ use super::shown::{self, Spread};
 use super::trial::{Look, Member, Outcome, Phases, Rate, Serving, Setup, processes};
 use super::{
     BATCH, Case, GRAIN_PPM, PERCENT_PPM, SETS, SWITCH_1995, Search, Seen, TEXT, TWO, Trial,
-    Upcalls, Where, periods,
+    Unwatched, Upcalls, Where, periods,
 };
 
 /// What the paper saved of switches, and gained of useful utilization, in percent (§7.2).
@@ -69,7 +69,11 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
             Case {
                 set,
                 search: (!live).then_some(Search::EXACT),
-                is_counted: live,
+                unwatched: if live {
+                    Unwatched::AllButMisses
+                } else {
+                    Unwatched::Nothing
+                },
                 ..Case::new("switches", Where::In1995, setup)
             }
         }));

@@ -84,8 +84,8 @@ pub struct Case {
     pub search: Option<Search>,
     /// What runs beside it.
     pub load: Load,
-    /// Whether switches and processor time are taken from a second run, without the witness, whose own wake-ups count among them.
-    pub is_counted: bool,
+    /// What is taken from a second run.
+    pub unwatched: Unwatched,
 }
 
 impl Case {
@@ -99,7 +99,7 @@ impl Case {
             set: 0,
             search: None,
             load: Load::None,
-            is_counted: false,
+            unwatched: Unwatched::Nothing,
         }
     }
 
@@ -107,6 +107,17 @@ impl Case {
     const fn percent(&self) -> u64 {
         self.setup.utilization_ppm / PERCENT_PPM
     }
+}
+
+/// What is taken from a second run of a case on this machine, without the witness: its wake-ups count among switches, and take some 4 % of the processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unwatched {
+    /// There is no second run.
+    Nothing,
+    /// All but what misses, which is the first's.
+    AllButMisses,
+    /// All: the first tells what the machine did in turn with it.
+    All,
 }
 
 /// How it is found how much is usable.
@@ -193,16 +204,17 @@ impl Study for Upcalls {
         let beside = case.load.start(host)?;
         let search = case.search.map(|search| usable(&case.setup, search, host));
         let mut outcome = case.setup.run(host)?;
-        if case.is_counted {
+        if case.unwatched != Unwatched::Nothing {
             let setup = Setup {
                 is_watched: false,
                 ..case.setup.clone()
             };
-            outcome = Outcome {
-                rates: outcome.rates,
-                lateness: outcome.lateness,
-                ..setup.run(host)?
+            let unwatched = setup.run(host)?;
+            let rates = match case.unwatched {
+                Unwatched::AllButMisses => outcome.rates,
+                _ => unwatched.rates.clone(),
             };
+            outcome = Outcome { rates, ..unwatched };
         }
         beside.map_or(Ok(()), Running::end)?;
         Ok(Seen {

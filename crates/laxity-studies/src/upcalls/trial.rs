@@ -161,7 +161,7 @@ impl Rate {
 pub(super) struct Each {
     /// With what came of others of its period, the rate's.
     pub(super) rate: Rate,
-    /// From each release to the begin of its job, also of those that met a halt: without them those that wait longest would be missing.
+    /// From each release to the begin of its job.
     pub(super) lateness: Histogram,
     /// How many ended.
     pub(super) jobs: u64,
@@ -413,7 +413,7 @@ impl Each {
                 longest: Span::from_nanos(longest),
                 missed: u64::try_from(missed).unwrap_or(u64::MAX),
             },
-            lateness: seen.quantities.whole(Quantity::WAKEUP_LATENCY).raw(),
+            lateness: of(Quantity::WAKEUP_LATENCY),
             jobs: done(seen, Quantity::JOBS_DONE),
         }
     }
