@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use laxity_model::Span;
 use laxity_model::program::coordinator::{Answer, Ask, Bottleneck, Item, Told};
+use laxity_model::program::together::Standing;
 
 use super::wire::Wire;
 use super::{At, CoordinatorError, PROGRAM};
@@ -468,6 +469,11 @@ impl Link {
         loop {
             if locked(&self.state).ends {
                 return None;
+            }
+            // By its thread in the seat it is known, which may not be there yet.
+            if self.seat.region.standing(self.seat.number) == Some(Standing::Given) {
+                thread::park_timeout(TRY_EVERY);
+                continue;
             }
             let until = Instant::now() + PATIENCE;
             let wire = reach(&self.at, &self.starter, until);

@@ -21,7 +21,9 @@ use super::{At, CoordinatorError};
 use crate::host::together::{Guard, Region, Watch, guard};
 use crate::os::clock;
 use crate::os::descriptor::{self, Alarm};
+use crate::os::memory::MemoryLock;
 use crate::os::proc::threads_of;
+use crate::os::sched::{self, Policy, Tid};
 
 /// So many connections of one user: one for each seat, and a few that only ask.
 const OF_ONE_USER: usize = SEATS + 4;
@@ -99,6 +101,8 @@ struct Connection {
 struct House {
     region: Region,
     guard: Guard,
+    /// Where that is permitted: no guard is to wait for a disk.
+    _memory: Option<MemoryLock>,
 }
 
 /// What a coordinator was told and has done nothing about yet.
@@ -123,6 +127,8 @@ pub struct Coordinator {
     /// `None` until one of those has come back who have seats from the coordinator before.
     house: Option<House>,
     registry: Registry,
+    /// Seats of the coordinator before that nobody had taken yet: whoever it gave them to may.
+    untaken: Vec<u16>,
     connections: BTreeMap<u64, Connection>,
     /// So many were ever connected.
     count: u64,
@@ -138,6 +144,7 @@ fn at<T>(path: &Path, result: Result<T, impl Into<io::Error>>) -> Result<T, Coor
 fn locked(path: &Path, how: FlockOperation) -> Result<(File, bool), CoordinatorError> {
     let mut options = File::options();
     let options = options.read(true).write(true).create(true).mode(0o600);
+    let options = options.custom_flags(libc::O_NOFOLLOW);
     let file = at(path, options.open(path))?;
     match flock(&file, how) {
         Ok(()) => Ok((file, true)),
@@ -210,6 +217,7 @@ impl Coordinator {
             _only: only,
             members,
             house,
+            untaken: Vec::new(),
             connections: BTreeMap::new(),
             count: 0,
             alone_since: clock::now(),
@@ -223,6 +231,10 @@ impl Coordinator {
     ///
     /// What the kernel says of waiting.
     pub fn serve(mut self) -> Result<(), CoordinatorError> {
+        // Whoever started it may have been real-time, and on that very processor.
+        let own = Tid::current();
+        let _ = sched::set_policy(own, Policy::Other { nice: 0 });
+        let _ = sched::allow_all(own);
         while let Some(heard) = self.hear()? {
             self.answer(heard);
         }
@@ -431,13 +443,15 @@ impl Coordinator {
         }
         let thread = house.region.thread(seat);
         let own = threads_of(who.process).unwrap_or_default();
-        match own.iter().any(|own| thread == Some(own.0.cast_unsigned())) {
-            true => Ok(()),
-            false => Err(format!(
-                "no thread of process {} has seat {seat}",
-                who.process
-            )),
+        if !own.iter().any(|own| thread == Some(own.0.cast_unsigned())) {
+            let process = who.process;
+            return Err(format!("no thread of process {process} has seat {seat}"));
         }
+        if let Some(taken) = self.untaken.iter().position(|untaken| *untaken == seat) {
+            self.untaken.swap_remove(taken);
+            self.registry.awaits(seat, who);
+        }
+        Ok(())
     }
 
     /// Who has it says what cannot be.
@@ -455,8 +469,11 @@ impl Coordinator {
         };
         let free = |seat: u16| matches!(house.region.standing(seat), Some(Standing::Free) | None);
         for seat in (0..SEATS as u16).filter(|seat| !free(*seat)) {
-            let thread = house.region.thread(seat).unwrap_or(0);
-            match owner(thread) {
+            if house.region.standing(seat) == Some(Standing::Given) {
+                self.untaken.push(seat);
+                continue;
+            }
+            match owner(house.region.thread(seat).unwrap_or(0)) {
                 Some(who) => {
                     house.guard.gave(seat, who.process);
                     self.registry.awaits(seat, who);
@@ -533,7 +550,12 @@ impl House {
             Some(watch) => guard(&region, settings.at.processor, watch)?,
             None => Guard::without_threads(&region),
         };
-        Ok(Self { region, guard })
+        let memory = settings.watch.and_then(|_| MemoryLock::all().ok());
+        Ok(Self {
+            region,
+            guard,
+            _memory: memory,
+        })
     }
 }
 
