@@ -196,6 +196,6 @@ impl Core {
         let members = self.members();
         let set = Set::new(members.iter().flatten());
         let all = charged(set.linked(), books.overhead);
-        books.client.give_back(items(&set.names(), &all));
+        books.client.give_back(&items(&set.names(), &all));
     }
 }

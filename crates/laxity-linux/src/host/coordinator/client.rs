@@ -94,6 +94,41 @@ fn ask(
     Some((Answer::decode(&bytes).ok()?, with))
 }
 
+/// A connection, and what it is answered whom the coordinator lets in: a seat, the priority there, and what shows that it has that.
+fn welcomed(
+    at: &At,
+    starter: &Starter,
+    name: &str,
+) -> Result<(Wire, Seat, u8, OwnedFd), CoordinatorError> {
+    let until = Instant::now() + PATIENCE;
+    let lost = || CoordinatorError::Lost(at.processor);
+    let refused = |why| CoordinatorError::Refused(at.processor, why);
+    let mut why = None;
+    loop {
+        let wire = reach(at, starter, until)?;
+        let name = name.to_owned();
+        match ask(&wire, &Ask::Join { name }, &[]) {
+            Some((Answer::Welcome { seat, priority }, with)) => {
+                let [region, members] = with.try_into().map_err(|_: Vec<OwnedFd>| lost())?;
+                let region = Region::attach(region)?;
+                let number = seat;
+                return match wire.patience(None) {
+                    Ok(()) => Ok((wire, Seat { region, number }, priority, members)),
+                    Err(_) => Err(lost()),
+                };
+            }
+            Some((Answer::Refused(why), _)) => return Err(refused(why)),
+            Some((Answer::NotYet(reason), _)) => why = Some(reason),
+            // It ended just then.
+            _ => {}
+        }
+        if Instant::now() >= until {
+            return Err(why.map_or_else(lost, refused));
+        }
+        thread::sleep(TRY_EVERY);
+    }
+}
+
 /// All who have seats from the coordinator there; `None` if nobody serves.
 ///
 /// # Errors
@@ -125,41 +160,7 @@ impl Client {
     ///
     /// There is none, and none can be started; or it says no.
     pub fn join(at: At, starter: Starter, name: &str) -> Result<Self, CoordinatorError> {
-        let until = Instant::now() + PATIENCE;
-        let name = name.to_owned();
-        let mut why = None;
-        let (wire, seat, priority, members) = loop {
-            let wire = reach(&at, &starter, until)?;
-            match ask(&wire, &Ask::Join { name: name.clone() }, &[]) {
-                Some((Answer::Welcome { seat, priority }, with)) => {
-                    let [region, members] = <[OwnedFd; 2]>::try_from(with)
-                        .map_err(|_| CoordinatorError::Lost(at.processor))?;
-                    let region = Region::attach(region)?;
-                    break (
-                        wire,
-                        Seat {
-                            region,
-                            number: seat,
-                        },
-                        priority,
-                        members,
-                    );
-                }
-                Some((Answer::Refused(why), _)) => {
-                    return Err(CoordinatorError::Refused(at.processor, why));
-                }
-                Some((Answer::NotYet(reason), _)) => why = Some(reason),
-                // It ended just then.
-                _ => {}
-            }
-            if Instant::now() >= until {
-                let refused = |why| CoordinatorError::Refused(at.processor, why);
-                return Err(why.map_or(CoordinatorError::Lost(at.processor), refused));
-            }
-            thread::sleep(TRY_EVERY);
-        };
-        let lost = |error| CoordinatorError::NotStarted(at.processor, format!("{error}"));
-        wire.patience(None).map_err(lost)?;
+        let (wire, seat, priority, members) = welcomed(&at, &starter, name)?;
         let wire = Arc::new(wire);
         let state = State {
             wire: Some(Arc::clone(&wire)),
@@ -168,7 +169,7 @@ impl Client {
         let link = Arc::new(Link {
             at,
             starter,
-            name,
+            name: name.to_owned(),
             seat,
             members,
             state: Mutex::new(state),
@@ -239,9 +240,9 @@ impl Client {
     }
 
     /// This process has no more than this, whether or not anybody hears that now.
-    pub fn give_back(&self, items: Vec<Item>) {
-        locked(&self.link.state).held.clone_from(&items);
-        let _ = self.hold(&items, true);
+    pub fn give_back(&self, items: &[Item]) {
+        locked(&self.link.state).held = items.to_vec();
+        let _ = self.hold(items, true);
     }
 
     /// Who has gone since this was asked last.
@@ -260,7 +261,7 @@ impl Client {
         if fork::generation() != self.generation {
             return;
         }
-        self.give_back(Vec::new());
+        self.give_back(&[]);
         self.end();
     }
 
