@@ -153,10 +153,8 @@ fn a_user_has_a_share_and_no_more_in_all_processes_together() {
     assert!(registry.may_join(who(12)).is_ok());
     registry.joins(2, who(12), "third".to_owned());
     let refused = registry.may_join(who(13)).unwrap_err();
-    assert_eq!(
-        refused,
-        "user 7 has 3 processes here, and may not have more"
-    );
+    let reason = "user 7 has 3 processes here, and may not have more";
+    assert_eq!(refused, Answer::Refused(reason.to_owned()));
 }
 
 #[test]

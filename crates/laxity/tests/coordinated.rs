@@ -43,7 +43,7 @@ impl Served {
         let thread = thread::spawn(move || {
             let mut left = death;
             while !over.load(Ordering::SeqCst) {
-                serve(settings(&path), &mut left);
+                serve(&settings(&path), &mut left);
             }
             left.is_none()
         });
@@ -94,7 +94,7 @@ impl Served {
 }
 
 /// One coordinator, until it dies or nobody is there.
-fn serve(settings: Settings, death: &mut Option<Death>) {
+fn serve(settings: &Settings, death: &mut Option<Death>) {
     let mut coordinator = loop {
         match Coordinator::open(settings.clone()) {
             // What another test starts has its lock until it executes.

@@ -197,6 +197,6 @@ impl Core {
         let members = self.members();
         let set = Set::new(members.iter().flatten());
         let all = charged(set.linked(), self.footing.overhead);
-        books.client.give_back(items(&set.names(), &all));
+        books.client.give_back(&items(&set.names(), &all));
     }
 }

@@ -1,29 +1,27 @@
 //! A process, to its coordinator.
 
 use std::collections::VecDeque;
-use std::env;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use laxity_model::Span;
 use laxity_model::program::coordinator::{Answer, Ask, Bottleneck, Item, Told};
+use laxity_model::program::together::Standing;
 
+use super::starting::{Starter, connect, reach};
 use super::wire::Wire;
-use super::{At, CoordinatorError, PROGRAM};
+use super::{At, CoordinatorError};
 use crate::host::together::{Region, Seat};
 use crate::os::fork;
 
 /// Nothing is waited for longer than this: a coordinator that is started, one that answers, one that follows another.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 /// From one try to the next.
-const TRY_EVERY: Duration = Duration::from_millis(5);
+pub(super) const TRY_EVERY: Duration = Duration::from_millis(5);
 /// The same of who has lost its coordinator, and cannot start another.
 const COME_BACK_EVERY: Duration = Duration::from_millis(500);
 
@@ -34,15 +32,6 @@ pub enum Refusal {
     No(Bottleneck, String),
     /// There was no answer to that, or another one.
     Failed(CoordinatorError),
-}
-
-/// What is started where there is no coordinator.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Starter {
-    /// The program; `None`: that of the environment's `LAXITY_COORDINATOR`, or the command `laxity` beside the own executable or of the path.
-    pub program: Option<PathBuf>,
-    /// It is to serve ordinary threads.
-    pub ordinary: bool,
 }
 
 /// A process that has a seat from a coordinator, as long as this is there. Where the coordinator ends, another one is started, and told what this process has.
@@ -95,92 +84,6 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A connection; where nobody serves, a coordinator is started.
-fn reach(at: &At, starter: &Starter, until: Instant) -> Result<Wire, CoordinatorError> {
-    let mut started: Option<Receiver<Result<(), String>>> = None;
-    loop {
-        if let Some(wire) = connect(at)? {
-            return Ok(wire);
-        }
-        let ended = started.as_ref().map(Receiver::try_recv);
-        started = match ended {
-            // It has ended: another one serves, or it was the last one's end that we saw.
-            None | Some(Ok(Ok(()))) => Some(start(at, starter)),
-            Some(Ok(Err(why))) => return Err(CoordinatorError::NotStarted(at.processor, why)),
-            Some(Err(TryRecvError::Empty)) => started,
-            Some(Err(TryRecvError::Disconnected)) => None,
-        };
-        if Instant::now() >= until {
-            return Err(CoordinatorError::Lost(at.processor));
-        }
-        thread::sleep(TRY_EVERY);
-    }
-}
-
-/// A connection; `None` where nobody serves.
-fn connect(at: &At) -> Result<Option<Wire>, CoordinatorError> {
-    let path = at.path("sock");
-    let wire = match Wire::connect(&path) {
-        Ok(wire) => wire,
-        Err(error) => {
-            return match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
-                _ => Err(CoordinatorError::File(path, error)),
-            };
-        }
-    };
-    let own = rustix::process::geteuid().as_raw();
-    let peer = wire.peer();
-    match peer.ok().flatten().map(|peer| peer.user) {
-        Some(user) if user != own && user != 0 => Err(CoordinatorError::Stranger(path, user)),
-        _ => wire
-            .patience(Some(PATIENCE))
-            .map(|()| Some(wire))
-            .map_err(|error| CoordinatorError::File(path, error)),
-    }
-}
-
-/// Starts the program that serves; tells when it has ended, and of what.
-fn start(at: &At, starter: &Starter) -> Receiver<Result<(), String>> {
-    let beside = || {
-        let own = env::current_exe().ok()?;
-        Some(own.parent()?.join("laxity")).filter(|beside| beside.exists())
-    };
-    let named = || {
-        env::var_os(PROGRAM)
-            .filter(|name| !name.is_empty())
-            .map(PathBuf::from)
-    };
-    let program = starter.program.clone().or_else(named).or_else(beside);
-    let program = program.unwrap_or_else(|| PathBuf::from("laxity"));
-    let mut command = Command::new(&program);
-    command.args(["upcalls", "serve", "--processor", &at.processor.to_string()]);
-    command.arg("--directory").arg(&at.directory);
-    command.args(starter.ordinary.then_some("--ordinary"));
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    // What is typed for this process is not for all who have the coordinator.
-    command.process_group(0);
-    let (tell, told) = mpsc::channel();
-    match command.spawn() {
-        Err(error) => drop(tell.send(Err(format!("{}: {error}", program.display())))),
-        Ok(child) => {
-            // It is waited for, so that it leaves nothing behind.
-            thread::spawn(move || {
-                let ended = match child.wait_with_output() {
-                    Ok(output) if output.status.success() => Ok(()),
-                    Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-                    Err(error) => Err(error.to_string()),
-                };
-                let _ = tell.send(ended);
-            });
-        }
-    }
-    told
-}
-
 fn ask(
     wire: &Wire,
     ask: &Ask,
@@ -189,6 +92,41 @@ fn ask(
     wire.send(&ask.encode(), with).ok()?;
     let (bytes, with) = wire.receive().ok()??;
     Some((Answer::decode(&bytes).ok()?, with))
+}
+
+/// A connection, and what it is answered whom the coordinator lets in: a seat, the priority there, and what shows that it has that.
+fn welcomed(
+    at: &At,
+    starter: &Starter,
+    name: &str,
+) -> Result<(Wire, Seat, u8, OwnedFd), CoordinatorError> {
+    let until = Instant::now() + PATIENCE;
+    let lost = || CoordinatorError::Lost(at.processor);
+    let refused = |why| CoordinatorError::Refused(at.processor, why);
+    let mut why = None;
+    loop {
+        let wire = reach(at, starter, until)?;
+        let name = name.to_owned();
+        match ask(&wire, &Ask::Join { name }, &[]) {
+            Some((Answer::Welcome { seat, priority }, with)) => {
+                let [region, members] = with.try_into().map_err(|_: Vec<OwnedFd>| lost())?;
+                let region = Region::attach(region)?;
+                let number = seat;
+                return match wire.patience(None) {
+                    Ok(()) => Ok((wire, Seat { region, number }, priority, members)),
+                    Err(_) => Err(lost()),
+                };
+            }
+            Some((Answer::Refused(why), _)) => return Err(refused(why)),
+            Some((Answer::NotYet(reason), _)) => why = Some(reason),
+            // It ended just then.
+            _ => {}
+        }
+        if Instant::now() >= until {
+            return Err(why.map_or_else(lost, refused));
+        }
+        thread::sleep(TRY_EVERY);
+    }
 }
 
 /// All who have seats from the coordinator there; `None` if nobody serves.
@@ -222,41 +160,7 @@ impl Client {
     ///
     /// There is none, and none can be started; or it says no.
     pub fn join(at: At, starter: Starter, name: &str) -> Result<Self, CoordinatorError> {
-        let until = Instant::now() + PATIENCE;
-        let name = name.to_owned();
-        let mut why = None;
-        let (wire, seat, priority, members) = loop {
-            let wire = reach(&at, &starter, until)?;
-            match ask(&wire, &Ask::Join { name: name.clone() }, &[]) {
-                Some((Answer::Welcome { seat, priority }, with)) => {
-                    let [region, members] = <[OwnedFd; 2]>::try_from(with)
-                        .map_err(|_| CoordinatorError::Lost(at.processor))?;
-                    let region = Region::attach(region)?;
-                    break (
-                        wire,
-                        Seat {
-                            region,
-                            number: seat,
-                        },
-                        priority,
-                        members,
-                    );
-                }
-                Some((Answer::Refused(why), _)) => {
-                    return Err(CoordinatorError::Refused(at.processor, why));
-                }
-                Some((Answer::NotYet(reason), _)) => why = Some(reason),
-                // It ended just then.
-                _ => {}
-            }
-            if Instant::now() >= until {
-                let refused = |why| CoordinatorError::Refused(at.processor, why);
-                return Err(why.map_or(CoordinatorError::Lost(at.processor), refused));
-            }
-            thread::sleep(TRY_EVERY);
-        };
-        let lost = |error| CoordinatorError::NotStarted(at.processor, format!("{error}"));
-        wire.patience(None).map_err(lost)?;
+        let (wire, seat, priority, members) = welcomed(&at, &starter, name)?;
         let wire = Arc::new(wire);
         let state = State {
             wire: Some(Arc::clone(&wire)),
@@ -265,7 +169,7 @@ impl Client {
         let link = Arc::new(Link {
             at,
             starter,
-            name,
+            name: name.to_owned(),
             seat,
             members,
             state: Mutex::new(state),
@@ -336,9 +240,9 @@ impl Client {
     }
 
     /// This process has no more than this, whether or not anybody hears that now.
-    pub fn give_back(&self, items: Vec<Item>) {
-        locked(&self.link.state).held.clone_from(&items);
-        let _ = self.hold(&items, true);
+    pub fn give_back(&self, items: &[Item]) {
+        locked(&self.link.state).held = items.to_vec();
+        let _ = self.hold(items, true);
     }
 
     /// Who has gone since this was asked last.
@@ -357,7 +261,7 @@ impl Client {
         if fork::generation() != self.generation {
             return;
         }
-        self.give_back(Vec::new());
+        self.give_back(&[]);
         self.end();
     }
 
@@ -468,6 +372,11 @@ impl Link {
         loop {
             if locked(&self.state).ends {
                 return None;
+            }
+            // By its thread in the seat it is known, which may not be there yet.
+            if self.seat.region.standing(self.seat.number) == Some(Standing::Given) {
+                thread::park_timeout(TRY_EVERY);
+                continue;
             }
             let until = Instant::now() + PATIENCE;
             let wire = reach(&self.at, &self.starter, until);

@@ -6,14 +6,18 @@
 
 mod client;
 mod server;
+mod settings;
+mod starting;
 mod wire;
 
 use std::fs::DirEntry;
 use std::io;
 use std::path::PathBuf;
 
-pub use self::client::{Client, Departed, Refusal, Starter, list};
-pub use self::server::{Coordinator, Heard, Settings};
+pub use self::client::{Client, Departed, Refusal, list};
+pub use self::server::{Coordinator, Heard};
+pub use self::settings::Settings;
+pub use self::starting::Starter;
 
 use super::alone::StartError;
 use super::together::RegionError;

@@ -1,27 +1,28 @@
 //! The coordinator.
 
+mod takeover;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use laxity_model::program::coordinator::{Answer, Ask, Registry, Terms, Who};
+use laxity_model::program::coordinator::{Answer, Ask, Registry, Who};
 use laxity_model::program::together::{SEATS, Standing};
-use laxity_model::{Instant, Service, Span};
+use laxity_model::{Instant, Span};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::wire::{Packet, Wire, listen};
-use super::{At, CoordinatorError};
-use crate::host::together::{Guard, Region, Watch, guard};
+use super::{At, CoordinatorError, Settings};
+use crate::host::together::{Guard, Region, guard};
 use crate::os::clock;
 use crate::os::descriptor::{self, Alarm};
-use crate::os::proc::threads_of;
+use crate::os::memory::MemoryLock;
+use crate::os::sched::{self, Policy, Tid};
 
 /// So many connections of one user: one for each seat, and a few that only ask.
 const OF_ONE_USER: usize = SEATS + 4;
@@ -29,62 +30,6 @@ const OF_ONE_USER: usize = SEATS + 4;
 const OF_ALL: usize = 4 * OF_ONE_USER;
 /// While somebody is awaited, or a thread has not ended yet, it is looked so often for that.
 const LOOK_EVERY: Span = Span::from_millis(20);
-/// To hand the baton on and back again, with both switches.
-const PASS: Service = Service::from_micros(20);
-
-/// What a coordinator is asked to be.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// Where it is.
-    pub at: At,
-    /// How it guards the baton; `None`: its executors are ordinary threads, and nobody does.
-    pub watch: Option<Watch>,
-    /// Every user may connect, and not its own alone.
-    pub everyone: bool,
-    /// What the processes of one user may have together, in millionths of the processor; `u64::MAX`: whatever there is.
-    pub share_ppm: u64,
-    /// The same of single users.
-    pub quotas: BTreeMap<u32, u64>,
-    /// So long what a dead process had is kept for those who have not [settled](Ask::Settled) that.
-    pub kept: Span,
-    /// It ends when nobody has been there for so long.
-    pub linger: Span,
-}
-
-impl Settings {
-    /// The user's own, which gives away all of the processor and guards the baton.
-    #[must_use]
-    pub fn new(at: At) -> Self {
-        Self {
-            at,
-            watch: Some(Watch::default()),
-            everyone: false,
-            share_ppm: u64::MAX,
-            quotas: BTreeMap::new(),
-            kept: Span::from_secs(1),
-            linger: Span::from_secs(5),
-        }
-    }
-
-    fn terms(&self) -> Terms {
-        let watch = self.watch.unwrap_or_default();
-        // It is seen after twice as long as a quantum may take, and a switch or two.
-        let seen = Span::from_nanos(watch.longest.as_nanos().saturating_mul(2));
-        let switches = Span::from_nanos(2 * PASS.as_nanos());
-        let detection = seen
-            .checked_add(watch.grace)
-            .and_then(|seen| seen.checked_add(switches));
-        Terms {
-            longest: watch.longest,
-            detection: detection.unwrap_or(Span::MAX),
-            pass: PASS,
-            share_ppm: self.share_ppm,
-            quotas: self.quotas.clone(),
-            seats_of_one: if self.everyone { SEATS / 2 } else { SEATS },
-            kept: self.kept,
-        }
-    }
-}
 
 /// A process that is connected.
 struct Connection {
@@ -99,6 +44,8 @@ struct Connection {
 struct House {
     region: Region,
     guard: Guard,
+    /// Where that is permitted: no guard is to wait for a disk.
+    _memory: Option<MemoryLock>,
 }
 
 /// What a coordinator was told and has done nothing about yet.
@@ -123,6 +70,8 @@ pub struct Coordinator {
     /// `None` until one of those has come back who have seats from the coordinator before.
     house: Option<House>,
     registry: Registry,
+    /// Seats of the coordinator before that nobody had taken yet: whoever it gave them to may.
+    untaken: Vec<u16>,
     connections: BTreeMap<u64, Connection>,
     /// So many were ever connected.
     count: u64,
@@ -138,22 +87,13 @@ fn at<T>(path: &Path, result: Result<T, impl Into<io::Error>>) -> Result<T, Coor
 fn locked(path: &Path, how: FlockOperation) -> Result<(File, bool), CoordinatorError> {
     let mut options = File::options();
     let options = options.read(true).write(true).create(true).mode(0o600);
+    let options = options.custom_flags(libc::O_NOFOLLOW);
     let file = at(path, options.open(path))?;
     match flock(&file, how) {
         Ok(()) => Ok((file, true)),
         Err(Errno::WOULDBLOCK) => Ok((file, false)),
         Err(error) => at(path, Err(error)),
     }
-}
-
-/// Whether both are the same file.
-fn are_one(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {
-    let file = |fd| {
-        rustix::fs::fstat(fd)
-            .map(|found| (found.st_dev, found.st_ino))
-            .ok()
-    };
-    file(one).is_some_and(|one| Some(one) == file(other))
 }
 
 impl Coordinator {
@@ -210,6 +150,7 @@ impl Coordinator {
             _only: only,
             members,
             house,
+            untaken: Vec::new(),
             connections: BTreeMap::new(),
             count: 0,
             alone_since: clock::now(),
@@ -223,6 +164,10 @@ impl Coordinator {
     ///
     /// What the kernel says of waiting.
     pub fn serve(mut self) -> Result<(), CoordinatorError> {
+        // Whoever started it may have been real-time, and on that very processor.
+        let own = Tid::current();
+        let _ = sched::set_policy(own, Policy::Other { nice: 0 });
+        let _ = sched::allow_all(own);
         while let Some(heard) = self.hear()? {
             self.answer(heard);
         }
@@ -408,75 +353,6 @@ impl Coordinator {
         }
     }
 
-    /// Whether a process has shown that it has this seat from the coordinator before. The first who has shows where the seats are.
-    fn has_seat(&mut self, seat: u16, who: Who, with: &[OwnedFd]) -> Result<(), String> {
-        let [region, members] = with else {
-            return Err("a seat is shown by what came with it".to_owned());
-        };
-        if !are_one(members.as_fd(), self.members.as_fd()) {
-            return Err("the seat is of another coordinator".to_owned());
-        }
-        if self.house.is_none() {
-            let again = region.try_clone().map_err(|error| error.to_string())?;
-            let region = Region::attach(again).map_err(|error| error.to_string())?;
-            let house = House::open(region, &self.settings).map_err(|error| error.to_string())?;
-            self.house = Some(house);
-            self.finds_seats();
-        }
-        let Some(house) = &self.house else {
-            return Err("there are no seats".to_owned());
-        };
-        if !are_one(region.as_fd(), house.region.as_fd()) {
-            return Err("the seat is of other memory".to_owned());
-        }
-        let thread = house.region.thread(seat);
-        let own = threads_of(who.process).unwrap_or_default();
-        match own.iter().any(|own| thread == Some(own.0.cast_unsigned())) {
-            true => Ok(()),
-            false => Err(format!(
-                "no thread of process {} has seat {seat}",
-                who.process
-            )),
-        }
-    }
-
-    /// Who has it says what cannot be.
-    fn ends_seat(&mut self, seat: u16) {
-        if let Some(house) = &self.house {
-            house.guard.remove(seat);
-        }
-        self.registry.goes(seat, clock::now());
-    }
-
-    /// Those who have seats from the coordinator before are awaited, if they live.
-    fn finds_seats(&mut self) {
-        let Some(house) = &self.house else {
-            return;
-        };
-        let free = |seat: u16| matches!(house.region.standing(seat), Some(Standing::Free) | None);
-        for seat in (0..SEATS as u16).filter(|seat| !free(*seat)) {
-            let thread = house.region.thread(seat).unwrap_or(0);
-            match owner(thread) {
-                Some(who) => {
-                    house.guard.gave(seat, who.process);
-                    self.registry.awaits(seat, who);
-                }
-                None => house.guard.vacate(seat),
-            }
-        }
-    }
-
-    /// Where none is left of those who had seats from the coordinator before, nobody is awaited.
-    fn begins_anew(&mut self) {
-        let own = flock(&self.members, FlockOperation::NonBlockingLockExclusive);
-        let shared = flock(&self.members, FlockOperation::NonBlockingLockShared);
-        if own.is_ok() && shared.is_ok() {
-            let house = Region::create().map_err(CoordinatorError::from);
-            let house = house.and_then(|region| House::open(region, &self.settings));
-            self.house = house.ok();
-        }
-    }
-
     /// A connection has come to its end, or its process has.
     fn ended(&mut self, id: u64) {
         let Some(connection) = self.connections.remove(&id) else {
@@ -533,15 +409,11 @@ impl House {
             Some(watch) => guard(&region, settings.at.processor, watch)?,
             None => Guard::without_threads(&region),
         };
-        Ok(Self { region, guard })
+        let memory = settings.watch.and_then(|_| MemoryLock::all().ok());
+        Ok(Self {
+            region,
+            guard,
+            _memory: memory,
+        })
     }
-}
-
-/// The process of a thread, and whose it is.
-fn owner(thread: u32) -> Option<Who> {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
-    let process = process.trim().parse().ok()?;
-    let user = fs::metadata(format!("/proc/{process}")).ok()?.uid();
-    Some(Who { process, user })
 }

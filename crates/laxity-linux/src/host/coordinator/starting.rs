@@ -1,0 +1,109 @@
+//! The way to a coordinator, which is started where there is none.
+
+use std::env;
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::thread;
+use std::time::Instant;
+
+use super::client::{PATIENCE, TRY_EVERY};
+use super::wire::Wire;
+use super::{At, CoordinatorError, PROGRAM};
+
+/// What is started where there is no coordinator.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Starter {
+    /// The program; `None`: that of the environment's `LAXITY_COORDINATOR`, or the command `laxity` beside the own executable or of the path.
+    pub program: Option<PathBuf>,
+    /// It is to serve ordinary threads.
+    pub ordinary: bool,
+}
+
+/// A connection; where nobody serves, a coordinator is started.
+pub(super) fn reach(at: &At, starter: &Starter, until: Instant) -> Result<Wire, CoordinatorError> {
+    let mut started: Option<Receiver<Result<(), String>>> = None;
+    loop {
+        if let Some(wire) = connect(at)? {
+            return Ok(wire);
+        }
+        let ended = started.as_ref().map(Receiver::try_recv);
+        started = match ended {
+            // It has ended: another one serves, or it was the last one's end that we saw.
+            None | Some(Ok(Ok(()))) => Some(start(at, starter)),
+            Some(Ok(Err(why))) => return Err(CoordinatorError::NotStarted(at.processor, why)),
+            Some(Err(TryRecvError::Empty)) => started,
+            Some(Err(TryRecvError::Disconnected)) => None,
+        };
+        if Instant::now() >= until {
+            return Err(CoordinatorError::Lost(at.processor));
+        }
+        thread::sleep(TRY_EVERY);
+    }
+}
+
+/// A connection; `None` where nobody serves.
+pub(super) fn connect(at: &At) -> Result<Option<Wire>, CoordinatorError> {
+    let path = at.path("sock");
+    let wire = match Wire::connect(&path) {
+        Ok(wire) => wire,
+        Err(error) => {
+            return match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+                _ => Err(CoordinatorError::File(path, error)),
+            };
+        }
+    };
+    let own = rustix::process::geteuid().as_raw();
+    let peer = wire.peer();
+    match peer.ok().flatten().map(|peer| peer.user) {
+        Some(user) if user != own && user != 0 => Err(CoordinatorError::Stranger(path, user)),
+        _ => wire
+            .patience(Some(PATIENCE))
+            .map(|()| Some(wire))
+            .map_err(|error| CoordinatorError::File(path, error)),
+    }
+}
+
+/// Starts the program that serves; tells when it has ended, and of what.
+fn start(at: &At, starter: &Starter) -> Receiver<Result<(), String>> {
+    let beside = || {
+        let own = env::current_exe().ok()?;
+        Some(own.parent()?.join("laxity")).filter(|beside| beside.exists())
+    };
+    let named = || {
+        env::var_os(PROGRAM)
+            .filter(|name| !name.is_empty())
+            .map(PathBuf::from)
+    };
+    let program = starter.program.clone().or_else(named).or_else(beside);
+    let program = program.unwrap_or_else(|| PathBuf::from("laxity"));
+    let mut command = Command::new(&program);
+    command.args(["upcalls", "serve", "--processor", &at.processor.to_string()]);
+    command.arg("--directory").arg(&at.directory);
+    command.args(starter.ordinary.then_some("--ordinary"));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    // What is typed for this process is not for all who have the coordinator.
+    command.process_group(0);
+    let (tell, told) = mpsc::channel();
+    match command.spawn() {
+        Err(error) => drop(tell.send(Err(format!("{}: {error}", program.display())))),
+        Ok(child) => {
+            // It is waited for, so that it leaves nothing behind.
+            thread::spawn(move || {
+                let ended = match child.wait_with_output() {
+                    Ok(output) if output.status.success() => Ok(()),
+                    Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+                    Err(error) => Err(error.to_string()),
+                };
+                let _ = tell.send(ended);
+            });
+        }
+    }
+    told
+}
