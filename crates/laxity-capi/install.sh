@@ -7,7 +7,7 @@
 # Below the prefix: include/laxity.h, include/rts.h, lib/liblaxity_capi.a, lib/liblaxity_capi.so, lib/pkgconfig/laxity.pc, share/man/man3/{laxity,rts}*.3; nothing else. README.md beside this
 # file tells how programs are linked with them.
 #
-# `cargo cinstall` installs all but the manual pages; this needs nothing but a shell.
+# `cargo cinstall` installs the same; this needs nothing but a shell.
 set -eu
 if [ $# -ne 2 ]; then
     echo "usage: $0 BUILT PREFIX" >&2

@@ -23,7 +23,7 @@
  *
  * Functions that return int return 0, or a number of errno.h; laxity_message() then says what is wrong, and what would be right. All may be called by several
  * threads at once, and by handlers, but for those that wait: rts_creat(), rts_sleep() and rts_end() (EDEADLK there). What a handler asks is done after its quantum. The
- * other threads of a process may block, and its main thread may end: handlers are called all the same. After fork() a child has no upcalls, and may make its own.
+ * other threads of a process may block, and its main thread may end: handlers are called all the same. After fork() a child has no upcalls, and may make its own; one that a handler forks ends where the handler returns there, with status 0 as by _exit().
  *
  * Structures begin with their size, which says of what version they are: programs compiled with an older header go on with a newer library, and those compiled with a newer one work
  * with an older library as long as what they ask for was known then (E2BIG). C11 and C++17. It is installed with laxity.h, and linked as that says.
@@ -37,8 +37,9 @@
 extern "C" {
 #endif
 
-/* The version of this header; rts_version() tells the library's. 2: rts_yield(), RTS_DESCRIPTOR, RTS_PAUSES, rts_list(), rts_name(), rts_enforced(). */
-#define RTS_VERSION 2
+/* The version of this header; rts_version() tells the library's. 2: rts_yield(), RTS_DESCRIPTOR, rts_list(), rts_name(), rts_enforced(). 3: RTS_PAUSES, RTS_AFTER, rts_bound(), groups,
+ * what becomes of arrivals that find no room. */
+#define RTS_VERSION 3
 
 /* Policies. */
 #define RTS_RMDP 0 /* rate monotonic with delayed preemption */
@@ -59,7 +60,13 @@ extern "C" {
 /* Flags. */
 #define RTS_ARRIVALS 1   /* rts_release() releases it, at least a period apart, and not time */
 #define RTS_DESCRIPTOR 2 /* so does fd: once a period while it can be read, or is at its end. What there is to read the handler reads */
-#define RTS_PAUSES 4     /* its handler may return at rts_yield() in the last quantum of a call, too; less is promised of it then */
+#define RTS_AFTER 4      /* the end of each call of the upcall `after` releases it. A call that its handler cuts short by what it asks releases nobody */
+#define RTS_PAUSES 8     /* its handler may return at rts_yield() in the last quantum of a call, too; less is promised of it then */
+
+/* What becomes of an arrival where as many wait as there is room for. All are counted, and the handler is told of them. */
+#define RTS_REJECT 0      /* it is dropped, and rts_release() returns EAGAIN */
+#define RTS_DROP_OLDEST 1 /* the one that has waited longest is dropped, and this one waits */
+#define RTS_WARN 2        /* it is dropped, and the handler alone is told */
 
 /* Upcalls of a process: their descriptors are below this. */
 #define RTS_MOST 127
@@ -86,21 +93,44 @@ typedef struct rts_options {
 /* What an upcall is to be. */
 typedef struct rts_attributes {
     uint32_t size;        /* sizeof(rts_attributes): the macro below sets it */
-    uint32_t flags;       /* RTS_ARRIVALS or RTS_DESCRIPTOR, and RTS_PAUSES, or 0 */
+    uint32_t flags;       /* RTS_ARRIVALS, RTS_DESCRIPTOR or RTS_AFTER, and RTS_PAUSES, or 0 */
     const char *name;     /* for messages, UTF-8; NULL is "upcall" */
     uint64_t first_ns;    /* its first release, in nanoseconds of CLOCK_MONOTONIC; 0 is a period after it runs first */
-    uint64_t period_ns;   /* from release to release */
-    uint64_t deadline_ns; /* from a release to when its call is due; 0 is the period */
+    uint64_t period_ns;   /* from release to release; of RTS_AFTER 0 is that of the one before */
+    uint64_t deadline_ns; /* from a release, of RTS_AFTER from that of the first of its chain, to when its call is due; 0 is the period */
     uint64_t pdu_ns;      /* the most that a PDU takes */
     uint32_t batch;       /* PDUs a period */
     uint32_t quantum;     /* PDUs between two looks */
     uint32_t on_overrun;  /* RTS_SKIP, ... */
     uint32_t at_most;     /* of RTS_CATCH_UP */
     int32_t fd;           /* of RTS_DESCRIPTOR: the library keeps a duplicate until the upcall is closed; from here on since version 2 */
-    uint32_t reserved;    /* 0 */
+    uint32_t when_full;   /* RTS_REJECT, ...; since version 3, as the rest */
+    int32_t after;        /* of RTS_AFTER: the descriptor of the one that it comes after */
+    int32_t group;        /* with whom it shares a budget, as rts_group() says; 0: nobody */
 } rts_attributes;
 
-#define RTS_ATTRIBUTES_INIT { (uint32_t)sizeof(rts_attributes), 0, NULL, 0, 0, 0, 0, 1, 1, RTS_SKIP, 0, -1, 0 }
+#define RTS_ATTRIBUTES_INIT { (uint32_t)sizeof(rts_attributes), 0, NULL, 0, 0, 0, 0, 1, 1, RTS_SKIP, 0, -1, RTS_REJECT, 0, 0 }
+
+/* What a group is to be. */
+typedef struct rts_budget {
+    uint32_t size;       /* sizeof(rts_budget): the macro below sets it */
+    uint32_t reserved;   /* 0 */
+    const char *name;    /* for messages, UTF-8; NULL is "group" */
+    uint64_t service_ns; /* so much its upcalls have together */
+    uint64_t period_ns;  /* of every so much */
+} rts_budget;
+
+#define RTS_BUDGET_INIT { (uint32_t)sizeof(rts_budget), 0, NULL, 0, 0 }
+
+/* What the upcalls of a group have done together. */
+typedef struct rts_usage {
+    uint32_t size;     /* sizeof(rts_usage): the macro below sets it */
+    uint32_t reserved; /* 0 */
+    uint64_t used_ns;  /* what they took, on the clock */
+    uint64_t waits;    /* quanta that waited for the next period */
+} rts_usage;
+
+#define RTS_USAGE_INIT { (uint32_t)sizeof(rts_usage), 0, 0, 0 }
 
 /* What a handler and its executor tell each other of a call. */
 typedef struct rts_smstr {
@@ -117,6 +147,8 @@ typedef struct rts_smstr {
     uint64_t began_ns;          /* when it began */
     uint64_t previous_ended_ns; /* when the call before ended; 0: there was none since it runs */
     uint64_t arrived[2];        /* what rts_release() was given */
+    uint64_t origin_ns;         /* when the first of its chain was released; since version 3 */
+    uint64_t dropped;           /* arrivals that found no room since the call before; since version 3 */
 } rts_smstr;
 
 #define RTS_ASKS_SUSPEND 1
@@ -146,9 +178,13 @@ typedef struct rts_counts {
     uint64_t yields;              /* to somebody more urgent */
     uint64_t most_late_ns;        /* from a release to the begin of its call */
     uint64_t longest_response_ns; /* from a release to the end of its call */
+    uint64_t longest_chain_ns;    /* the same from the release of the first of its chain; since version 3, as the rest */
+    uint64_t longest_quantum_ns;  /* on the clock, with all that took the processor away meanwhile */
+    uint64_t over_service;        /* calls with a quantum that took longer than was declared */
+    uint64_t dropped;             /* arrivals that found no room */
 } rts_counts;
 
-#define RTS_COUNTS_INIT { (uint32_t)sizeof(rts_counts), RTS_IS_SUSPENDED, 0, 0, 0, 0, 0, 0, 0 }
+#define RTS_COUNTS_INIT { (uint32_t)sizeof(rts_counts), RTS_IS_SUSPENDED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Starts the executor of the process as it is to be; without this, the first rts_creat() starts one as RTS_OPTIONS_INIT says. EALREADY: there is
  * one; EINVAL: no such policy, rank, priority or processor; EPERM: a right is missing, and the message says which and how to get it; of RTS_RESERVED also what laxity_reserve() returns. */
@@ -158,7 +194,7 @@ int rts_start(const rts_options *options);
 int rts_end(void);
 
 /* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
- * how long a PDU may take for it to fit. ENFILE: there are RTS_MOST. EINVAL: attributes that mean nothing; EBADF: fd is not open; EDEADLK: the caller is a handler; where it starts the executor also
+ * how long a PDU may take for it to fit. ENFILE: there are RTS_MOST. EINVAL: attributes that mean nothing; EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; where it starts the executor also
  * what rts_start() returns. One that was called and is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 
@@ -175,12 +211,26 @@ int rts_close(int rtu);
  * *idle is empty. idle may be NULL. EBADF: one of them is none; EDEADLK: the caller is a handler. */
 int rts_sleep(const rts_set *rtus, rts_set *idle, uint64_t until_ns);
 
-/* Something has arrived for an upcall with RTS_ARRIVALS or RTS_DESCRIPTOR: releases it once. Waits for nobody. EAGAIN: as many wait already as there is room for; EINVAL: time releases it;
- * EBADF: there is none. */
+/* Something has arrived for an upcall with RTS_ARRIVALS or RTS_DESCRIPTOR: releases it once. Waits for nobody. EAGAIN: as many wait already as there is room for, of RTS_REJECT; EINVAL: time
+ * releases it, or another's call; EBADF: there is none. */
 int rts_release(int rtu, uint64_t first, uint64_t second);
 
 /* What an upcall has done, and what has become of it. EBADF: there is none. */
 int rts_read(int rtu, rts_counts *counts);
+
+/* From the release of the first of its chain, or its own, to the end of its call, at the longest, beside all upcalls there are now: in nanoseconds, in *bound_ns. Of one in a group: when the
+ * group's budget was to be had, from the begin of the group's period. EBUSY: the order is by deadline, which has no bounds of single upcalls; EBADF: there is none. */
+int rts_bound(int rtu, uint64_t *bound_ns);
+
+/* Makes a group, whose upcalls together have a budget: admission counts that, and not what they ask for, and what is over waits for the next period. *group becomes its number, for
+ * attributes. EINVAL: no budget, or more than the period; where it starts the executor also what rts_start() returns. */
+int rts_group(const rts_budget *budget, int *group);
+
+/* Gives a group's number back, which another may have then. Its upcalls go on, and have their budget together as long as there are any. EBADF: there is none. */
+int rts_ungroup(int group);
+
+/* What a group's upcalls have done together, and which they are: *rtus becomes those that were made, and not closed; it may be NULL. EBADF: there is none. */
+int rts_usage_of(int group, rts_usage *usage, rts_set *rtus);
 
 /* Whether somebody more urgent waits than the handler that asks, whose argument this is: 1 or 0; -1 where the caller is in no call with it. A handler need not ask, as the executor looks
  * after every quantum. One whose PDUs take long may, and return where it is 1, before pdu_goal, with what it has done in pdu_count: it is called again for the rest when nobody more urgent

@@ -1,6 +1,7 @@
 //! Real-time upcalls for C and C++. `include/rts.h` is the interface, and says what each function does; `examples/upcalls.c` uses it.
 
 mod fork;
+mod group;
 mod quantum;
 mod types;
 mod wanted;
@@ -10,10 +11,11 @@ use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity::hold::HoldError;
-use laxity::upcalls::{Call, Error, Options, State, Upcall, Upcalls};
+use laxity::upcalls::{Call, Error, Group, Options, State, Upcall, Upcalls};
 use laxity::{Grade, Instant};
 
 use crate::edge::{self, Failure, edge};
+pub use group::{rts_bound, rts_group, rts_ungroup, rts_usage_of};
 pub use quantum::rts_yield;
 pub use types::*;
 use wanted::{spec, wanted};
@@ -23,18 +25,34 @@ use wanted::{spec, wanted};
 struct All {
     executor: Option<Arc<Upcalls>>,
     upcalls: Vec<Option<Arc<Named>>>,
+    /// By number, the first of which is 1.
+    groups: Vec<Option<Group>>,
 }
 
 /// An upcall with its name.
 struct Named {
     upcall: Upcall,
     name: CString,
+    group: Option<Group>,
+}
+
+impl All {
+    /// Those of whom this is true.
+    fn set_of(&self, is_in: impl Fn(&Named) -> bool) -> rts_set {
+        let mut rtus = rts_set::default();
+        for (rtu, place) in self.upcalls.iter().enumerate() {
+            let is_in = place.as_ref().is_some_and(|named| is_in(named));
+            rtus.bits[rtu / 64] |= u64::from(is_in) << (rtu % 64);
+        }
+        rtus
+    }
 }
 
 fn all() -> MutexGuard<'static, All> {
     static ALL: Mutex<All> = Mutex::new(All {
         executor: None,
         upcalls: Vec::new(),
+        groups: Vec::new(),
     });
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -48,7 +66,8 @@ impl From<Error> for Failure {
                 source.call().errno().unwrap_or(libc::EIO)
             }
             Error::Sched(why) => why.errno().unwrap_or(libc::EIO),
-            Error::NoArrivals => libc::EINVAL,
+            Error::NoArrivals | Error::NoBudget(..) => libc::EINVAL,
+            Error::NotHere => libc::EBADF,
             Error::NotAdmitted(_) => libc::EBUSY,
             Error::Full => libc::ENFILE,
             Error::Busy => libc::EAGAIN,
@@ -85,15 +104,13 @@ pub unsafe extern "C" fn rts_start(options: *const rts_options) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn rts_end() -> c_int {
     edge(|| {
-        let All { executor, upcalls } = std::mem::take(&mut *all());
-        if executor
-            .as_ref()
-            .is_some_and(|executor| executor.is_inside())
-        {
-            *all() = All { executor, upcalls };
+        let ended = std::mem::take(&mut *all());
+        let executor = ended.executor.as_ref();
+        if executor.is_some_and(|executor| executor.is_inside()) {
+            *all() = ended;
             return Err(Error::Inside.into());
         }
-        for named in upcalls.iter().flatten() {
+        for named in ended.upcalls.iter().flatten() {
             // It is over anyhow if the executor is.
             let _ = named.upcall.end();
         }
@@ -131,6 +148,7 @@ pub unsafe extern "C" fn rts_creat(
             let pcb = &pcb;
             quantum::quantum(handler, pcb.0, call);
         };
+        let group = spec.group.clone();
         let upcall = executor.create(spec, work)?;
         let mut all = all();
         let free = all.upcalls.iter().position(Option::is_none);
@@ -138,7 +156,11 @@ pub unsafe extern "C" fn rts_creat(
             all.upcalls.push(None);
             all.upcalls.len() - 1
         });
-        all.upcalls[index] = Some(Arc::new(Named { upcall, name }));
+        all.upcalls[index] = Some(Arc::new(Named {
+            upcall,
+            name,
+            group,
+        }));
         *rtu = index as c_int;
         Ok(())
     })
@@ -244,6 +266,10 @@ pub unsafe extern "C" fn rts_read(rtu: c_int, counts: *mut rts_counts) -> c_int 
             yields: seen.yields,
             most_late_ns: seen.most_late.as_nanos(),
             longest_response_ns: seen.longest_response.as_nanos(),
+            longest_chain_ns: seen.longest_end_to_end.as_nanos(),
+            longest_quantum_ns: seen.longest_quantum.as_nanos(),
+            over_service: seen.over_service,
+            dropped: seen.dropped,
         };
         // SAFETY: the caller says so.
         unsafe { edge::tell(counts, told, "counts") }
@@ -260,10 +286,7 @@ pub unsafe extern "C" fn rts_list(rtus: *mut rts_set) -> c_int {
     edge(|| {
         // SAFETY: the caller says that it is null or points to a set.
         let rtus = unsafe { rtus.as_mut() }.ok_or(Failure::null("rtus"))?;
-        *rtus = rts_set::default();
-        for (rtu, place) in all().upcalls.iter().enumerate() {
-            rtus.bits[rtu / 64] |= u64::from(place.is_some()) << (rtu % 64);
-        }
+        *rtus = all().set_of(|_| true);
         Ok(())
     })
 }

@@ -80,6 +80,21 @@ fn upcalls_run_in_c_and_in_cxx() {
 }
 
 #[test]
+fn chains_groups_and_queues_work_in_c_and_in_cxx() {
+    if !can_compile() {
+        return;
+    }
+    let prefix = tempfile::tempdir().unwrap();
+    let prefix = prefix.path();
+    install(prefix);
+    let shared = shared(prefix);
+    for language in [C11, CXX17] {
+        let program = compile(prefix, "tests/links.c", language, &shared);
+        assert_eq!(succeed(&mut Command::new(&program)), "");
+    }
+}
+
+#[test]
 fn rtp_is_sent_and_received_by_c_and_by_cxx() {
     if !can_compile() || !gstreamer::is_here() {
         return;

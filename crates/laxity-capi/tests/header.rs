@@ -19,10 +19,21 @@ const PAIRS: [(&[&str], &str, &str, &[&str]); 2] = [
         &["LAXITY_H", "LAXITY_REQUEST_INIT", "LAXITY_DELIVERY_INIT"],
     ),
     (
-        &["src/rts.rs", "src/rts/types.rs", "src/rts/quantum.rs"],
+        &[
+            "src/rts.rs",
+            "src/rts/types.rs",
+            "src/rts/quantum.rs",
+            "src/rts/group.rs",
+        ],
         "include/rts.h",
         "rts_",
-        &["RTS_OPTIONS_INIT", "RTS_ATTRIBUTES_INIT", "RTS_COUNTS_INIT"],
+        &[
+            "RTS_OPTIONS_INIT",
+            "RTS_ATTRIBUTES_INIT",
+            "RTS_BUDGET_INIT",
+            "RTS_USAGE_INIT",
+            "RTS_COUNTS_INIT",
+        ],
     ),
 ];
 

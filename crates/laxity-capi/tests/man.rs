@@ -1,6 +1,8 @@
 //! Every function of the headers has a manual page, which says what its comment says, and which is no other's.
 #![allow(dead_code, reason = "of the common part")]
 
+#[path = "../build.rs"]
+mod build;
 mod common;
 
 use std::collections::BTreeSet;
@@ -78,6 +80,32 @@ fn every_function_has_a_page_of_its_comment() {
             text(&printed)
         );
     }
+}
+
+/// By what its manifest says they are taken from where the build has left them, below `share`.
+#[test]
+fn cargo_c_installs_the_same_pages() {
+    let [prefix, built] = [0; 2].map(|_| tempfile::tempdir().unwrap());
+    install(prefix.path());
+    build::write_pages(built.path());
+    let manifest = std::fs::read_to_string(package("Cargo.toml")).unwrap();
+    let told = "generated = [{ from = \"man3/*.3\", to = \"man/man3\" }]";
+    assert!(manifest.contains(told));
+    let pages = |directory| {
+        let entries = std::fs::read_dir(directory).unwrap();
+        let text = |entry: std::io::Result<std::fs::DirEntry>| {
+            let entry = entry.unwrap();
+            (
+                entry.file_name(),
+                std::fs::read_to_string(entry.path()).unwrap(),
+            )
+        };
+        entries.map(text).collect::<BTreeSet<_>>()
+    };
+    assert_eq!(
+        pages(built.path().join("man3")),
+        pages(prefix.path().join("share/man/man3"))
+    );
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use laxity_capi::{
-    LAXITY_ANY_PROCESSOR, LAXITY_DEADLINE, RTS_ARRIVALS, RTS_DESCRIPTOR, RTS_FAIR, RTS_FIFO,
-    RTS_IS_SUSPENDED, RTS_MOST, RTS_RESERVED, RTS_RMDP, RTS_SKIP, RTS_VERSION, laxity_message,
-    laxity_request, rts_attributes, rts_close, rts_counts, rts_creat, rts_end, rts_enforced,
-    rts_funargs, rts_list, rts_name, rts_options, rts_read, rts_release, rts_run, rts_set,
-    rts_sleep, rts_start, rts_suspend, rts_version, rts_yield,
+    LAXITY_ANY_PROCESSOR, LAXITY_DEADLINE, RTS_AFTER, RTS_ARRIVALS, RTS_DESCRIPTOR, RTS_FAIR,
+    RTS_FIFO, RTS_IS_SUSPENDED, RTS_MOST, RTS_REJECT, RTS_RESERVED, RTS_RMDP, RTS_SKIP,
+    RTS_VERSION, laxity_message, laxity_request, rts_attributes, rts_close, rts_counts, rts_creat,
+    rts_end, rts_enforced, rts_funargs, rts_list, rts_name, rts_options, rts_read, rts_release,
+    rts_run, rts_set, rts_sleep, rts_start, rts_suspend, rts_version, rts_yield,
 };
 use laxity_linux::doctor::rights::{self, Right};
 
@@ -44,11 +44,16 @@ const ATTRIBUTES: rts_attributes = rts_attributes {
     on_overrun: RTS_SKIP,
     at_most: 0,
     fd: -1,
-    reserved: 0,
+    when_full: RTS_REJECT,
+    after: 0,
+    group: 0,
 };
 
 /// Of the structure before it had `fd`.
 const FIRST_SIZE: u32 = std::mem::offset_of!(rts_attributes, fd) as u32;
+
+/// Of the structure before it had `after`.
+const SECOND_SIZE: u32 = std::mem::offset_of!(rts_attributes, after) as u32;
 
 /// What the calls returned that a handler made which wait.
 static WAITED: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
@@ -99,6 +104,10 @@ const COUNTS: rts_counts = rts_counts {
     yields: 0,
     most_late_ns: 0,
     longest_response_ns: 0,
+    longest_chain_ns: 0,
+    longest_quantum_ns: 0,
+    over_service: 0,
+    dropped: 0,
 };
 
 fn state(rtu: c_int) -> rts_counts {
@@ -144,7 +153,7 @@ fn starts_once_and_as_asked() {
 
 fn wrong_arguments_are_refused() {
     type Change = fn(&mut rts_attributes);
-    let wrong: [(Change, c_int, &str); 11] = [
+    let wrong: [(Change, c_int, &str); 14] = [
         (|of| of.size = 3, libc::EINVAL, "3 bytes"),
         (|of| of.batch = 0, libc::EINVAL, "batch of 0"),
         (|of| of.on_overrun = 9, libc::EINVAL, "overruns 9"),
@@ -161,7 +170,14 @@ fn wrong_arguments_are_refused() {
             libc::EINVAL,
             "`fd` in attributes of size 64",
         ),
-        (|of| of.reserved = 1, libc::EINVAL, "`reserved` 1"),
+        (|of| of.when_full = 3, libc::EINVAL, "full queue 3"),
+        (|of| of.group = 1, libc::EBADF, "1 is no group"),
+        (|of| of.flags = RTS_AFTER, libc::EBADF, "0 is no upcall"),
+        (
+            |of| (of.flags, of.size) = (RTS_AFTER, SECOND_SIZE),
+            libc::EINVAL,
+            "`after` in attributes of size 72",
+        ),
         (|of| of.period_ns = 0, libc::EINVAL, "period of 0"),
         (|of| of.pdu_ns = 2_000_000, libc::EBUSY, "would fit"),
     ];

@@ -10,9 +10,9 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use laxity_capi::{
     LAXITY_ANY_PROCESSOR, LAXITY_DEADLINE, RTS_ASKS_SUSPEND, RTS_DESCRIPTOR, RTS_FAIR, RTS_PAUSES,
-    RTS_RMDP, RTS_SKIP, laxity_message, laxity_now_ns, laxity_request, rts_attributes, rts_close,
-    rts_counts, rts_creat, rts_end, rts_funargs, rts_options, rts_read, rts_run, rts_set,
-    rts_sleep, rts_start, rts_yield,
+    RTS_REJECT, RTS_RMDP, RTS_SKIP, laxity_message, laxity_now_ns, laxity_request, rts_attributes,
+    rts_close, rts_counts, rts_creat, rts_end, rts_funargs, rts_options, rts_read, rts_run,
+    rts_set, rts_sleep, rts_start, rts_yield,
 };
 
 const OPTIONS: rts_options = rts_options {
@@ -45,7 +45,9 @@ const ATTRIBUTES: rts_attributes = rts_attributes {
     on_overrun: RTS_SKIP,
     at_most: 0,
     fd: -1,
-    reserved: 0,
+    when_full: RTS_REJECT,
+    after: 0,
+    group: 0,
 };
 
 /// What happened, in its order.

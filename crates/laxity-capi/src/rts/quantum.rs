@@ -49,6 +49,8 @@ pub(super) fn quantum(
         began_ns: call.began.as_nanos(),
         previous_ended_ns: nanos(call.previous_ended),
         arrived: call.arrived.unwrap_or_default(),
+        origin_ns: call.origin.as_nanos(),
+        dropped: call.dropped,
     };
     let mut arg = rts_funargs {
         pcb,

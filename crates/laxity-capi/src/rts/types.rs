@@ -6,7 +6,7 @@ use crate::edge::Versioned;
 use crate::laxity_request;
 
 /// Of this library, as `rts_version` tells it.
-pub const RTS_VERSION: u32 = 2;
+pub const RTS_VERSION: u32 = 3;
 /// Rate monotonic with delayed preemption.
 pub const RTS_RMDP: u32 = 0;
 /// Earliest deadline first.
@@ -32,7 +32,15 @@ pub const RTS_ARRIVALS: u32 = 1;
 /// They do, and a descriptor does.
 pub const RTS_DESCRIPTOR: u32 = 2;
 /// Its handler may return in the middle of the last quantum of a call, too.
-pub const RTS_PAUSES: u32 = 4;
+pub const RTS_PAUSES: u32 = 8;
+/// The end of another's call does.
+pub const RTS_AFTER: u32 = 4;
+/// An arrival that finds no room is dropped, and whoever has it arrive is told.
+pub const RTS_REJECT: u32 = 0;
+/// The oldest is dropped for it.
+pub const RTS_DROP_OLDEST: u32 = 1;
+/// It is dropped, and the handler is told.
+pub const RTS_WARN: u32 = 2;
 /// Upcalls of a process.
 pub const RTS_MOST: u32 = 127;
 /// It is not called.
@@ -81,7 +89,7 @@ unsafe impl Versioned for rts_options {
 pub struct rts_attributes {
     /// `sizeof(rts_attributes)`.
     pub size: u32,
-    /// [`RTS_ARRIVALS`] or [`RTS_DESCRIPTOR`], and [`RTS_PAUSES`], or 0.
+    /// [`RTS_ARRIVALS`], [`RTS_DESCRIPTOR`] or [`RTS_AFTER`], and [`RTS_PAUSES`], or 0.
     pub flags: u32,
     /// For messages; null is "upcall".
     pub name: *const c_char,
@@ -103,13 +111,59 @@ pub struct rts_attributes {
     pub at_most: u32,
     /// Of [`RTS_DESCRIPTOR`]; since version 2.
     pub fd: i32,
-    /// Zero.
-    pub reserved: u32,
+    /// [`RTS_REJECT`] and so on; since version 3.
+    pub when_full: u32,
+    /// Of [`RTS_AFTER`]; since version 3.
+    pub after: i32,
+    /// Whose budget it has; since version 3.
+    pub group: i32,
 }
 
 // SAFETY: numbers and a pointer that may be null.
 unsafe impl Versioned for rts_attributes {
     const FIRST: usize = std::mem::offset_of!(Self, fd);
+}
+
+/// What a group is to be. `size` comes first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(non_camel_case_types, reason = "as C has it")]
+pub struct rts_budget {
+    /// `sizeof(rts_budget)`.
+    pub size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// For messages; null is "group".
+    pub name: *const c_char,
+    /// What its upcalls have together, in nanoseconds.
+    pub service_ns: u64,
+    /// Of every so much, in nanoseconds.
+    pub period_ns: u64,
+}
+
+// SAFETY: numbers and a pointer that may be null.
+unsafe impl Versioned for rts_budget {
+    const FIRST: usize = size_of::<Self>();
+}
+
+/// What the upcalls of a group have done. `size` comes first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(non_camel_case_types, reason = "as C has it")]
+pub struct rts_usage {
+    /// `sizeof(rts_usage)`.
+    pub size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// What they took, in nanoseconds.
+    pub used_ns: u64,
+    /// Quanta that waited for the next period.
+    pub waits: u64,
+}
+
+// SAFETY: numbers.
+unsafe impl Versioned for rts_usage {
+    const FIRST: usize = size_of::<Self>();
 }
 
 /// What a handler and its executor tell each other of a call. `size` comes first.
@@ -143,6 +197,10 @@ pub struct rts_smstr {
     pub previous_ended_ns: u64,
     /// What came with the arrival.
     pub arrived: [u64; 2],
+    /// When the first of its chain was released; since version 3.
+    pub origin_ns: u64,
+    /// Arrivals that found no room since the call before; since version 3.
+    pub dropped: u64,
 }
 
 /// What a handler is called with.
@@ -192,9 +250,17 @@ pub struct rts_counts {
     pub most_late_ns: u64,
     /// From a release to the end of its call, in nanoseconds.
     pub longest_response_ns: u64,
+    /// From the release of the first of its chain, in nanoseconds; since version 3.
+    pub longest_chain_ns: u64,
+    /// On the clock, in nanoseconds; since version 3.
+    pub longest_quantum_ns: u64,
+    /// Calls with a quantum that took longer than was declared; since version 3.
+    pub over_service: u64,
+    /// Arrivals that found no room; since version 3.
+    pub dropped: u64,
 }
 
 // SAFETY: numbers.
 unsafe impl Versioned for rts_counts {
-    const FIRST: usize = size_of::<Self>();
+    const FIRST: usize = std::mem::offset_of!(Self, longest_chain_ns);
 }

@@ -1,23 +1,25 @@
 //! What C asks for, in Rust's terms.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 use std::mem::offset_of;
 use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use laxity::upcall::{First, OnOverrun, Timing};
-use laxity::upcalls::{Options, Pace, Policy, Rank, Spec};
+use laxity::upcalls::{Options, Pace, Policy, Rank, Spec, WhenFull};
 use laxity::{Instant, Service, Span};
 
+use super::group::group;
 use super::{
-    RTS_ABORT, RTS_ARRIVALS, RTS_CATCH_UP, RTS_DESCRIPTOR, RTS_EDF, RTS_END, RTS_FAIR, RTS_FIFO,
-    RTS_PAUSES, RTS_RESERVED, RTS_RMDP, RTS_SKIP, RTS_SUSPEND, rts_attributes, rts_options,
+    RTS_ABORT, RTS_AFTER, RTS_ARRIVALS, RTS_CATCH_UP, RTS_DESCRIPTOR, RTS_DROP_OLDEST, RTS_EDF,
+    RTS_END, RTS_FAIR, RTS_FIFO, RTS_PAUSES, RTS_REJECT, RTS_RESERVED, RTS_RMDP, RTS_SKIP,
+    RTS_SUSPEND, RTS_WARN, named, rts_attributes, rts_options,
 };
 use crate::edge::Failure;
 use crate::{LAXITY_ANY_PROCESSOR, asked, laxity_request};
 
-fn invalid(what: &str, value: impl std::fmt::Display) -> Failure {
+pub(super) fn invalid(what: &str, value: impl std::fmt::Display) -> Failure {
     Failure::new(libc::EINVAL, format!("there is no {what} {value}"))
 }
 
@@ -52,15 +54,28 @@ pub(super) fn wanted(options: &rts_options) -> Result<Options, Failure> {
     })
 }
 
-fn pace(attributes: &rts_attributes) -> Result<Pace, Failure> {
-    if attributes.reserved != 0 {
-        return Err(invalid("meaning of `reserved`", attributes.reserved));
-    }
+/// What releases it, and how often.
+fn paced(attributes: &rts_attributes) -> Result<Spec, Failure> {
+    let each = |pace| {
+        let period = Span::from_nanos(attributes.period_ns);
+        Ok(Spec {
+            pace,
+            ..Spec::each(period, Service::ZERO)
+        })
+    };
+    let is_known = |field| attributes.size as usize > field;
     match attributes.flags & !RTS_PAUSES {
-        0 => Ok(Pace::Timer),
-        RTS_ARRIVALS => Ok(Pace::Arrivals),
-        RTS_DESCRIPTOR if attributes.size as usize <= offset_of!(rts_attributes, fd) => {
+        0 => each(Pace::Timer),
+        RTS_ARRIVALS => each(Pace::Arrivals),
+        RTS_DESCRIPTOR if !is_known(offset_of!(rts_attributes, fd)) => {
             Err(invalid("`fd` in attributes of size", attributes.size))
+        }
+        RTS_AFTER if !is_known(offset_of!(rts_attributes, after)) => {
+            Err(invalid("`after` in attributes of size", attributes.size))
+        }
+        RTS_AFTER => {
+            let before = named(attributes.after)?;
+            Ok(Spec::after(&before.upcall, Service::ZERO))
         }
         RTS_DESCRIPTOR if attributes.fd < 0 => Err(no_descriptor(attributes.fd)),
         RTS_DESCRIPTOR => {
@@ -72,7 +87,7 @@ fn pace(attributes: &rts_attributes) -> Result<Pace, Failure> {
                     Some(libc::EBADF) | None => no_descriptor(attributes.fd),
                     Some(errno) => Failure::new(errno, error.to_string()),
                 });
-            Ok(Pace::Descriptor(Arc::new(own?)))
+            each(Pace::Descriptor(Arc::new(own?)))
         }
         other => Err(invalid("flag", other)),
     }
@@ -89,30 +104,26 @@ fn no_descriptor(fd: i32) -> Failure {
 /// The name is null or ends with a zero.
 pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> {
     let count = |what, value| NonZeroU32::new(value).ok_or_else(|| invalid(what, value));
-    for (what, value) in [
-        ("period of", attributes.period_ns),
-        ("PDU of", attributes.pdu_ns),
+    let is_chained = attributes.flags & RTS_AFTER != 0;
+    for (what, is_nothing) in [
+        ("period of", attributes.period_ns == 0 && !is_chained),
+        ("PDU of", attributes.pdu_ns == 0),
     ] {
-        if value == 0 {
+        if is_nothing {
             return Err(invalid(what, "0 ns"));
         }
     }
     let some = |nanos: u64| (nanos > 0).then_some(nanos);
-    let name = match attributes.name.is_null() {
-        true => "upcall".to_owned(),
-        // SAFETY: the caller says that it ends.
-        false => unsafe { CStr::from_ptr(attributes.name) }
-            .to_string_lossy()
-            .into_owned(),
-    };
     let catch_up = |at_most| OnOverrun::CatchUp { at_most };
+    let paced = paced(attributes)?;
     Ok(Spec {
-        name,
+        // SAFETY: the caller says that it ends.
+        name: unsafe { text(attributes.name, "upcall") },
         timing: Timing {
             first: some(attributes.first_ns).map_or(First::AfterAPeriod, |first| {
                 First::At(Instant::from_nanos(first))
             }),
-            period: Span::from_nanos(attributes.period_ns),
+            period: some(attributes.period_ns).map_or(paced.timing.period, Span::from_nanos),
             batch: count("batch of", attributes.batch)?,
             quantum: count("quantum of", attributes.quantum)?,
             on_overrun: match attributes.on_overrun {
@@ -127,7 +138,31 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
         },
         service: Service::from_nanos(attributes.pdu_ns),
         deadline: some(attributes.deadline_ns).map(Span::from_nanos),
-        pace: pace(attributes)?,
-        ..Spec::each(Span::from_nanos(attributes.period_ns), Service::ZERO)
+        when_full: match attributes.when_full {
+            RTS_REJECT => WhenFull::Reject,
+            RTS_DROP_OLDEST => WhenFull::DropOldest,
+            RTS_WARN => WhenFull::Warn,
+            other => return Err(invalid("way with a full queue", other)),
+        },
+        group: match attributes.group {
+            0 => None,
+            number => Some(group(number)?),
+        },
+        ..paced
     })
+}
+
+/// A name.
+///
+/// # Safety
+///
+/// It is null or ends with a zero.
+pub(super) unsafe fn text(name: *const c_char, default: &str) -> String {
+    if name.is_null() {
+        return default.to_owned();
+    }
+    // SAFETY: the caller says that it ends.
+    unsafe { CStr::from_ptr(name) }
+        .to_string_lossy()
+        .into_owned()
 }
