@@ -167,10 +167,9 @@ fn who_waits_when_its_baton_was_taken_is_seen_by_who_has_it() {
         };
         second.publish(NOW, &mut [next(9)].into_iter());
         first.publish(NOW, &mut [next(5)].into_iter());
-        let guarded = Arc::clone(&region);
+        let mut sentinel = Sentinel::new(Arc::clone(&region), Span::ZERO);
+        assert_eq!(sentinel.look(NOW), Vigil::Wake(0));
         let other = thread::spawn(move || {
-            let mut sentinel = Sentinel::new(guarded, Span::ZERO);
-            sentinel.look(NOW);
             if sentinel.look(NOW) != Vigil::Wake(1) {
                 return None;
             }

@@ -66,11 +66,7 @@ impl Spec {
     }
 
     /// Whether it can be beside those of other processes, where no quantum is to take more than `longest` with what is charged for `each`.
-    pub(super) fn can_share(
-        &self,
-        longest: Option<Service>,
-        each: Service,
-    ) -> Result<(), Error> {
+    pub(super) fn can_share(&self, longest: Option<Service>, each: Service) -> Result<(), Error> {
         if matches!(self.pace, Pace::Descriptor(_)) {
             return Err(Error::Descriptor);
         }
