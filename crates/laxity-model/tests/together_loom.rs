@@ -78,7 +78,7 @@ fn who_hands_the_baton_on_while_it_is_called_gets_it_again() {
             let mut second = second;
             let sees = second.look(NOW, ready).goes_first || second.is_called();
             // As urgent as what runs is not before it: it is looked for where that is over.
-            let will_see = !second.is_turn(NOW, None);
+            let will_see = !second.is_turn(NOW, &mut std::iter::empty());
             assert!(is_woken || sees || will_see, "the call is lost");
             second.publish(NOW, &mut std::iter::empty());
             assert_eq!(second.wait(NOW), Act::Wake(0));
