@@ -78,7 +78,7 @@ fn who_hands_the_baton_on_while_it_is_called_gets_it_again() {
             let mut second = second;
             let sees = second.look(NOW, ready).goes_first || second.is_called();
             // As urgent as what runs is not before it: it is looked for where that is over.
-            let will_see = !second.is_turn(NOW, None);
+            let will_see = !second.is_turn(NOW, &mut std::iter::empty());
             assert!(is_woken || sees || will_see, "the call is lost");
             second.publish(NOW, &mut std::iter::empty());
             assert_eq!(second.wait(NOW), Act::Wake(0));
@@ -167,10 +167,9 @@ fn who_waits_when_its_baton_was_taken_is_seen_by_who_has_it() {
         };
         second.publish(NOW, &mut [next(9)].into_iter());
         first.publish(NOW, &mut [next(5)].into_iter());
-        let guarded = Arc::clone(&region);
+        let mut sentinel = Sentinel::new(Arc::clone(&region), Span::ZERO);
+        assert_eq!(sentinel.look(NOW), Vigil::Wake(0));
         let other = thread::spawn(move || {
-            let mut sentinel = Sentinel::new(guarded, Span::ZERO);
-            sentinel.look(NOW);
             if sentinel.look(NOW) != Vigil::Wake(1) {
                 return None;
             }

@@ -1,6 +1,7 @@
 //! Upcalls of several processes that take turns on one processor: this test is the process that guards them, and starts itself again as the others.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -15,11 +16,13 @@ use laxity::upcalls::{
 };
 use laxity::{Instant, Service, Span, now};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
+use laxity_linux::os::clock;
 use laxity_linux::os::sched::{self, Policy, Tid};
 use laxity_model::program::together::Standing;
 use rustix::process::{Pid, Signal, kill_process};
 
 const MS: Span = Span::from_millis(1);
+const NAP: Span = Span::from_millis(4);
 /// What a process is told that this test starts.
 const TOLD: &str = "LAXITY_TEST_TOGETHER";
 
@@ -141,7 +144,7 @@ fn options(seat: Seat, processor: usize) -> Options {
 }
 
 fn spec(name: &str, millis: u64, first: Instant) -> Spec {
-    let mut spec = Spec::each(MS * millis, Service::from_micros(500));
+    let mut spec = Spec::each(MS * millis, Service::from_micros(400));
     (spec.name, spec.timing.first) = (name.to_owned(), First::At(first));
     spec
 }
@@ -170,6 +173,7 @@ fn another_process() {
     let first = Instant::from_nanos(first.parse().unwrap());
     match does {
         ["calls", periods @ ..] => calls(&upcalls.unwrap(), first, periods),
+        ["long"] => long(&upcalls.unwrap(), first),
         [hit] => befallen(&upcalls.unwrap(), first, hit),
         other => panic!("{other:?}"),
     }
@@ -203,28 +207,59 @@ fn calls(upcalls: &Upcalls, first: Instant, periods: &[&str]) {
     }
 }
 
+/// A call of many quanta, which begins just before something befalls another process.
+fn long(upcalls: &Upcalls, first: Instant) {
+    let (tell, told) = mpsc::channel();
+    let mut spec = spec("long", 80, first + MS * 95);
+    spec.timing.batch = NonZeroU32::new(60).unwrap();
+    let upcall = upcalls.create(spec, move |call: &mut Call<'_>| {
+        tell.send(now()).unwrap();
+        spin(Span::from_micros(300));
+        if call.done() == 59 {
+            call.end();
+        }
+    });
+    let upcall = upcall.unwrap();
+    upcall.run().unwrap();
+    println!("ready");
+    upcalls.sleep(&[&upcall]).unwrap();
+    for began in told.try_iter() {
+        println!("{}", began.as_nanos());
+    }
+}
+
 /// At a call of the slower of two upcalls this happens, just when one of the test's own process is released.
 fn befallen(upcalls: &Upcalls, first: Instant, hit: &str) {
     let (tell, told) = mpsc::channel();
     let said = tell.clone();
-    let fast = upcalls.create(spec("fast", 10, first), move |_: &mut Call<'_>| {
-        let _ = said.send("fast");
+    let fast = upcalls.create(spec("fast", 10, first), move |call: &mut Call<'_>| {
+        let times = [call.paced.release, call.began].map(Instant::as_nanos);
+        let _ = said.send(format!("fast {} {}", times[0], times[1]));
     });
     let (mut calls, hit) = (0, hit.to_owned());
     let slow = upcalls.create(spec("slow", 20, first), move |call: &mut Call<'_>| {
         calls += 1;
         if calls == 6 {
-            let _ = tell.send("hit");
+            let back = now() + NAP;
+            let _ = tell.send("hit".to_owned());
             let own = Pid::from_raw(process::id().cast_signed()).unwrap();
             match &*hit {
                 "sleeps" => thread::sleep(Duration::from_millis(200)),
+                "naps" => {
+                    let _ = tell.send(format!("naps {}", back.as_nanos()));
+                    clock::sleep_until(back);
+                }
+                "strays" => {
+                    thread::sleep(Duration::from_millis(30));
+                    while now() < first + MS * 700 {}
+                }
                 "stops" => kill_process(own, Signal::STOP).unwrap(),
                 "dies" => kill_process(own, Signal::KILL).unwrap(),
                 "spins" => while now() < first + MS * 700 {},
                 "execs" => panic!("{}", Command::new("sleep").arg("60").exec()),
                 other => panic!("{other}"),
             }
-            let _ = tell.send("back");
+            let _ = tell.send("back".to_owned());
         }
         if calls == 9 {
             call.end();
@@ -345,19 +380,21 @@ fn what_a_seat_cannot_do_is_refused() {
     assert_eq!(region.standing(seat.number), Some(Standing::Left));
 }
 
-/// In one process two executors take turns as those of two do; here as ordinary threads, which needs no right.
+/// An ordinary thread, which needs no right.
+fn executor(region: &Region) -> Upcalls {
+    let options = Options {
+        rank: Rank::Fair,
+        together: Seat::take(region),
+        ..Options::default()
+    };
+    Upcalls::start(options).unwrap()
+}
+
+/// In one process two executors take turns as those of two do; here as ordinary threads.
 #[test]
 fn arrivals_and_commands_reach_who_has_no_turn() {
     let region = Region::create().unwrap();
-    let executor = || {
-        let options = Options {
-            rank: Rank::Fair,
-            together: Seat::take(&region),
-            ..Options::default()
-        };
-        Upcalls::start(options).unwrap()
-    };
-    let (one, other) = (executor(), executor());
+    let (one, other) = (executor(&region), executor(&region));
     let make = |upcalls: &Upcalls| {
         let (tell, told) = mpsc::channel();
         let mut spec = Spec::each(Span::from_micros(300), Service::from_micros(1));
@@ -378,9 +415,9 @@ fn arrivals_and_commands_reach_who_has_no_turn() {
     }
 }
 
-#[test]
-fn a_handler_that_does_not_come_back_loses_its_seat_and_its_rank() {
-    let Some((house, other)) = holds_up_nobody("spins") else {
+/// Of one that does not come back, whatever it did before.
+fn is_removed(hit: &str) {
+    let Some((house, other)) = holds_up_nobody(hit) else {
         return;
     };
     assert_eq!(
@@ -398,6 +435,85 @@ fn a_handler_that_does_not_come_back_loses_its_seat_and_its_rank() {
         told && said.last().map(|line| &**line) == Some("false"),
         "{said:?}"
     );
+}
+
+#[test]
+fn a_handler_that_does_not_come_back_loses_its_seat_and_its_rank() {
+    is_removed("spins");
+}
+
+#[test]
+fn so_does_one_that_sleeps_before() {
+    is_removed("strays");
+}
+
+#[test]
+fn an_urgent_upcall_of_one_that_comes_back_waits_for_a_quantum_of_another() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let [naps, long] = ["naps", "long"].map(|does| house.start(does));
+    let quanta: Vec<u64> = long
+        .says()
+        .iter()
+        .map(|line| line.parse().unwrap())
+        .collect();
+    let said = naps.says();
+    let numbers = |line: &str, of: &str| -> Option<Vec<u64>> {
+        let numbers = line.strip_prefix(of)?.split_whitespace();
+        Some(numbers.map(|number| number.parse().unwrap()).collect())
+    };
+    let back = said.iter().find_map(|line| numbers(line, "naps ")).unwrap()[0];
+    for call in said.iter().filter_map(|line| numbers(line, "fast ")) {
+        // One is at work when the process comes back, and one when the upcall is released.
+        let ready = call[0].max(back);
+        let between = quanta
+            .iter()
+            .filter(|began| (ready..call[1]).contains(began));
+        assert!(between.count() <= 1, "{call:?} after {back}: {quanta:?}");
+    }
+    assert_eq!(quanta.len(), 60);
+}
+
+/// What one hears while another goes first it has not done yet.
+#[test]
+fn creates_and_closes_of_two_at_once_are_all_answered() {
+    let region = Region::create().unwrap();
+    let both = [executor(&region), executor(&region)];
+    thread::scope(|scope| {
+        for upcalls in &both {
+            scope.spawn(|| {
+                for _ in 0..300 {
+                    let spec = Spec::each(Span::from_micros(300), Service::from_micros(1));
+                    let upcall = upcalls.create(spec, |_: &mut Call<'_>| ()).unwrap();
+                    upcall.run().unwrap();
+                    upcall.close().unwrap();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_quantum_longer_than_the_guard_allows_is_refused() {
+    let region = Region::create().unwrap();
+    let upcalls = executor(&region);
+    let create = |service, units| {
+        let mut spec = Spec::each(MS * 100, Service::from_micros(service));
+        let units = [8, units].map(|units| NonZeroU32::new(units).unwrap());
+        [spec.timing.batch, spec.timing.quantum] = units;
+        upcalls.create(spec, |_: &mut Call<'_>| ()).map(drop)
+    };
+    // As long as nobody guards it.
+    assert_eq!(create(200, 3), Ok(()));
+    region.limit(Service::from_micros(502));
+    assert_eq!(create(250, 2), Ok(()));
+    let refused = |service, units| create(service, units).unwrap_err().to_string();
+    assert_eq!(
+        refused(200, 3),
+        "a quantum of it takes 600us, and one that takes turns with other processes is to take at most 500us: quanta of at most 2 units would fit"
+    );
+    assert!(refused(501, 1).ends_with("units of at most 500us would fit"));
 }
 
 /// So the tests above can fail.

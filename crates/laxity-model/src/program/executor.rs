@@ -193,9 +193,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         let Some(others) = self.others(context) else {
             return true;
         };
-        let claims = self.handlers.claims();
-        let first = claims.filter(|claim| claim.release <= now).min();
-        let is_turn = others.is_turn(now, first);
+        let is_turn = others.is_turn(now, &mut self.handlers.claims());
         if !is_turn {
             others.publish(now, &mut self.handlers.claims());
         }

@@ -247,7 +247,15 @@ impl Machine {
     /// Runs until this microsecond; every quantum in its order.
     pub(crate) fn run(mut self, end: u64) -> (Vec<Done>, Self) {
         let end = Instant::from_micros(end);
+        let mut moved = (self.now, self.steps);
         while self.now < end {
+            if moved.0 != self.now {
+                moved = (self.now, self.steps);
+            }
+            assert!(
+                self.steps - moved.1 < 1_000,
+                "all pass the baton, and nobody works"
+            );
             self.due();
             if self.patrols() {
                 continue;
@@ -259,15 +267,10 @@ impl Machine {
                 }
                 continue;
             };
-            let now = self
-                .between
-                .iter()
-                .position(|(step, _)| *step == self.steps);
+            let arrives = |event: &mut (u64, Arrives)| event.0 == self.steps;
+            let now: Vec<_> = self.between.extract_if(.., arrives).collect();
+            now.into_iter().for_each(|(_, what)| self.put(what));
             self.steps += 1;
-            if let Some(now) = now {
-                let (_, what) = self.between.swap_remove(now);
-                self.put(what);
-            }
             self.go(running);
         }
         let done = self.done.lock().unwrap().clone();

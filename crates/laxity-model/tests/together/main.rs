@@ -282,3 +282,21 @@ fn one_that_comes_back_to_a_handler_for_good_is_removed_within_twice_the_limit()
         assert_eq!(calls.len(), 9);
     }
 }
+
+/// Of two with upcalls of one rate, each of which is asked something while it has work.
+#[test]
+fn two_that_are_asked_at_once_both_answer() {
+    let specs = [0, 1].map(|process| upcall(process, 300, (2, 5), false));
+    let asks = [0, 1].map(|process| suspends(process, 1));
+    for first in 0..60 {
+        for second in 0..60 {
+            let mut machine = Machine::new(&specs, false);
+            for (step, ask) in [first, second].into_iter().zip(&asks) {
+                machine.asks_before(step, ask);
+            }
+            let (_, machine) = machine.run(3_000);
+            let answered = asks.iter().all(|ask| machine.has_answered(ask));
+            assert!(answered, "asked before steps {first} and {second}");
+        }
+    }
+}

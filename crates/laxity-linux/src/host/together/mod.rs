@@ -221,7 +221,7 @@ mod tests {
                     member.hear();
                     member.publish(now, &mut [claim].into_iter());
                     let _ = member.wait(now);
-                    let _ = (member.look(now, claim), member.is_turn(now, Some(claim)));
+                    let _ = (member.look(now, claim), member.is_turn(now, &mut [claim].into_iter()));
                 }
                 let _ = (sentinel.look(now), watchdog.look(now, |_| Some(Service::ZERO)));
                 let _ = (region.call(1, now), region.members(), region.remove(2, now));

@@ -246,21 +246,24 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Others for
         }
     }
 
-    fn is_turn(&mut self, now: Instant, first: Option<Claim>) -> bool {
+    fn is_turn(&mut self, now: Instant, own: &mut dyn Iterator<Item = Claim>) -> bool {
         if self.leaves {
             return true;
         }
-        let Some(first) = first.filter(|_| self.holds()) else {
+        // As others see them: what is asked of it goes before all else of its own, and not before all of theirs.
+        let released = own.filter(|claim| claim.release <= now);
+        let first = released.map(|claim| self.among_others(claim)).min();
+        let Some(own) = first.filter(|_| self.holds()) else {
             return false;
         };
-        let own = self.among_others(first);
         let scan = self.scan(now, 0);
         scan.first.is_none_or(|(claim, _)| own <= claim)
     }
 
     fn publish(&mut self, now: Instant, own: &mut dyn Iterator<Item = Claim>) {
-        let (mut first, mut next) = (None::<Claim>, Instant::MAX);
+        let (mut asked, mut first, mut next) = (None, None::<Claim>, Instant::MAX);
         let mut all = own.inspect(|claim| match claim.release <= now {
+            true if claim.rank_ns <= CONTROL => asked = Some(*claim),
             true => first = Some(first.map_or(*claim, |first| first.min(*claim))),
             false => next = next.min(claim.release),
         });
@@ -268,12 +271,12 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Others for
             seat.write(&mut all);
         }
         drop(all);
-        let asked = first.filter(|first| first.rank_ns <= CONTROL);
         if let Some((asked, seat)) = asked.zip(self.seat()) {
             // It was heard and is not done: to the others it is called still.
             seat.is_called(asked.release);
         }
-        self.first = first.map(|claim| self.among_others(claim));
+        let asked = asked.map(|claim| self.among_others(claim));
+        self.first = asked.into_iter().chain(first).min();
         self.next = next;
     }
 

@@ -44,8 +44,8 @@ pub trait Others {
     /// What there is beside a running job.
     fn look(&mut self, now: Instant, running: Claim) -> Seen;
 
-    /// Whether the own job that goes first is to run now; where not, the own claims are [published](Self::publish), and the executor waits.
-    fn is_turn(&mut self, now: Instant, first: Option<Claim>) -> bool;
+    /// Whether one of these own jobs is to run now; where not, the own claims are [published](Self::publish), and the executor waits.
+    fn is_turn(&mut self, now: Instant, own: &mut dyn Iterator<Item = Claim>) -> bool;
 
     /// The own claims, for the others to read while they have the baton.
     fn publish(&mut self, now: Instant, own: &mut dyn Iterator<Item = Claim>);
