@@ -244,6 +244,7 @@ pub unsafe extern "C" fn rts_read(rtu: c_int, counts: *mut rts_counts) -> c_int 
             yields: seen.yields,
             most_late_ns: seen.most_late.as_nanos(),
             longest_response_ns: seen.longest_response.as_nanos(),
+            late: seen.late,
         };
         // SAFETY: the caller says so.
         unsafe { edge::tell(counts, told, "counts") }

@@ -99,6 +99,7 @@ const COUNTS: rts_counts = rts_counts {
     yields: 0,
     most_late_ns: 0,
     longest_response_ns: 0,
+    late: 0,
 };
 
 fn state(rtu: c_int) -> rts_counts {

@@ -192,9 +192,11 @@ pub struct rts_counts {
     pub most_late_ns: u64,
     /// From a release to the end of its call, in nanoseconds.
     pub longest_response_ns: u64,
+    /// Calls that ended, or were cut off, after their deadline.
+    pub late: u64,
 }
 
 // SAFETY: numbers.
 unsafe impl Versioned for rts_counts {
-    const FIRST: usize = size_of::<Self>();
+    const FIRST: usize = std::mem::offset_of!(Self, late);
 }
