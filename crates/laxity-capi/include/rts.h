@@ -182,9 +182,10 @@ typedef struct rts_counts {
     uint64_t longest_quantum_ns;  /* on the clock, with all that took the processor away meanwhile */
     uint64_t over_service;        /* calls with a quantum that took longer than was declared */
     uint64_t dropped;             /* arrivals that found no room */
+    uint64_t late;                /* calls that ended, or were cut off, after their deadline */
 } rts_counts;
 
-#define RTS_COUNTS_INIT { (uint32_t)sizeof(rts_counts), RTS_IS_SUSPENDED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define RTS_COUNTS_INIT { (uint32_t)sizeof(rts_counts), RTS_IS_SUSPENDED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Starts the executor of the process as it is to be; without this, the first rts_creat() starts one as RTS_OPTIONS_INIT says. EALREADY: there is
  * one; EINVAL: no such policy, rank, priority or processor; EPERM: a right is missing, and the message says which and how to get it; of RTS_RESERVED also what laxity_reserve() returns. */

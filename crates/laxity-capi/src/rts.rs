@@ -270,6 +270,7 @@ pub unsafe extern "C" fn rts_read(rtu: c_int, counts: *mut rts_counts) -> c_int 
             longest_quantum_ns: seen.longest_quantum.as_nanos(),
             over_service: seen.over_service,
             dropped: seen.dropped,
+            late: seen.late,
         };
         // SAFETY: the caller says so.
         unsafe { edge::tell(counts, told, "counts") }

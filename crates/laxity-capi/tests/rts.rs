@@ -108,6 +108,7 @@ const COUNTS: rts_counts = rts_counts {
     longest_quantum_ns: 0,
     over_service: 0,
     dropped: 0,
+    late: 0,
 };
 
 fn state(rtu: c_int) -> rts_counts {

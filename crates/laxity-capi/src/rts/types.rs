@@ -258,6 +258,8 @@ pub struct rts_counts {
     pub over_service: u64,
     /// Arrivals that found no room; since version 3.
     pub dropped: u64,
+    /// Calls that ended, or were cut off, after their deadline; since version 3.
+    pub late: u64,
 }
 
 // SAFETY: numbers.

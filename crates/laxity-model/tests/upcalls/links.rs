@@ -266,7 +266,7 @@ proptest! {
         for (place, bound) in bounds.iter().enumerate() {
             let counts = boards[place].counts();
             prop_assert!(counts.longest_end_to_end <= *bound, "{} of {}: {:?}", place, bound, counts);
-            prop_assert_eq!((counts.overruns, counts.dropped, counts.over_service), (0, 0, 0));
+            prop_assert_eq!((counts.overruns, counts.dropped, counts.over_service, counts.late), (0, 0, 0, 0));
             let before = all[place].after.map(|before| boards[usize::from(before)].counts().calls);
             // The last may still be at work at the end.
             prop_assert!(before.is_none_or(|before| before - counts.calls <= 1));
@@ -395,6 +395,53 @@ fn one_of_a_chain_that_was_suspended_goes_on_with_the_next_call_before_it() {
     assert_eq!(begun, [us(101), us(401)]);
 }
 
+/// Though its next release is far: alone from its own release, in a chain from the first one's. A call that is over as it is due is in time.
+#[test]
+fn a_call_that_ends_after_its_deadline_is_late() {
+    let late = |deadlines: [u64; 2], takes: [u64; 2]| {
+        let one = |place: usize, after| One {
+            after,
+            deadline: Span::from_micros(deadlines[place]),
+            ..One::new(timing(0, 100, 1, 1), MICRO * takes[place])
+        };
+        let (boards, _) = run(vec![one(0, None), one(1, Some(0))], 399);
+        let counts = [0, 1].map(|place: usize| boards[place].counts());
+        for counts in counts {
+            assert_eq!((counts.calls, counts.overruns, counts.missed), (4, 0, 0));
+        }
+        counts.map(|counts| counts.late)
+    };
+    assert_eq!(late([20, 30], [20, 10]), [0, 0]);
+    assert_eq!(late([19, 29], [20, 10]), [4, 4]);
+    // From the end of the first on it takes but ten.
+    assert_eq!(late([20, 25], [20, 10]), [0, 4]);
+}
+
+/// Who is suspended at work was in time until it was due.
+#[test]
+fn a_call_that_is_cut_off_is_late_once_it_was_due() {
+    let late = |suspended: u64| {
+        let one = One {
+            deadline: Span::from_micros(10),
+            ..One::new(timing(0, 100, 10, 1), MICRO * 5)
+        };
+        let (boards, quanta) = (boards(), Quanta::default());
+        let links = Links {
+            all: vec![one],
+            quanta,
+        };
+        let commands = [Command::Create, Command::Run].map(|what| order(0, 0, what, 0));
+        let mut script: Vec<_> = commands.into();
+        script.push(order(suspended, 0, Command::Suspend, 0));
+        script.push((us(90), COMMANDS, STOP));
+        let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), links);
+        let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
+        Virtual::new(script).run(&mut *body);
+        boards[0].counts().late
+    };
+    assert_eq!([6, 16].map(late), [0, 1]);
+}
+
 /// A group that keeps its budget to the end of a period, and has the next at once, is as much in another's way as its bound says.
 #[test]
 fn the_bound_beside_a_group_is_reached() {
@@ -440,7 +487,8 @@ fn who_takes_more_than_it_declared_is_told_and_its_group_pays() {
     assert_eq!(began, [(0, false), (300, true), (600, true), (900, true)]);
     let counts = boards[0].counts();
     assert_eq!(counts.longest_quantum, Span::from_micros(30));
-    assert_eq!((counts.over_service, counts.calls), (4, 4));
+    // Members of a group have no deadline of their own: when it is there they wait for its budget.
+    assert_eq!((counts.over_service, counts.calls, counts.late), (4, 4, 0));
     assert_eq!(share.counts().waits, 3);
     let counts = boards[1].counts();
     assert_eq!(

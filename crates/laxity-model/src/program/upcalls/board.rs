@@ -17,6 +17,8 @@ pub struct Counts {
     pub overruns: u64,
     /// Releases that came to nothing for that.
     pub missed: u64,
+    /// Calls that ended, or were cut off, after they were due: their deadline counts from their release, or from that of their chain's first. Of a group's members none, since they wait for its budget.
+    pub late: u64,
     /// How often it has yielded to somebody more urgent.
     pub yields: u64,
     /// The longest from a release to the begin of its call.
@@ -48,10 +50,13 @@ pub struct Board {
     in_call_ns: AtomicU64,
     /// The release of the last call that has begun; none before the first.
     called_ns: AtomicU64,
+    /// When the call is due that it is in.
+    due_ns: AtomicU64,
     calls: AtomicU64,
     units: AtomicU64,
     overruns: AtomicU64,
     missed: AtomicU64,
+    late: AtomicU64,
     yields: AtomicU64,
     most_late_ns: AtomicU64,
     longest_response_ns: AtomicU64,
@@ -99,10 +104,12 @@ impl Default for Board {
             quanta: zero(),
             in_call_ns: AtomicU64::new(NONE),
             called_ns: AtomicU64::new(NONE),
+            due_ns: zero(),
             calls: zero(),
             units: zero(),
             overruns: zero(),
             missed: zero(),
+            late: zero(),
             yields: zero(),
             most_late_ns: zero(),
             longest_response_ns: zero(),
@@ -137,6 +144,7 @@ impl Board {
             units: read(&self.units),
             overruns: read(&self.overruns),
             missed: read(&self.missed),
+            late: read(&self.late),
             yields: read(&self.yields),
             most_late: span(&self.most_late_ns),
             longest_response: span(&self.longest_response_ns),
@@ -200,6 +208,7 @@ impl Board {
             &self.units,
             &self.overruns,
             &self.missed,
+            &self.late,
             &self.yields,
             &self.most_late_ns,
             &self.longest_response_ns,
@@ -219,8 +228,8 @@ impl Board {
         }
     }
 
-    /// A stretch of work begins.
-    pub(super) fn works(&self, call: &Call) {
+    /// A stretch of work begins. The call is due so long after the release of its chain's first; [`Span::MAX`] of one that never is.
+    pub(super) fn works(&self, call: &Call, deadline: Span) {
         add(&self.quanta, 1);
         if self.is_in_call() {
             return;
@@ -231,6 +240,8 @@ impl Board {
         }
         let origin = call.origin.as_nanos();
         self.origin_ns.store(origin, Ordering::Relaxed);
+        let due = origin.saturating_add(deadline.as_nanos());
+        self.due_ns.store(due, Ordering::Relaxed);
         add(&self.calls, 1);
         add(&self.missed, call.paced.missed);
         add(&self.overruns, call.paced.overrun.into());
@@ -272,6 +283,8 @@ impl Board {
         if release != NONE {
             let response = now.saturating_since(Instant::from_nanos(release));
             raise(&self.longest_response_ns, response);
+            let due = self.due_ns.load(Ordering::Relaxed);
+            add(&self.late, (now.as_nanos() > due).into());
             raise(
                 &self.longest_end_to_end_ns,
                 now.saturating_since(self.origin()),

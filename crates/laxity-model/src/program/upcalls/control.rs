@@ -279,6 +279,13 @@ impl Watched {
         changed: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
         let (place, own) = (usize::from(place), Arc::clone(&boards));
+        // A member of a group waits for its budget, and nothing was promised to it by itself.
+        let is_alone = entrant.share.is_none();
+        let deadline = if is_alone {
+            entrant.deadline
+        } else {
+            Span::MAX
+        };
         // What releases a successor says when its chain's first was released.
         let is_successor = entrant.is_successor();
         let mut inner = entrant.work;
@@ -289,7 +296,7 @@ impl Watched {
                     call.origin = Instant::from_nanos(origin);
                 }
             }
-            own[place].works(call);
+            own[place].works(call, deadline);
             let step = inner(context, call);
             own[place].did(call.now());
             step
