@@ -50,10 +50,6 @@ impl ExecutorPolicy for RateMonotonic {
         period(coming) < period(running)
     }
 
-    fn is_intact(&self) -> bool {
-        self.ready.is_intact()
-    }
-
     /// Liu and Layland's bound, less what the longest quantum of a less urgent handler may take; for a whole processor only.
     fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
         let refused = |reason: &str| {

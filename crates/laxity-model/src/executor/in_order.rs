@@ -46,7 +46,6 @@ pub(super) fn analysed(task: &Task) -> Task {
 
 /// The released jobs of an executor, in an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[repr(C)]
 pub struct InOrder<O, const N: usize = { super::HANDLERS }> {
     ready: Ready<N>,
     order: PhantomData<O>,
@@ -110,10 +109,6 @@ impl<O: Order, const N: usize> Policy for InOrder<O, N> {
 impl<O: Order, const N: usize> ExecutorPolicy for InOrder<O, N> {
     fn precedes(&self, coming: &Job, running: &Job) -> bool {
         O::precedes(coming, running)
-    }
-
-    fn is_intact(&self) -> bool {
-        self.ready.is_intact()
     }
 
     fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {

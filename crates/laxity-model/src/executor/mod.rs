@@ -11,9 +11,7 @@
 //! * [`edf`], [`fcfs`], [`rmdp`]: those that come with it.
 //! * [`pacing`]: when a handler is called; [`share`]: a budget that several have together; [`linked`]: what that, and chains of handlers, mean to deadlines.
 //!
-//! All state is of fixed size, made of integers, and free of pointers; every index and every tag is checked whenever it is read. So it
-//! may lie in memory that several processes share, of which one runs at a time, and a process that damages it damages nobody's
-//! control flow: operations answer [`ExecutorError::Damaged`].
+//! All state is of fixed size: what takes turns among them allocates nothing.
 
 pub mod edf;
 pub mod fcfs;
@@ -84,9 +82,6 @@ pub enum ExecutorError {
     /// The handler is not in the state that the operation needs.
     #[error("the handler is not {0}")]
     NotInState(&'static str),
-    /// The state contradicts itself: somebody else wrote to it.
-    #[error("the executor's state is damaged: {0}")]
-    Damaged(&'static str),
 }
 
 /// Why a policy does not admit a set of handlers.
@@ -106,9 +101,6 @@ pub struct Unschedulable {
 pub trait ExecutorPolicy: Policy<Entry = Job> + Send {
     /// Whether `coming` is so much more urgent than `running` that the latter is to yield.
     fn precedes(&self, coming: &Job, running: &Job) -> bool;
-
-    /// Whether the state has never contradicted itself. Once it has, no operation does anything any more.
-    fn is_intact(&self) -> bool;
 
     /// Whether handlers whose jobs are these tasks meet all their deadlines on this supply; costs include what the executor itself
     /// takes for each job. A task's preemption says how long its handler works without a look for a yield; one that is

@@ -1,35 +1,24 @@
 //! A queue by rank from which any member can be taken.
 
-/// No position: the place is not in the queue.
-const ABSENT: u32 = u32::MAX;
-
-/// One member: the smallest rank goes first.
+/// One member: the smallest rank goes first, then who entered first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(C)]
 struct Member {
     rank: [u64; 2],
-    place: u64,
+    place: u32,
 }
 
 /// The places of released jobs by rank, the smallest first; among equal ranks the one that entered first.
 ///
-/// An indexed binary heap: entering and leaving cost O(log N), the first O(1). Of fixed size and without pointers. An operation that
-/// finds its state in contradiction with itself marks it as damaged, and none does anything from then on.
+/// An indexed binary heap: entering and leaving cost O(log N), the first O(1). Of fixed size, so that nothing is allocated.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[repr(C)]
 pub struct Ready<const N: usize = { super::HANDLERS }> {
     heap: [Member; N],
     /// Where in the heap each place is.
-    positions: [u32; N],
-    len: u32,
-    /// [`INTACT`], or anything else.
-    intact: u32,
+    positions: [Option<usize>; N],
+    len: usize,
     /// How many have entered since the beginning.
     entered: u64,
 }
-
-/// Not a number that memory holds by itself.
-const INTACT: u32 = 0x4c58_5251;
 
 impl<const N: usize> Default for Ready<N> {
     fn default() -> Self {
@@ -39,156 +28,99 @@ impl<const N: usize> Default for Ready<N> {
         };
         Self {
             heap: [nobody; N],
-            positions: [ABSENT; N],
+            positions: [None; N],
             len: 0,
-            intact: INTACT,
             entered: 0,
         }
     }
 }
 
-/// The state contradicts itself.
-struct Damaged;
-
 impl<const N: usize> Ready<N> {
-    /// A place that is not in the queue enters with this rank, behind its equals.
+    /// A place enters with this rank, behind its equals.
+    ///
+    /// # Panics
+    ///
+    /// It is in the queue already, or not below `N`.
     pub fn enter(&mut self, place: u32, rank: u64) {
-        self.guarded(|ready| ready.try_enter(place, rank));
+        let had = self.positions[place as usize];
+        assert_eq!(had, None, "place {place} is in the queue");
+        let member = Member {
+            rank: [rank, self.entered],
+            place,
+        };
+        self.len += 1;
+        self.entered += 1;
+        self.rise(self.len - 1, member);
     }
 
     /// The place leaves. Nothing happens if it is not in the queue.
     pub fn leave(&mut self, place: u32) {
-        self.guarded(|ready| ready.try_leave(place).map(drop));
+        self.take(place);
     }
 
     /// The place goes behind its equals, with this rank or the one it has. Nothing happens if it is not in the queue.
     pub fn yield_now(&mut self, place: u32, rank: Option<u64>) {
-        self.guarded(|ready| match ready.try_leave(place)? {
-            Some(had) => ready.try_enter(place, rank.unwrap_or(had)),
-            None => Ok(()),
-        });
+        if let Some(had) = self.take(place) {
+            self.enter(place, rank.unwrap_or(had));
+        }
     }
 
     /// The place whose rank is the smallest.
-    pub fn first(&mut self) -> Option<u32> {
-        let mut first = None;
-        self.guarded(|ready| {
-            if ready.len()? > 0 {
-                first = Some(u32::try_from(ready.member(0)?.place).map_err(|_| Damaged)?);
-            }
-            Ok(())
-        });
-        first
+    pub fn first(&self) -> Option<u32> {
+        self.members().first().map(|member| member.place)
     }
 
-    /// Whether the state has never contradicted itself.
-    pub const fn is_intact(&self) -> bool {
-        self.intact == INTACT
-    }
-
-    fn guarded(&mut self, operation: impl FnOnce(&mut Self) -> Result<(), Damaged>) {
-        if self.is_intact() && operation(self).is_err() {
-            self.intact = 0;
-        }
-    }
-
-    fn try_enter(&mut self, place: u32, rank: u64) -> Result<(), Damaged> {
-        let len = self.len()?;
-        if self.position(place)?.is_some() {
-            return Err(Damaged);
-        }
-        let member = Member {
-            rank: [rank, self.entered],
-            place: place.into(),
-        };
-        *self.heap.get_mut(len).ok_or(Damaged)? = member;
-        self.len += 1;
-        self.entered = self.entered.wrapping_add(1);
-        self.rise(len)
+    fn members(&self) -> &[Member] {
+        &self.heap[..self.len]
     }
 
     /// The rank that the place had, if it was in the queue.
-    fn try_leave(&mut self, place: u32) -> Result<Option<u64>, Damaged> {
-        let len = self.len()?;
-        let Some(at) = self.position(place)? else {
-            return Ok(None);
-        };
-        let [rank, _] = self.member(at)?.rank;
-        let last = len.checked_sub(1).ok_or(Damaged)?;
-        let moved = self.member(last)?;
+    fn take(&mut self, place: u32) -> Option<u64> {
+        let at = self.positions.get_mut(place as usize)?.take()?;
+        let [rank, _] = self.heap[at].rank;
         self.len -= 1;
-        *self.positions.get_mut(place as usize).ok_or(Damaged)? = ABSENT;
-        if at < last {
-            self.put(at, moved)?;
-            self.sink(at)?;
-            self.rise(at)?;
+        if at < self.len {
+            let moved = self.heap[self.len];
+            let at = self.sink(at, moved);
+            self.rise(at, moved);
         }
-        Ok(Some(rank))
+        Some(rank)
     }
 
-    fn len(&self) -> Result<usize, Damaged> {
-        let len = self.len as usize;
-        if len > N { Err(Damaged) } else { Ok(len) }
+    fn put(&mut self, at: usize, member: Member) {
+        self.positions[member.place as usize] = Some(at);
+        self.heap[at] = member;
     }
 
-    fn member(&self, at: usize) -> Result<Member, Damaged> {
-        self.heap.get(at).copied().ok_or(Damaged)
-    }
-
-    /// Where in the heap the place is; checked against what lies there.
-    fn position(&self, place: u32) -> Result<Option<usize>, Damaged> {
-        let position = self.positions.get(place as usize).ok_or(Damaged)?;
-        if *position == ABSENT {
-            return Ok(None);
-        }
-        let at = *position as usize;
-        if at >= self.len()? || self.member(at)?.place != u64::from(place) {
-            return Err(Damaged);
-        }
-        Ok(Some(at))
-    }
-
-    fn put(&mut self, at: usize, member: Member) -> Result<(), Damaged> {
-        let place = usize::try_from(member.place).map_err(|_| Damaged)?;
-        *self.positions.get_mut(place).ok_or(Damaged)? = at as u32;
-        *self.heap.get_mut(at).ok_or(Damaged)? = member;
-        Ok(())
-    }
-
-    /// Moves the member towards the front until its parent goes before it.
-    fn rise(&mut self, mut at: usize) -> Result<(), Damaged> {
-        let member = self.member(at)?;
+    /// Puts the member here, or as far towards the front as it goes before its parent.
+    fn rise(&mut self, mut at: usize, member: Member) {
         while at > 0 {
             let parent = (at - 1) / 2;
-            let above = self.member(parent)?;
+            let above = self.heap[parent];
             if above <= member {
                 break;
             }
-            self.put(at, above)?;
+            self.put(at, above);
             at = parent;
         }
-        self.put(at, member)
+        self.put(at, member);
     }
 
-    /// Moves the member towards the end until it goes before its children.
-    fn sink(&mut self, mut at: usize) -> Result<(), Damaged> {
-        let (member, len) = (self.member(at)?, self.len()?);
+    /// How far towards the end the member goes from here: those that go before it have moved up.
+    fn sink(&mut self, mut at: usize, member: Member) -> usize {
         loop {
             let left = 2 * at + 1;
-            if left >= len {
-                break;
-            }
-            let right = left + 1;
-            let right_first = right < len && self.member(right)? < self.member(left)?;
-            let child = if right_first { right } else { left };
-            let below = self.member(child)?;
+            let children = self.members().iter().skip(left).take(2);
+            let first = children.zip(left..).min();
+            let Some((below, child)) = first.map(|(below, child)| (*below, child)) else {
+                return at;
+            };
             if member <= below {
-                break;
+                return at;
             }
-            self.put(at, below)?;
+            self.put(at, below);
             at = child;
         }
-        self.put(at, member)
     }
 }
 
@@ -251,47 +183,15 @@ mod tests {
                         list.retain(|(other, _)| *other != place);
                     }
                 }
-                prop_assert!(ready.is_intact());
             }
-        }
-
-        /// Whatever somebody writes into it: every operation returns, and what does not fit together is noticed.
-        #[test]
-        fn damage_is_noticed(
-            len in any::<u32>(),
-            positions in any::<[u32; 4]>(),
-            places in any::<[u64; 4]>(),
-            ops in proptest::collection::vec(op(), 0..20),
-        ) {
-            let mut ready = Ready::<4>::default();
-            for place in 0..3 {
-                ready.enter(place, 7);
-            }
-            for (member, place) in ready.heap.iter_mut().zip(places) {
-                member.place = place;
-            }
-            (ready.len, ready.positions) = (len, positions);
-            for op in ops {
-                match op {
-                    Op::Enter(place, rank) => ready.enter(place, rank),
-                    Op::Leave(place) => ready.leave(place),
-                    Op::Yield(place, rank) => ready.yield_now(place, rank),
-                    Op::LeaveFirst => if let Some(first) = ready.first() { ready.leave(first) },
-                }
-            }
-            let _ = ready.first();
-            prop_assert!(len <= 4 || !ready.is_intact());
         }
     }
 
     #[test]
-    fn nobody_enters_twice_or_where_there_is_no_place() {
-        for wrong in [1, 4, u32::MAX] {
-            let mut ready = Ready::<4>::default();
-            ready.enter(1, 0);
-            ready.enter(wrong, 0);
-            assert!(!ready.is_intact(), "{wrong}");
-            assert_eq!(ready.first(), None);
-        }
+    #[should_panic = "place 1 is in the queue"]
+    fn nobody_enters_twice() {
+        let mut ready = Ready::<4>::default();
+        ready.enter(1, 0);
+        ready.enter(1, 0);
     }
 }

@@ -154,7 +154,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         if self.is_rung(context) {
             self.rung = false;
             for place in 0..self.handlers.places() {
-                let Some((handler, wait)) = self.handlers.waiting(place)? else {
+                let Some((handler, wait)) = self.handlers.waiting(place) else {
                     continue;
                 };
                 if let Some(arrival) = wait.port.and_then(|port| context.take(port)) {
@@ -170,22 +170,22 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
                 guest.arrival = None;
                 guest.record(context, EventKind::Wake, released.release);
             }
-        })?;
-        self.look_ahead(context, now)
+        });
+        self.look_ahead(context, now);
+        Ok(())
     }
 
     /// Finds out until when nobody more urgent than the running job is released.
-    fn look_ahead(&mut self, context: &mut dyn Context, now: Instant) -> Result {
-        self.until = self.handlers.until(now)?;
+    fn look_ahead(&mut self, context: &mut dyn Context, now: Instant) {
+        self.until = self.handlers.until(now);
         self.others_first = false;
-        if let Some((_, running)) = self.handlers.running()?
+        if let Some((_, running)) = self.handlers.running()
             && let Some(others) = self.others(context)
         {
             let seen = others.look(now, running.into());
             self.until = self.until.min(seen.until);
             self.others_first = seen.goes_first;
         }
-        Ok(())
     }
 
     /// Whether a handler of this executor is to run now; where not, the others are told what there is here.
@@ -226,7 +226,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         if self.is_turn(context, now)
             && let Some(handler) = self.handlers.decide(now)?
         {
-            self.look_ahead(context, now)?;
+            self.look_ahead(context, now);
             let guest = self.guest(handler)?;
             guest.record(context, EventKind::Dispatch, Instant::ZERO);
             return Ok(None);
@@ -235,7 +235,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             return Ok(Some(Step::Finish));
         }
         (self.polled, self.rung) = (true, true);
-        Ok(Some(match self.handlers.next_release()? {
+        Ok(Some(match self.handlers.next_release() {
             Instant::MAX => Step::Wait(self.doorbell),
             next => Step::WaitUntil(self.doorbell, next),
         }))
@@ -243,12 +243,12 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
 
     /// Calls the running handler's body once, and says what its host is to do.
     fn call(&mut self, context: &mut dyn Context) -> Result<Option<Step>> {
-        let Some((handler, _)) = self.handlers.running()? else {
+        let Some((handler, _)) = self.handlers.running() else {
             return Ok(None);
         };
         let guest = self.guest(handler)?;
         let body = guest.body.take();
-        let mut body = body.ok_or(ExecutorError::Damaged("a handler without a body"))?;
+        let mut body = body.ok_or(ExecutorError::NotInState("at rest"))?;
         let now = if self.shares {
             context.now()
         } else {
@@ -332,7 +332,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             let whose = (newcomer.activity, true);
             self.make(now, whose, newcomer.deadline, newcomer.body)?;
         }
-        if self.handlers.running()?.is_none()
+        if self.handlers.running().is_none()
             && let Some(rest) = self.next(context)?
         {
             return Ok(rest);
@@ -365,7 +365,7 @@ impl<P: ExecutorPolicy, const N: usize> Body for Executor<P, N> {
         step.unwrap_or_else(|error| {
             context.fail(match error {
                 ExecutorError::Full => "an executor has no room for all that are placed on it",
-                _ => "the state of an executor is damaged",
+                _ => "the policy of an executor names who has no job",
             });
             Step::Finish
         })
