@@ -159,7 +159,7 @@ fn wrong_arguments_are_refused() {
         (|of| of.batch = 0, libc::EINVAL, "batch of 0"),
         (|of| of.on_overrun = 9, libc::EINVAL, "overruns 9"),
         (|of| of.quantum = 0, libc::EINVAL, "quantum of 0"),
-        (|of| of.flags = 8, libc::EINVAL, "flag 8"),
+        (|of| of.flags = 16, libc::EINVAL, "flag 16"),
         (|of| of.flags = RTS_DESCRIPTOR, libc::EBADF, "descriptor -1"),
         (
             |of| (of.flags, of.fd) = (RTS_DESCRIPTOR, 900_000),

@@ -100,6 +100,10 @@ impl Beside {
         let alone = all();
         let known = alone.iter().filter_map(Weak::upgrade);
         let others = known.filter(|core| !Arc::ptr_eq(core, own) && !core.is_over());
+        // Of those a coordinator knows, and is asked.
+        let is_known_there =
+            |core: &Core| own.books.is_some() && own.footing.takes_turns_with(&core.footing);
+        let others = others.filter(|core| !is_known_there(core));
         let others = others.map(|core| {
             let members = core.members();
             let set = Set::new(members.iter().flatten());
