@@ -241,3 +241,175 @@ fn taken(linked: &Linked, other: &Party<'_>, own: &Footing) -> Task {
     let in_time = task.deadline().saturating_sub(cost);
     task.with_jitter(in_time.max(task.jitter()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use laxity_model::Service;
+    use laxity_model::analysis::supply::Dedicated;
+    use laxity_model::program::upcall::Timing;
+    use laxity_model::program::upcalls::task;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An upcall, in milliseconds: its first release and its period, what a batch of it takes, and its quantum.
+    #[derive(Clone, Copy, Debug)]
+    struct Asked {
+        first: u64,
+        period: u64,
+        batch: u64,
+        quantum: u64,
+    }
+
+    impl Asked {
+        fn linked(&self) -> Linked {
+            let count = |of: u64| NonZeroU32::new(of as u32).unwrap();
+            let period = Span::from_millis(self.period);
+            let timing = Timing {
+                batch: count(self.batch),
+                quantum: count(self.quantum),
+                ..Timing::each(period)
+            };
+            Linked::alone(task(&timing, Service::from_millis(1), period).unwrap())
+        }
+    }
+
+    prop_compose! {
+        fn upcall()(period in 4..40_u64, share in 5..45_u64, first in 0..40_u64, quantum in 1..8_u64) -> Asked {
+            let batch = (period * share / 100).max(1);
+            Asked { first, period, batch, quantum: quantum.min(batch) }
+        }
+    }
+
+    prop_compose! {
+        /// A priority and what is asked for there.
+        fn executor()(priority in 50..52_u8, all in prop::collection::vec(upcall(), 1..3)) -> (u8, Vec<Asked>) {
+            (priority, all)
+        }
+    }
+
+    fn footing(priority: u8) -> Footing {
+        Footing {
+            policy: Policy::Rmdp,
+            supply: Box::new(Dedicated),
+            overhead: Overhead {
+                late: Span::ZERO,
+                each: Service::ZERO,
+            },
+            fifo: Some((priority, CpuSet::single(0))),
+            region: None,
+        }
+    }
+
+    /// An executor that runs: what is left of each of its upcalls' jobs and when that was released; which is in a quantum, and how much of that is left.
+    struct Running<'a> {
+        priority: u8,
+        all: &'a [Asked],
+        jobs: Vec<Option<(u64, u64)>>,
+        quantum: Option<(usize, u64)>,
+    }
+
+    impl Running<'_> {
+        /// Releases those whose instant has come; whether one was at work still.
+        fn release(&mut self, now: u64) -> bool {
+            let mut is_late = false;
+            for (asked, job) in self.all.iter().zip(&mut self.jobs) {
+                let since = now.checked_sub(asked.first);
+                if since.is_some_and(|since| since % asked.period == 0) {
+                    is_late |= job.replace((asked.batch, now)).is_some();
+                }
+            }
+            is_late
+        }
+
+        fn has_work(&self) -> bool {
+            self.jobs.iter().any(Option::is_some)
+        }
+
+        /// Works for a millisecond on the quantum that is begun, or on the first quantum of the shortest period.
+        fn work(&mut self) {
+            let pending = (0..self.all.len()).filter(|place| self.jobs[*place].is_some());
+            let urgent = |place: &usize| (self.all[*place].period, self.jobs[*place].unwrap().1);
+            let next = pending.min_by_key(urgent);
+            let begun = self
+                .quantum
+                .or(next.map(|place| (place, self.all[place].quantum)));
+            let (place, left) = begun.unwrap();
+            let (work, release) = self.jobs[place].unwrap();
+            self.jobs[place] = (work > 1).then_some((work - 1, release));
+            self.quantum = (work > 1 && left > 1).then_some((place, left - 1));
+        }
+    }
+
+    /// Whether all are in time on one processor, by the rules of `SCHED_FIFO`, until so long.
+    fn is_in_time(executors: &[(u8, Vec<Asked>)], until: u64) -> bool {
+        let all = executors.iter().map(|(priority, all)| Running {
+            priority: *priority,
+            all,
+            jobs: vec![None; all.len()],
+            quantum: None,
+        });
+        let mut all: Vec<Running<'_>> = all.collect();
+        // Who has work, in the order of the kernel's queue: who came first, unless he has slept since.
+        let mut queue: Vec<usize> = Vec::new();
+        for now in 0..until {
+            for (place, one) in all.iter_mut().enumerate() {
+                if one.release(now) {
+                    return false;
+                }
+                if one.has_work() && !queue.contains(&place) {
+                    queue.push(place);
+                }
+            }
+            let priority = |place: &usize| all[*place].priority;
+            let highest = queue.iter().map(priority).max();
+            let first = queue.iter().find(|place| Some(priority(place)) == highest);
+            if let Some(first) = first.copied() {
+                all[first].work();
+            }
+            queue.retain(|place| all[*place].has_work());
+        }
+        true
+    }
+
+    fn is_admitted(executors: &[(u8, Vec<Asked>)]) -> bool {
+        let each = executors.iter().map(|(priority, all)| {
+            let all: Vec<Linked> = all.iter().map(Asked::linked).collect();
+            (footing(*priority), all)
+        });
+        let each: Vec<(Footing, Vec<Linked>)> = each.collect();
+        let parties = each.iter().map(|(footing, all)| Party { footing, all });
+        let parties: Vec<Party<'_>> = parties.collect();
+        let judge = |all: &[Linked], supply: &dyn SupplyBound| Policy::Rmdp.admit(all, supply);
+        (0..parties.len()).all(|place| judged(&parties, place, judge).is_ok())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4_000, max_global_rejects: 200_000, ..ProptestConfig::default() })]
+
+        /// Whatever the phases, of two or three executors at the same priority or at two.
+        #[test]
+        fn who_is_admitted_is_in_time(executors in prop::collection::vec(executor(), 2..4)) {
+            prop_assume!(is_admitted(&executors));
+            prop_assert!(is_in_time(&executors, 1_500));
+        }
+    }
+
+    /// Two that are not alone, each of which would be in time if it were.
+    #[test]
+    fn who_would_be_late_is_seen() {
+        let half = |first| Asked {
+            first,
+            period: 10,
+            batch: 6,
+            quantum: 1,
+        };
+        for priority in [50, 51] {
+            let both = [(50, vec![half(0)]), (priority, vec![half(0)])];
+            assert!(!is_admitted(&both) && !is_in_time(&both, 1_500));
+            assert!(is_admitted(&both[..1]) && is_in_time(&both[..1], 1_500));
+        }
+    }
+}
