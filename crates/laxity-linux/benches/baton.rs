@@ -151,6 +151,6 @@ fn publish(member: &mut Member<Region>) {
         release,
     };
     member.hear();
-    member.is_turn(release, Some(claim));
+    member.is_turn(release, &mut [claim].into_iter());
     member.publish(release, &mut [claim].into_iter());
 }

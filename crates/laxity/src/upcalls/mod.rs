@@ -172,12 +172,8 @@ impl<S: 'static> Upcalls<S> {
         let own = Arc::clone(&core);
         let body = move || {
             let shared = panic::catch_unwind(AssertUnwindSafe(share));
-            own.begins(
-                shared
-                    .as_ref()
-                    .err()
-                    .map(|payload| keeper::text(&**payload)),
-            );
+            let shared = shared.map_err(keeper::text);
+            own.begins(shared.as_ref().err().cloned());
             let boards = Arc::clone(&own.boards);
             if let Ok(shared) = shared {
                 keeper::install(shared);

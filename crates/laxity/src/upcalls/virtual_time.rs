@@ -72,7 +72,7 @@ impl Entry {
         let done = panic::catch_unwind(AssertUnwindSafe(work));
         let becomes = match done {
             Err(payload) => {
-                *lock(&self.said) = text(&*payload);
+                *lock(&self.said) = text(payload);
                 PANICKED
             }
             Ok(()) => match call.wish {
