@@ -351,7 +351,8 @@ fn a_process_that_executes_another_program_holds_up_nobody() {
     let Some((house, other)) = holds_up_nobody("execs") else {
         return;
     };
-    assert_eq!(house.region.standing(other.seat), Some(Standing::Working));
+    // Nobody of it comes back.
+    assert_eq!(house.region.standing(other.seat), Some(Standing::Removed));
     assert_ne!(house.region.turn().seat(), Some(other.seat));
 }
 

@@ -312,7 +312,9 @@ fn what_a_panic_leaves_ends_no_executor() {
         }
     });
     dropped.unwrap().close().unwrap();
-    let lives = upcalls.create(spec("lives", MS), |call| call.end()).unwrap();
+    let lives = upcalls
+        .create(spec("lives", MS), |call| call.end())
+        .unwrap();
     lives.run().unwrap();
     assert_eq!(rests(&upcalls, &lives), State::Ended);
     drop((called, lives));
