@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use laxity_model::executor::rmdp::Rmdp;
-use laxity_model::program::together::{Act, Member, Region, Sentinel, Standing, Vigil, Watchdog};
+use laxity_model::program::together::{
+    Act, Member, Occupant, Region, Sentinel, Standing, Vigil, Watchdog,
+};
 use laxity_model::program::upcalls::{Board, Command, Control, Order, turns};
 use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
 
@@ -77,6 +79,7 @@ struct Process {
     seat: u16,
     quanta: u64,
     received: Service,
+    is_removed: bool,
     fault: Option<(u64, Fault)>,
     /// Stopped until then, wherever it is.
     stopped: Instant,
@@ -192,6 +195,7 @@ impl Machine {
             seat,
             quanta: 0,
             received: Service::ZERO,
+            is_removed: false,
             fault: None,
             stopped: Instant::ZERO,
         });
@@ -439,7 +443,11 @@ impl Machine {
             return false;
         };
         let processes = &self.processes;
-        let received = |seat| Some(processes.iter().find(|one| one.seat == seat)?.received);
+        let received = |seat, _| match processes.iter().find(|one| one.seat == seat) {
+            None => Occupant::Unknown,
+            Some(one) if one.is_removed => Occupant::Removed,
+            Some(one) => Occupant::Present(Some(one.received)),
+        };
         match watchdog.look(self.now, received) {
             Vigil::Sleep { until, .. } => self.patrol = Some(until),
             Vigil::Remove(seat) => {
@@ -449,7 +457,7 @@ impl Machine {
                     .iter()
                     .position(|one| one.seat == seat)
                     .unwrap();
-                self.processes[number].at = At::Dead;
+                (self.processes[number].at, self.processes[number].is_removed) = (At::Dead, true);
                 self.runnable.retain(|other| *other != number);
                 if let Some(next) = self.region.remove(seat, self.now) {
                     self.wake(next);

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::mem;
 use std::sync::{Arc, Mutex};
 
 use laxity_model::executor::share::Share;
@@ -61,13 +62,16 @@ fn with<S: 'static, T>(work: impl FnOnce(&mut Local<S>) -> T) -> Option<T> {
     })
 }
 
-/// The text of a panic.
-pub(super) fn text(payload: &(dyn Any + Send)) -> String {
+/// The text of a panic. What else it left is never dropped, since that may panic again.
+pub(super) fn text(payload: Box<dyn Any + Send>) -> String {
     let text = payload
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "it left no message".to_owned())
+    text.unwrap_or_else(|| {
+        mem::forget(payload);
+        "it left no message".to_owned()
+    })
 }
 
 /// When an upcall is called.
@@ -103,7 +107,7 @@ impl<S: 'static> Keep<S> {
         let before = with::<S, _>(|local| {
             let places = local.handlers.len().max(usize::from(place) + 1);
             local.handlers.resize_with(places, || None);
-            std::mem::replace(&mut local.handlers[usize::from(place)], handler)
+            mem::replace(&mut local.handlers[usize::from(place)], handler)
         });
         // Outside of the borrow: what it drops may close other upcalls.
         self.try_to(place, || drop(before)).is_some()
@@ -112,7 +116,7 @@ impl<S: 'static> Keep<S> {
     /// Does what a user wrote; `None` if that panicked, and what it said is kept.
     fn try_to<T>(&self, place: u16, work: impl FnOnce() -> T) -> Option<T> {
         let done = self.core.try_to(work);
-        done.inspect_err(|payload| keep(&self.core, place, text(&**payload)))
+        done.map_err(|payload| keep(&self.core, place, text(payload)))
             .ok()
     }
 }
@@ -210,7 +214,7 @@ fn quantum<S: 'static>(
         Ok(Some(Some(Wish::Suspend))) => Step::SleepUntil(Instant::MAX),
         Ok(_) => Step::Finish,
         Err(payload) => {
-            keep(core, place, text(&*payload));
+            keep(core, place, text(payload));
             core.boards[usize::from(place)].note_panic();
             Step::Finish
         }

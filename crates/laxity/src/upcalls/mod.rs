@@ -178,13 +178,8 @@ impl<S: 'static> Upcalls<S> {
         let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
         let own = Arc::clone(&core);
         let body = move || {
-            let shared = own.try_to(share);
-            own.begins(
-                shared
-                    .as_ref()
-                    .err()
-                    .map(|payload| keeper::text(&**payload)),
-            );
+            let shared = own.try_to(share).map_err(keeper::text);
+            own.begins(shared.as_ref().err().cloned());
             let boards = Arc::clone(&own.boards);
             if let Ok(shared) = shared {
                 keeper::install(shared);

@@ -71,7 +71,7 @@ impl Entry {
         let done = panic::catch_unwind(AssertUnwindSafe(work));
         let (to, from): (u8, &[u8]) = match (done, call.wish) {
             (Err(payload), _) => {
-                *lock(&self.said) = text(&*payload);
+                *lock(&self.said) = text(payload);
                 (PANICKED, &[CALLED, ACTIVE, SUSPENDED])
             }
             (Ok(()), Wish::GoOn) => (ACTIVE, &[CALLED]),

@@ -9,10 +9,12 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use std::{fs, process, thread};
+use std::{fs, panic, process, thread};
 
 use laxity::upcall::{First, OnOverrun};
-use laxity::upcalls::{Error, Options, Region, Seat, State, Upcall, Upcalls, Virtual, VirtualCall};
+use laxity::upcalls::{
+    Call, Error, Options, Region, Seat, State, Upcall, Upcalls, Virtual, VirtualCall,
+};
 use laxity::{Service, Span, now};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
@@ -469,4 +471,42 @@ fn those_of_virtual_time_are_called_when_their_process_would_run() {
     assert_eq!(panics.state(), State::Panicked("on purpose".to_owned()));
     drop((first, second, panics));
     assert_eq!(upcalls.serve(), 0);
+}
+
+/// What a panic leaves panics as well where it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("and again");
+    }
+}
+
+#[test]
+fn what_a_panic_leaves_ends_no_executor() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let said = State::Panicked("it left no message".to_owned());
+    let called = upcalls.create(spec("called", MS), |_| panic::panic_any(Bomb));
+    let called = called.unwrap();
+    called.run().unwrap();
+    assert_eq!(rests(&upcalls, &called), said);
+    let made = upcalls.create_there(spec("made", MS), |()| -> fn(&mut Call<'_>) {
+        panic::panic_any(Bomb)
+    });
+    assert!(matches!(made, Err(Error::Panicked(_))));
+    let dropped = upcalls.create(spec("dropped", MS), {
+        let bomb = Bomb;
+        move |_| {
+            let _kept = &bomb;
+        }
+    });
+    dropped.unwrap().close().unwrap();
+    let lives = upcalls
+        .create(spec("lives", MS), |call| call.end())
+        .unwrap();
+    lives.run().unwrap();
+    assert_eq!(rests(&upcalls, &lives), State::Ended);
+    drop((called, lives));
+    let unmade = Upcalls::sharing(fair(), || panic::panic_any(Bomb));
+    assert!(matches!(unmade, Err(Error::Panicked(_))));
 }

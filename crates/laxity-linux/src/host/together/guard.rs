@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
-use laxity_model::program::together::{SEATS, Sentinel, Vigil, Watchdog};
+use laxity_model::program::together::{Occupant, SEATS, Sentinel, Vigil, Watchdog};
 use laxity_model::{Instant, Service, Span};
 
 use super::sitting::{wake, wake_guards};
@@ -45,6 +45,8 @@ struct Post {
     ends: AtomicBool,
     /// The process of each seat; 0 if it was given to none.
     processes: [AtomicU32; SEATS],
+    /// Whether the seat was taken away from that process.
+    taken: [AtomicBool; SEATS],
     /// Whose seat was taken away, and what stood in the way of making the thread an ordinary one.
     removed: Mutex<Vec<(u16, Option<String>)>>,
 }
@@ -85,6 +87,7 @@ impl Guard {
                 region: region.clone(),
                 ends: AtomicBool::new(false),
                 processes: [const { AtomicU32::new(0) }; SEATS],
+                taken: [const { AtomicBool::new(false) }; SEATS],
                 removed: Mutex::default(),
             }),
             threads: Vec::new(),
@@ -124,7 +127,10 @@ impl Guard {
 
     /// This seat is of this process; 0: of none.
     pub(crate) fn gave(&self, seat: u16, process: u32) {
-        if let Some(given) = self.post.processes.get(usize::from(seat)) {
+        let post = &self.post;
+        let place = usize::from(seat);
+        if let Some((given, taken)) = post.processes.get(place).zip(post.taken.get(place)) {
+            taken.store(false, Ordering::SeqCst);
             given.store(process, Ordering::SeqCst);
         }
     }
@@ -144,7 +150,7 @@ impl Guard {
 
     /// This seat is taken away from its process.
     pub(crate) fn remove(&self, seat: u16) {
-        self.post.remove(seat);
+        self.post.remove(seat, None);
     }
 
     /// Whose seats were taken away since a handler did not come back, and why the thread has its rank still, if it has.
@@ -180,6 +186,21 @@ impl Post {
         }
     }
 
+    /// Who has a seat, as far as it was given and taken here.
+    fn occupant(&self, seat: u16) -> Occupant {
+        let place = usize::from(seat);
+        let Some((process, taken)) = self.processes.get(place).zip(self.taken.get(place)) else {
+            return Occupant::Unknown;
+        };
+        if process.load(Ordering::SeqCst) == 0 {
+            Occupant::Unknown
+        } else if taken.load(Ordering::SeqCst) {
+            Occupant::Removed
+        } else {
+            Occupant::Present(None)
+        }
+    }
+
     /// The thread of a seat, if it is one of the process that the seat was given to.
     fn thread(&self, seat: u16) -> Option<Tid> {
         let process = self
@@ -191,9 +212,9 @@ impl Post {
         is_its.then_some(thread)
     }
 
-    /// A handler does not come back.
-    fn remove(&self, seat: u16) {
-        let made_ordinary = match self.thread(seat) {
+    /// A handler does not come back; its thread, as far as it was known before.
+    fn remove(&self, seat: u16, known: Option<Tid>) {
+        let made_ordinary = match known.or_else(|| self.thread(seat)) {
             Some(thread) => sched::set_policy(thread, Policy::Other { nice: 0 })
                 .map_err(|error| error.to_string()),
             None => Err("it is no thread of the process that has the seat".to_owned()),
@@ -201,8 +222,38 @@ impl Post {
         if let Some(next) = self.region.remove(seat, clock::now()) {
             wake(&self.region, next);
         }
-        let mut removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
-        removed.push((seat, made_ordinary.err()));
+        let taken = self.taken.get(usize::from(seat));
+        if taken.is_some_and(|taken| !taken.swap(true, Ordering::SeqCst)) {
+            let mut removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
+            removed.push((seat, made_ordinary.err()));
+        }
+    }
+}
+
+/// The threads of those who were seen at work, and what counts their service: kept as long as they are there, whatever is written meanwhile.
+#[derive(Default)]
+struct Clocks(BTreeMap<u16, (Tid, Account)>);
+
+impl Clocks {
+    fn thread(&self, seat: u16) -> Option<Tid> {
+        self.0.get(&seat).map(|(thread, _)| *thread)
+    }
+
+    fn read(&mut self, post: &Post, seat: u16) -> Occupant {
+        let known = self.0.get(&seat);
+        if let Some(service) = known.and_then(|(_, account)| account.service()) {
+            return Occupant::Present(Some(service));
+        }
+        self.0.remove(&seat);
+        let Some(thread) = post.thread(seat) else {
+            return Occupant::Gone;
+        };
+        let Ok(account) = Account::of(thread) else {
+            return Occupant::Present(None);
+        };
+        let service = account.service();
+        self.0.insert(seat, (thread, account));
+        Occupant::Present(service)
     }
 }
 
@@ -224,20 +275,19 @@ fn stand(post: &Post, grace: Span) {
 /// The watchdog.
 fn watch_over(post: &Post, longest: Service) {
     let mut watchdog: Watchdog<_, SEATS> = Watchdog::new(post.region.clone(), longest);
-    let mut accounts: BTreeMap<u16, (Tid, Account)> = BTreeMap::new();
+    let mut clocks = Clocks::default();
     while !post.ends() {
-        let look = watchdog.look(clock::now(), |seat| {
-            let said = Tid(post.region.thread(seat)?.cast_signed());
-            if accounts.get(&seat).is_none_or(|(known, _)| *known != said) {
-                let thread = post.thread(seat)?;
-                accounts.insert(seat, (thread, Account::of(thread).ok()?));
+        let look = watchdog.look(clock::now(), |seat, interrupted| {
+            match post.occupant(seat) {
+                Occupant::Present(_) if interrupted => clocks.read(post, seat),
+                other => other,
             }
-            accounts.get(&seat)?.1.service()
         });
         match look {
             Vigil::Sleep { word, until } => post.sleep(post.region.guards()[1], word, until),
-            Vigil::Remove(seat) => post.remove(seat),
-            Vigil::Wake(_) | Vigil::Again => {}
+            Vigil::Remove(seat) => post.remove(seat, clocks.thread(seat)),
+            Vigil::Wake(seat) => wake(&post.region, seat),
+            Vigil::Again => {}
         }
     }
 }

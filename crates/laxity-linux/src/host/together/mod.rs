@@ -168,7 +168,9 @@ impl Seat {
 #[cfg(test)]
 mod tests {
     use laxity_model::executor::Claim;
-    use laxity_model::program::together::{Act, Member, Others as _, SEATS, Sentinel, Watchdog};
+    use laxity_model::program::together::{
+        Act, Member, Occupant, Others as _, SEATS, Sentinel, Watchdog,
+    };
     use laxity_model::{Instant, Service, Span};
     use proptest::prelude::*;
 
@@ -223,7 +225,7 @@ mod tests {
                     let _ = member.wait(now);
                     let _ = (member.look(now, claim), member.is_turn(now, &mut [claim].into_iter()));
                 }
-                let _ = (sentinel.look(now), watchdog.look(now, |_| Some(Service::ZERO)));
+                let _ = (sentinel.look(now), watchdog.look(now, |_, _| Occupant::Present(Some(Service::ZERO))));
                 let _ = (region.call(1, now), region.members(), region.remove(2, now));
             }
             // Who makes the seats anew has them all again.

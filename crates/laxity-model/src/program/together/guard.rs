@@ -44,7 +44,7 @@ impl<const S: usize, const R: usize> Region<S, R> {
 
     /// When the first of all is due, by what is written.
     fn due(&self, now: Instant) -> Instant {
-        let scan = self.scan(now, None, 0);
+        let scan = self.scan((now, Self::ALL), None, 0);
         let released = scan.first.map(|(claim, _)| claim.release);
         let coming = scan.next.map(|(at, _)| at);
         released.or(coming).unwrap_or(Instant::MAX)
@@ -113,6 +113,19 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Sentinel<M
     }
 }
 
+/// What is known of who has a seat, apart from what is written there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Occupant {
+    /// It was given to nobody.
+    Unknown,
+    /// The process that it was given to has it. So much its thread has received, if that was asked and can be known.
+    Present(Option<Service>),
+    /// The process that it was given to has no such thread.
+    Gone,
+    /// It was taken away.
+    Removed,
+}
+
 /// What the watchdog knows of a seat that is at work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watched {
@@ -140,32 +153,16 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M
         }
     }
 
-    /// It is time to look. `service` says what the thread of a seat has received; `None` if that cannot be known.
-    pub fn look(&mut self, now: Instant, mut service: impl FnMut(u16) -> Option<Service>) -> Vigil {
+    /// It is time to look. `who` has a seat, and what has his thread received, if he is at work?
+    pub fn look(&mut self, now: Instant, mut who: impl FnMut(u16, bool) -> Occupant) -> Vigil {
         let limit = self.limit.as_nanos();
         // Looking takes the processor, too: between two looks whoever works throughout has more than he may.
         let apart = Span::from_nanos(limit.saturating_add(limit / 16));
         let after = |at: Instant| at.checked_add(apart).unwrap_or(Instant::MAX);
-        for (number, known) in (0_u16..).zip(&mut self.known) {
-            let Some(seat) = self.region.seat(number) else {
-                continue;
-            };
-            let works = seat.standing() == Some(Standing::Working);
-            let found = works.then(|| service(number)).flatten();
-            let found = found.map(|service| Watched {
-                began_ns: seat.began_ns.load(SeqCst),
-                service,
-            });
-            if let Some((before, found)) = known.zip(found)
-                && before.began_ns == found.began_ns
-            {
-                if found.service.saturating_sub(before.service) > self.limit {
-                    *known = None;
-                    return Vigil::Remove(number);
-                }
-                continue;
+        for number in (0..=u16::MAX).take(S) {
+            if let Some(vigil) = self.look_at(number, &mut who) {
+                return vigil;
             }
-            *known = found;
         }
         let turn = self.region.turn();
         if turn.is_at_rest() {
@@ -178,5 +175,46 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M
             word: 0,
             until: after(now),
         }
+    }
+
+    /// What is to be done about a seat, if anything is.
+    fn look_at(
+        &mut self,
+        number: u16,
+        who: &mut impl FnMut(u16, bool) -> Occupant,
+    ) -> Option<Vigil> {
+        let (seat, known) = (
+            self.region.seat(number)?,
+            self.known.get_mut(number as usize)?,
+        );
+        let standing = seat.standing();
+        let works = standing == Some(Standing::Working);
+        let interrupted = works || standing == Some(Standing::Withdrawn);
+        let before = known.take();
+        let service = match who(number, interrupted) {
+            Occupant::Unknown => return None,
+            Occupant::Present(service) => service,
+            Occupant::Gone => return interrupted.then_some(Vigil::Remove(number)),
+            Occupant::Removed => {
+                let is_gone = matches!(standing, Some(Standing::Removed | Standing::Left));
+                return (!is_gone).then_some(Vigil::Remove(number));
+            }
+        };
+        self.region.uses(number);
+        // Whoever takes a seat back says so before he frees it.
+        let is_odd = matches!(standing, None | Some(Standing::Free | Standing::Removed));
+        if is_odd && matches!(who(number, false), Occupant::Present(_)) && seat.is_mended() {
+            seat.kick();
+            return Some(Vigil::Wake(number));
+        }
+        let found = Watched {
+            began_ns: seat.began_ns.load(SeqCst),
+            service: service.filter(|_| works)?,
+        };
+        *known = before
+            .filter(|before| before.began_ns == found.began_ns)
+            .or(Some(found));
+        let had = found.service.saturating_sub(known.as_ref()?.service);
+        (had > self.limit).then_some(Vigil::Remove(number))
     }
 }

@@ -38,6 +38,8 @@ pub struct Member<M> {
     turn: Option<Turn>,
     /// The changes that are known.
     seen: u32,
+    /// So many seats are known to be used, whatever anybody writes later.
+    used: u32,
     /// The own claim that goes first of those that were released when they were published, and the next release.
     first: Option<Claim>,
     next: Instant,
@@ -51,15 +53,17 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
     /// Takes the seat, which must have been given to this process; `None` if it was not. The thread has this number.
     pub fn sit(region: M, number: u16, thread: u32) -> Option<Self> {
         let seat = region.seat(number)?;
-        if !seat.turns(Standing::Given, Standing::Working) {
+        // Said first: of one at work the guards know the thread.
+        let taken = seat.thread.compare_exchange(0, thread, SeqCst, SeqCst);
+        if taken.is_err() || !seat.turns(Standing::Given, Standing::Working) {
             return None;
         }
-        seat.thread.store(thread, SeqCst);
         Some(Self {
             region,
             number,
             turn: None,
             seen: 0,
+            used: 0,
             first: None,
             next: Instant::MAX,
             gives_way: false,
@@ -188,7 +192,10 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Member<M> 
 
     /// What is written of the others.
     fn scan(&mut self, now: Instant, rank_ns: u64) -> Scan {
-        let scan = self.region.scan(now, Some(self.number), rank_ns);
+        self.used = self.used.max(self.region.used());
+        let scan = self
+            .region
+            .scan((now, self.used), Some(self.number), rank_ns);
         self.gives_way = scan.is_interrupted;
         scan
     }

@@ -129,6 +129,17 @@ impl<const R: usize> Seat<R> {
         let _ = self.standing.fetch_update(SeqCst, SeqCst, becomes);
     }
 
+    /// It says what only guards do, or nothing that it can: it waits until its process says what it is. `false` if it says neither.
+    pub(super) fn is_mended(&self) -> bool {
+        let others = [Standing::Free, Standing::Removed];
+        let known = Standing::ALL
+            .into_iter()
+            .filter(|known| !others.contains(known));
+        let is_true = |tag| known.clone().any(|known| known as u32 == tag);
+        let mended = |tag| (!is_true(tag)).then_some(Standing::Withdrawn as u32);
+        self.standing.fetch_update(SeqCst, SeqCst, mended).is_ok()
+    }
+
     /// From one to the other; `false` if it was neither.
     pub(super) fn turns(&self, from: Standing, to: Standing) -> bool {
         let (from, to) = (from as u32, to as u32);
@@ -238,6 +249,8 @@ impl<const S: usize, const R: usize> Default for Region<S, R> {
 }
 
 impl<const S: usize, const R: usize> Region<S, R> {
+    /// All seats: what guards look at, whoever has written what is used.
+    pub(super) const ALL: u32 = S as u32;
     /// The version, and so many seats and rows.
     const LAYOUT: u64 = 0x4c58 << 48 | VERSION << 32 | (S as u64) << 16 | R as u64;
 
@@ -266,8 +279,9 @@ impl<const S: usize, const R: usize> Region<S, R> {
     pub fn give(&self) -> Option<u16> {
         let mut all = (0_u16..).zip(&self.seats);
         let (number, seat) = all.find(|(_, seat)| seat.turns(Standing::Free, Standing::Given))?;
-        self.used.fetch_max(u32::from(number) + 1, SeqCst);
+        self.uses(number);
         seat.used.store(0, SeqCst);
+        seat.thread.store(0, SeqCst);
         seat.called_ns.store(0, SeqCst);
         Some(number)
     }
@@ -292,7 +306,7 @@ impl<const S: usize, const R: usize> Region<S, R> {
             let standing = seat.standing();
             !matches!(standing, Some(Standing::Free | Standing::Left) | None)
         };
-        self.seats().filter(there).count()
+        self.seats.iter().filter(there).count()
     }
 
     /// Whose turn it is.
@@ -319,8 +333,14 @@ impl<const S: usize, const R: usize> Region<S, R> {
         self.seats.get(usize::from(number))
     }
 
-    fn seats(&self) -> impl Iterator<Item = &Seat<R>> {
-        self.seats.iter().take(self.used.load(SeqCst) as usize)
+    /// No seat from this number on was ever given, as is written.
+    pub(super) fn used(&self) -> u32 {
+        self.used.load(SeqCst)
+    }
+
+    /// This seat is used, whatever is written.
+    pub(super) fn uses(&self, number: u16) {
+        self.used.fetch_max(u32::from(number) + 1, SeqCst);
     }
 
     /// What only ever grows, and is raised when somebody is to look.
@@ -338,15 +358,20 @@ impl<const S: usize, const R: usize> Region<S, R> {
         passed.is_ok()
     }
 
-    /// What is written of those who wait, but for one.
-    pub(super) fn scan(&self, now: Instant, except: Option<u16>, rank_ns: u64) -> Scan {
+    /// What is written of those who wait, but for one, in the first so many seats.
+    pub(super) fn scan(
+        &self,
+        (now, used): (Instant, u32),
+        except: Option<u16>,
+        rank_ns: u64,
+    ) -> Scan {
         let mut scan = Scan {
             first: None,
             next: None,
             until: Instant::MAX,
             is_interrupted: false,
         };
-        for (number, seat) in (0_u16..).zip(self.seats()) {
+        for (number, seat) in (0_u16..).zip(self.seats.iter().take(used as usize)) {
             if Some(number) == except {
                 continue;
             }
@@ -384,7 +409,7 @@ impl<const S: usize, const R: usize> Region<S, R> {
 
     /// The baton goes on to whoever is to have it, if this is the turn still; tells whom to wake. `None`: the turn is over.
     pub(super) fn hand_on(&self, from: Turn, now: Instant) -> Option<Option<u16>> {
-        let scan = self.scan(now, from.seat(), 0);
+        let scan = self.scan((now, Self::ALL), from.seat(), 0);
         let first = scan.first.map(|(_, seat)| seat);
         let next = first.or(scan.next.map(|(_, seat)| seat));
         if !self.pass(from, from.to(next, next.is_none())) {
