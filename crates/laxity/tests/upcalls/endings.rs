@@ -52,7 +52,7 @@ fn succeeds(name: &str) {
 fn ticking(upcalls: &Upcalls) -> (Upcall, Arc<AtomicU64>) {
     let calls = Arc::new(AtomicU64::new(0));
     let own = Arc::clone(&calls);
-    let work = move |_: &mut laxity::upcalls::Call| {
+    let work = move |_: &mut Call| {
         own.fetch_add(1, Ordering::Relaxed);
     };
     let upcall = upcalls.create(spec("ticking", MS), work).unwrap();
