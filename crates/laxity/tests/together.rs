@@ -52,7 +52,7 @@ impl House {
             guard: Some(guard(&region, processor, Watch::default()).unwrap()),
             region,
             processor,
-            first: now() + MS * 200,
+            first: now() + MS * 1_000,
             _live: live,
         })
     }
@@ -251,11 +251,11 @@ fn befallen(upcalls: &Upcalls, first: Instant, hit: &str) {
                 }
                 "strays" => {
                     thread::sleep(Duration::from_millis(30));
-                    while now() < first + MS * 700 {}
+                    while now() < first + MS * 1_500 {}
                 }
                 "stops" => kill_process(own, Signal::STOP).unwrap(),
                 "dies" => kill_process(own, Signal::KILL).unwrap(),
-                "spins" => while now() < first + MS * 700 {},
+                "spins" => while now() < first + MS * 1_500 {},
                 "execs" => panic!("{}", Command::new("sleep").arg("60").exec()),
                 other => panic!("{other}"),
             }
