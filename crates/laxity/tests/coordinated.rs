@@ -137,6 +137,17 @@ fn what_others_have_is_refused_and_what_they_close_is_granted() {
     let served = Served::new(None);
     let (one, other) = (served.executor(), served.executor());
     let big = create(&one, tenths("big", 5)).unwrap();
+    // Of another process, which is this one here.
+    let mut urgent = tenths("urgent", 4);
+    urgent.timing.period = MS * 9;
+    let Err(Error::NotAdmitted(no)) = create(&other, urgent) else {
+        panic!("more than all is granted");
+    };
+    assert_eq!(
+        no.bottleneck,
+        format!("big of process {}", std::process::id()),
+        "{no}"
+    );
     let small = create(&other, tenths("small", 2)).unwrap();
     assert_eq!(served.seats(), [["big"], ["small"]]);
     // Others, itself, and what is charged where there are several.
@@ -149,17 +160,6 @@ fn what_others_have_is_refused_and_what_they_close_is_granted() {
     assert!(
         fits > Service::from_micros(50) && fits < Service::from_micros(300),
         "{fits}"
-    );
-    // Of another process, which is this one here.
-    let mut urgent = tenths("urgent", 3);
-    urgent.timing.period = MS * 9;
-    let Err(Error::NotAdmitted(no)) = create(&other, urgent) else {
-        panic!("more than all is granted");
-    };
-    assert_eq!(
-        no.bottleneck,
-        format!("big of process {}", std::process::id()),
-        "{no}"
     );
     big.close().unwrap();
     let more = create(&other, tenths("more", 3)).unwrap();
