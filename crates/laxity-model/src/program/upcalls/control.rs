@@ -270,7 +270,11 @@ impl Watched {
         let mut inner = entrant.work;
         // A member of a group waits for its budget, and nothing was promised to it by itself.
         let is_alone = entrant.share.is_none();
-        let deadline = if is_alone { entrant.deadline } else { Span::MAX };
+        let deadline = if is_alone {
+            entrant.deadline
+        } else {
+            Span::MAX
+        };
         // What releases a successor says when its chain's first was released.
         let is_successor = entrant
             .paced_by
