@@ -19,6 +19,7 @@
 mod above;
 mod admission;
 mod classes;
+mod commands;
 mod deadline;
 mod endings;
 mod executors;

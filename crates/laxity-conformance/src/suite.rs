@@ -4,9 +4,9 @@ use laxity_model::Outside;
 
 use crate::stage::{HIGH, NORMAL, ORDINARY};
 use crate::{
-    Case, above, admission, case, classes, deadline, endings, executors, interrupts, mapped,
-    mistakes, order, ports, records, requests, reservations, semaphores, service, threads, timers,
-    upcalls,
+    Case, above, admission, case, classes, commands, deadline, endings, executors, interrupts,
+    mapped, mistakes, order, ports, records, requests, reservations, semaphores, service, threads,
+    timers, upcalls,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -61,6 +61,10 @@ pub(crate) const CASES: &[Case] = &[
     case("an-upcall-pays-for-what-it-took").by(upcalls::charged),
     case("upcalls-of-one-first-release-begin-together").by(upcalls::begin_together),
     case("upcalls-take-turns-in-one-order").by(order::upcalls_take_turns),
+    case("upcalls-come-and-go-as-they-are-told").by(commands::as_told),
+    case("the-end-of-a-call-releases-the-next-of-its-chain").by(commands::chained),
+    case("an-overrun-is-counted-and-has-its-consequence").by(commands::overrun),
+    case("arrivals-release-no-sooner-than-their-distance").by(commands::distant),
     case("mapped-streams-have-what-was-asked-for").by(mapped::streams_have_what_was_asked_for),
     case("periodic-releases-keep-their-grid").by(timers::periodic),
     case("an-overrun-loses-no-release").by(timers::overrun),
