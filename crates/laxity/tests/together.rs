@@ -18,7 +18,7 @@ use laxity::{Instant, Service, Span, now};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::clock;
 use laxity_linux::os::sched::{self, Policy, Tid};
-use laxity_model::program::together::Standing;
+use laxity_model::program::together::{Standing, Terms};
 use rustix::process::{Pid, Signal, kill_process};
 
 const MS: Span = Span::from_millis(1);
@@ -509,7 +509,11 @@ fn a_quantum_longer_than_the_guard_allows_is_refused() {
     };
     // As long as nobody guards it.
     assert_eq!(create(200, 3), Ok(()));
-    region.limit(Service::from_micros(502));
+    region.limit(Terms {
+        priority: 90,
+        processor: 0,
+        longest: Service::from_micros(502),
+    });
     assert_eq!(create(250, 2), Ok(()));
     let refused = |service, units| create(service, units).unwrap_err().to_string();
     assert_eq!(

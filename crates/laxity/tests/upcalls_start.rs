@@ -3,9 +3,11 @@
 use std::process::Command;
 
 use laxity::doctor::{Cause, Machine, Status};
-use laxity::upcalls::{Options, Rank, Upcalls};
+use laxity::upcalls::{Options, Rank, Region, Seat, Upcalls};
 use laxity::{Request, Service, Span};
 use laxity_linux::doctor::rights::{self, Right};
+use laxity_linux::os::sched::{self, Tid};
+use laxity_model::program::together::Terms;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// In a process of its own, since the limit is a process's.
@@ -67,4 +69,47 @@ fn each_rank_is_told_what_of_the_machine_concerns_it() {
             .all(|told| told.contains(&"slice-extension"))
     );
     assert_eq!(told(&Rank::Fair), [""; 0]);
+}
+
+/// Elsewhere it would never be taken off, or would take the guards' processor from them.
+#[test]
+fn only_an_executor_that_its_guards_can_judge_takes_a_seat() {
+    let region = Region::create().unwrap();
+    let seat = Seat::take(&region).unwrap();
+    let at = |rank| {
+        let seat = Some(seat.clone());
+        let (together, options) = (seat, Options::default());
+        let started = Upcalls::start(Options {
+            rank,
+            together,
+            ..options
+        });
+        started.map(drop).map_err(|error| error.to_string())
+    };
+    let here = sched::affinity(Tid::current()).unwrap();
+    let processor = here.iter().last().unwrap();
+    let terms = |priority| Terms {
+        priority,
+        processor: processor as u32,
+        longest: Service::from_millis(1),
+    };
+    region.limit(terms(1));
+    let refused = at(Rank::Fair).unwrap_err();
+    let wanted = format!("FIFO priority 1 on processor {processor} alone");
+    assert!(refused.contains(&wanted), "{refused}");
+    assert!(refused.contains("SCHED_OTHER"), "{refused}");
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let fifo = |priority, processor| Rank::Fifo {
+        priority,
+        processor,
+    };
+    let refused = at(fifo(2, Some(processor))).unwrap_err();
+    assert!(refused.contains("SCHED_FIFO priority 2"), "{refused}");
+    if here.len() > 1 {
+        let refused = at(fifo(1, None)).unwrap_err();
+        assert!(refused.contains(&format!("on {here}")), "{refused}");
+    }
+    assert_eq!(at(fifo(1, Some(processor))), Ok(()));
 }

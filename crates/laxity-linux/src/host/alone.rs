@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use laxity_model::base::port::{Arrival, PortKind};
-use laxity_model::program::together::Others;
+use laxity_model::program::together::{Others, Terms};
 use laxity_model::{
     ActivityId, Body, Context, EventKind, Grade, HostError, Instant, Mark, PortId, Refused,
     SemaphoreId, Service, Step,
@@ -18,6 +18,7 @@ use super::hold::{HoldError, HoldRequest, Observer, ThreadHold};
 use super::together::{Place, Seat, Sitting};
 use crate::doctor::{self, Diagnosis};
 use crate::os::clock;
+use crate::os::cpuset::CpuSet;
 use crate::os::descriptor;
 use crate::os::idle::Awake;
 use crate::os::memory::{STACK_BYTES, prefault_stack};
@@ -149,6 +150,19 @@ pub enum StartError {
     /// Its seat among other processes is not its own.
     #[error("the seat among other processes was not given to this executor, or is taken")]
     NoSeat,
+    /// Those who guard its seat count on another priority or processor.
+    #[error(
+        "executors in this seat are to be at FIFO priority {} on processor {} alone, between those who guard them; this one is at {policy} on {on}",
+        terms.priority, terms.processor
+    )]
+    NotOnTerms {
+        /// What they count on.
+        terms: Terms,
+        /// What the executor's thread is.
+        policy: Policy,
+        /// Where it may run.
+        on: CpuSet,
+    },
     /// There is no thread to be had.
     #[error("no thread can be started: {0}")]
     NoThread(String),
@@ -236,17 +250,17 @@ impl Alone {
             let _over = over;
             let _ours = Ours::enter();
             let mut body = body();
-            let ranked = match Ranked::begin(&rank) {
-                Ok(ranked) => ranked,
+            let begun = Ranked::begin(&rank).and_then(|ranked| {
+                let sitting = inbox.place.as_ref().map(Sitting::begin);
+                Ok((ranked, sitting.transpose()?))
+            });
+            let (ranked, sitting) = match begun {
+                Ok(begun) => begun,
                 Err(error) => return drop(tell.send(Err(error))),
             };
-            let sitting = inbox.place.as_ref().map(Sitting::begin);
-            if let Some(None) = sitting {
-                return drop(tell.send(Err(StartError::NoSeat)));
-            }
             let _ = tell.send(Ok(ranked.firmly.clone()));
             drop(tell);
-            if let Err(error) = drive(&mut *body, &inbox, sitting.flatten()) {
+            if let Err(error) = drive(&mut *body, &inbox, sitting) {
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }
         });

@@ -1,6 +1,5 @@
 //! What the policies of executors say of those who are placed on them.
 
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,11 +8,10 @@ use super::above::Above;
 use super::admitted::WORK_FOR_ADVICE;
 use super::{Advice, Prediction, RequestAdmission, SlotPlan, SlotSupply, Supply, assess};
 use crate::analysis::Task;
-use crate::analysis::supply::{
-    Dedicated, ExplicitDeadline, KernelDeadline, Residual, SupplyBound, least_reservation,
-};
+use crate::analysis::supply::{Dedicated, least_reservation, reserved};
 use crate::executor::Unschedulable;
 use crate::policy::slots::{Change, Effort, grain, shortest_interval};
+use crate::program::upcalls::Overhead;
 use crate::{
     Activity, ActivityId, Enforcer, ExecutorId, Grade, Program, Reservation, ReservationRequest,
     Service, Span,
@@ -74,9 +72,11 @@ impl<'a> Ground<'a> {
 
     /// What the policy says if its activity has a processor.
     fn on_a_processor(&self) -> Result<(), Unschedulable> {
-        let late = self.supply.timer_grain;
-        self.program
-            .admit_on(self.executor, &Dedicated, (late, Service::ZERO))
+        let overhead = Overhead {
+            late: self.supply.timer_grain,
+            each: Service::ZERO,
+        };
+        self.program.admit_on(self.executor, &Dedicated, overhead)
     }
 
     /// What it says of a reservation whose slots, if it has any, begin so far apart at the least.
@@ -88,13 +88,25 @@ impl<'a> Ground<'a> {
         let jitter = self.slots.map_or(Span::ZERO, |slots| slots.jitter);
         let late = self.supply.timer_grain.checked_add(jitter);
         let by_slots = self.slots.filter(|_| asked.enforcer == Enforcer::Slots);
-        let switch = by_slots.map_or(Service::ZERO, |slots| slots.switch);
+        let overhead = Overhead {
+            late: late.unwrap_or(Span::MAX),
+            each: by_slots.map_or(Service::ZERO, |slots| slots.switch),
+        };
         let mut above_slots = self.above.tasks();
         let taken = by_slots.map(|slots| taken_from_slots(slots, apart));
         above_slots.extend(taken.into_iter().flatten());
-        let bound = reserved(asked, above_slots, self.supply)?;
-        let late = late.unwrap_or(Span::MAX);
-        self.program.admit_on(self.executor, &bound, (late, switch))
+        let refused = |reason| Unschedulable {
+            bottleneck: None,
+            reason,
+        };
+        let tick = match (&self.supply.deadline, asked.enforcer) {
+            (Ok(deadline), _) => deadline.tick,
+            (Err(_), Enforcer::Slots) => Span::ZERO,
+            (Err(why), Enforcer::Deadline) => return Err(refused(why.clone())),
+        };
+        let bound = reserved((asked.reservation, asked.enforcer), tick, above_slots);
+        let bound = bound.map_err(|error| refused(error.to_string()))?;
+        self.program.admit_on(self.executor, &bound, overhead)
     }
 
     /// The shortest period that is proposed.
@@ -295,28 +307,4 @@ fn taken_from_slots(slots: &SlotSupply, apart: Option<Span>) -> impl Iterator<It
         .clock
         .and_then(|clock| Task::new(clock.service, clock.period).ok());
     edges.into_iter().chain(clock)
-}
-
-/// What the holder of a reservation gets, under work that is known to run above the slots of its processor.
-fn reserved(
-    asked: ReservationRequest,
-    above_slots: Vec<Task>,
-    supply: &Supply,
-) -> Result<Box<dyn SupplyBound>, Unschedulable> {
-    let refused = |error: &dyn core::fmt::Display| Unschedulable {
-        bottleneck: None,
-        reason: error.to_string(),
-    };
-    match asked.enforcer {
-        Enforcer::Slots => {
-            let slots = ExplicitDeadline::continuous(asked.reservation);
-            let left = Residual::new(slots, above_slots).map_err(|error| refused(&error))?;
-            Ok(Box::new(left))
-        }
-        Enforcer::Deadline => {
-            let deadline = supply.deadline.as_ref().map_err(|why| refused(why))?;
-            let bound = KernelDeadline::among_others(asked.reservation, deadline.tick);
-            Ok(Box::new(bound.map_err(|error| refused(&error))?))
-        }
-    }
 }

@@ -5,12 +5,14 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::executor::{Executes, Executor};
+use super::upcalls::{Overhead, charged};
 use super::{Activity, Context, Placement, Program, ReservationRequest, Step};
 use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
 use crate::base::port::PortKind;
+use crate::executor::linked::Linked;
 use crate::executor::{ExecutorPolicy, Unschedulable};
-use crate::{ActivityId, ExecutorId, ProcessorId, Service, Span};
+use crate::{ActivityId, ExecutorId, ProcessorId};
 
 /// An executor whose program is being put together.
 pub(super) struct Declared {
@@ -85,8 +87,8 @@ impl Program {
         })
     }
 
-    /// What an executor's policy says of the tasks on it, if its activity gets this supply, and each job is released up to `late` after
-    /// the instant that it waits for and takes `switch` besides.
+    /// What an executor's policy says of the tasks on it, if its activity gets this supply, and each job is charged this
+    /// overhead.
     ///
     /// # Errors
     ///
@@ -95,15 +97,11 @@ impl Program {
         &self,
         executor: ExecutorId,
         supply: &dyn SupplyBound,
-        (late, switch): (Span, Service),
+        overhead: Overhead,
     ) -> Result<(), Unschedulable> {
-        let charged = |task: Task| {
-            let whole = task.cost().checked_add(switch).unwrap_or(Service::MAX);
-            let late = task.jitter().checked_add(late).unwrap_or(Span::MAX);
-            task.with_cost(whole).unwrap_or(task).with_jitter(late)
-        };
-        let tasks = self.tasks_on(executor).map(|(_, task)| charged(task));
-        let tasks: Vec<Task> = tasks.collect();
+        let asked = self.tasks_on(executor).map(|(_, task)| Linked::alone(task));
+        let charged = charged(asked.collect(), overhead);
+        let tasks: Vec<Task> = charged.iter().map(|linked| linked.task).collect();
         match self.executors.get(executor.index()) {
             Some(declared) if !tasks.is_empty() => declared.body.admit(&tasks, supply),
             _ => Ok(()),

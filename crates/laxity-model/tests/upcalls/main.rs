@@ -166,7 +166,7 @@ fn a_batch_is_cut_into_quanta_of_which_the_last_is_the_rest() {
     };
     assert_eq!(cut(16, 4), fixed(4, 4));
     assert_eq!(cut(7, 3), fixed(3, 1));
-    assert_eq!(cut(2, 9), fixed(2, 2));
+    assert_eq!(cut(2, 9), Preemption::Never);
 }
 
 #[test]

@@ -16,14 +16,14 @@ use laxity_model::program::upcalls::{Overhead, charged};
 
 use super::core::Core;
 use super::members::Set;
-use super::{Error, Options, Policy, Rank, Supply};
+use super::{Error, Options, Policy, Supply};
 
 /// What admission to an executor goes by.
 pub(super) struct Footing {
     pub(super) policy: Policy,
     supply: Supply,
     pub(super) overhead: Overhead,
-    /// Its priority, and where it may run; of one that is FIFO.
+    /// Its priority, and where it may run; of one that is FIFO, or is so in its slots.
     fifo: Option<(u8, CpuSet)>,
     /// Its upcalls take turns with those of all who have seats there.
     region: Option<Region>,
@@ -32,16 +32,13 @@ pub(super) struct Footing {
 impl Footing {
     /// Of an executor that such an overhead is charged.
     pub(super) fn new(options: &mut Options, overhead: Overhead) -> Result<Self, Error> {
-        let fifo = match options.rank {
-            Rank::Fifo {
-                priority,
-                processor,
-            } => {
+        let fifo = match options.fifo() {
+            Some((priority, processor)) => {
                 let inherited = || sched::affinity(Tid::current()).map_err(Error::Sched);
                 let where_to = processor.map(CpuSet::single).map_or_else(inherited, Ok)?;
                 Some((priority, where_to))
             }
-            _ => None,
+            None => None,
         };
         Ok(Self {
             policy: options.policy,

@@ -237,7 +237,8 @@ impl<S: 'static> Upcalls<S> {
             return Err(Error::Over);
         }
         if let Some(region) = self.core.footing.region() {
-            spec.can_share(region.longest(), self.core.footing.overhead.each)?;
+            let longest = region.terms().map(|terms| terms.longest);
+            spec.can_share(longest, self.core.footing.overhead.each)?;
         }
         let id = self.admit(&spec)?;
         // From here on it is closed when it is dropped.

@@ -3,7 +3,8 @@
 use laxity_linux::host::alone;
 use laxity_linux::host::together::Seat;
 use laxity_model::analysis::Task;
-use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, KernelDeadline, SupplyBound};
+use laxity_model::analysis::supply::{Dedicated, SupplyBound, reserved};
+use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::executor::linked::{self, Linked};
 use laxity_model::executor::{ExecutorPolicy as _, Unschedulable};
 use laxity_model::program::upcalls::Overhead;
@@ -166,9 +167,34 @@ impl From<Rank> for alone::Rank {
 }
 
 impl Options {
-    /// What admission charges each call where whoever has the processor may put off that it begins.
+    /// Whether slots are what its thread has.
+    fn has_slots(&self) -> bool {
+        matches!(&self.rank, Rank::Reserved(request) if request.0.enforcer == Enforcer::Slots)
+    }
+
+    /// The FIFO priority of its thread, and its processor where that is said; in slots, too.
+    pub(super) fn fifo(&self) -> Option<(u8, Option<usize>)> {
+        match &self.rank {
+            Rank::Fifo {
+                priority,
+                processor,
+            } => Some((*priority, *processor)),
+            Rank::Reserved(request) if self.has_slots() => {
+                Some((SUPPLY.occupant_fifo, request.0.processor))
+            }
+            Rank::Reserved(_) | Rank::Fair => None,
+        }
+    }
+
+    /// What admission charges each call where whoever has the processor may put off that it begins. Slots may begin late themselves.
     pub(super) fn overhead_put_off_by(&self, longest: Span) -> Overhead {
-        let late = self.overhead.late.checked_add(longest);
+        let begins = if self.has_slots() {
+            SUPPLY.jitter
+        } else {
+            Span::ZERO
+        };
+        let late = longest.checked_add(begins);
+        let late = late.and_then(|late| self.overhead.late.checked_add(late));
         Overhead {
             late: late.unwrap_or(Span::MAX),
             ..self.overhead
@@ -183,20 +209,16 @@ impl Options {
         let Rank::Reserved(request) = &self.rank else {
             return Ok(Box::new(Dedicated));
         };
-        let reservation = request.0.reservation;
-        Ok(match request.0.enforcer {
-            Enforcer::Slots => Box::new(ExplicitDeadline::continuous(reservation)),
-            Enforcer::Deadline => {
-                let tick = laxity_linux::os::clock::tick();
-                let supply = KernelDeadline::among_others(reservation, tick);
-                Box::new(supply.map_err(|error| Error::NotStarted(error.to_string()))?)
-            }
-        })
+        let asked = (request.0.reservation, request.0.enforcer);
+        let supply = reserved(asked, laxity_linux::os::clock::tick(), Vec::new());
+        supply.map_err(|error| Error::NotStarted(error.to_string()))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use laxity_model::Service;
+
     use super::*;
 
     #[test]
@@ -206,5 +228,22 @@ mod tests {
         assert_eq!(late(Span::ZERO), options.overhead.late);
         assert_eq!(late(micros(50)), options.overhead.late + micros(50));
         assert_eq!(late(Span::MAX), Span::MAX);
+    }
+
+    /// As much as a program's admission charges, and what a call is late by besides.
+    #[test]
+    fn slots_are_late_themselves() {
+        let request = Request::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
+        let late = |request| {
+            let rank = Rank::Reserved(request);
+            let options = Options {
+                rank,
+                ..Options::default()
+            };
+            options.overhead_put_off_by(Span::ZERO).late
+        };
+        let own = Overhead::default().late;
+        assert_eq!(late(request.clone()), own);
+        assert_eq!(late(request.by(Enforcer::Slots)), own + SUPPLY.jitter);
     }
 }

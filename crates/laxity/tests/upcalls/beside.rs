@@ -1,7 +1,7 @@
 //! Executors of one process: what one is admitted for, another does not have.
 
 use laxity::upcalls::{Error, Options, Rank, Region, Seat, Spec, Upcall, Upcalls};
-use laxity::{Service, Span};
+use laxity::{Enforcer, Request, Service, Span};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::os::sched::{self, Tid};
 
@@ -85,6 +85,25 @@ fn executors_that_need_not_share_a_processor_do_not() {
     drop(both);
     let _one = most(&fifo(50, None)).unwrap();
     assert!(most(&one).is_ok());
+}
+
+#[test]
+fn what_is_above_slots_is_taken_from_them() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let all = sched::affinity(Tid::current()).unwrap();
+    let here = all.iter().next().unwrap();
+    let request = Request::new(Service::from_millis(5), MS * 10).unwrap();
+    let slots = Upcalls::start(Options {
+        rank: Rank::Reserved(request.by(Enforcer::Slots).on(here)),
+        ..Options::default()
+    });
+    let (slots, above) = (slots.unwrap(), fifo(90, Some(here)));
+    let much = tenths(&above, "much", 5, MS * 10).unwrap();
+    assert_eq!(late(tenths(&slots, "as much", 4, MS * 10)), "as much");
+    drop(much);
+    assert!(tenths(&slots, "again", 4, MS * 10).is_ok());
 }
 
 #[test]

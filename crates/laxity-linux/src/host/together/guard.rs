@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
-use laxity_model::program::together::{Occupant, SEATS, Sentinel, Vigil, Watchdog};
+use laxity_model::program::together::{Occupant, SEATS, Sentinel, Terms, Vigil, Watchdog};
 use laxity_model::{Instant, Service, Span};
 
 use super::sitting::{wake, wake_guards};
@@ -57,13 +57,17 @@ pub struct Guard {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Guards a region whose executors are on this processor, by its number of the kernel.
+/// Guards a region whose executors are on this processor, by its number of the kernel. From then on one that is elsewhere, or not at their priority, takes no seat.
 ///
 /// # Errors
 ///
 /// A thread lacks its rank, with the one cause and the remedy.
 pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, StartError> {
-    region.limit(watch.longest);
+    region.limit(Terms {
+        priority: watch.executors.into(),
+        processor: processor as u32,
+        longest: watch.longest,
+    });
     let mut guard = Guard::without_threads(region);
     let (sentinel, watchdog) = (Arc::clone(&guard.post), Arc::clone(&guard.post));
     let rank = |priority| Rank::Fifo {

@@ -8,6 +8,8 @@ use laxity_model::HostError;
 use laxity_model::program::together::{Act, Member, Others};
 
 use super::{Region, Seat};
+use crate::host::alone::StartError;
+use crate::os::cpuset::CpuSet;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::{clock, fork, futex};
 
@@ -83,15 +85,25 @@ pub(crate) struct Sitting {
 }
 
 impl Sitting {
-    /// The calling thread takes the seat; `None` if it was not given to anybody who has not taken it.
-    pub(crate) fn begin(place: &Arc<Place>) -> Option<Self> {
+    /// The calling thread takes the seat.
+    ///
+    /// # Errors
+    ///
+    /// It was not given to anybody who has not taken it; or the thread is not as [whoever guards](super::guard) the region counts on.
+    pub(crate) fn begin(place: &Arc<Place>) -> Result<Self, StartError> {
         let own = Tid::current();
         let region = place.seat.region.clone();
-        let member = Member::sit(region, place.seat.number, own.0.cast_unsigned())?;
-        let policy = sched::policy(own);
-        Some(Self {
-            member,
-            may_yield: !matches!(policy, Ok(Policy::Deadline(_))),
+        let (policy, on) = (sched::policy(own)?, sched::affinity(own)?);
+        if let Some(terms) = region.terms() {
+            let is_at = matches!(policy, Policy::Fifo(own) if u32::from(own) == terms.priority);
+            if !is_at || on != CpuSet::single(terms.processor as usize) {
+                return Err(StartError::NotOnTerms { terms, policy, on });
+            }
+        }
+        let member = Member::sit(region, place.seat.number, own.0.cast_unsigned());
+        Ok(Self {
+            member: member.ok_or(StartError::NoSeat)?,
+            may_yield: !matches!(policy, Policy::Deadline(_)),
             place: Arc::clone(place),
         })
     }

@@ -36,9 +36,10 @@ pub use residual::Residual;
 pub use table::TableSupply;
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
-use super::{Fraction, Overflow, Result};
-use crate::{Service, Span};
+use super::{Fraction, Overflow, Result, Task};
+use crate::{Enforcer, Reservation, Service, Span};
 
 /// A lower bound on the service in any window of a given length, however the window lies.
 ///
@@ -103,6 +104,26 @@ macro_rules! through {
 
 through!(&S);
 through!(Box<S>);
+
+/// What a reservation is sure to give: by slots, what this work above them leaves; by deadline, beside other holders, on a kernel that notices within `tick` that a budget is used up
+/// (zero: at once).
+///
+/// # Errors
+///
+/// [`SupplyError::NothingLeft`], or a number does not fit.
+pub fn reserved(
+    (reservation, enforcer): (Reservation, Enforcer),
+    tick: Span,
+    above: Vec<Task>,
+) -> Result<Box<dyn SupplyBound + Send + Sync>, SupplyError> {
+    Ok(match enforcer {
+        Enforcer::Slots => {
+            let slots = ExplicitDeadline::continuous(reservation);
+            Box::new(Residual::new(slots, above)?)
+        }
+        Enforcer::Deadline => Box::new(KernelDeadline::among_others(reservation, tick)?),
+    })
+}
 
 /// Why numbers are no supply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -19,7 +19,7 @@ mod region;
 pub use guard::{Occupant, Sentinel, Vigil, Watchdog, Watched};
 pub use member::{Act, Member};
 pub(super) use region::CONTROL;
-pub use region::{ROWS, Region, SEATS, Standing, Turn};
+pub use region::{ROWS, Region, SEATS, Standing, Terms, Turn};
 
 use crate::Instant;
 use crate::executor::Claim;

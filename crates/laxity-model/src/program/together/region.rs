@@ -12,7 +12,7 @@ pub const ROWS: usize = HANDLERS;
 /// The least urgent rank.
 const LAST: u64 = u64::MAX - 1;
 /// The layout's version.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// Whose turn it is: a seat or nobody, at work or at rest, and a count that makes every turn another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +67,17 @@ impl Standing {
         Self::Removed,
         Self::Left,
     ];
+}
+
+/// What whoever guards a region counts on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    /// The FIFO priority of the executors: the guards are just below and above it.
+    pub priority: u32,
+    /// The one processor of them all, by the host's number.
+    pub processor: u32,
+    /// The longest that a quantum may take, above zero.
+    pub longest: Service,
 }
 
 #[derive(Debug, Default)]
@@ -214,14 +225,16 @@ pub(super) struct Scan {
 pub struct Region<const S: usize = SEATS, const R: usize = ROWS> {
     /// The layout; written last of all by who makes it.
     layout: AtomicU64,
-    /// The longest that a quantum may take; 0 if nobody has guarded it.
+    /// The [terms](Terms); the longest quantum is 0 if nobody has guarded it.
     longest_ns: AtomicU64,
+    priority: AtomicU32,
+    processor: AtomicU32,
     /// No seat from here on was ever given.
     used: AtomicU32,
     /// Who watches, if anybody does: waits here for work to begin.
     pub(super) sentinel: AtomicU32,
     pub(super) watchdog: AtomicU32,
-    _line: [AtomicU32; 9],
+    _line: [AtomicU32; 7],
     turn: AtomicU64,
     /// Raised whenever the holder is to look.
     changes: AtomicU32,
@@ -234,6 +247,8 @@ impl<const S: usize, const R: usize> Default for Region<S, R> {
         let region = Self {
             layout: AtomicU64::default(),
             longest_ns: AtomicU64::default(),
+            priority: AtomicU32::default(),
+            processor: AtomicU32::default(),
             used: AtomicU32::default(),
             sentinel: AtomicU32::default(),
             watchdog: AtomicU32::default(),
@@ -264,15 +279,21 @@ impl<const S: usize, const R: usize> Region<S, R> {
         self.layout.load(SeqCst) == Self::LAYOUT
     }
 
-    /// No quantum is to take more than this: whoever guards the region says so.
-    pub fn limit(&self, longest: Service) {
-        self.longest_ns.store(longest.as_nanos(), SeqCst);
+    /// Whoever guards the region says what it counts on.
+    pub fn limit(&self, terms: Terms) {
+        self.priority.store(terms.priority, SeqCst);
+        self.processor.store(terms.processor, SeqCst);
+        self.longest_ns.store(terms.longest.as_nanos(), SeqCst);
     }
 
-    /// The longest that a quantum may take, as was said by whoever guards it; `None` if nobody has.
-    pub fn longest(&self) -> Option<Service> {
+    /// What whoever guards it has said; `None` if nobody has.
+    pub fn terms(&self) -> Option<Terms> {
         let longest = self.longest_ns.load(SeqCst);
-        (longest > 0).then_some(Service::from_nanos(longest))
+        (longest > 0).then(|| Terms {
+            priority: self.priority.load(SeqCst),
+            processor: self.processor.load(SeqCst),
+            longest: Service::from_nanos(longest),
+        })
     }
 
     /// Gives a free seat away; `None` if there is none. One process gives.

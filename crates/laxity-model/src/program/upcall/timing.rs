@@ -92,17 +92,10 @@ impl Timing {
         let longest = u128::from(service.as_nanos()) * u128::from(quantum.min(batch));
         let longest = Service::from_nanos(longest.div_ceil(u128::from(batch)) as u64);
         let last = self.share(service, batch - last, last);
-        task.with_preemption(match quantum >= batch && !self.pauses {
-            true => Preemption::Never,
-            false => self.regions(longest, last),
+        task.with_preemption(match (self.pauses, quantum >= batch) {
+            (true, _) => Preemption::Floating { longest },
+            (false, true) => Preemption::Never,
+            (false, false) => Preemption::Fixed { longest, last },
         })
-    }
-
-    /// Where a call can be made to yield, the quanta of which take so much at the longest, and the last one this.
-    pub(in crate::program) const fn regions(&self, longest: Service, last: Service) -> Preemption {
-        match self.pauses {
-            true => Preemption::Floating { longest },
-            false => Preemption::Fixed { longest, last },
-        }
     }
 }

@@ -53,18 +53,8 @@ fn proposal(most: Option<Service>) -> String {
 ///
 /// Numbers that are no task.
 pub fn task(timing: &Timing, unit: Service, deadline: Span) -> Result<Task, TaskError> {
-    let times = |count: u32| {
-        let all = unit.as_nanos().saturating_mul(count.into());
-        Service::from_nanos(all)
-    };
-    let (batch, quantum) = (timing.batch.get(), timing.quantum.get());
-    let longest = quantum.min(batch);
-    let last = match batch % longest {
-        0 => longest,
-        rest => rest,
-    };
-    let task = Task::new(times(batch), timing.period)?.with_deadline(deadline)?;
-    task.with_preemption(timing.regions(times(longest), times(last)))
+    let batch = unit.as_nanos().saturating_mul(timing.batch.get().into());
+    timing.task(Service::from_nanos(batch), deadline)
 }
 
 /// Whether all upcalls are in time when another one comes, by what the policy says of a set.
