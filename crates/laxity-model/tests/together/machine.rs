@@ -11,7 +11,7 @@ use laxity_model::program::together::{
 use laxity_model::program::upcalls::{Board, Command, Control, turns};
 use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
 
-use crate::process::{Arrives, Ask, Done, Fault, Keep, Own, Spec};
+use crate::process::{Arrives, Ask, At, Done, Fault, Keep, Own, Spec};
 
 /// Small, so that its ends are reached.
 pub(crate) type Shared = Region<4, 8>;
@@ -23,23 +23,6 @@ pub(crate) const EVENTS: u16 = 2;
 pub(crate) const GRACE: Span = Span::from_micros(5);
 /// No quantum takes as long.
 pub(crate) const LIMIT: Service = Service::from_micros(50);
-
-/// What a process's thread is at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
-    Body,
-    Waiting,
-    Asleep {
-        word: u32,
-        until: Instant,
-    },
-    Blocked {
-        until: Instant,
-    },
-    /// In a handler that does not come back.
-    Spinning,
-    Dead,
-}
 
 struct Process {
     own: Own,

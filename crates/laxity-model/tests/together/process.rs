@@ -45,6 +45,23 @@ pub(crate) enum Fault {
     Dies,
 }
 
+/// What a process's thread is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum At {
+    Body,
+    Waiting,
+    Asleep {
+        word: u32,
+        until: Instant,
+    },
+    Blocked {
+        until: Instant,
+    },
+    /// In a handler that does not come back.
+    Spinning,
+    Dead,
+}
+
 /// Something for a process, at a port of it.
 pub(crate) type Arrives = (usize, PortId, [u64; 2]);
 
