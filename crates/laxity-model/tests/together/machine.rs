@@ -8,68 +8,21 @@ use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::program::together::{
     Act, Member, Occupant, Region, Sentinel, Standing, Vigil, Watchdog,
 };
-use laxity_model::program::upcalls::{Board, Command, Control, Order, turns};
+use laxity_model::program::upcalls::{Board, Command, Control, turns};
 use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
 
-use crate::process::{Keep, Own};
+use crate::process::{Arrives, Ask, At, Done, Fault, Keep, Own, Spec};
 
 /// Small, so that its ends are reached.
 pub(crate) type Shared = Region<4, 8>;
 
 const DOORBELL: PortId = PortId(0);
-const COMMANDS: PortId = PortId(1);
+pub(crate) const COMMANDS: PortId = PortId(1);
 pub(crate) const EVENTS: u16 = 2;
 /// The sentinel looks so long after a release that nobody attends to.
 pub(crate) const GRACE: Span = Span::from_micros(5);
 /// No quantum takes as long.
 pub(crate) const LIMIT: Service = Service::from_micros(50);
-
-/// An upcall: of which process, its times in microseconds, and what it does a period.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Spec {
-    pub(crate) process: usize,
-    pub(crate) first: u64,
-    pub(crate) period: u64,
-    pub(crate) batch: u32,
-    pub(crate) quantum: u32,
-    /// What a quantum takes.
-    pub(crate) takes: u64,
-    /// Arrivals release it.
-    pub(crate) is_event: bool,
-}
-
-/// One quantum of an upcall, by its index among all, with the release of its call and when it began.
-pub(crate) type Done = (usize, u64, u32, u64);
-
-/// What happens to a process after so many quanta of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fault {
-    /// It sleeps in a handler for so long.
-    Blocks(u64),
-    /// It is stopped, wherever it is, for so long.
-    Stops(u64),
-    /// It sleeps in a handler for so long, and then does not come back from it.
-    Strays(u64),
-    /// It is killed.
-    Dies,
-}
-
-/// What a process's thread is at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum At {
-    Body,
-    Waiting,
-    Asleep {
-        word: u32,
-        until: Instant,
-    },
-    Blocked {
-        until: Instant,
-    },
-    /// In a handler that does not come back.
-    Spinning,
-    Dead,
-}
 
 struct Process {
     own: Own,
@@ -83,29 +36,6 @@ struct Process {
     fault: Option<(u64, Fault)>,
     /// Stopped until then, wherever it is.
     stopped: Instant,
-}
-
-/// Something for a process, at a port of it.
-type Arrives = (usize, PortId, [u64; 2]);
-
-/// A command, for an upcall by its place in a process.
-pub(crate) struct Ask {
-    pub(crate) process: usize,
-    pub(crate) place: u16,
-    pub(crate) command: Command,
-    /// By this the answer is found.
-    pub(crate) ticket: u64,
-}
-
-impl Ask {
-    fn arrives(&self) -> Arrives {
-        let order = Order {
-            place: self.place,
-            command: self.command,
-            ticket: self.ticket,
-        };
-        (self.process, COMMANDS, order.payload())
-    }
 }
 
 /// The processor.

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use laxity_model::program::together::Standing;
 use laxity_model::program::upcalls::Command;
-use machine::{Ask, Done, Fault, GRACE, LIMIT, Machine, Spec};
+use machine::{GRACE, LIMIT, Machine};
+use process::{Ask, Done, Fault, Spec};
 use proptest::prelude::*;
 
 /// Upcalls of three processes, no two of one rate, that leave some time.

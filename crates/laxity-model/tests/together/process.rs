@@ -1,4 +1,4 @@
-//! What a process is to the machine: the upcalls that its executor makes, and what its body sees.
+//! What a process is to the machine: the upcalls that its executor makes, what befalls it and is asked of it, and what its body sees.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -7,13 +7,83 @@ use std::sync::{Arc, Mutex};
 use laxity_model::base::port::Arrival;
 use laxity_model::program::together::{Member, Others};
 use laxity_model::program::upcall::{First, Timing};
-use laxity_model::program::upcalls::{Entrant, Keeper};
+use laxity_model::program::upcalls::{Command, Entrant, Keeper, Order};
 use laxity_model::{
     ActivityId, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Span,
     Step,
 };
 
-use crate::machine::{Done, EVENTS, Shared, Spec};
+use crate::machine::{COMMANDS, EVENTS, Shared};
+
+/// An upcall: of which process, its times in microseconds, and what it does a period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Spec {
+    pub(crate) process: usize,
+    pub(crate) first: u64,
+    pub(crate) period: u64,
+    pub(crate) batch: u32,
+    pub(crate) quantum: u32,
+    /// What a quantum takes.
+    pub(crate) takes: u64,
+    /// Arrivals release it.
+    pub(crate) is_event: bool,
+}
+
+/// One quantum of an upcall, by its index among all, with the release of its call and when it began.
+pub(crate) type Done = (usize, u64, u32, u64);
+
+/// What happens to a process after so many quanta of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    /// It sleeps in a handler for so long.
+    Blocks(u64),
+    /// It is stopped, wherever it is, for so long.
+    Stops(u64),
+    /// It sleeps in a handler for so long, and then does not come back from it.
+    Strays(u64),
+    /// It is killed.
+    Dies,
+}
+
+/// What a process's thread is at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum At {
+    Body,
+    Waiting,
+    Asleep {
+        word: u32,
+        until: Instant,
+    },
+    Blocked {
+        until: Instant,
+    },
+    /// In a handler that does not come back.
+    Spinning,
+    Dead,
+}
+
+/// Something for a process, at a port of it.
+pub(crate) type Arrives = (usize, PortId, [u64; 2]);
+
+/// A command, for an upcall by its place in a process.
+pub(crate) struct Ask {
+    pub(crate) process: usize,
+    pub(crate) place: u16,
+    pub(crate) command: Command,
+    /// By this the answer is found.
+    pub(crate) ticket: u64,
+}
+
+impl Ask {
+    pub(crate) fn arrives(&self) -> Arrives {
+        let order = Order {
+            place: self.place,
+            command: self.command,
+            ticket: self.ticket,
+        };
+        (self.process, COMMANDS, order.payload())
+    }
+}
 
 #[derive(Clone)]
 pub(crate) struct Keep {

@@ -1,4 +1,4 @@
-//! Upcalls that have to do with each other: chains and groups on the machine of virtual time, against their bounds; bounds against another implementation's; and what a quantum took.
+//! Upcalls that have to do with each other: chains on the machine of virtual time, against their bounds; bounds against another implementation's; and who is late.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,17 +20,17 @@ use crate::machine::{
 
 /// One upcall: what it declares, and what a unit takes.
 #[derive(Clone, Debug)]
-struct One {
-    timing: Timing,
-    deadline: Span,
-    unit: Service,
-    takes: Service,
-    after: Option<u16>,
-    share: Option<Arc<Share>>,
+pub(crate) struct One {
+    pub(crate) timing: Timing,
+    pub(crate) deadline: Span,
+    pub(crate) unit: Service,
+    pub(crate) takes: Service,
+    pub(crate) after: Option<u16>,
+    pub(crate) share: Option<Arc<Share>>,
 }
 
 impl One {
-    fn new(timing: Timing, unit: Service) -> Self {
+    pub(crate) fn new(timing: Timing, unit: Service) -> Self {
         Self {
             deadline: timing.period,
             timing,
@@ -41,7 +41,7 @@ impl One {
         }
     }
 
-    fn linked(&self) -> Linked {
+    pub(crate) fn linked(&self) -> Linked {
         Linked {
             after: self.after.map(usize::from),
             ..Linked::alone(task(&self.timing, self.unit, self.deadline).unwrap())
@@ -50,7 +50,7 @@ impl One {
 }
 
 /// Each quantum: whose, when it began, how long it took, and what it was told.
-type Quanta = Arc<Mutex<Vec<(u16, Instant, Service, Call)>>>;
+pub(crate) type Quanta = Arc<Mutex<Vec<(u16, Instant, Service, Call)>>>;
 
 struct Links {
     all: Vec<One>,
@@ -94,7 +94,7 @@ impl Keeper for Links {
 }
 
 /// Runs all of them from the beginning on.
-fn run(all: Vec<One>, micros: u64) -> (Arc<[Board]>, Quanta) {
+pub(crate) fn run(all: Vec<One>, micros: u64) -> (Arc<[Board]>, Quanta) {
     let commands = |place| [Command::Create, Command::Run].map(|what| order(0, place, what, 0));
     let mut script: Vec<_> = (0..all.len() as u16).flat_map(commands).collect();
     script.push((us(micros), COMMANDS, STOP));
@@ -289,48 +289,6 @@ proptest! {
         let policy = Rmdp::<128>::default().admit(&tasks, &Dedicated);
         prop_assert_eq!(bounds(&linked, &Dedicated).map(drop), policy);
     }
-
-    /// Two that share a budget, however much they want, and two others: the two have no more than the budget in a period, and the others are in time.
-    #[test]
-    fn a_group_has_no_more_than_its_budget_and_others_are_in_time(
-        (budget, period) in (3..12_u64, 20..60_u64),
-        members in prop::array::uniform2((0..40_u64, 5..40_u64, 1..4_u64, 1..6_u32)),
-        others in prop::array::uniform2((0..40_u64, 15..90_u64, 1..12_u64, 1..4_u32)),
-    ) {
-        let share = Share::new(MICRO * budget, Span::from_micros(period), Instant::ZERO).unwrap();
-        let share = Arc::new(share);
-        let member = |(first, period, unit, batch)| One {
-            deadline: share.period(),
-            share: Some(Arc::clone(&share)),
-            ..One::new(timing(first, period, batch, 1), MICRO * unit)
-        };
-        let other = |(first, period, unit, batch)| One::new(timing(first, period, batch, 1), MICRO * unit);
-        let group: Vec<One> = members.into_iter().map(member).collect();
-        let others: Vec<One> = others.into_iter().map(other).collect();
-        let region = group.iter().map(|one| one.unit).max().unwrap();
-        let whole = Task::new(share.budget(), share.period()).unwrap();
-        let whole = Linked {
-            defers: true,
-            ..Linked::alone(whole.with_preemption(Preemption::Floating { longest: region }).unwrap())
-        };
-        let linked: Vec<Linked> = others.iter().map(One::linked).chain([whole]).collect();
-        let Ok(bounds) = bounds(&linked, &Dedicated) else {
-            return Ok(());
-        };
-        let (boards, quanta) = run(others.into_iter().chain(group).collect(), 4_000);
-        for (board, bound) in boards.iter().zip(&bounds[..2]) {
-            prop_assert!(board.counts().longest_response <= *bound, "{} {:?}", bound, board.counts());
-        }
-        let mut used = vec![0; 4_100 / period as usize + 2];
-        for (place, began, took, _) in quanta.lock().unwrap().iter() {
-            let began = began.as_nanos() / 1_000;
-            for micro in began..began + took.as_nanos() / 1_000 {
-                used[(micro / period) as usize] += u64::from(*place >= 2);
-            }
-        }
-        prop_assert!(used.iter().all(|used| *used <= budget), "{:?}", used);
-        prop_assert_eq!(share.counts().used, Span::from_micros(used.iter().sum()));
-    }
 }
 
 /// The bounds of a chain are met, so they are no idle numbers: alone each is what all up to it take.
@@ -442,62 +400,6 @@ fn a_call_that_is_cut_off_is_late_once_it_was_due() {
     assert_eq!([6, 16].map(late), [0, 1]);
 }
 
-/// A group that keeps its budget to the end of a period, and has the next at once, is as much in another's way as its bound says.
-#[test]
-fn the_bound_beside_a_group_is_reached() {
-    let share = Share::new(MICRO * 10, Span::from_micros(40), Instant::ZERO).unwrap();
-    let share = Arc::new(share);
-    let other = One::new(timing(30, 60, 20, 1), MICRO);
-    let member = One {
-        deadline: share.period(),
-        share: Some(Arc::clone(&share)),
-        ..One::new(timing(30, 80, 20, 1), MICRO)
-    };
-    let whole = Task::new(share.budget(), share.period()).unwrap();
-    let whole = Linked {
-        defers: true,
-        ..Linked::alone(whole)
-    };
-    let bounds = bounds(&[other.linked(), whole], &Dedicated).unwrap();
-    let (boards, _) = run(vec![other, member], 79);
-    assert_eq!(bounds[0], Span::from_micros(40));
-    assert_eq!(boards[0].counts().longest_response, bounds[0]);
-}
-
-/// A quantum that takes three budgets has its group wait until they are paid, and is told of with its name; who is in no group goes on.
-#[test]
-fn who_takes_more_than_it_declared_is_told_and_its_group_pays() {
-    let share = Share::new(MICRO * 10, Span::from_micros(100), Instant::ZERO).unwrap();
-    let share = Arc::new(share);
-    let liar = One {
-        takes: MICRO * 30,
-        share: Some(Arc::clone(&share)),
-        ..One::new(timing(0, 100, 1, 1), MICRO * 5)
-    };
-    let honest = One::new(timing(50, 100, 2, 1), MICRO);
-    let (boards, quanta) = run(vec![liar, honest], 1_000);
-    let began: Vec<(u64, bool)> = quanta
-        .lock()
-        .unwrap()
-        .iter()
-        .filter(|(place, ..)| *place == 0)
-        .map(|(_, began, _, call)| (began.as_nanos() / 1_000, call.over_service))
-        .collect();
-    // 20 are owed at 30, so that 10 are there again at 300; what was released meanwhile is missed, or had begun to wait.
-    assert_eq!(began, [(0, false), (300, true), (600, true), (900, true)]);
-    let counts = boards[0].counts();
-    assert_eq!(counts.longest_quantum, Span::from_micros(30));
-    // Members of a group have no deadline of their own: when it is there they wait for its budget.
-    assert_eq!((counts.over_service, counts.calls, counts.late), (4, 4, 0));
-    assert_eq!(share.counts().waits, 3);
-    let counts = boards[1].counts();
-    assert_eq!(
-        (counts.over_service, counts.calls, counts.missed),
-        (0, 10, 0)
-    );
-    assert_eq!(counts.longest_quantum, MICRO.as_dedicated_span());
-}
-
 /// Who is closed or suspended is not released, and nobody else at its place.
 #[test]
 fn a_chain_ends_with_whoever_of_it_is_closed() {
@@ -529,16 +431,4 @@ fn a_chain_ends_with_whoever_of_it_is_closed() {
     assert_eq!(calls(0), (1..10).map(|k| k * 100).collect::<Vec<_>>());
     assert_eq!(calls(1), (1..8).map(|k| k * 100 + 1).collect::<Vec<_>>());
     assert_eq!(calls(2), [1, 2, 3, 6, 7].map(|k| k * 100 + 2));
-}
-
-/// What no budget can be is none.
-#[test]
-fn a_share_has_a_budget_that_fits_its_period() {
-    let share = |budget, period| Share::new(MICRO * budget, Span::from_micros(period), us(0));
-    assert!(share(0, 10).is_none() && share(11, 10).is_none());
-    let share = share(10, 10).unwrap();
-    assert_eq!(
-        (share.budget(), share.period()),
-        (MICRO * 10, Span::from_micros(10))
-    );
 }

@@ -1,5 +1,6 @@
 //! Upcalls that come and go as they are told: held against a list of the releases that each must have; and their admission, against the policy that it asks.
 
+mod groups;
 mod leaving;
 mod links;
 mod machine;

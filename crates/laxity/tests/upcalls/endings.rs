@@ -1,4 +1,4 @@
-//! What becomes of upcalls and of their process: overruns that end it, forks, other programs, threads that end, clocks that are set; many that come and go; and those of virtual time.
+//! What becomes of upcalls and of their process: overruns that end it, forks, other programs, threads that end, clocks that are set; and many that come and go.
 
 use std::io::{Read, Seek as _, Write as _, pipe};
 use std::num::NonZeroU32;
@@ -12,9 +12,7 @@ use std::time::Duration;
 use std::{fs, panic, process, thread};
 
 use laxity::upcall::{First, OnOverrun};
-use laxity::upcalls::{
-    Call, Error, Options, Region, Seat, State, Upcall, Upcalls, Virtual, VirtualCall,
-};
+use laxity::upcalls::{Call, Error, Options, Region, Seat, State, Upcall, Upcalls, VirtualCall};
 use laxity::{Service, Span, now};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
@@ -49,7 +47,7 @@ fn succeeds(name: &str) {
 }
 
 /// One that is called every millisecond, and how often it was.
-fn ticking(upcalls: &Upcalls) -> (Upcall, Arc<AtomicU64>) {
+pub(crate) fn ticking(upcalls: &Upcalls) -> (Upcall, Arc<AtomicU64>) {
     let calls = Arc::new(AtomicU64::new(0));
     let own = Arc::clone(&calls);
     let work = move |_: &mut Call| {
@@ -61,7 +59,7 @@ fn ticking(upcalls: &Upcalls) -> (Upcall, Arc<AtomicU64>) {
 }
 
 /// It is called another ten times.
-fn goes_on(upcalls: &Upcalls, calls: &AtomicU64) {
+pub(crate) fn goes_on(upcalls: &Upcalls, calls: &AtomicU64) {
     let until = calls.load(Ordering::Relaxed) + 10;
     while calls.load(Ordering::Relaxed) < until {
         assert_eq!(upcalls.sleep_until(&[], now()), Ok(vec![]));
@@ -211,38 +209,6 @@ fn whoever_is_closed_counts_until_nobody_has_anything_to_do() {
     go.send(()).unwrap();
     drop(upcalls.create(half("second"), |_| ()).unwrap());
     assert!(bound() < beside);
-}
-
-/// Of what was asked during a call the last counts, and then what the call itself asked.
-#[test]
-fn one_of_virtual_time_that_ran_and_was_suspended_during_a_call_is_not_called_again() {
-    let upcalls = Upcalls::start(fair()).unwrap();
-    type Ask = fn(&Virtual);
-    let asked: [(&[Ask], u64); 4] = [
-        (&[], 1),
-        (&[Virtual::run, Virtual::suspend], 1),
-        (&[Virtual::suspend, Virtual::run], 2),
-        (&[Virtual::run], 2),
-    ];
-    for (asked, calls) in asked {
-        let ((tell, told), (go, goes)) = (mpsc::channel(), mpsc::channel::<()>());
-        let one = upcalls.create_virtual(move |call| {
-            call.suspend();
-            tell.send(()).unwrap();
-            assert!(goes.recv().is_err());
-        });
-        one.run();
-        thread::scope(|scope| {
-            let served = scope.spawn(|| upcalls.serve());
-            told.recv().unwrap();
-            for ask in asked {
-                ask(&one);
-            }
-            drop(go);
-            assert_eq!(served.join().unwrap(), calls);
-        });
-        assert_eq!((one.calls(), one.state()), (calls, State::Suspended));
-    }
 }
 
 /// A handler forks and returns in both. The child has called nobody when it ends, which it does there and then; its look for a yield is none of its parent's.
@@ -413,64 +379,6 @@ fn a_hundred_thousand_come_and_go_and_leave_nothing() {
         .map_while(Result::ok)
         .collect();
     assert_eq!(all.len(), 127);
-}
-
-/// They are called where the process sleeps, in turns, in its own thread, and never at once.
-#[test]
-fn those_of_virtual_time_are_called_when_their_process_would_run() {
-    let upcalls = Upcalls::start(fair()).unwrap();
-    let (tell, told) = mpsc::channel();
-    let virtuals = [0, 1].map(|who| {
-        let (tell, mut left) = (tell.clone(), 3);
-        upcalls.create_virtual(move |call| {
-            tell.send((who, thread::current().id())).unwrap();
-            left -= 1;
-            match left {
-                0 => call.suspend(),
-                -1 => call.end(),
-                -2 => panic!("never"),
-                _ => {}
-            }
-        })
-    });
-    let (upcall, calls) = ticking(&upcalls);
-    for one in &virtuals {
-        assert_eq!(one.state(), State::Suspended);
-        one.run();
-    }
-    goes_on(&upcalls, &calls);
-    assert!(told.try_recv().is_err(), "nobody slept");
-    let slept = upcalls.sleep_until(&[&upcall], now() + MS * 5);
-    assert_eq!(slept, Ok(vec![]));
-    let own = thread::current().id();
-    let expected = [0, 1, 0, 1, 0, 1].map(|who| (who, own));
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), expected);
-    assert_eq!(
-        virtuals.each_ref().map(Virtual::state),
-        [State::Suspended, State::Suspended]
-    );
-    // A handler has one run, while somebody sleeps.
-    let mut virtuals = virtuals.into_iter();
-    let (first, second) = (virtuals.next().unwrap(), virtuals.next().unwrap());
-    let first = Arc::new(first);
-    let runs = Arc::clone(&first);
-    let asks = upcalls.create(spec("asks", MS), move |call| {
-        runs.run();
-        if runs.state() == State::Ended {
-            call.suspend();
-        }
-    });
-    let asks = asks.unwrap();
-    asks.run().unwrap();
-    assert_eq!(rests(&upcalls, &asks), State::Suspended);
-    assert_eq!((first.state(), first.calls()), (State::Ended, 4));
-    let panics = upcalls.create_virtual(|_| panic!("on purpose"));
-    panics.run();
-    second.run();
-    assert_eq!(upcalls.serve(), 2);
-    assert_eq!(panics.state(), State::Panicked("on purpose".to_owned()));
-    drop((first, second, panics));
-    assert_eq!(upcalls.serve(), 0);
 }
 
 /// What a panic leaves panics as well where it is dropped.

@@ -4,6 +4,7 @@ mod beside;
 mod endings;
 mod links;
 mod rank;
+mod virtual_time;
 
 use std::cell::Cell;
 use std::io::{Read as _, Write as _};

@@ -1,24 +1,25 @@
 //! Upcalls of several processes that take turns on one processor: this test is the process that guards them, and starts itself again as the others.
 
+mod alone;
+
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 use std::{env, fs, io, process, thread};
 
-use laxity::upcall::{First, OnOverrun};
+use laxity::upcall::First;
 use laxity::upcalls::{
-    Call, Error, Guard, Options, Pace, Rank, Region, Seat, Spec, State, Upcall, Upcalls, Watch,
-    guard,
+    Call, Guard, Options, Rank, Region, Seat, Spec, State, Upcall, Upcalls, Watch, guard,
 };
 use laxity::{Instant, Service, Span, now};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::clock;
 use laxity_linux::os::sched::{self, Policy, Tid};
-use laxity_model::program::together::{Standing, Terms};
+use laxity_model::program::together::Standing;
 use rustix::process::{Pid, Signal, kill_process};
 
 const MS: Span = Span::from_millis(1);
@@ -356,68 +357,6 @@ fn a_process_that_executes_another_program_holds_up_nobody() {
     assert_ne!(house.region.turn().seat(), Some(other.seat));
 }
 
-#[test]
-fn what_a_seat_cannot_do_is_refused() {
-    let region = Region::create().unwrap();
-    let fair = |seat: &Seat| Options {
-        rank: Rank::Fair,
-        together: Some(seat.clone()),
-        ..Options::default()
-    };
-    let seat = Seat::take(&region).unwrap();
-    let edf = Upcalls::start(Options {
-        policy: laxity::upcalls::Policy::Edf,
-        ..fair(&seat)
-    });
-    assert_eq!(edf.err(), Some(Error::Order));
-    let upcalls = Upcalls::start(fair(&seat)).unwrap();
-    assert_eq!(Upcalls::start(fair(&seat)).err(), Some(Error::NoSeat));
-    let mut fed = spec("fed", 10, now());
-    let (reader, _writer) = io::pipe().unwrap();
-    fed.pace = Pace::Descriptor(Arc::new(reader.into()));
-    let refused = upcalls.create(fed, |_: &mut Call<'_>| ());
-    assert_eq!(refused.err(), Some(Error::Descriptor));
-    drop(upcalls);
-    assert_eq!(region.standing(seat.number), Some(Standing::Left));
-}
-
-/// An ordinary thread, which needs no right.
-fn executor(region: &Region) -> Upcalls {
-    let options = Options {
-        rank: Rank::Fair,
-        together: Seat::take(region),
-        ..Options::default()
-    };
-    Upcalls::start(options).unwrap()
-}
-
-/// In one process two executors take turns as those of two do; here as ordinary threads.
-#[test]
-fn arrivals_and_commands_reach_who_has_no_turn() {
-    let region = Region::create().unwrap();
-    let (one, other) = (executor(&region), executor(&region));
-    let make = |upcalls: &Upcalls| {
-        let (tell, told) = mpsc::channel();
-        let mut spec = Spec::each(Span::from_micros(300), Service::from_micros(1));
-        spec.pace = Pace::Arrivals;
-        // One that comes while a call is at work is called for, too.
-        spec.timing.on_overrun = OnOverrun::CatchUp { at_most: u32::MAX };
-        let upcall = upcalls.create(spec, move |call: &mut Call<'_>| {
-            tell.send(call.arrived.map(|[number, _]| number)).unwrap();
-        });
-        let upcall = upcall.unwrap();
-        upcall.run().unwrap();
-        (upcall, told)
-    };
-    let all = [make(&one), make(&other)];
-    for number in 0..1_000 {
-        for (upcall, told) in &all {
-            upcall.release([number, 0]).unwrap();
-            assert_eq!(told.recv().unwrap(), Some(number));
-        }
-    }
-}
-
 /// Of one that does not come back, whatever it did before.
 fn is_removed(hit: &str) {
     let Some((house, other)) = holds_up_nobody(hit) else {
@@ -476,51 +415,6 @@ fn an_urgent_upcall_of_one_that_comes_back_waits_for_a_quantum_of_another() {
         assert!(between.count() <= 1, "{call:?} after {back}: {quanta:?}");
     }
     assert_eq!(quanta.len(), 60);
-}
-
-/// What one hears while another goes first it has not done yet.
-#[test]
-fn creates_and_closes_of_two_at_once_are_all_answered() {
-    let region = Region::create().unwrap();
-    let both = [executor(&region), executor(&region)];
-    thread::scope(|scope| {
-        for upcalls in &both {
-            scope.spawn(|| {
-                for _ in 0..300 {
-                    let spec = Spec::each(Span::from_micros(300), Service::from_micros(1));
-                    let upcall = upcalls.create(spec, |_: &mut Call<'_>| ()).unwrap();
-                    upcall.run().unwrap();
-                    upcall.close().unwrap();
-                }
-            });
-        }
-    });
-}
-
-#[test]
-fn a_quantum_longer_than_the_guard_allows_is_refused() {
-    let region = Region::create().unwrap();
-    let upcalls = executor(&region);
-    let create = |service, units| {
-        let mut spec = Spec::each(MS * 100, Service::from_micros(service));
-        let units = [8, units].map(|units| NonZeroU32::new(units).unwrap());
-        [spec.timing.batch, spec.timing.quantum] = units;
-        upcalls.create(spec, |_: &mut Call<'_>| ()).map(drop)
-    };
-    // As long as nobody guards it.
-    assert_eq!(create(200, 3), Ok(()));
-    region.limit(Terms {
-        priority: 90,
-        processor: 0,
-        longest: Service::from_micros(502),
-    });
-    assert_eq!(create(250, 2), Ok(()));
-    let refused = |service, units| create(service, units).unwrap_err().to_string();
-    assert_eq!(
-        refused(200, 3),
-        "a quantum of it takes 600us, and one that takes turns with other processes is to take at most 500us: quanta of at most 2 units would fit"
-    );
-    assert!(refused(501, 1).ends_with("units of at most 500us would fit"));
 }
 
 /// So the tests above can fail.
