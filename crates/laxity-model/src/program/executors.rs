@@ -12,7 +12,7 @@ use crate::analysis::supply::SupplyBound;
 use crate::base::port::PortKind;
 use crate::executor::linked::Linked;
 use crate::executor::{ExecutorPolicy, Unschedulable};
-use crate::{ActivityId, ExecutorId, ProcessorId, Service, Span};
+use crate::{ActivityId, ExecutorId, ProcessorId};
 
 /// An executor whose program is being put together.
 pub(super) struct Declared {
