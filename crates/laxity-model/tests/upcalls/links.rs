@@ -158,8 +158,10 @@ fn theirs(tasks: &[Task], place: usize) -> Option<u64> {
             false => blocking = blocking.max(other.longest_region().as_nanos()),
         }
     }
-    let Preemption::Fixed { last, .. } = own.preemption() else {
-        panic!("an upcall says which region is its last");
+    let last = match own.preemption() {
+        Preemption::Fixed { last, .. } => last,
+        Preemption::Never => own.cost(),
+        _ => panic!("an upcall says which region is its last"),
     };
     let Requests {
         wcet,
