@@ -144,8 +144,8 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         guest.ok_or(ExecutorError::NoSuchHandler)
     }
 
-    /// Releases the jobs of all for whom something has arrived, or whose instant has come.
-    fn look(&mut self, context: &mut dyn Context) -> Result {
+    /// Releases the jobs of all for whom something has arrived, or whose instant has come: by when, as a later reading of the clock may find others due.
+    fn look(&mut self, context: &mut dyn Context) -> Result<Instant> {
         if let Some(others) = self.others(context) {
             others.hear();
         }
@@ -172,7 +172,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             }
         });
         self.look_ahead(context, now);
-        Ok(())
+        Ok(now)
     }
 
     /// Finds out until when nobody more urgent than the running job is released.
@@ -221,8 +221,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             (self.polled, self.rung) = (true, true);
             return Ok(Some(Step::WaitUntil(self.doorbell, Instant::ZERO)));
         }
-        self.look(context)?;
-        let now = context.now();
+        let now = self.look(context)?;
         if self.is_turn(context, now)
             && let Some(handler) = self.handlers.decide(now)?
         {

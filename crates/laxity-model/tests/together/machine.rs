@@ -1,6 +1,7 @@
 //! One processor in virtual time, and the executors of several processes on it that take turns: as the kernel would run their threads, all of one priority, and the
 //! sentinel where none of them can run.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
@@ -114,7 +115,8 @@ impl Machine {
         let ports = usize::from(EVENTS) + upcalls.len();
         self.processes.push(Process {
             own: Own {
-                now: self.now,
+                now: Cell::new(self.now),
+                reading: Span::ZERO,
                 ports: (0..ports).map(|_| VecDeque::new()).collect(),
                 rings: vec![None; ports],
                 member: (!alone).then_some(member),
@@ -214,7 +216,7 @@ impl Machine {
     /// The running thread does its next step.
     fn go(&mut self, running: usize) {
         let process = &mut self.processes[running];
-        process.own.now = self.now;
+        process.own.now.set(self.now);
         match process.at {
             At::Body => match process.body.step(&mut process.own) {
                 Step::Charge(Service::ZERO) => {}
@@ -447,7 +449,7 @@ impl Machine {
     /// It has arrived.
     fn put(&mut self, (process, port, payload): Arrives) {
         let into = &mut self.processes[process];
-        into.own.now = self.now;
+        into.own.now.set(self.now);
         into.own.put(port, payload);
         let seat = into.seat;
         if into.own.member.is_none() {

@@ -4,12 +4,17 @@ mod guards;
 mod machine;
 mod process;
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use laxity_model::program::together::Standing;
-use laxity_model::program::upcalls::Command;
-use machine::{GRACE, LIMIT, Machine};
-use process::{Ask, Done, Fault, Spec};
+use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::program::together::{Act, Member, Standing};
+use laxity_model::program::upcalls::{Command, turns};
+use laxity_model::{Body, Context, Instant, PortId, Span, Step};
+use machine::{GRACE, LIMIT, Machine, Shared};
+use process::{Ask, Done, Fault, Own, Spec};
 use proptest::prelude::*;
 
 /// Upcalls of three processes, no two of one rate, that leave some time.
@@ -298,6 +303,56 @@ fn two_that_are_asked_at_once_both_answer() {
             let (_, machine) = machine.run(3_000);
             let answered = asks.iter().all(|ask| machine.has_answered(ask));
             assert!(answered, "asked before steps {first} and {second}");
+        }
+    }
+}
+
+/// Waits for something to arrive at the second port, and then for so long, and counts how often it was called.
+struct Naps(Span, Arc<AtomicU64>);
+
+impl Body for Naps {
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        match self.1.fetch_add(1, Ordering::Relaxed) % 2 {
+            0 => Step::Wait(PortId(1)),
+            _ => Step::SleepUntil(context.now() + self.0),
+        }
+    }
+}
+
+/// The clock goes on while an executor looks, so a release may come between any two of its readings.
+#[test]
+fn what_is_released_while_an_executor_looks_is_not_slept_through() {
+    for nap in (0..200).map(Span::from_nanos) {
+        let region = Arc::new(Shared::default());
+        let seat = region.give().unwrap();
+        let mut own = Own {
+            now: Cell::new(Instant::from_micros(100)),
+            reading: Span::from_nanos(10),
+            ports: vec![VecDeque::new(); 2],
+            rings: vec![None; 2],
+            member: Member::sit(Arc::clone(&region), seat, 1),
+        };
+        let naps = Arc::new(AtomicU64::new(0));
+        let first = Naps(nap, Arc::clone(&naps));
+        let mut body = turns(Rmdp::default(), PortId(0), Box::new(first), true);
+        while naps.load(Ordering::Relaxed) < 100 {
+            let step = body.step(&mut own);
+            if !matches!(step, Step::Wait(_) | Step::WaitUntil(..)) {
+                continue;
+            }
+            loop {
+                let now = own.now();
+                match own.member.as_mut().unwrap().wait(now) {
+                    Act::Sleep { until, .. } if until < Instant::MAX => own.now.set(until.max(now)),
+                    Act::Sleep { .. } => {
+                        let waits = naps.load(Ordering::Relaxed) % 2 == 1;
+                        assert!(waits, "nobody wakes it after {nap}");
+                        own.put(PortId(1), [0; 2]);
+                        region.call(seat, now);
+                    }
+                    _ => break,
+                }
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a process is to the machine: the upcalls that its executor makes, what befalls it and is asked of it, and what its body sees.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
@@ -133,7 +134,9 @@ impl Keeper for Keep {
 
 /// What a body sees.
 pub(crate) struct Own {
-    pub(crate) now: Instant,
+    pub(crate) now: Cell<Instant>,
+    /// So much later the clock is each time that it was read.
+    pub(crate) reading: Span,
     pub(crate) ports: Vec<VecDeque<Arrival>>,
     pub(crate) rings: Vec<Option<SemaphoreId>>,
     pub(crate) member: Option<Member<Arc<Shared>>>,
@@ -141,11 +144,11 @@ pub(crate) struct Own {
 
 impl Context for Own {
     fn now(&self) -> Instant {
-        self.now
+        self.now.replace(self.now.get() + self.reading)
     }
 
     fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
-        let at = self.now;
+        let at = self.now.get();
         self.ports[usize::from(port.0)].push_back(Arrival { at, payload });
         if let Some(doorbell) = self.rings[usize::from(port.0)] {
             let bell = &mut self.ports[usize::from(doorbell.0)];
