@@ -253,7 +253,7 @@ fn a_dead_process_is_told_to_its_peers_and_what_it_had_is_theirs_when_they_have_
     assert_eq!(house.list().len(), 1);
 }
 
-/// The kill may come at any time: here while they ask without a pause.
+/// Killed five times, each time just before one of them asks.
 #[test]
 fn where_the_coordinator_is_killed_all_goes_on_and_no_more_is_granted_than_there_is() {
     let Some(house) = House::open() else {
