@@ -276,7 +276,7 @@ pub(crate) fn is_cothread(name: &str) -> bool {
 }
 
 /// The median; the lower one of an even number.
-pub(crate) fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
+pub fn median<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
     let mut values: Vec<_> = values.collect();
     values.sort_unstable();
     let middle = values.len().checked_sub(1)? / 2;

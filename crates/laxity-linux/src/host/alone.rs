@@ -2,7 +2,7 @@
 //!
 //! Nothing is recorded, so nothing grows however long it lasts. What may be put into its ports by other threads goes through an [`Inbox`].
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -19,7 +19,6 @@ use super::together::{Place, Seat, Sitting};
 use crate::doctor::{self, Diagnosis};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
-use crate::os::descriptor;
 use crate::os::idle::Awake;
 use crate::os::memory::{STACK_BYTES, prefault_stack};
 use crate::os::sched::{self, Policy, SchedError, Tid};
@@ -350,27 +349,7 @@ impl Solitary<'_> {
                 false => Taken::TimedOut,
             });
         }
-        let Some(found) = ports.get(port).filter(|_| !self.fed.is_empty()) else {
-            return ports.wait(port, until);
-        };
-        let taken = found.permits.take_by(until, |alarm| {
-            // What is left to read of a port that nobody has served is known.
-            let is_empty = |fed: PortId| ports.get(fed).is_some_and(|fed| fed.permits.count() == 0);
-            let waited = self.fed.iter().filter(|(fed, _)| is_empty(*fed));
-            let waited: Vec<&Feed> = waited.collect();
-            let descriptors: Vec<_> = waited.iter().map(|(_, with)| with.as_fd()).collect();
-            let ready = descriptor::wait(&descriptors, alarm, until)?;
-            for ((fed, _), events) in waited.into_iter().zip(ready) {
-                if events != 0 {
-                    let at = clock::now();
-                    let payload = [events.into(), 0];
-                    ports.put(*fed, Arrival { at, payload });
-                }
-            }
-            Ok(())
-        });
-        let taken =
-            taken.map_err(|error| HostError::Failed(format!("waiting on descriptors: {error}")));
+        let taken = ports.wait_with(port, until, &self.fed);
         // So that those are closed that nobody else has.
         self.look_at_feeds();
         taken

@@ -111,11 +111,11 @@ impl Context for LiveContext {
     }
 
     fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
-        let Some(found) = self.run.ports.ring(port, doorbell) else {
+        let is_fed = self.run.ports.ring(port, doorbell);
+        if is_fed.is_none() {
             self.mistake(format!("port {port} or doorbell {doorbell} does not exist"));
-            return false;
-        };
-        found.is_fed()
+        }
+        is_fed.unwrap_or(false)
     }
 
     fn mark(&mut self, mark: Mark, args: [u64; 2]) {

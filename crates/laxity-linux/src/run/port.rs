@@ -9,7 +9,7 @@ use laxity_model::{HostError, Instant, PortId};
 
 use super::semaphore::{Semaphore, Taken};
 use crate::os::clock;
-use crate::os::descriptor;
+use crate::os::descriptor::{self, Alarm};
 
 /// No doorbell.
 const NONE: u32 = u32::MAX;
@@ -21,8 +21,6 @@ pub(crate) struct Port {
     queue: Option<Arrivals>,
     /// The port into which every arrival is put too.
     doorbell: AtomicU32,
-    /// What feeds it from outside.
-    descriptor: Option<OwnedFd>,
     arrived: AtomicU64,
     taken: AtomicU64,
     dropped: AtomicU64,
@@ -38,7 +36,6 @@ impl Port {
             permits: Semaphore::bounded(count, kind.most()),
             queue,
             doorbell: AtomicU32::new(NONE),
-            descriptor: None,
             arrived: AtomicU64::new(count.into()),
             taken: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -95,10 +92,6 @@ impl Port {
         }
     }
 
-    pub(crate) fn is_fed(&self) -> bool {
-        self.descriptor.is_some()
-    }
-
     /// What became of its arrivals; exact once no thread uses it any more.
     fn usage(&self) -> PortUsage {
         let usage = PortUsage {
@@ -116,26 +109,18 @@ impl Port {
 #[derive(Default)]
 pub(crate) struct Ports {
     ports: Vec<Port>,
-    /// Those that a descriptor feeds.
-    fed: Vec<PortId>,
+    /// Those that a descriptor feeds from outside.
+    fed: Vec<(PortId, OwnedFd)>,
 }
 
 impl Ports {
     /// Those that a program declares, some of them fed by descriptors.
-    pub(crate) fn new(
-        kinds: &[PortKind],
-        feeds: Vec<(PortId, OwnedFd)>,
-    ) -> Result<Self, HostError> {
-        let mut ports: Vec<Port> = kinds.iter().copied().map(Port::new).collect();
-        let mut fed = Vec::new();
-        for (id, descriptor) in feeds {
-            let Some(port) = ports.get_mut(id.index()) else {
-                return Err(HostError::BadProgram(format!(
-                    "a descriptor is to feed port {id}, which the program does not have"
-                )));
-            };
-            port.descriptor = Some(descriptor);
-            fed.push(id);
+    pub(crate) fn new(kinds: &[PortKind], fed: Vec<(PortId, OwnedFd)>) -> Result<Self, HostError> {
+        let ports: Vec<Port> = kinds.iter().copied().map(Port::new).collect();
+        if let Some((id, _)) = fed.iter().find(|(id, _)| id.index() >= ports.len()) {
+            return Err(HostError::BadProgram(format!(
+                "a descriptor is to feed port {id}, which the program does not have"
+            )));
         }
         Ok(Self { ports, fed })
     }
@@ -175,63 +160,66 @@ impl Ports {
         }
     }
 
-    /// Every arrival at the port is put into the doorbell too; `None` if one of them does not exist.
+    /// Every arrival at the port is put into the doorbell too; whether a descriptor of the program feeds it, `None` if one of them does not exist.
     ///
     /// Whoever puts after this rings; what was put before is found by whoever looks at the port after this: one of the two holds,
     /// whatever the order in which their processors see it.
-    pub(crate) fn ring(&self, id: PortId, doorbell: PortId) -> Option<&Port> {
+    pub(crate) fn ring(&self, id: PortId, doorbell: PortId) -> Option<bool> {
         self.get(doorbell)?;
         let port = self.get(id)?;
         port.doorbell.store(doorbell.0.into(), Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        Some(port)
+        Some(self.fed.iter().any(|(fed, _)| *fed == id))
     }
 
-    /// Waits for a permit of the port: on its word, or with the descriptors that feed it or that ring it.
+    /// Waits for a permit of the port: on its word, or with the program's descriptors that feed it or that ring it.
     pub(crate) fn wait(&self, id: PortId, until: Option<Instant>) -> Result<Taken, HostError> {
+        self.wait_with(id, until, &self.fed)
+    }
+
+    /// The same, where ports are fed by these.
+    pub(crate) fn wait_with<D: AsFd>(
+        &self,
+        id: PortId,
+        until: Option<Instant>,
+        fed: &[(PortId, D)],
+    ) -> Result<Taken, HostError> {
         let Some(port) = self.get(id) else {
             return Ok(Taken::Closed);
         };
-        if !self.fed.iter().any(|fed| self.concerns(*fed, id)) {
+        let concern = fed.iter().filter(|(fed, _)| self.concerns(*fed, id));
+        if concern.clone().next().is_none() {
             return Ok(port.permits.take(until));
         }
-        port.permits
-            .take_by(until, |alarm| {
-                // What is left to read of a port that nobody has served is known.
-                let is_empty = |fed: PortId| self.ports[fed.index()].permits.count() == 0;
-                let waited: Vec<PortId> = self
-                    .fed
-                    .iter()
-                    .copied()
-                    .filter(|fed| self.concerns(*fed, id) && is_empty(*fed))
-                    .collect();
-                let descriptors: Vec<_> = waited
-                    .iter()
-                    .filter_map(|fed| self.ports[fed.index()].descriptor.as_ref())
-                    .map(AsFd::as_fd)
-                    .collect();
-                let ready = descriptor::wait(&descriptors, alarm, until)?;
-                for (fed, events) in waited.into_iter().zip(ready) {
-                    if events != 0 {
-                        let at = clock::now();
-                        let payload = [events.into(), 0];
-                        self.put(fed, Arrival { at, payload });
-                    }
+        // What is left to read of a port that nobody has served is known.
+        let is_empty = |id| self.get(id).is_some_and(|port| port.permits.count() == 0);
+        let waited = concern.filter(|(fed, _)| is_empty(*fed));
+        let wait = |alarm: &Alarm| {
+            let waited: Vec<_> = waited.clone().collect();
+            let descriptors: Vec<_> = waited.iter().map(|(_, with)| with.as_fd()).collect();
+            let ready = descriptor::wait(&descriptors, alarm, until)?;
+            for ((fed, _), events) in waited.into_iter().zip(ready) {
+                if events != 0 {
+                    let at = clock::now();
+                    let payload = [events.into(), 0];
+                    self.put(*fed, Arrival { at, payload });
                 }
-                Ok(())
-            })
-            .map_err(|error| HostError::Failed(format!("waiting on descriptors: {error}")))
+            }
+            Ok(())
+        };
+        let taken = port.permits.take_by(until, wait);
+        taken.map_err(|error| HostError::Failed(format!("waiting on descriptors: {error}")))
     }
 
     /// Whether what arrives at the fed port ends a wait for this one.
     fn concerns(&self, fed: PortId, waited: PortId) -> bool {
-        let doorbell = self.ports[fed.index()].doorbell.load(Ordering::Relaxed);
-        fed == waited || doorbell == u32::from(waited.0)
+        let rings = |port: &Port| port.doorbell.load(Ordering::Relaxed) == u32::from(waited.0);
+        fed == waited || self.get(fed).is_some_and(rings)
     }
 
     /// Whether descriptors may have something for whoever waits for this port.
     pub(crate) fn is_fed(&self, id: PortId) -> bool {
-        self.fed.iter().any(|fed| self.concerns(*fed, id))
+        self.fed.iter().any(|(fed, _)| self.concerns(*fed, id))
     }
 
     /// Ends all waiting, now and in future.

@@ -1,6 +1,7 @@
 //! One process: its upcalls against a FIFO thread for each, at the same work; and other ways to serve them beside.
 
 use laxity_lab::bench::{Draft, Holes, Made, Request, Said};
+use laxity_lab::evidence::subjects::median;
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::workload::Draws;
 use laxity_model::base::histogram::Histogram;
@@ -100,7 +101,7 @@ impl<'a> Runs<'a> {
     }
 
     fn median(&self, of: impl Fn(&Outcome) -> u64) -> u64 {
-        median(self.outcomes().map(|one| of(one) as i64)) as u64
+        median(self.outcomes().map(of)).unwrap_or(0)
     }
 
     fn row(&self, (way, live): ((Serving, Look), bool)) -> Option<Row> {
@@ -134,14 +135,6 @@ fn besides(outcome: &Outcome) -> u64 {
     outcome.besides_ppm.unwrap_or(0)
 }
 
-/// The lower of the two in the middle where they are even; nothing of nothing.
-fn median(values: impl Iterator<Item = i64>) -> i64 {
-    let mut values: Vec<i64> = values.collect();
-    values.sort_unstable();
-    let middle = values.len().saturating_sub(1) / 2;
-    values.get(middle).copied().unwrap_or(0)
-}
-
 /// What is seen of pairs of runs: of each pair one number, and of those the median.
 struct Pairs<'a> {
     threads: Runs<'a>,
@@ -152,7 +145,7 @@ struct Pairs<'a> {
 impl Pairs<'_> {
     fn median(&self, of: impl Fn(&Outcome, &Outcome) -> i64) -> i64 {
         let pairs = self.threads.outcomes().zip(self.upcalls.outcomes());
-        median(pairs.map(|(threads, upcalls)| of(threads, upcalls)))
+        median(pairs.map(|(threads, upcalls)| of(threads, upcalls))).unwrap_or(0)
     }
 
     /// How late each is, in nanoseconds, by period, and in order where that is one: who of those goes first where they are released together is chance.

@@ -19,8 +19,8 @@ type Handler<S> = Box<dyn FnMut(&mut Call<'_, S>)>;
 /// What makes a handler, with what all share.
 type Make<S> = Box<dyn FnOnce(&mut S) -> Handler<S> + Send>;
 
-/// What an upcall is made of, on its way to the executor's thread. Whoever writes it has done so before the executor is told to look.
-pub(super) struct Letter<S> {
+/// When an upcall is called.
+pub(super) struct When {
     pub(super) timing: Timing,
     pub(super) deadline: Span,
     pub(super) paced_by: Option<(PortId, Span)>,
@@ -29,6 +29,11 @@ pub(super) struct Letter<S> {
     /// Which one of its place it is.
     pub(super) serial: u64,
     pub(super) after: Option<Predecessor>,
+}
+
+/// What an upcall is made of, on its way to the executor's thread. Whoever writes it has done so before the executor is told to look.
+pub(super) struct Letter<S> {
+    pub(super) when: When,
     pub(super) make: Make<S>,
 }
 
@@ -72,17 +77,6 @@ pub(super) fn text(payload: Box<dyn Any + Send>) -> String {
         mem::forget(payload);
         "it left no message".to_owned()
     })
-}
-
-/// When an upcall is called.
-struct When {
-    timing: Timing,
-    deadline: Span,
-    paced_by: Option<(PortId, Span)>,
-    unit: Service,
-    share: Option<Arc<Share>>,
-    serial: u64,
-    after: Option<Predecessor>,
 }
 
 /// Who has the handlers.
@@ -136,15 +130,7 @@ impl<S: 'static> Keeper for Keep<S> {
         let Some(letter) = letter.and_then(|mut letter| letter.take()) else {
             return false;
         };
-        self.when[index] = Some(When {
-            timing: letter.timing,
-            deadline: letter.deadline,
-            paced_by: letter.paced_by,
-            unit: letter.unit,
-            share: letter.share,
-            serial: letter.serial,
-            after: letter.after,
-        });
+        self.when[index] = Some(letter.when);
         let make = || with::<S, _>(|local| (letter.make)(&mut local.shared));
         match self.try_to(place, make).flatten() {
             Some(handler) => self.put(place, Some(handler)),

@@ -117,7 +117,7 @@ pub use self::virtual_time::{Virtual, VirtualCall};
 use self::beside::{Beside, Footing};
 use self::coordinated::Books;
 use self::core::{COMMANDS, Core, DOORBELL, Over, PATIENCE, PLACES};
-use self::keeper::{Keep, Letter, Letters};
+use self::keeper::{Keep, Letter, Letters, When};
 use self::members::{Member, Predecessor, Set};
 use crate::doctor::Diagnosis;
 use crate::executor::{Edf, Rmdp};
@@ -243,7 +243,7 @@ impl<S: 'static> Upcalls<S> {
         let id = self.admit(&spec)?;
         // From here on it is closed when it is dropped.
         let upcall = Upcall::new(Arc::clone(&self.core), id, &spec);
-        let letter = Letter {
+        let when = When {
             deadline: spec.deadline(),
             paced_by: spec.pace.port(id.place, spec.timing.period),
             unit: spec.service,
@@ -251,6 +251,9 @@ impl<S: 'static> Upcalls<S> {
             serial: id.serial,
             after: spec.after_whom(),
             timing: spec.timing,
+        };
+        let letter = Letter {
+            when,
             make: Box::new(move |shared| Box::new(make(shared))),
         };
         *self.letters[usize::from(id.place)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use laxity_devices::modem::{Outcome, Phase};
 use laxity_lab::bench::Said;
+use laxity_lab::evidence::subjects::median;
 use laxity_lab::report::Value;
 use laxity_model::Span;
 use serde::Deserialize;
@@ -94,7 +95,7 @@ impl Measure {
         let count = chosen.len() as u64;
         let sum = || chosen.iter().sum::<u64>();
         match self.statistic {
-            Statistic::Median => median(chosen),
+            Statistic::Median => median(chosen.into_iter()),
             Statistic::Mean => sum().checked_div(count),
             Statistic::Most => chosen.into_iter().max(),
             Statistic::Sum => Some(sum()),
@@ -102,7 +103,7 @@ impl Measure {
             Statistic::Share => (count * 1_000_000).checked_div(all.len() as u64),
             Statistic::MedianOfMost => {
                 let most = by_run.into_iter().filter_map(|run| run.into_iter().max());
-                median(most.collect())
+                median(most)
             }
             Statistic::OneBucketOff => Some(one_bucket_off(&chosen)),
             Statistic::SteadyShare => steady_share(runs.first()?),
@@ -143,14 +144,8 @@ impl Measure {
     }
 }
 
-fn median(mut values: Vec<u64>) -> Option<u64> {
-    values.sort_unstable();
-    let middle = values.len().saturating_sub(1) / 2;
-    values.get(middle).copied()
-}
-
 fn one_bucket_off(gaps: &[u64]) -> u64 {
-    let usual = median(gaps.to_vec()).unwrap_or(0);
+    let usual = median(gaps.iter().copied()).unwrap_or(0);
     let half = BUCKET.as_nanos() / 2;
     let off = gaps
         .iter()
