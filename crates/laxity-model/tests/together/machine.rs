@@ -321,7 +321,7 @@ impl Machine {
         let end = self.now + takes;
         let process = &mut self.processes[running];
         process.quanta += 1;
-        process.received = process.received + Service::from_nanos(takes.as_nanos());
+        process.received += Service::from_nanos(takes.as_nanos());
         let hit = process.fault.filter(|(after, _)| *after == process.quanta);
         self.pass_to(end);
         let process = &mut self.processes[running];

@@ -410,7 +410,7 @@ fn what_a_panic_leaves_ends_no_executor() {
     });
     dropped.unwrap().close().unwrap();
     let lives = upcalls
-        .create(spec("lives", MS), |call| call.end())
+        .create(spec("lives", MS), |call: &mut Call<'_>| call.end())
         .unwrap();
     lives.run().unwrap();
     assert_eq!(rests(&upcalls, &lives), State::Ended);
