@@ -29,9 +29,9 @@ struct Process {
 
 /// What its upcalls have in common: one more than a millisecond every 10.
 fn tenths(name: &str, count: u32) -> Spec {
-    let mut spec = Spec::each(Span::from_millis(10), Service::from_micros(500));
+    let mut spec = Spec::each(Span::from_millis(10), Service::from_micros(250));
     spec.name = name.to_owned();
-    spec.timing.batch = NonZeroU32::new(2 * count).unwrap();
+    spec.timing.batch = NonZeroU32::new(4 * count).unwrap();
     spec
 }
 
