@@ -66,7 +66,7 @@ impl From<Error> for Failure {
                 source.call().errno().unwrap_or(libc::EIO)
             }
             Error::Sched(why) => why.errno().unwrap_or(libc::EIO),
-            Error::NoArrivals | Error::NoBudget(..) => libc::EINVAL,
+            Error::NoArrivals | Error::NoBudget(..) | Error::Events(_) => libc::EINVAL,
             Error::NotHere => libc::EBADF,
             Error::NotAdmitted(_) => libc::EBUSY,
             Error::Full => libc::ENFILE,
@@ -216,12 +216,12 @@ pub unsafe extern "C" fn rts_sleep(
         let upcalls: Result<Vec<_>, _> = asked.iter().map(|rtu| named(*rtu)).collect();
         let upcalls = upcalls?;
         let each: Vec<&Upcall> = upcalls.iter().map(|named| &named.upcall).collect();
-        let executor = executor()?;
+        // For none nobody waits, and no executor is started.
         let found = match until_ns {
-            0 => executor.sleep(&each),
-            until => executor.sleep_until(&each, Instant::from_nanos(until)),
+            _ if each.is_empty() => Vec::new(),
+            0 => executor()?.sleep(&each)?,
+            until => executor()?.sleep_until(&each, Instant::from_nanos(until))?,
         };
-        let found = found?;
         // SAFETY: the caller says that it is null or points to a set.
         if let Some(idle) = unsafe { idle.as_mut() } {
             *idle = rts_set::default();

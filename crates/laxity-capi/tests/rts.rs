@@ -122,7 +122,12 @@ fn starts_once_and_as_asked() {
     // SAFETY: the structure is there.
     let start = |options: &rts_options| unsafe { rts_start(options) };
     type Change = fn(&mut rts_options);
-    let wrong: [(Change, &str); 8] = [
+    // For none nobody waits, and no executor is started for that.
+    let none = rts_set::default();
+    // SAFETY: the set is there.
+    assert_eq!(unsafe { rts_sleep(&raw const none, ptr::null_mut(), 0) }, 0);
+    let wrong: [(Change, &str); 9] = [
+        (|of| of.events = u32::MAX, "4096"),
         (|of| of.size = 4, "4 bytes"),
         (|of| of.policy = 9, "policy 9"),
         (|of| of.rank = 9, "rank 9"),

@@ -41,7 +41,7 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with = "priority")]
     ordinary: bool,
     /// The longest quantum: who works twice as long without a look loses its seat, and that is charged to all others.
-    #[arg(long, value_name = "SPAN", default_value = "500us", value_parser = span)]
+    #[arg(long, value_name = "SPAN", default_value = "500us", value_parser = longest)]
     longest: Span,
     /// Users other than its own may connect.
     #[arg(long)]
@@ -77,6 +77,16 @@ fn span(text: &str) -> Result<Span, String> {
     units::span(text).map_err(|error| error.to_string())
 }
 
+/// Whoever looks more often than this has the processor, and whoever looks more seldom sees nothing in time.
+fn longest(text: &str) -> Result<Span, String> {
+    let longest = span(text)?;
+    let possible = Span::from_micros(10)..=Span::from_millis(10);
+    match possible.contains(&longest) {
+        true => Ok(longest),
+        false => Err("the longest quantum is from 10us to 10ms".to_owned()),
+    }
+}
+
 /// Percent, in millionths.
 fn share(text: &str) -> Result<u64, String> {
     let percent = text
@@ -85,7 +95,7 @@ fn share(text: &str) -> Result<u64, String> {
     let percent = percent.filter(|percent| *percent <= 100);
     percent
         .map(|percent| percent * 10_000)
-        .ok_or_else(|| "a share is from 0% to 100%".to_owned())
+        .ok_or_else(|| "a share is from 0% to 100%, with the percent sign".to_owned())
 }
 
 fn quota(text: &str) -> Result<(u32, u64), String> {

@@ -193,6 +193,19 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// Whoever looks all the time leaves nobody anything.
+#[test]
+fn a_watchdog_that_cannot_be_is_refused() {
+    let bench = Bench::new();
+    for longest in ["0us", "9us", "11ms"] {
+        let mut command = bench.command();
+        command.args(["upcalls", "serve", "--processor", "0", "--longest", longest]);
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(64), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("from 10us to 10ms"));
+    }
+}
+
 #[test]
 fn a_coordinator_is_started_on_demand_admits_for_all_and_ends_by_itself() {
     let Some(house) = House::open() else {

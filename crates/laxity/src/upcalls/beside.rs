@@ -97,10 +97,6 @@ impl Beside {
         let alone = all();
         let known = alone.iter().filter_map(Weak::upgrade);
         let others = known.filter(|core| !Arc::ptr_eq(core, own) && !core.is_over());
-        // Of those a coordinator knows, and is asked.
-        let is_known_there =
-            |core: &Core| own.books.is_some() && own.footing.takes_turns_with(&core.footing);
-        let others = others.filter(|core| !is_known_there(core));
         let others = others.map(|core| {
             let members = core.members();
             let set = Set::new(members.iter().flatten());
@@ -222,7 +218,13 @@ fn contends(parties: &[Party<'_>], own: &Footing, other: &Footing) -> bool {
     };
     let wanted = (0..parties.len()).filter(|place| is_another(*place));
     let processors = here.len() + there.without(here).len();
-    other.outranks(own) && here.overlaps(there) && wanted.count() > processors
+    // Of those that are kept to fewer processors nobody moves the others away.
+    let is_alike = |place: usize| {
+        let fifo = parties[place].footing.fifo.as_ref();
+        fifo.is_none_or(|(_, at)| at == here)
+    };
+    let may_share = wanted.clone().count() > processors || !wanted.clone().all(is_alike);
+    other.outranks(own) && here.overlaps(there) && may_share
 }
 
 /// What an upcall of another executor takes, as jobs that may be done in any window. One that is outranked is out of the way at once, so that what it was late by is known.
@@ -408,5 +410,32 @@ mod tests {
             assert!(!is_admitted(&both) && !is_in_time(&both, 1_500));
             assert!(is_admitted(&both[..1]) && is_in_time(&both[..1], 1_500));
         }
+    }
+
+    /// The kernel moves one that waits to where it need not, and not one that runs away from another that may run nowhere else.
+    #[test]
+    fn who_may_run_elsewhere_may_be_in_the_way_of_who_may_not() {
+        let much = || {
+            let asked = Asked {
+                first: 0,
+                period: 10,
+                batch: 6,
+                quantum: 1,
+            };
+            vec![asked.linked()]
+        };
+        let both: CpuSet = (0..2).collect();
+        let admits = |first: &CpuSet| {
+            let [mut one, mut other] = [50, 51].map(footing);
+            one.fifo = Some((50, first.clone()));
+            other.fifo = Some((51, both.clone()));
+            let parties = [(&one, much()), (&other, much())];
+            let parties = parties
+                .each_ref()
+                .map(|(footing, all)| Party { footing, all });
+            let judge = |all: &[Linked], supply: &dyn SupplyBound| Policy::Rmdp.admit(all, supply);
+            judged(&parties, 0, judge).is_ok()
+        };
+        assert!(admits(&both) && !admits(&CpuSet::single(0)));
     }
 }

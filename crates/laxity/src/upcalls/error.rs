@@ -32,6 +32,9 @@ pub enum Error {
     /// Upcalls of several processes take turns in the rate-monotonic order, and in no other.
     #[error("upcalls of several processes take turns rate monotonic only: ask for Policy::Rmdp")]
     Order,
+    /// More arrivals are to wait for each upcall than there is room for.
+    #[error("of {0} arrivals that are to wait for each upcall there is room for 4096")]
+    Events(u32),
     /// A descriptor releases no upcall of an executor that takes turns with other processes.
     #[error(
         "a descriptor releases no upcall that takes turns with other processes: read it elsewhere, and release by Pace::Arrivals"

@@ -119,6 +119,7 @@ use self::coordinated::Books;
 use self::core::{COMMANDS, Core, DOORBELL, Over, PATIENCE, PLACES};
 use self::keeper::{Keep, Letter, Letters, When};
 use self::members::{Member, Predecessor, Set};
+use self::options::MOST_EVENTS;
 use crate::doctor::Diagnosis;
 use crate::executor::{Edf, Rmdp};
 use crate::reserve::lock_memory_now;
@@ -157,6 +158,9 @@ impl<S: 'static> Upcalls<S> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let overhead = options.overhead_put_off_by(put_off());
+        if options.events > MOST_EVENTS {
+            return Err(Error::Events(options.events));
+        }
         let policy = options.policy;
         let shares = options.together.is_some() || options.coordinated.is_some();
         if shares && policy != Policy::Rmdp {
@@ -367,11 +371,12 @@ impl<S: 'static> Upcalls<S> {
                 fits: None,
             }))
         };
-        let bounds = match &self.core.books {
-            Some(books) => books.bounds(&set.names(), &all)?,
-            None => beside.bounds(footing, &all).map_err(refused)?,
-        };
-        Ok(bounds[index])
+        let here = beside.bounds(footing, &all).map_err(refused)?;
+        // A coordinator knows of other processes, and not of other executors of this one.
+        let there = self.core.books.as_ref();
+        let there = there.map(|books| books.bounds(&set.names(), &all));
+        let there = there.transpose()?.map_or(Span::ZERO, |all| all[index]);
+        Ok(here[index].max(there))
     }
 
     /// A group, of this name, whose upcalls together have this budget of every period.

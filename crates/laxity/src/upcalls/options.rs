@@ -41,6 +41,8 @@ pub type Supply = Box<dyn SupplyBound + Send + Sync>;
 
 /// Arrivals that wait.
 const EVENTS: u32 = 16;
+/// No more of each upcall: there is room for them from the beginning, in memory that is locked.
+pub(super) const MOST_EVENTS: u32 = 4_096;
 
 impl Default for Options {
     fn default() -> Self {

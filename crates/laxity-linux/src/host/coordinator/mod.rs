@@ -90,6 +90,9 @@ pub enum CoordinatorError {
     /// Another user's, who is not root.
     #[error("{0} is of user {1}, and not of this one or root")]
     Stranger(PathBuf, u32),
+    /// Nobody can say who serves there.
+    #[error("who serves {0} cannot be seen from here: it is of another PID namespace")]
+    Unseen(PathBuf),
     /// It does not answer, or has ended; what was asked for may be asked for again.
     #[error("the coordinator of processor {0} does not answer, or has ended; try again")]
     Lost(usize),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use laxity_model::program::coordinator::Terms;
-use laxity_model::program::together::SEATS;
+use laxity_model::program::together::{SEATS, detection};
 use laxity_model::{Service, Span};
 
 use super::At;
@@ -25,7 +25,7 @@ pub struct Settings {
     pub share_ppm: u64,
     /// The same of single users.
     pub quotas: BTreeMap<u32, u64>,
-    /// So long what a dead process had is kept for those who have not [settled](Ask::Settled) that.
+    /// So long what a dead process had is kept for those who have not settled that.
     pub kept: Span,
     /// It ends when nobody has been there for so long.
     pub linger: Span,
@@ -48,15 +48,15 @@ impl Settings {
 
     pub(super) fn terms(&self) -> Terms {
         let watch = self.watch.unwrap_or_default();
-        // It is seen after twice as long as a quantum may take, and a switch or two.
-        let seen = Span::from_nanos(watch.longest.as_nanos().saturating_mul(2));
+        // And a switch or two.
+        let seen = detection(watch.longest);
         let switches = Span::from_nanos(2 * PASS.as_nanos());
-        let detection = seen
+        let longest_detection = seen
             .checked_add(watch.grace)
             .and_then(|seen| seen.checked_add(switches));
         Terms {
             longest: watch.longest,
-            detection: detection.unwrap_or(Span::MAX),
+            detection: longest_detection.unwrap_or(Span::MAX),
             pass: PASS,
             share_ppm: self.share_ppm,
             quotas: self.quotas.clone(),

@@ -47,23 +47,22 @@ pub(super) fn reach(at: &At, starter: &Starter, until: Instant) -> Result<Wire, 
 /// A connection; `None` where nobody serves.
 pub(super) fn connect(at: &At) -> Result<Option<Wire>, CoordinatorError> {
     let path = at.path("sock");
-    let wire = match Wire::connect(&path) {
+    let wire = match Wire::connect(&path, PATIENCE) {
         Ok(wire) => wire,
         Err(error) => {
             return match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Ok(None),
+                io::ErrorKind::WouldBlock => Err(CoordinatorError::Lost(at.processor)),
                 _ => Err(CoordinatorError::File(path, error)),
             };
         }
     };
     let own = rustix::process::geteuid().as_raw();
-    let peer = wire.peer();
-    match peer.ok().flatten().map(|peer| peer.user) {
-        Some(user) if user != own && user != 0 => Err(CoordinatorError::Stranger(path, user)),
-        _ => wire
-            .patience(Some(PATIENCE))
-            .map(|()| Some(wire))
-            .map_err(|error| CoordinatorError::File(path, error)),
+    match wire.peer().map(|peer| peer.map(|peer| peer.user)) {
+        Ok(Some(user)) if user != own && user != 0 => Err(CoordinatorError::Stranger(path, user)),
+        Ok(Some(_)) => Ok(Some(wire)),
+        Ok(None) => Err(CoordinatorError::Unseen(path)),
+        Err(error) => Err(CoordinatorError::File(path, error)),
     }
 }
 

@@ -47,11 +47,12 @@ pub(super) fn listen(path: &Path) -> io::Result<OwnedFd> {
 }
 
 impl Wire {
-    /// To whoever listens there.
-    pub(super) fn connect(path: &Path) -> io::Result<Self> {
-        let socket = socket()?;
-        net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-        Ok(Self(socket))
+    /// To whoever listens there. For no longer than this, as whoever is asked there waits for nothing longer.
+    pub(super) fn connect(path: &Path, patience: Duration) -> io::Result<Self> {
+        let wire = Self(socket()?);
+        wire.patience(Some(patience))?;
+        net::connect(&wire.0, &SocketAddrUnix::new(path)?)?;
+        Ok(wire)
     }
 
     /// The next who connects.

@@ -126,6 +126,25 @@ pub enum Occupant {
     Removed,
 }
 
+/// So long after each look the watchdog looks again. Looking takes the processor, too: between two looks whoever works throughout has more than he may.
+/// And who looked all the time would leave nobody anything.
+const fn apart(limit: Service) -> Span {
+    let limit = limit.as_nanos();
+    let apart = Span::from_nanos(limit.saturating_add(limit / 16));
+    let least = Span::from_micros(10);
+    if apart.as_nanos() < least.as_nanos() {
+        least
+    } else {
+        apart
+    }
+}
+
+/// Whoever may work for no longer than `limit` without a look, and does not come back, is seen after so long at the latest: at the second look.
+#[must_use]
+pub const fn detection(limit: Service) -> Span {
+    Span::from_nanos(apart(limit).as_nanos().saturating_mul(2))
+}
+
 /// What the watchdog knows of a seat that is at work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Watched {
@@ -155,9 +174,7 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M
 
     /// It is time to look. `who` has a seat, and what has his thread received, if he is at work?
     pub fn look(&mut self, now: Instant, mut who: impl FnMut(u16, bool) -> Occupant) -> Vigil {
-        let limit = self.limit.as_nanos();
-        // Looking takes the processor, too: between two looks whoever works throughout has more than he may.
-        let apart = Span::from_nanos(limit.saturating_add(limit / 16));
+        let apart = apart(self.limit);
         let after = |at: Instant| at.checked_add(apart).unwrap_or(Instant::MAX);
         for number in (0..=u16::MAX).take(S) {
             if let Some(vigil) = self.look_at(number, &mut who) {

@@ -16,7 +16,7 @@ mod guard;
 mod member;
 mod region;
 
-pub use guard::{Occupant, Sentinel, Vigil, Watchdog, Watched};
+pub use guard::{Occupant, Sentinel, Vigil, Watchdog, Watched, detection};
 pub use member::{Act, Member};
 pub(super) use region::CONTROL;
 pub use region::{ROWS, Region, SEATS, Standing, Terms, Turn};
