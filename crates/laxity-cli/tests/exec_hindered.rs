@@ -4,8 +4,8 @@ mod common;
 
 use std::fs;
 use std::process::{Child, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -120,10 +120,14 @@ fn while_nobody_can_look_nothing_is_enforced_and_nothing_kept() {
     // Beside nobody the spinner would have its processor all the time, whoever looks.
     let is_over = Arc::new(AtomicBool::new(false));
     let over = Arc::clone(&is_over);
+    let (tell, told) = mpsc::channel();
     let rival = thread::spawn(move || {
         sched::set_affinity(Tid::current(), &CpuSet::single(cpu)).unwrap();
+        tell.send(()).unwrap();
         while !over.load(Ordering::Relaxed) {}
     });
+    // It is there, and does not begin on the processor that is taken from all next.
+    told.recv().unwrap();
     let starving = thread::spawn(move || {
         let own = Tid::current();
         sched::set_affinity(own, &CpuSet::single(others)).unwrap();
