@@ -77,8 +77,7 @@ fn share_a_processor(rank: &str, watch: Option<Watch>) {
     let coordinator = coordinator.unwrap();
     let serving = thread::spawn(move || coordinator.serve().map_err(|error| error.to_string()));
 
-    let [mut one, mut other] =
-        [&c, &cxx].map(|program| Process::start(program, directory, rank));
+    let [mut one, mut other] = [&c, &cxx].map(|program| Process::start(program, directory, rank));
     let dies = one.child.id();
     assert_eq!(one.ask("more first 5"), "Success yes");
     let refused = other.ask("more second 5");

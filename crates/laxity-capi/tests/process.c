@@ -110,6 +110,10 @@ static int child(int rtu, int fifo) {
     tell_state();
     rts_set there = { { 1, 1 } };
     expect(rts_run(rtu) == EBADF && rts_close(rtu) == EBADF, "a child has no upcalls");
+    int number = 0;
+    uint64_t bound = 0;
+    expect(rts_suspend(rtu) == EBADF && rts_release(rtu, 0, 0) == EBADF && rts_bound(rtu, &bound) == EBADF, "nor may it ask for them");
+    expect(rts_enforced(&number) == ESRCH && rts_departed(&number) == ESRCH && rts_settle(1) == ESRCH, "it has no executor");
     must(rts_list(&there), "list");
     expect(there.bits[0] == 0 && there.bits[1] == 0, "a child lists none");
     start(fifo);

@@ -237,7 +237,13 @@ fn an_upcall_whose_handler_hangs_is_closed_when_that_returns() {
     };
     victim.line().unwrap();
     assert_eq!(victim.line().unwrap(), "hangs");
-    victim.process.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+    victim
+        .process
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(b"x")
+        .unwrap();
     victim.ends_well();
 }
 

@@ -193,15 +193,31 @@ fn joins_only_what_is_there() {
     let wrong: [(Change, c_int, &str); 10] = [
         (|_, with| with.size = 8, libc::EINVAL, "8 bytes"),
         (|_, with| with.reserved = 1, libc::EINVAL, "`reserved` 1"),
-        (|_, with| with.name = BAD.as_ptr(), libc::EINVAL, "not UTF-8"),
-        (|_, with| with.directory = c"".as_ptr(), libc::EINVAL, "directory"),
-        (|_, with| with.program = c"".as_ptr(), libc::EINVAL, "program"),
+        (
+            |_, with| with.name = BAD.as_ptr(),
+            libc::EINVAL,
+            "not UTF-8",
+        ),
+        (
+            |_, with| with.directory = c"".as_ptr(),
+            libc::EINVAL,
+            "directory",
+        ),
+        (
+            |_, with| with.program = c"".as_ptr(),
+            libc::EINVAL,
+            "program",
+        ),
         (
             |of, _| of.processor = LAXITY_ANY_PROCESSOR,
             libc::EINVAL,
             "say which",
         ),
-        (|of, _| of.rank = RTS_RESERVED, libc::EINVAL, "ask for RTS_FIFO"),
+        (
+            |of, _| of.rank = RTS_RESERVED,
+            libc::EINVAL,
+            "ask for RTS_FIFO",
+        ),
         (|of, _| of.policy = RTS_EDF, libc::EINVAL, "rate monotonic"),
         (|of, _| of.policy = 9, libc::EINVAL, "policy 9"),
         (|_, _| (), libc::ECONNREFUSED, "/nonexistent/laxity"),
@@ -245,7 +261,11 @@ fn numbers_without_measure_are_refused() {
     for (number, change) in wrong.into_iter().enumerate() {
         let (error, rtu) = create(change);
         assert_eq!((error, rtu), (libc::EBUSY, -1), "{number}: {}", said());
-        assert!(said().starts_with("not admitted: upcall may be late: "), "{}", said());
+        assert!(
+            said().starts_with("not admitted: upcall may be late: "),
+            "{}",
+            said()
+        );
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use laxity::upcalls::{Coordinated, Options};
 
 use super::wanted::{bytes, invalid, text, wanted};
-use super::{RTS_RESERVED, all, outside, running, rts_coordinator, rts_options, start_new};
+use super::{RTS_RESERVED, all, outside, rts_coordinator, rts_options, running, start_new};
 use crate::edge::{self, Failure, edge};
 
 /// Starts the executor of the process where a coordinator gives it its place.
@@ -29,7 +29,8 @@ pub unsafe extern "C" fn rts_join(
             return Err(invalid("meaning of `reserved`", coordinator.reserved));
         }
         if options.rank == RTS_RESERVED {
-            let text = "one with a reservation takes no turns with other processes: ask for RTS_FIFO";
+            let text =
+                "one with a reservation takes no turns with other processes: ask for RTS_FIFO";
             return Err(Failure::new(libc::EINVAL, text.to_owned()));
         }
         let wanted = wanted(&options)?;
