@@ -152,7 +152,7 @@ typedef struct rts_smstr {
     uint32_t yield_request;     /* 1 from when rts_yield() has seen that somebody more urgent waits, until the handler returns */
     uint32_t overruns;          /* 1: its own next release has come */
     uint32_t overran;           /* 1: the call before was still at work when this release came */
-    uint32_t asks;              /* the handler may set RTS_ASKS_SUSPEND or RTS_ASKS_END, for after this quantum */
+    uint32_t asks;              /* the handler may set RTS_ASKS_SUSPEND or RTS_ASKS_END, for after this quantum; whatever else it sets ends it, too */
     uint64_t missed;            /* releases between the call before and this one that came to nothing */
     uint64_t release_ns;        /* when it was to begin; on its grid */
     uint64_t began_ns;          /* when it began */
@@ -202,9 +202,9 @@ typedef struct rts_counts {
  * one; EINVAL: no such policy, rank, priority or processor; EPERM: a right is missing, and the message says which and how to get it; of RTS_RESERVED also what laxity_reserve() returns. */
 int rts_start(const rts_options *options);
 
-/* The same, where upcalls of several processes take turns on one processor, in one rate monotonic order, and are admitted together: rts_creat() is refused where an upcall of any of them would be late. Whoever stops,
- * dies or does not come back there does not hold the others up. The coordinator, which sees to that, is started where there is none, and waited for: ten seconds at the most. The options say the processor, RTS_FIFO at
- * the coordinator's priority, 90 as a rule, or RTS_FAIR where it serves such, and RTS_RMDP. EALREADY: there is an executor; EINVAL: no such policy, rank, priority or processor, or one that is not for several processes; EPERM: a right
+/* Starts the executor of the process among those of other processes. On one processor the upcalls of all of them take turns in one rate monotonic order, and are admitted together: rts_creat() is refused where an upcall of any
+ * process would be late. A process that dies, is stopped or does not come back from a handler holds no other up; the last of these loses its executor, as rts_enforced() says. The coordinator that sees to that is started where there is
+ * none; it is waited for, ten seconds at the most. The options say its processor, RTS_RMDP, and RTS_FIFO at its priority, 90 as a rule, or RTS_FAIR where it serves ordinary threads. EALREADY: there is an executor; EINVAL: no such policy, rank, priority or processor, or one that is not for several processes; EPERM: a right
  * is missing; ECONNREFUSED: there is no coordinator and none can be started, or it says no, or does not answer: the message says which. */
 int rts_join(const rts_options *options, const rts_coordinator *coordinator);
 

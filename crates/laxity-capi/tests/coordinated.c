@@ -3,6 +3,7 @@
  *     more NAME TENTHS   an upcall that has so many tenths of the processor, called three times
  *     gone               the number of a process that has gone, once there is one
  *     settle PROCESS     it is settled
+ *     spin               an upcall whose handler does not come back before its executor has lost its rank
  *
  * Its arguments are the processor, and "fifo" or "fair".
  */
@@ -50,6 +51,31 @@ static void more(const char *name, uint32_t tenths) {
     printf("%s %s\n", error == EBUSY ? "EBUSY" : strerror(error), why);
 }
 
+static int may_return;
+
+static void spin(rts_funargs *arg) {
+    arg->smstr->pdu_count = arg->smstr->pdu_goal;
+    while (__atomic_load_n(&may_return, __ATOMIC_SEQ_CST) == 0) {
+    }
+}
+
+static void lose(void) {
+    rts_attributes attributes = RTS_ATTRIBUTES_INIT;
+    attributes.period_ns = 10000000;
+    attributes.pdu_ns = 100000;
+    int rtu = -1, enforced = 1, error = rts_creat(&attributes, spin, NULL, &rtu);
+    if (error == 0)
+        error = rts_run(rtu);
+    while (error == 0 && enforced)
+        error = rts_enforced(&enforced);
+    __atomic_store_n(&may_return, 1, __ATOMIC_SEQ_CST);
+    /* Until the executor, which has lost its seat, sees that. */
+    while (error == 0)
+        error = rts_run(rtu);
+    int closed = rts_close(rtu), asked = rts_enforced(&enforced);
+    printf("%s %d %d %d %s\n", error == ECANCELED ? "ECANCELED" : strerror(error), closed, asked, enforced, laxity_message());
+}
+
 int main(int count, char **arguments) {
     if (count != 3)
         return 2;
@@ -67,6 +93,8 @@ int main(int count, char **arguments) {
         int process = 0;
         if (sscanf(line, "more %31s %u", name, &tenths) == 2) {
             more(name, tenths);
+        } else if (strcmp(line, "spin\n") == 0) {
+            lose();
         } else if (sscanf(line, "settle %d", &process) == 1) {
             int settled = rts_settle(process);
             printf("%d %s\n", settled, said(settled));
