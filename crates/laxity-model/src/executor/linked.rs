@@ -137,7 +137,12 @@ impl Set {
     }
 
     /// For each the same of the one before it in that, or what it has itself.
-    fn inherit<T: Copy>(&self, deadline: Span, mut all: Vec<T>, own: impl Fn(usize) -> Option<T>) -> Vec<T> {
+    fn inherit<T: Copy>(
+        &self,
+        deadline: Span,
+        mut all: Vec<T>,
+        own: impl Fn(usize) -> Option<T>,
+    ) -> Vec<T> {
         for place in &self.order {
             let before = self.before(*place, deadline).map(|before| all[before]);
             if let Some(found) = own(*place).or(before) {
@@ -172,7 +177,9 @@ impl Set {
             if let Some(as_one) = self.as_one(&chain, deadline, supply) {
                 bound = bound.min(as_one);
             }
-            next = chain.last().and_then(|first| self.before(*first, Span::MAX));
+            next = chain
+                .last()
+                .and_then(|first| self.before(*first, Span::MAX));
         }
         rmdp::in_time(own, place, bound, blocking)
     }
@@ -198,7 +205,9 @@ impl Set {
             return None;
         }
         // They come after it, and those of the call before came before that window.
-        let comes_after = self.inherit(deadline, vec![false; tasks.len()], |other| (other == place).then_some(true));
+        let comes_after = self.inherit(deadline, vec![false; tasks.len()], |other| {
+            (other == place).then_some(true)
+        });
         let there = |other: usize| others[other] && !comes_after[other];
         let (before, _) = rmdp::beside(deadline, &tasks, there);
         let last = self.all[place].task;

@@ -466,7 +466,7 @@ impl SupplyBound for Counted {
 fn long_chain(count: u64) -> Vec<Linked> {
     let one = |place: u64| {
         let mut one = One::new(timing(0, 100_000, 1, 1), MICRO * 700);
-        one.deadline -= MICRO * place;
+        one.deadline -= Span::from_micros(place);
         one.after = place.checked_sub(1).map(|before| before as u16);
         one.linked()
     };
@@ -477,7 +477,7 @@ fn long_chain(count: u64) -> Vec<Linked> {
 fn a_chain_of_all_handlers_is_analysed_in_few_rounds() {
     let supply = Counted(Cell::new(0));
     let found = bounds(&long_chain(127), &supply).unwrap();
-    assert_eq!(found.last(), Some(&(Span::from_micros(127 * 700))));
+    assert_eq!(found.last(), Some(&Span::from_micros(127 * 700)));
     // Each of them with each that is before it, as one task, in two rounds.
     let asked = supply.0.get();
     assert!(asked < 200_000, "{asked}");

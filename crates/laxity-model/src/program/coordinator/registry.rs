@@ -239,8 +239,7 @@ impl Registry {
         let quota = self.terms.quotas.get(&who.user);
         let quota = *quota.unwrap_or(&self.terms.share_ppm);
         let asked = self.kept_ppm(own);
-        // Who gives back all is let, whatever his quota is.
-        if asked > quota && !items.is_empty() {
+        if asked > quota {
             let (asked, quota) = (percent(asked), percent(quota));
             let reason = format!(
                 "user {} would keep {asked} of the processor from others, and may keep {quota}",

@@ -309,11 +309,11 @@ impl<const S: usize, const R: usize> Region<S, R> {
         let Some(seat) = self.seat(number) else {
             return;
         };
-        seat.stands(Standing::Given);
         self.uses(number);
         seat.used.store(0, SeqCst);
         seat.thread.store(0, SeqCst);
         seat.called_ns.store(0, SeqCst);
+        seat.stands(Standing::Given);
     }
 
     /// The seat's process has gone: nobody has it any more. Tells whom to wake.
