@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 
@@ -262,8 +261,10 @@ may 0 $c && echo slots; kill $c";
 fn what_the_program_starts_and_is_not_followed_may_run_where_the_program_might() {
     let Some(_live) = live() else { return };
     let bench = Bench::new();
-    let own = fs::read_to_string("/proc/self/status").unwrap();
-    let own = own.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = own
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     let own = own.unwrap().trim();
     if own == "0" {
         eprintln!("skipped: there is one processor, and nowhere else to run");
@@ -304,7 +305,7 @@ fn a_reservation_that_is_open_is_what_the_program_takes_and_a_quarter_more() {
     let Some(_live) = live() else { return };
     let bench = Bench::new();
     let options = ["--reserve", "auto/2ms", "--json=r.json"];
-    // It starts nothing, and wants to read something every two milliseconds for more than two thousand periods: the first thousand have its beginning.
+    // It starts nothing, and wants to read something every two milliseconds for more than two thousand periods: the first hundred have its beginning, and those after it the measurement.
     let program = "exec 3<> <(:); for i in {1..3200}; do read -t 0.002 -u 3; done; true";
     let output = exec(&bench, &options, &["bash", "-c", program]);
     assert!(output.status.success(), "{}", said(&output));
@@ -319,6 +320,8 @@ fn a_reservation_that_is_open_is_what_the_program_takes_and_a_quarter_more() {
         said(&output)
     );
     let received = json(&bench, "r.json");
+    let beginning = "not used: the program had just begun";
+    assert!(said(&output).contains(beginning), "{}", said(&output));
     let reserved = received["service_reserved_ns"].as_u64().unwrap();
     assert!((50_000..1_000_000).contains(&reserved), "{received}");
     let options = [&options[..], &["--judge"]].concat();

@@ -274,10 +274,31 @@ fn where_no_coordinator_can_be_started_it_is_said_what_was_tried() {
     let beside = own.parent().unwrap().join("laxity");
     assert!(!beside.exists(), "{beside:?}");
     let cases = [
-        (None, vec![beside.to_str().unwrap(), "PATH", "LAXITY_COORDINATOR", "cargo install"]),
-        (Some("/nonexistent/laxity"), vec!["`/nonexistent/laxity`", "No such file", "LAXITY_COORDINATOR"]),
-        (Some("/bin/false"), vec!["`/bin/false`", "exit status: 1", "LAXITY_COORDINATOR"]),
-        (Some("/bin/true"), vec!["`/bin/true`", "exit status: 0", "LAXITY_COORDINATOR"]),
+        (
+            None,
+            vec![
+                beside.to_str().unwrap(),
+                "PATH",
+                "LAXITY_COORDINATOR",
+                "cargo install",
+            ],
+        ),
+        (
+            Some("/nonexistent/laxity"),
+            vec![
+                "`/nonexistent/laxity`",
+                "No such file",
+                "LAXITY_COORDINATOR",
+            ],
+        ),
+        (
+            Some("/bin/false"),
+            vec!["`/bin/false`", "exit status: 1", "LAXITY_COORDINATOR"],
+        ),
+        (
+            Some("/bin/true"),
+            vec!["`/bin/true`", "exit status: 0", "LAXITY_COORDINATOR"],
+        ),
     ];
     for (starts, parts) in cases {
         let said = started_by(starts.map(Path::new), &bench);
@@ -293,13 +314,18 @@ fn where_nobody_serves_it_is_said_where_that_was_looked_for() {
     let sockets = bench.path("sockets");
     let list = |arguments: &[&str]| {
         let mut command = bench.command();
-        command.args(["upcalls", "list", "--directory"]).arg(&sockets);
+        command
+            .args(["upcalls", "list", "--directory"])
+            .arg(&sockets);
         let output = command.args(arguments).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     let directory = sockets.to_str().unwrap();
-    assert_eq!(list(&[]), format!("No coordinator serves in {directory}.\n"));
+    assert_eq!(
+        list(&[]),
+        format!("No coordinator serves in {directory}.\n")
+    );
     let of_one = format!("No coordinator serves processor 1 in {directory}.\n");
     assert_eq!(list(&["--processor", "1"]), of_one);
     let json: Value = serde_json::from_str(&list(&["--json"])).unwrap();

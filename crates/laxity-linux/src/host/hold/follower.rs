@@ -82,12 +82,11 @@ impl Passed {
         let Ok(all) = self.family.refresh() else {
             return Vec::new();
         };
-        let all: BTreeSet<Tid> = all
-            .into_iter()
-            .filter(|one| !meant.contains(one))
-            .collect();
+        let all: BTreeSet<Tid> = all.into_iter().filter(|one| !meant.contains(one)).collect();
         let before = self.known.replace(all.clone());
-        before.map_or_else(Vec::new, |before| all.difference(&before).copied().collect())
+        before.map_or_else(Vec::new, |before| {
+            all.difference(&before).copied().collect()
+        })
     }
 }
 
