@@ -20,7 +20,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use self::takeover::Awaited;
 use super::wire::{Packet, Wire, listen};
-use super::{At, CoordinatorError, Settings};
+use super::{CoordinatorError, Settings};
 use crate::host::together::{Guard, Region, guard};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
@@ -141,43 +141,16 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`CoordinatorError::Served`]: another one is; [`CoordinatorError::Shared`]: others might become it; a missing right of its guards; or what the kernel says of a file.
-    /// [`CoordinatorError::Served`]: another one is; there is no such processor; a missing right of its guards; or what the kernel says of a file.
+    /// [`CoordinatorError::Served`]: another one is; [`CoordinatorError::Shared`]: others might become it; [`CoordinatorError::NoProcessor`]; a missing right of its guards;
+    /// or what the kernel says of a file.
     pub fn open(settings: Settings) -> Result<Self, CoordinatorError> {
+        let processor = settings.at.processor;
+        let online = read_as("/sys/devices/system/cpu/online", CpuSet::parse);
+        if online.is_ok_and(|online| !online.contains(processor)) {
+            return Err(CoordinatorError::NoProcessor(processor));
+        }
         directory(&settings)?;
         let only = only(&settings)?;
-        let At {
-            directory,
-            processor,
-        } = &settings.at;
-        let online = read_as("/sys/devices/system/cpu/online", CpuSet::parse);
-        if online.is_ok_and(|online| !online.contains(*processor)) {
-            return Err(CoordinatorError::NoProcessor(*processor));
-        }
-        let mode = if settings.everyone { 0o755 } else { 0o700 };
-        let made = fs::DirBuilder::new()
-            .recursive(true)
-            .mode(mode)
-            .create(directory);
-        at(directory, made)?;
-        let (only, is_only) = locked(
-            &settings.at.path("lock"),
-            FlockOperation::NonBlockingLockExclusive,
-        )?;
-        if !is_only {
-            return Err(CoordinatorError::Served(*processor));
-        }
-        let path = settings.at.path("members");
-        let (members, is_new) = locked(&path, FlockOperation::NonBlockingLockExclusive)?;
-        // Nobody else takes it who has not the lock above.
-        at(
-            &path,
-            flock(&members, FlockOperation::NonBlockingLockShared),
-        )?;
-        let house = match is_new {
-            true => Some(House::open(Region::create()?, &settings)?),
-            false => None,
-        };
         let path = settings.at.path("sock");
         let mut coordinator = Self {
             registry: Registry::new(settings.terms()),
