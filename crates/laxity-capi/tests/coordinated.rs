@@ -130,41 +130,41 @@ fn share_a_processor(rank: &str, watch: Option<Watch>) {
     serving.join().unwrap();
 }
 
-#[test]
-fn two_processes_are_admitted_together_and_one_inherits() {
-    if can_compile() {
-        share_a_processor("fair", None);
-    }
-}
-
-#[test]
-fn so_are_two_that_are_real_time() {
-    if !can_compile() {
-        return;
-    }
-    if let Some(_live) = rights::require(&[Right::RealTime]) {
-        share_a_processor("fifo", Some(Watch::default()));
-    }
-}
-
-#[test]
-fn two_of_the_example_run_at_once() {
-    if !can_compile() {
-        return;
-    }
+/// Two of the example, at this rank; the third upcall of each is refused with these words.
+fn run_the_example_twice(rank: &str, watch: Option<Watch>, refused: &str) {
     let (directory, programs) = compiled("examples/upcalls.c");
-    let serving = serve(directory.path(), None);
+    let serving = serve(directory.path(), watch);
     let both = programs.map(|program| {
         let mut command = command(&program, directory.path());
-        command.args(["fair", "0"]).stdout(Stdio::piped());
+        command.args([rank, "0"]).stdout(Stdio::piped());
         command.spawn().unwrap()
     });
     for process in both {
         let output = process.wait_with_output().unwrap();
         let said = text(&output);
         assert!(output.status.success(), "{said}");
-        assert!(said.starts_with("refused: not admitted: "), "{said}");
+        assert!(said.starts_with(refused), "{said}");
         assert!(said.contains("\nvideo: 10 calls, 160 PDUs\n"), "{said}");
     }
     serving.join().unwrap();
+}
+
+#[test]
+fn ordinary_threads_are_admitted_together_and_one_process_inherits() {
+    if can_compile() {
+        share_a_processor("fair", None);
+        run_the_example_twice("fair", None, "refused: not admitted: ");
+    }
+}
+
+#[test]
+fn so_are_real_time_threads() {
+    if !can_compile() {
+        return;
+    }
+    if let Some(_live) = rights::require(&[Right::RealTime]) {
+        let watch = Some(Watch::default());
+        share_a_processor("fifo", watch);
+        run_the_example_twice("fifo", watch, "refused: a quantum of it takes 3ms");
+    }
 }

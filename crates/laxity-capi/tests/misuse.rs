@@ -54,11 +54,13 @@ fn wrong_arguments_are_refused_with_what_is_wrong() {
         change(&mut request);
         (reserve(&request), said())
     };
-    let cases: [(Change, &str); 6] = [
+    let cases: [(Change, &str); 8] = [
         (|request| request.size = 16, "16 bytes"),
         (|request| request.enforcer = 9, "enforcer 9"),
         (|request| request.service_ns = 0, "more than zero"),
         (|request| request.period_ns = 5, "at most"),
+        (|request| request.service_ns = u64::MAX, "at most"),
+        (|request| request.period_ns = u64::MAX, "at most"),
         (|request| request.processor = -2, "processor -2"),
         (|request| request.flags = 6, "flags: 6"),
     ];
