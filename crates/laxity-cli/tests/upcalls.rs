@@ -5,6 +5,8 @@ mod common;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::num::NonZeroU32;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,6 +22,8 @@ use serde_json::Value;
 
 /// Which processor a process is told that this test starts.
 const TOLD: &str = "LAXITY_TEST_COORDINATED";
+/// Told where its executor is to be an ordinary thread.
+const ORDINARY: &str = "LAXITY_TEST_ORDINARY";
 
 /// A process with an executor, which does what it is told.
 struct Process {
@@ -41,11 +45,12 @@ fn another_process() {
     let Ok(processor) = env::var(TOLD) else {
         return;
     };
+    let rank = Rank::Fifo {
+        priority: 90,
+        processor: None,
+    };
     let options = Options {
-        rank: Rank::Fifo {
-            priority: 90,
-            processor: None,
-        },
+        rank: env::var_os(ORDINARY).map_or(rank, |_| Rank::Fair),
         coordinated: Some(Coordinated::on(processor.parse().unwrap())),
         ..Options::default()
     };
@@ -102,7 +107,10 @@ impl House {
     }
 
     fn start(&self) -> Process {
-        let mut command = Command::new(env::current_exe().unwrap());
+        self.start_by(Command::new(env::current_exe().unwrap()))
+    }
+
+    fn start_by(&self, mut command: Command) -> Process {
         command.args(["another_process", "--exact", "--nocapture"]);
         command.env(TOLD, &self.processor);
         command.env("LAXITY_COORDINATOR", env!("CARGO_BIN_EXE_laxity"));
@@ -142,6 +150,12 @@ impl House {
         all.map(told).collect()
     }
 
+    /// Their names alone, of all processes.
+    fn names(&self) -> Vec<String> {
+        let all = self.list().into_iter();
+        all.flat_map(|(_, _, names)| names).collect()
+    }
+
     /// The coordinator that a process has started.
     fn coordinator(&self) -> Option<Pid> {
         let directory = self.bench.path("sockets");
@@ -163,8 +177,12 @@ impl Process {
         self.lines.next().expect("it says more").unwrap()
     }
 
-    fn does(&mut self, what: &str) -> String {
+    fn is_told(&mut self, what: &str) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{what}").unwrap();
+    }
+
+    fn does(&mut self, what: &str) -> String {
+        self.is_told(what);
         self.line()
     }
 
@@ -286,10 +304,117 @@ fn where_the_coordinator_is_killed_all_goes_on_and_no_more_is_granted_than_there
         until("it is called still", || one.calls("big") > calls + 2);
         until("another one serves", || house.coordinator().is_some());
     }
-    let names: Vec<_> = house
-        .list()
-        .into_iter()
-        .flat_map(|(_, _, names)| names)
-        .collect();
-    assert_eq!(names, ["big", "small-0"]);
+    assert_eq!(house.names(), ["big", "small-0"]);
+}
+
+/// It is granted when the coordinator goes on, to a process that was told that there is no answer.
+#[test]
+fn what_is_granted_too_late_is_given_back() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let mut one = house.start();
+    assert_eq!(one.does("create big 2"), "created");
+    let coordinator = house.coordinator().expect("it serves");
+    kill_process(coordinator, Signal::STOP).unwrap();
+    let answer = one.does("create late 3");
+    kill_process(coordinator, Signal::CONT).unwrap();
+    assert!(answer.contains("does not answer"), "{answer}");
+    // It has heard of that before it is asked for this.
+    until("it is given back", || house.names() == ["big"]);
+    let mut other = house.start();
+    assert_eq!(other.does("create other 5"), "created");
+    assert_eq!(one.does("create later 1"), "created");
+    assert_eq!(house.names(), ["big", "later", "other"]);
+}
+
+#[test]
+fn a_coordinator_may_be_killed_with_a_question_that_it_has_not_read() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let (mut one, mut other) = (house.start(), house.start());
+    assert_eq!(one.does("create big 5"), "created");
+    let coordinator = house.coordinator().expect("it serves");
+    kill_process(coordinator, Signal::STOP).unwrap();
+    one.is_told("create more 1");
+    other.is_told("create other 1");
+    kill_process(coordinator, Signal::KILL).unwrap();
+    assert_eq!([one.line(), other.line()], ["created", "created"]);
+    assert_eq!(house.names(), ["big", "more", "other"]);
+    let refused = other.does("create much 4");
+    assert!(refused.starts_with("not admitted"), "{refused}");
+}
+
+/// One that is root's, for all.
+#[test]
+fn each_user_has_what_it_may_and_keeps_that_when_another_coordinator_follows() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    if !rustix::process::geteuid().is_root() {
+        rights::skip("only root can become another user");
+        return;
+    }
+    let own = house.bench.path("process");
+    let copied = Command::new("cp")
+        .arg(env::current_exe().unwrap())
+        .arg(&own)
+        .status();
+    assert!(copied.unwrap().success());
+    let everybody = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(house.bench.path("."), everybody).unwrap();
+    let quota = ["--share", "60%", "--quota", "1001=25%", "--linger", "100ms"];
+    let mut serve = house.upcalls(&[
+        "serve",
+        "--ordinary",
+        "--everyone",
+        "--processor",
+        &house.processor,
+    ]);
+    let mut serve = || {
+        let child = serve.args(quota).spawn().unwrap();
+        until("it serves", || {
+            !house
+                .upcalls(&["list"])
+                .output()
+                .unwrap()
+                .stdout
+                .starts_with(b"No")
+        });
+        child
+    };
+    let mut serving = serve();
+    let [mut one, mut other] = [1_001, 1_002].map(|user| {
+        let mut command = Command::new(&own);
+        command
+            .current_dir("/")
+            .uid(user)
+            .gid(user)
+            .env(ORDINARY, "");
+        house.start_by(command)
+    });
+    assert_eq!(one.does("create small 1"), "created");
+    let refused = one.does("create more 1");
+    assert!(
+        refused.contains("user 1001 would keep") && refused.contains("may keep 25.00 %"),
+        "{refused}"
+    );
+    assert_eq!(other.does("create big 3"), "created");
+    serving.kill().unwrap();
+    serving.wait().unwrap();
+    let mut serving = serve();
+    let here = || {
+        house
+            .list()
+            .iter()
+            .filter(|(_, presence, _)| presence == "here")
+            .count()
+    };
+    until("both have come back", || here() == 2);
+    assert_eq!(house.names(), ["small", "big"]);
+    let refused = one.does("create more 1");
+    assert!(refused.contains("user 1001 would keep"), "{refused}");
+    drop((one, other));
+    assert!(serving.wait().unwrap().success());
 }

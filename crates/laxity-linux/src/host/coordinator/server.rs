@@ -20,7 +20,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use self::takeover::Awaited;
 use super::wire::{Packet, Wire, listen};
-use super::{At, CoordinatorError, Settings};
+use super::{CoordinatorError, Settings};
 use crate::host::together::{Guard, Region, guard};
 use crate::os::clock;
 use crate::os::descriptor::{self, Alarm};
