@@ -80,8 +80,8 @@ fn rounds(region: &Region, own: u16) -> Outcome<Vec<(f64, f64)>> {
         for _ in 0..TIMES {
             pass(region, &mut member, own)?;
         }
-        if own == 0 {
-            // The other waits for its last turn.
+        if member.holds() {
+            // Whichever of the two began: the other waits for its last turn.
             member.publish(now(), &mut std::iter::empty());
             if let Act::Wake(other) = member.wait(now()) {
                 wake(region.word(other).ok_or("no word")?)?;

@@ -348,7 +348,12 @@ fn any_answer() -> impl Strategy<Value = Answer> {
             user,
             seat,
             name: "executor".to_owned(),
-            presence: [Presence::Here, Presence::Gone, Presence::Awaited][usize::from(seat % 3)],
+            presence: [
+                Presence::Here,
+                Presence::Gone,
+                Presence::Awaited,
+                Presence::Stopped,
+            ][usize::from(seat % 4)],
             items,
         },
     );

@@ -76,6 +76,9 @@ pub enum CoordinatorError {
     /// Another one serves this processor.
     #[error("processor {0} has a coordinator already")]
     Served(usize),
+    /// It is not there, or is not switched on.
+    #[error("there is no processor {0}, or it is off")]
+    NoProcessor(usize),
     /// A file or a socket of it.
     #[error("{0}: {1}")]
     File(PathBuf, io::Error),

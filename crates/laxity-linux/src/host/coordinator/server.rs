@@ -11,7 +11,7 @@ use std::os::unix::fs::{
 };
 use std::path::Path;
 
-use laxity_model::program::coordinator::{Answer, Ask, Registry, Who};
+use laxity_model::program::coordinator::{Answer, Ask, Presence, Registry, Told, Who};
 use laxity_model::program::together::{SEATS, Standing};
 use laxity_model::{Instant, Span};
 use rustix::fs::{FlockOperation, flock};
@@ -23,8 +23,11 @@ use super::wire::{Packet, Wire, listen};
 use super::{CoordinatorError, Settings};
 use crate::host::together::{Guard, Region, guard};
 use crate::os::clock;
+use crate::os::cpuset::CpuSet;
 use crate::os::descriptor::{self, Alarm};
+use crate::os::fact::read_as;
 use crate::os::memory::MemoryLock;
+use crate::os::proc::stat_of;
 use crate::os::sched::{self, Policy, Tid};
 
 /// So many connections of one user: one for each seat, and a few that only ask.
@@ -138,8 +141,14 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`CoordinatorError::Served`]: another one is; [`CoordinatorError::Shared`]: others might become it; a missing right of its guards; or what the kernel says of a file.
+    /// [`CoordinatorError::Served`]: another one is; [`CoordinatorError::Shared`]: others might become it; [`CoordinatorError::NoProcessor`]; a missing right of its guards;
+    /// or what the kernel says of a file.
     pub fn open(settings: Settings) -> Result<Self, CoordinatorError> {
+        let processor = settings.at.processor;
+        let online = read_as("/sys/devices/system/cpu/online", CpuSet::parse);
+        if online.is_ok_and(|online| !online.contains(processor)) {
+            return Err(CoordinatorError::NoProcessor(processor));
+        }
         directory(&settings)?;
         let only = only(&settings)?;
         let path = settings.at.path("sock");
@@ -322,7 +331,7 @@ impl Coordinator {
             Ok(Ask::List(from)) => {
                 let mut all = self.registry.list().into_iter();
                 let next = all.find(|told| told.seat >= from);
-                next.map_or(Answer::End, Answer::Process)
+                next.map_or(Answer::End, |told| Answer::Process(self.seen(told)))
             }
             Ok(Ask::Join { .. } | Ask::Resume { .. }) => {
                 Answer::Refused("whoever asks has a seat already".to_owned())
@@ -330,6 +339,17 @@ impl Coordinator {
             Err(garbled) => Answer::Refused(garbled.to_string()),
         };
         self.says(id, &answer, &[]);
+    }
+
+    /// With whether it is stopped, by a signal or a debugger.
+    fn seen(&self, mut told: Told) -> Told {
+        let house = self.house.as_ref();
+        let thread = house.and_then(|house| house.region.thread(told.seat));
+        let state = thread.map(|thread| stat_of(Tid(thread.cast_signed()), 3));
+        if told.presence == Presence::Here && matches!(state, Some(Ok('T' | 't'))) {
+            told.presence = Presence::Stopped;
+        }
+        told
     }
 
     /// Who does not take it is not waited for.
