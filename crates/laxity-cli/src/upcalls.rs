@@ -46,7 +46,7 @@ pub(crate) struct Serve {
     /// Users other than its own may connect.
     #[arg(long)]
     everyone: bool,
-    /// What the processes of one user may have together; without it, whatever there is.
+    /// What the processes of one user may keep from others together: their calls with all that is charged, in their periods or until they are due, and once the time for seeing who does not come back; without it, whatever there is.
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     share: Option<u64>,
     /// The same of one user by its number; may be given several times.

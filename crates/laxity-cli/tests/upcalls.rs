@@ -1,6 +1,8 @@
 //! `laxity upcalls`: executors of several processes with a coordinator that the first of them starts. This test starts itself again as the processes.
 
 mod common;
+#[path = "upcalls/endings.rs"]
+mod endings;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
@@ -20,7 +22,9 @@ use serde_json::Value;
 
 /// Which processor a process is told that this test starts.
 const TOLD: &str = "LAXITY_TEST_COORDINATED";
-/// The same of one whose executors are ordinary threads.
+/// Told where its executor is to be an ordinary thread.
+const ORDINARY: &str = "LAXITY_TEST_ORDINARY";
+/// Which processor one is told that only says why it has no coordinator.
 const TOLD_ORDINARY: &str = "LAXITY_TEST_COORDINATED_ORDINARY";
 
 /// A process with an executor, which does what it is told.
@@ -43,11 +47,12 @@ fn another_process() {
     let Ok(processor) = env::var(TOLD) else {
         return;
     };
+    let rank = Rank::Fifo {
+        priority: 90,
+        processor: None,
+    };
     let options = Options {
-        rank: Rank::Fifo {
-            priority: 90,
-            processor: None,
-        },
+        rank: env::var_os(ORDINARY).map_or(rank, |_| Rank::Fair),
         coordinated: Some(Coordinated::on(processor.parse().unwrap())),
         ..Options::default()
     };
@@ -104,7 +109,10 @@ impl House {
     }
 
     fn start(&self) -> Process {
-        let mut command = Command::new(env::current_exe().unwrap());
+        self.start_by(Command::new(env::current_exe().unwrap()))
+    }
+
+    fn start_by(&self, mut command: Command) -> Process {
         command.args(["another_process", "--exact", "--nocapture"]);
         command.env(TOLD, &self.processor);
         command.env("LAXITY_COORDINATOR", env!("CARGO_BIN_EXE_laxity"));
@@ -144,6 +152,12 @@ impl House {
         all.map(told).collect()
     }
 
+    /// Their names alone, of all processes.
+    fn names(&self) -> Vec<String> {
+        let all = self.list().into_iter();
+        all.flat_map(|(_, _, names)| names).collect()
+    }
+
     /// The coordinator that a process has started.
     fn coordinator(&self) -> Option<Pid> {
         let directory = self.bench.path("sockets");
@@ -165,8 +179,12 @@ impl Process {
         self.lines.next().expect("it says more").unwrap()
     }
 
-    fn does(&mut self, what: &str) -> String {
+    fn is_told(&mut self, what: &str) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{what}").unwrap();
+    }
+
+    fn does(&mut self, what: &str) -> String {
+        self.is_told(what);
         self.line()
     }
 
@@ -429,10 +447,5 @@ fn where_the_coordinator_is_killed_all_goes_on_and_no_more_is_granted_than_there
         until("it is called still", || one.calls("big") > calls + 2);
         until("another one serves", || house.coordinator().is_some());
     }
-    let names: Vec<_> = house
-        .list()
-        .into_iter()
-        .flat_map(|(_, _, names)| names)
-        .collect();
-    assert_eq!(names, ["big", "small-0"]);
+    assert_eq!(house.names(), ["big", "small-0"]);
 }

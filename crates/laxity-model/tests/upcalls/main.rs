@@ -3,6 +3,7 @@
 mod groups;
 mod leaving;
 mod links;
+mod long_chains;
 mod machine;
 mod pauses;
 

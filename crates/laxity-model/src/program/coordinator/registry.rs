@@ -400,16 +400,6 @@ impl Registry {
         self.processes.is_empty()
     }
 
-    /// Those whom this one awaits, by seat.
-    #[must_use]
-    pub fn awaited(&self) -> Vec<(u16, u32)> {
-        let awaited = self.processes.iter();
-        let awaited = awaited.filter(|(_, one)| matches!(one.state, State::Awaited));
-        awaited
-            .map(|(seat, one)| (*seat, one.who.process))
-            .collect()
-    }
-
     /// Who is there, or was, by seat.
     #[must_use]
     pub fn list(&self) -> Vec<Told> {

@@ -1,0 +1,123 @@
+//! Coordinators that are stopped or killed: what comes too late, what was not read, and who follows.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::{env, fs};
+
+use laxity::doctor::rights;
+use rustix::process::{Signal, kill_process};
+
+use crate::{House, ORDINARY, until};
+
+/// It is granted when the coordinator goes on, to a process that was told that there is no answer.
+#[test]
+fn what_is_granted_too_late_is_given_back() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let mut one = house.start();
+    assert_eq!(one.does("create big 2"), "created");
+    let coordinator = house.coordinator().expect("it serves");
+    kill_process(coordinator, Signal::STOP).unwrap();
+    let answer = one.does("create late 3");
+    kill_process(coordinator, Signal::CONT).unwrap();
+    assert!(answer.contains("does not answer"), "{answer}");
+    // It has heard of that before it is asked for this.
+    until("it is given back", || house.names() == ["big"]);
+    let mut other = house.start();
+    assert_eq!(other.does("create other 5"), "created");
+    assert_eq!(one.does("create later 1"), "created");
+    assert_eq!(house.names(), ["big", "later", "other"]);
+}
+
+#[test]
+fn a_coordinator_may_be_killed_with_a_question_that_it_has_not_read() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let (mut one, mut other) = (house.start(), house.start());
+    assert_eq!(one.does("create big 5"), "created");
+    let coordinator = house.coordinator().expect("it serves");
+    kill_process(coordinator, Signal::STOP).unwrap();
+    one.is_told("create more 1");
+    other.is_told("create other 1");
+    kill_process(coordinator, Signal::KILL).unwrap();
+    assert_eq!([one.line(), other.line()], ["created", "created"]);
+    assert_eq!(house.names(), ["big", "more", "other"]);
+    let refused = other.does("create much 4");
+    assert!(refused.starts_with("not admitted"), "{refused}");
+}
+
+/// One that is root's, for all.
+#[test]
+fn each_user_has_what_it_may_and_keeps_that_when_another_coordinator_follows() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    if !rustix::process::geteuid().is_root() {
+        rights::skip("only root can become another user");
+        return;
+    }
+    let own = house.bench.path("process");
+    let copied = Command::new("cp")
+        .arg(env::current_exe().unwrap())
+        .arg(&own)
+        .status();
+    assert!(copied.unwrap().success());
+    let everybody = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(house.bench.path("."), everybody).unwrap();
+    let quota = ["--share", "60%", "--quota", "1001=25%", "--linger", "100ms"];
+    let mut serve = house.upcalls(&[
+        "serve",
+        "--ordinary",
+        "--everyone",
+        "--processor",
+        &house.processor,
+    ]);
+    let mut serve = || {
+        let child = serve.args(quota).spawn().unwrap();
+        until("it serves", || {
+            !house
+                .upcalls(&["list"])
+                .output()
+                .unwrap()
+                .stdout
+                .starts_with(b"No")
+        });
+        child
+    };
+    let mut serving = serve();
+    let [mut one, mut other] = [1_001, 1_002].map(|user| {
+        let mut command = Command::new(&own);
+        command
+            .current_dir("/")
+            .uid(user)
+            .gid(user)
+            .env(ORDINARY, "");
+        house.start_by(command)
+    });
+    assert_eq!(one.does("create small 1"), "created");
+    let refused = one.does("create more 1");
+    assert!(
+        refused.contains("user 1001 would keep") && refused.contains("may keep 25.00 %"),
+        "{refused}"
+    );
+    assert_eq!(other.does("create big 3"), "created");
+    serving.kill().unwrap();
+    serving.wait().unwrap();
+    let mut serving = serve();
+    let here = || {
+        house
+            .list()
+            .iter()
+            .filter(|(_, presence, _)| presence == "here")
+            .count()
+    };
+    until("both have come back", || here() == 2);
+    assert_eq!(house.names(), ["small", "big"]);
+    let refused = one.does("create more 1");
+    assert!(refused.contains("user 1001 would keep"), "{refused}");
+    drop((one, other));
+    assert!(serving.wait().unwrap().success());
+}

@@ -1,0 +1,79 @@
+//! Chains of as many upcalls as an executor may have: how often their analysis looks at them, and what is none.
+
+use std::cell::Cell;
+
+use laxity_model::analysis::supply::{Dedicated, SupplyBound};
+use laxity_model::analysis::{self, Fraction};
+use laxity_model::executor::linked::{Linked, bounds};
+use laxity_model::{Service, Span};
+
+use crate::links::One;
+use crate::machine::{MICRO, timing};
+
+/// A whole processor that counts how often it is asked.
+struct Counted(Cell<u64>);
+
+impl SupplyBound for Counted {
+    fn least_service(&self, window: Span) -> Service {
+        Dedicated.least_service(window)
+    }
+
+    fn window_for(&self, service: Service) -> analysis::Result<Span> {
+        self.0.set(self.0.get() + 1);
+        Dedicated.window_for(service)
+    }
+
+    fn rate(&self) -> Fraction {
+        Dedicated.rate()
+    }
+
+    fn delay(&self) -> Span {
+        Dedicated.delay()
+    }
+
+    fn is_attained(&self) -> bool {
+        true
+    }
+}
+
+/// So many, each after the one before it and more urgent: of all chains the one that takes longest to analyse.
+fn long_chain(count: u64) -> Vec<Linked> {
+    let one = |place: u64| {
+        let mut one = One::new(timing(0, 100_000, 1, 1), MICRO * 700);
+        one.deadline -= Span::from_micros(place);
+        one.after = place.checked_sub(1).map(|before| before as u16);
+        one.linked()
+    };
+    (0..count).map(one).collect()
+}
+
+#[test]
+fn a_chain_of_all_handlers_is_analysed_in_few_rounds() {
+    let supply = Counted(Cell::new(0));
+    let found = bounds(&long_chain(127), &supply).unwrap();
+    assert_eq!(found.last(), Some(&Span::from_micros(127 * 700)));
+    // Each of them with each that is before it, as one task, in two rounds.
+    let asked = supply.0.get();
+    assert!(asked < 200_000, "{asked}");
+}
+
+#[test]
+fn the_order_in_which_a_chain_is_told_is_no_matter() {
+    let told = long_chain(40);
+    let mut reversed: Vec<Linked> = told.iter().rev().copied().collect();
+    for linked in &mut reversed {
+        linked.after = linked.after.map(|before| 39 - before);
+    }
+    let mut found = bounds(&reversed, &Dedicated).unwrap();
+    found.reverse();
+    assert_eq!(Ok(found), bounds(&told, &Dedicated));
+}
+
+#[test]
+fn a_chain_without_a_beginning_is_refused() {
+    let mut told = long_chain(3);
+    told[0].after = Some(2);
+    let no = bounds(&told, &Dedicated).unwrap_err();
+    assert_eq!(no.bottleneck, Some(0));
+    assert!(no.reason.contains("no beginning"), "{}", no.reason);
+}
