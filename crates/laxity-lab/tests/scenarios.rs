@@ -184,8 +184,8 @@ fn in_the_twin_of_linux(name: &str) {
     assert_results(&format!("{name}.linux"), &results);
 }
 
-/// The machine stands still for a twentieth of a run.
-fn stand_still(run: &mut RunDone) {
+/// The machine stands still for one such part of a run.
+fn stand_still(run: &mut RunDone, part: u64) {
     let (from, length) = (
         run.record.start,
         run.record.end.saturating_since(run.record.start),
@@ -193,7 +193,7 @@ fn stand_still(run: &mut RunDone) {
     run.record.disturbances.push(Disturbance {
         processor: ProcessorId(0),
         from,
-        to: from + length / 20,
+        to: from + length / part,
     });
 }
 
@@ -232,7 +232,9 @@ fn a_control_that_is_made_again_is_told_of_all_that_are_judged_by_it() {
     let mut spoiled = Vec::new();
     for (index, run) in runs.iter_mut().enumerate() {
         if run.planned.variant == control {
-            stand_still(run);
+            stand_still(run, 1);
+            let judged_by = resolved.variants[control].judged_by();
+            run.observations = observe(&run.record, &run.probes.0, &judged_by);
             spoiled.push(index);
         }
     }
@@ -266,7 +268,7 @@ fn what_the_machine_spoiled_is_made_again_and_what_convicts_is_not() {
             .expect("a run")
     };
     let (spoiled, convicting) = (of(thread), of(interrupt));
-    stand_still(&mut runs[spoiled]);
+    stand_still(&mut runs[spoiled], 20);
     let (made_again, again) = next(&resolved, &runs, &circumstances);
     assert_eq!(made_again, [spoiled], "the one in which it did");
     let notice = again.notice(&resolved, thread).expect("it says so");
@@ -287,7 +289,7 @@ fn what_the_machine_spoiled_is_made_again_and_what_convicts_is_not() {
     // What lost its transfer, and nothing that the machine could have been, is an answer.
     let (runs, circumstances) = {
         let circumstances = made_for_linux(&machine, &resolved, Vec::new()).1;
-        stand_still(&mut runs[convicting]);
+        stand_still(&mut runs[convicting], 20);
         resolved.variants[interrupt].expect.lost = Loss::Some;
         resolved.variants[thread].expect.transfer = Outcome::Fails;
         (runs, circumstances)
