@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use laxity::command::{Policy, set_policy};
@@ -88,22 +88,27 @@ impl Part {
         })
     }
 
-    /// A thread for each.
+    /// A thread for each, which is scheduled so before they are told when.
     fn by_threads(&self) -> Result<Told, Box<dyn Error>> {
-        let when = await_when()?;
-        let placed = Arc::new(Barrier::new(self.tasks.len() + 1));
+        let gate = Arc::new(Barrier::new(self.tasks.len() + 1));
+        let when = Arc::new(OnceLock::new());
         let all = self.tasks.iter().map(|task| {
-            let (task, serving, placed) = (*task, self.serving, Arc::clone(&placed));
+            let (task, serving) = (*task, self.serving);
+            let (gate, when) = (Arc::clone(&gate), Arc::clone(&when));
             thread::spawn(move || {
                 let place = task.place(serving);
-                placed.wait();
+                gate.wait();
+                gate.wait();
                 let _place = place?;
+                let when = *when.get().ok_or("it was not told when")?;
                 let served = task.on_a_grid(when);
                 served.map_err(|error| error.to_string())
             })
         });
         let all: Vec<_> = all.collect();
-        placed.wait();
+        gate.wait();
+        let _ = when.set(await_when()?);
+        gate.wait();
         say("set")?;
         let mut told = Told {
             jobs: Vec::new(),
