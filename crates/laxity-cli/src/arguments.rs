@@ -62,9 +62,11 @@ pub(crate) enum Command {
     },
     /// Explain every key of a scenario, as a page of Markdown.
     Keys,
-    /// A process of the experiment `upcalls-udp`, which starts it.
+    /// A process of an experiment, which starts it.
     #[command(hide = true)]
-    UdpPeer {
+    Peer {
+        /// Which.
+        experiment: String,
         /// What it is to do.
         part: String,
     },

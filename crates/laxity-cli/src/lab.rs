@@ -37,8 +37,8 @@ fn list() -> Result<u8, Failure> {
 }
 
 /// One of the processes that an experiment starts.
-pub(crate) fn udp_peer(part: &str) -> Result<u8, Failure> {
-    let done = laxity_studies::upcalls::udp::peer::run(part);
+pub(crate) fn peer(experiment: &str, part: &str) -> Result<u8, Failure> {
+    let done = laxity_studies::peer(experiment, part);
     done.map_err(failed("a process of the experiment"))?;
     Ok(0)
 }

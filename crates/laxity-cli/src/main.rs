@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         Command::Lab(lab) => lab::run(lab),
         Command::Upcalls { what } => upcalls::run(what),
         Command::Keys => files::print(&reference()).map(|()| MET),
-        Command::UdpPeer { part } => lab::udp_peer(part),
+        Command::Peer { experiment, part } => lab::peer(experiment, part),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -57,7 +57,7 @@ fn two_upcalls_lose_nothing_and_every_way_to_be_served_transfers() {
 #[test]
 fn a_process_that_is_told_nothing_sensible_says_so() {
     let bench = Bench::new();
-    let output = bench.run(&["udp-peer", "{}"]);
+    let output = bench.run(&["peer", "upcalls-udp", "{}"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
         stderr(&output).contains("missing field"),

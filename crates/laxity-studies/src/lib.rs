@@ -38,6 +38,19 @@ pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 11] = [
     &upcalls::udp::Udp,
 ];
 
+/// Does what a process of an experiment is to do, which has started it.
+///
+/// # Errors
+///
+/// What it lacks, or lost; or the experiment has none.
+pub fn peer(experiment: &str, part: &str) -> Result<(), Box<dyn std::error::Error>> {
+    match experiment {
+        "upcalls" => upcalls::process::run(part),
+        "upcalls-udp" => upcalls::udp::peer::run(part),
+        _ => Err(format!("{experiment} has no processes").into()),
+    }
+}
+
 /// A live run of a second on one processor, of which so much was disturbed, in parts per million, and which says nothing else of itself.
 #[cfg(test)]
 fn live_run(disturbed_ppm: u32) -> laxity_model::RunRecord {

@@ -9,14 +9,14 @@ use laxity_lab::workload::Draws;
 use laxity_model::base::histogram::Histogram;
 use laxity_model::{Service, Span};
 use laxity_studies::upcalls::beside::{Load, Running};
-use laxity_studies::upcalls::trial::{Look, Outcome, Serving, Setup, processes};
+use laxity_studies::upcalls::trial::{Look, Outcome, Serving, Setup, in_one, processes};
 
 /// 24 upcalls of 40 to 90 ms at 80 %, without a witness, whose wake-ups would count.
 fn setup(serving: Serving) -> Setup {
     let sixteen = NonZeroU32::new(16).expect("it is not zero");
     let periods = [40, 50, 60, 70, 80, 90].map(Span::from_millis);
     Setup {
-        members: processes(4, &periods, sixteen, &mut Draws::new(1, 2)),
+        members: in_one(&processes(4, &periods, sixteen, &mut Draws::new(1, 2))),
         utilization_ppm: 800_000,
         way: (serving, Look::AT_THE_END),
         switch: Service::ZERO,

@@ -7,7 +7,7 @@ use laxity_lab::workload::Draws;
 use laxity_model::base::histogram::Histogram;
 use laxity_model::{Service, Span};
 
-use super::trial::{Look, Member, Outcome, Phases, Serving, Setup, late, processes};
+use super::trial::{Look, Member, Outcome, Phases, Serving, Setup, in_one, late, processes};
 use super::{BATCH, Case, TWO, Trial, Unwatched, Upcalls, Where, periods, shown};
 
 /// What they take of the processor.
@@ -73,12 +73,8 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
             (false, _) => (1, 1),
         };
         for set in 0..pairs.clamp(1, 10_000) {
-            let drawn = processes(4, &periods(), BATCH, &mut draws).into_iter();
-            let drawn = drawn.map(|member| Member {
-                process: 0,
-                ..member
-            });
-            let members = first.of(drawn.collect(), &mut draws);
+            let drawn = processes(4, &periods(), BATCH, &mut draws);
+            let members = first.of(in_one(&drawn), &mut draws);
             let beside = BESIDE.into_iter().take(if set == 0 { beside } else { 0 });
             let ways = [THREADS, UPCALLS].into_iter().chain(beside);
             cases.extend(ways.map(|way| case(set, &members, way)));

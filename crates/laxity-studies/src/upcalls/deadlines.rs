@@ -9,7 +9,7 @@ use laxity_model::{Service, Span};
 
 use super::beside::Load;
 use super::shown::{self, place, way};
-use super::trial::{Look, Member, Phases, Rate, Serving, Setup, processes};
+use super::trial::{Look, Member, Phases, Rate, Serving, Setup, in_one, processes};
 use super::{
     BATCH, Case, PERCENT_PPM, SETS, SWITCH_1995, Seen, TEXT, Trial, Upcalls, Where, periods,
 };
@@ -88,6 +88,10 @@ fn here(case: impl Fn(u64) -> Case) -> Vec<Case> {
     ] {
         let mut other = case(COMPARED);
         other.setup.way.0 = serving;
+        if serving == Serving::ByDeadline {
+            // Processes take turns by rate only.
+            other.setup.members = in_one(&other.setup.members);
+        }
         cases.push(other);
     }
     cases

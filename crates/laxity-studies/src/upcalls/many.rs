@@ -6,7 +6,7 @@ use laxity_lab::workload::Draws;
 use laxity_model::{Service, Span};
 
 use super::shown::{self, Spread};
-use super::trial::{Look, Member, Outcome, Phases, Rate, Serving, Setup, processes};
+use super::trial::{Look, Member, Outcome, Phases, Rate, Serving, Setup, in_one, processes};
 use super::{
     BATCH, Case, GRAIN_PPM, PERCENT_PPM, SETS, SWITCH_1995, Search, Seen, TEXT, TWO, Trial,
     Unwatched, Upcalls, Where, periods,
@@ -58,8 +58,14 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
             (false, _) => &[ONCE, WHOLE],
         };
         cases.extend(ways.iter().map(|way| {
+            // Processes take turns by rate only.
+            let is_one = live && way.0 == Serving::ByDeadline;
             let setup = Setup {
-                members: members.clone(),
+                members: if is_one {
+                    in_one(&members)
+                } else {
+                    members.clone()
+                },
                 utilization_ppm: if live { HERE_PPM } else { UTILIZATION_PPM },
                 way: *way,
                 switch: if live { Service::ZERO } else { SWITCH_1995 },

@@ -5,7 +5,7 @@ use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Unit, Va
 use laxity_lab::workload::Draws;
 use laxity_model::{Service, Span};
 
-use super::trial::{Look, Member, Serving, Setup, processes};
+use super::trial::{Look, Member, Serving, Setup, in_one, processes};
 use super::{
     BATCH, Case, PERCENT_PPM, SWITCH_1995, Search, TEXT, Trial, Upcalls, Where, periods, shown,
 };
@@ -31,7 +31,11 @@ const WAYS: [(Serving, Look); 3] = [THREADS, DELAYED, (Serving::ByDeadline, Look
 
 /// 24 upcalls of four processes, each way at each length of periods.
 pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case> {
-    let drawn = processes(4, &periods(), BATCH, &mut Draws::new(request.seed, 3));
+    let mut drawn = processes(4, &periods(), BATCH, &mut Draws::new(request.seed, 3));
+    if live {
+        // Of a search's many runs each would start them again.
+        drawn = in_one(&drawn);
+    }
     let divided = |by: u64| {
         let shorter = |span: Span| Span::from_nanos(span.as_nanos() / by);
         let all = drawn.iter().map(move |member| Member {

@@ -1,5 +1,6 @@
 //! A set of upcalls as a program, served in one way or another, and what came of each.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,11 +17,14 @@ use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::program::upcall::{First, Timing};
 use laxity_model::verify::contract::Quantity;
 use laxity_model::{
-    Enforcer, EventKind, ExecutorId, HostError, Outside, Placement, Priority, ProcessorId, Program,
-    Reservation, ReservationRequest, RunRecord, Service, Span, Step,
+    Enforcer, Event, EventKind, ExecutorId, HostError, Outside, Placement, Priority, ProcessorId,
+    Program, Reservation, ReservationRequest, RunRecord, Service, Span, Step,
 };
+use serde::{Deserialize, Serialize};
 
-use super::intervals;
+use super::jobs::Task as Served;
+use super::peers::{PRIORITY, Used};
+use super::{intervals, processes};
 
 pub(super) const CPU: ProcessorId = ProcessorId(0);
 /// No upcall is released before all have begun, on whichever host.
@@ -34,7 +38,7 @@ pub struct Member {
     pub period: Span,
     /// Its first release, after that of the set.
     pub phase: Span,
-    /// Whose it is.
+    /// Whose it is: on this machine, where there are several, each is one.
     pub process: u64,
     /// B_p, in units.
     pub batch: NonZeroU32,
@@ -83,7 +87,7 @@ impl Phases {
 }
 
 /// Who is next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Serving {
     /// Linux or its like: a thread each, `SCHED_FIFO`, with rate-monotonic priorities. Whoever is more urgent preempts at once.
     Threads,
@@ -95,6 +99,13 @@ pub enum Serving {
     ByDeadline,
     /// An async runtime: a task for each, with an interval, in a FIFO thread of an executor's priority. There is no such thing in the twin.
     Intervals,
+}
+
+impl Serving {
+    /// What a thread has reserved for jobs that take so much: a tenth more, since what waking takes is its own time.
+    pub(super) fn reserved(cost: Service) -> Service {
+        cost + cost / 10
+    }
 }
 
 /// b_p, as a part of the batch.
@@ -129,7 +140,7 @@ pub struct Setup {
     pub utilization_ppm: u64,
     /// Who is next, and when who is at work looks.
     pub way: (Serving, Look),
-    /// What is charged to an upcall on an executor that begins, or goes on, after one of another process: in the twin, where no process is.
+    /// What is charged to an upcall on an executor that begins, or goes on, after one of another process: in the twin, which has one executor for all of them.
     pub switch: Service,
     /// How long.
     pub length: Span,
@@ -178,7 +189,7 @@ pub struct Outcome {
     pub jobs: u64,
     /// How often the processor went from one process, or one thread, to another.
     pub switches: u64,
-    /// How often one that was at work had to wait for another.
+    /// How often one that was at work had to wait for another; nothing where no host records it.
     pub preempted: u64,
     /// How much processor time they had besides their work, in parts per million of that; `None` in the twin.
     pub besides_ppm: Option<u64>,
@@ -235,10 +246,7 @@ impl Setup {
             first,
             period: member.period,
             batch: member.batch,
-            quantum: match self.way.0 {
-                Serving::Threads | Serving::Kernel | Serving::Intervals => member.batch,
-                Serving::ByRate | Serving::ByDeadline => self.way.1.quantum(member.batch),
-            },
+            quantum: self.quantum(member),
             on_overrun: OnOverrun::SKIP,
             pauses: false,
         }
@@ -255,9 +263,8 @@ impl Setup {
             return (Placement::On { executor, task }, None);
         }
         if self.way.0 == Serving::Kernel {
-            // A tenth more than it takes: what waking takes is its own time.
-            let cost = self.cost(member);
-            let reservation = Reservation::new(cost + cost / 10, member.period).ok();
+            let cost = Serving::reserved(self.cost(member));
+            let reservation = Reservation::new(cost, member.period).ok();
             let request = reservation.map(|reservation| ReservationRequest {
                 reservation,
                 enforcer: Enforcer::Deadline,
@@ -266,13 +273,43 @@ impl Setup {
             });
             return (Placement::Thread(Priority::HIGHEST), request);
         }
-        let shorter = self.members.iter().map(|other| other.period);
-        let mut shorter: Vec<Span> = shorter.filter(|other| *other < member.period).collect();
-        shorter.sort_unstable();
-        shorter.dedup();
-        let level = u8::try_from(shorter.len()).ok();
-        let level = level.and_then(|rank| Priority::new(30_u8.saturating_sub(rank)));
+        let level = Priority::new(30_u8.saturating_sub(self.rank(member)));
         (Placement::Thread(level.unwrap_or(Priority::NORMAL)), None)
+    }
+
+    /// So many periods are shorter.
+    fn rank(&self, member: &Member) -> u8 {
+        let shorter = self.members.iter().map(|other| other.period);
+        let shorter = shorter.filter(|other| *other < member.period);
+        let shorter: BTreeSet<Span> = shorter.collect();
+        u8::try_from(shorter.len()).unwrap_or(u8::MAX)
+    }
+
+    /// Those that have upcalls.
+    pub(super) fn processes(&self) -> BTreeSet<u64> {
+        self.members.iter().map(|member| member.process).collect()
+    }
+
+    /// All of it, as whoever serves it without a host is told.
+    pub(super) fn tasks(&self) -> Vec<Served> {
+        let all = self.members.iter().enumerate();
+        let all = all.map(|(number, member)| Served {
+            member: number,
+            period_ns: member.period.as_nanos(),
+            phase_ns: member.phase.as_nanos(),
+            cost_ns: self.cost(member).as_nanos(),
+            batch: member.batch,
+            quantum: self.quantum(member),
+            priority: PRIORITY.saturating_sub(self.rank(member)),
+        });
+        all.collect()
+    }
+
+    fn quantum(&self, member: &Member) -> NonZeroU32 {
+        match self.way.0 {
+            Serving::Threads | Serving::Kernel | Serving::Intervals => member.batch,
+            Serving::ByRate | Serving::ByDeadline => self.way.1.quantum(member.batch),
+        }
     }
 
     fn install(
@@ -310,6 +347,9 @@ impl Setup {
     ///
     /// The host's, and [`HostError::Failed`] if its log was too short for the run.
     pub fn run(&self, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
+        if host.is_live() && self.processes().len() > 1 {
+            return processes::run(self, host);
+        }
         if self.way.0 == Serving::Intervals {
             return intervals::run(self, host);
         }
@@ -329,7 +369,10 @@ impl Setup {
         let seen = observe(&record, &probes, &[]);
         let members = self.members.iter().zip(&seen);
         let each = members.map(|(member, seen)| Each::of(member, seen));
-        let mut outcome = self.outcome(&record, each.collect(), host.is_live());
+        let used = record.usage.iter().into();
+        let mut outcome = self.outcome(each.collect(), used, host.is_live());
+        let preempted = |event: &&Event| event.kind == EventKind::Preempt;
+        outcome.preempted = record.events.iter().filter(preempted).count() as u64;
         let turns = turns.changed.load(Ordering::Relaxed);
         if turns > 0 && !host.is_live() && self.switch > Service::ZERO {
             outcome.switches = turns;
@@ -356,26 +399,20 @@ impl Setup {
     }
 
     /// All that came of it, from what came of each upcall.
-    pub(super) fn outcome(&self, record: &RunRecord, each: Vec<Each>, is_live: bool) -> Outcome {
-        let usage = || record.usage.iter();
+    pub(super) fn outcome(&self, each: Vec<Each>, used: Used, is_live: bool) -> Outcome {
         let work = self.members.iter().zip(&each);
         let work: u64 = work
             .map(|(member, each)| self.cost(member).as_nanos() * each.jobs)
             .sum();
-        let had: u64 = usage().map(|one| one.service.as_nanos()).sum();
+        let had = used.service().as_nanos();
         let besides = u128::from(had.saturating_sub(work)) * u128::from(MILLION);
         let besides = besides.checked_div(work.into()).unwrap_or(0) as u64;
-        let events = record.events.iter();
         Outcome {
             rates: merged(each.iter().map(|each| each.rate)),
             jobs: each.iter().map(|each| each.jobs).sum(),
             lateness: each.into_iter().map(|each| each.lateness).collect(),
-            switches: usage()
-                .map(|one| one.voluntary_switches + one.involuntary_switches)
-                .sum(),
-            preempted: events
-                .filter(|event| event.kind == EventKind::Preempt)
-                .count() as u64,
+            switches: used.switches,
+            preempted: 0,
             besides_ppm: is_live.then_some(besides),
         }
     }
@@ -417,6 +454,15 @@ impl Each {
             jobs: done(seen, Quantity::JOBS_DONE),
         }
     }
+}
+
+/// The same upcalls, all of one process.
+pub fn in_one(members: &[Member]) -> Vec<Member> {
+    let all = members.iter().map(|member| Member {
+        process: 0,
+        ..*member
+    });
+    all.collect()
 }
 
 /// So many processes with an upcall of each of these periods, all of one utilization, whose first releases are drawn by the millisecond.

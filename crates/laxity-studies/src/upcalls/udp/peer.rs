@@ -1,6 +1,6 @@
 //! One of the two processes: a client that sends messages, or a server that receives them. Its standard input is its socket, which is connected to the other's.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 use std::num::NonZeroU32;
 use std::os::fd::AsFd as _;
@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
 use tokio::time::{self, MissedTickBehavior};
 
-/// FIFO priority of whoever is real-time.
-pub(super) const PRIORITY: u8 = 80;
+use super::super::peers::{PRIORITY, say, tell};
+
 /// What a message takes at most, by far.
 const SERVICE: Service = Service::from_micros(60);
 /// Whoever waits for so long has lost the other.
@@ -81,13 +81,6 @@ impl When {
             until: Instant::from_nanos(all as u64),
         })
     }
-}
-
-/// Whoever says this is served as it is to be, and waits for its first message only.
-fn say_ready() -> io::Result<()> {
-    let mut out = io::stdout();
-    writeln!(out, "ready")?;
-    out.flush()
 }
 
 /// The first message: what both are told before they begin.
@@ -157,7 +150,7 @@ impl Part {
 
     /// Says that it is ready, and waits.
     fn await_when(end: &End) -> io::Result<When> {
-        say_ready()?;
+        say("ready")?;
         let when = When::told(&end.socket)?;
         end.socket.set_nonblocking(true)?;
         Ok(when)
@@ -252,7 +245,7 @@ impl Part {
             }
         })?;
         upcall.run()?;
-        say_ready()?;
+        say("ready")?;
         upcalls.sleep(&[&upcall])?;
         let end = told.recv()??;
         end.ok_or_else(|| "the upcall lost its socket".into())
@@ -305,7 +298,5 @@ pub fn run(part: &str) -> Result<(), Box<dyn std::error::Error>> {
     // What still waits was no loss of the server's buffer.
     end.socket.set_nonblocking(true)?;
     while !end.sends && end.message()? {}
-    let mut out = io::stdout();
-    writeln!(out, "{}", serde_json::to_string(&end.told)?)?;
-    Ok(out.flush()?)
+    Ok(tell(&end.told)?)
 }

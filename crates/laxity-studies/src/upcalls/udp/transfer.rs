@@ -1,20 +1,18 @@
 //! A client and a server, each a process of its own, and what runs beside them.
 
-use std::io::{self, BufRead as _, BufReader, PipeReader};
+use std::io;
 use std::net::UdpSocket;
 use std::num::NonZeroU32;
-use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 
 use laxity::command::{CpuSet, Held, Policy, ProcessGroup, RunningCommand};
 use laxity::now;
-use laxity_lab::bench::{Runner, Said};
-use laxity_model::{
-    Context, Host as _, HostError, Placement, ProcessorId, Program, Scheduling, Span, Step,
-};
+use laxity_lab::bench::Runner;
+use laxity_model::{HostError, Scheduling, Span};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
-use super::peer::{self, PRIORITY, Part, Told, Way};
+use super::super::peers::{PRIORITY, Peer, failed, watch};
+use super::peer::{self, Part, Told, Way};
 
 /// The server's buffer, as in the paper (§7.3): Linux takes it twice, for what it charges besides the messages.
 const BUFFER: usize = 192 * 1024;
@@ -54,63 +52,21 @@ pub struct Transferred {
     pub wrong: u64,
 }
 
-/// A process, and what it says.
-struct Peer {
-    says: BufReader<PipeReader>,
-    _process: RunningCommand,
-}
-
-fn failed(what: &str) -> impl Fn(io::Error) -> HostError + '_ {
-    move |error| HostError::Failed(format!("{what}: {error}"))
-}
-
-impl Peer {
-    fn start(part: &Part, socket: UdpSocket) -> Result<Self, HostError> {
-        let name = if part.sends {
-            "the client"
-        } else {
-            "the server"
-        };
-        let failed = failed(name);
-        let (says, out) = io::pipe().map_err(&failed)?;
-        let words = serde_json::to_string(part);
-        let words = words.map_err(|error| HostError::Failed(error.to_string()))?;
-        let mut command = Command::new(std::env::current_exe().map_err(&failed)?);
-        command.args(["udp-peer", &words]);
-        command.stdin(OwnedFd::from(socket)).stdout(out);
-        let place = |held: &Held| {
-            let policy = match part.way {
-                Way::Thread | Way::Interval => Policy::Fifo(PRIORITY),
-                Way::Plain | Way::Upcall => Policy::Other { nice: 0 },
-                // The kernel lets it be on all processors only.
-                Way::Deadline => return Ok(()),
-            };
-            held.schedule(policy, &CpuSet::single(part.processor))
-        };
-        let process = RunningCommand::start(command, ProcessGroup::Own, place);
-        let process = process.map_err(|error| HostError::Failed(format!("{name}: {error}")))?;
-        Ok(Self {
-            says: BufReader::new(says),
-            _process: process,
-        })
-    }
-
-    /// The next line that it says.
-    fn line(&mut self) -> Result<String, HostError> {
-        let mut line = String::new();
-        let read = self.says.read_line(&mut line);
-        match read.map_err(failed("a process of the transfer"))? {
-            0 => Err(HostError::Failed(
-                "a process of the transfer ended before its time, and said why".into(),
-            )),
-            _ => Ok(line),
-        }
-    }
-
-    fn told(mut self) -> Result<Told, HostError> {
-        let line = self.line()?;
-        serde_json::from_str(&line).map_err(|error| HostError::Failed(error.to_string()))
-    }
+/// Starts the client or the server, all of it on the processor of its upcalls but for what `SCHED_DEADLINE` lets be anywhere.
+fn start(part: &Part, socket: UdpSocket) -> Result<Peer, HostError> {
+    let policy = match part.way {
+        Way::Thread | Way::Interval => Some(Policy::Fifo(PRIORITY)),
+        Way::Plain | Way::Upcall => Some(Policy::Other { nice: 0 }),
+        // The kernel lets it be on all processors only.
+        Way::Deadline => None,
+    };
+    let name = if part.sends {
+        "the client"
+    } else {
+        "the server"
+    };
+    let place = policy.map(|policy| (policy, part.processor));
+    Peer::start(("upcalls-udp", part), name, socket, place)
 }
 
 fn spinner(processor: usize) -> Result<RunningCommand, HostError> {
@@ -154,7 +110,7 @@ impl Transfer {
     ///
     /// [`HostError::Failed`]; nothing is left running.
     pub fn run(&self, host: &mut Runner<'_>) -> Result<Transferred, HostError> {
-        let Runner::Live(live, said) = host else {
+        let Runner::Live(live, _) = host else {
             return Err(HostError::BadProgram("the twin has no sockets".into()));
         };
         let processor = live.config().processors[0];
@@ -163,8 +119,8 @@ impl Transfer {
             Ok([sockets[0].try_clone()?, sockets[1].try_clone()?])
         };
         let [client, server] = cloned().map_err(failed("the sockets"))?;
-        let mut client = Peer::start(&self.part(true, processor), client)?;
-        let mut server = Peer::start(&self.part(false, processor), server)?;
+        let mut client = start(&self.part(true, processor), client)?;
+        let mut server = start(&self.part(false, processor), server)?;
         for peer in [&mut client, &mut server] {
             peer.line()?;
         }
@@ -177,18 +133,8 @@ impl Transfer {
         for socket in &sockets {
             socket.send(&begin).map_err(failed("the first message"))?;
         }
-        // The host watches the processor meanwhile.
-        let mut program = Program::new(1);
-        let rest = move |context: &mut dyn Context| match context.now() < until + REST {
-            true => Step::SleepUntil(until + REST),
-            false => Step::Finish,
-        };
-        program.add("transfer", ProcessorId(0), Placement::External, rest);
-        let mut record = live.admit_and_run(program, LEAD + self.length + REST)?;
-        // It takes for strangers whoever is real-time here, which is the client and the server.
-        record.notices.clear();
-        **said = std::mem::take(*said).and(&Said::of(&record));
-        let [sent, received] = [client.told()?, server.told()?];
+        watch(host, until + REST)?;
+        let [sent, received]: [Told; 2] = [client.told()?, server.told()?];
         Ok(Transferred {
             sent: sent.messages,
             received: received.messages,

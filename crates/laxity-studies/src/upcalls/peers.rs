@@ -1,0 +1,193 @@
+//! Processes that an experiment starts: this program once more, each with a part of its own.
+
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, PipeReader, Write as _};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Command;
+
+use laxity::command::{CpuSet, Held, Policy, ProcessGroup, RunningCommand};
+use laxity::now;
+use laxity_lab::bench::{Runner, Said};
+use laxity_model::{
+    Context, Disturbance, Host as _, HostError, Instant, Placement, ProcessorId, Program, Service,
+    Step, Usage,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// FIFO priority of whoever is real-time.
+pub(super) const PRIORITY: u8 = 80;
+
+/// A process, and what it says.
+pub(super) struct Peer {
+    name: String,
+    says: BufReader<PipeReader>,
+    process: RunningCommand,
+}
+
+/// What failed of what.
+pub(super) fn failed<E: Display>(what: &str) -> impl Fn(E) -> HostError + '_ {
+    move |error| HostError::Failed(format!("{what}: {error}"))
+}
+
+impl Peer {
+    /// Starts one that does a part of an experiment, and has this as its standard input. It is scheduled so on one processor, by the kernel's number; `None`: as this process is.
+    pub(super) fn start(
+        (experiment, part): (&str, &impl Serialize),
+        name: &str,
+        input: impl Into<OwnedFd>,
+        place: Option<(Policy, usize)>,
+    ) -> Result<Self, HostError> {
+        let failed = failed(name);
+        let (says, out) = io::pipe().map_err(&failed)?;
+        let words = serde_json::to_string(part);
+        let words = words.map_err(|error| HostError::Failed(error.to_string()))?;
+        let mut command = Command::new(std::env::current_exe().map_err(&failed)?);
+        command.args(["peer", experiment, &words]);
+        command.stdin(input.into()).stdout(out);
+        let place = |held: &Held| match place {
+            Some((policy, processor)) => held.schedule(policy, &CpuSet::single(processor)),
+            None => Ok(()),
+        };
+        let process = RunningCommand::start(command, ProcessGroup::Own, place);
+        let process = process.map_err(|error| HostError::Failed(format!("{name}: {error}")))?;
+        Ok(Self {
+            says: BufReader::new(says),
+            process,
+            name: name.to_owned(),
+        })
+    }
+
+    /// Its number.
+    pub(super) fn id(&self) -> u32 {
+        self.process.id().0.cast_unsigned()
+    }
+
+    /// The next line that it says.
+    pub(super) fn line(&mut self) -> Result<String, HostError> {
+        let mut line = String::new();
+        let read = self.says.read_line(&mut line);
+        match read.map_err(failed(&self.name))? {
+            0 => Err(HostError::Failed(format!(
+                "{} ended before its time, and said why",
+                self.name
+            ))),
+            _ => Ok(line),
+        }
+    }
+
+    /// What has become of it.
+    pub(super) fn told<T: DeserializeOwned>(mut self) -> Result<T, HostError> {
+        let line = self.line()?;
+        serde_json::from_str(&line).map_err(|error| HostError::Failed(error.to_string()))
+    }
+}
+
+/// What a process says to whoever started it: a line.
+pub(super) fn say(what: &str) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "{what}")?;
+    out.flush()
+}
+
+/// What a process says at its end.
+pub(super) fn tell(what: &impl Serialize) -> io::Result<()> {
+    say(&serde_json::to_string(what)?)
+}
+
+/// The host watches its processor until then, where processes have it: what halted them.
+pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Vec<Disturbance>, HostError> {
+    let Runner::Live(live, said) = host else {
+        return Err(HostError::BadProgram("the twin has no processes".into()));
+    };
+    let mut program = Program::new(1);
+    let rest = move |context: &mut dyn Context| match context.now() < until {
+        true => Step::SleepUntil(until),
+        false => Step::Finish,
+    };
+    program.add("processes", ProcessorId(0), Placement::External, rest);
+    let mut record = live.admit_and_run(program, until.saturating_since(now()))?;
+    // It takes for strangers whoever is real-time here, which is they.
+    record.notices.clear();
+    **said = std::mem::take(*said).and(&Said::of(&record));
+    Ok(record.disturbances)
+}
+
+/// What threads have used, by the kernel's own count.
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
+pub(super) struct Used {
+    pub(super) switches: u64,
+    service_ns: u64,
+}
+
+impl<'a, I: Iterator<Item = &'a Usage>> From<I> for Used {
+    fn from(all: I) -> Self {
+        let each = all.map(|one| Self {
+            switches: one.voluntary_switches + one.involuntary_switches,
+            service_ns: one.service.as_nanos(),
+        });
+        each.sum()
+    }
+}
+
+impl std::iter::Sum for Used {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            switches: sum.switches + one.switches,
+            service_ns: sum.service_ns + one.service_ns,
+        })
+    }
+}
+
+impl Used {
+    /// Of the calling thread, since it began.
+    pub(super) fn by_caller() -> io::Result<Self> {
+        Self::by(Path::new("/proc/thread-self"))
+    }
+
+    /// Of those threads of this process that have such a name, since they began.
+    pub(super) fn by_named(names: &[&str]) -> io::Result<Self> {
+        let mut all = Vec::new();
+        for thread in fs::read_dir("/proc/self/task")? {
+            let thread = thread?.path();
+            if names.contains(&fs::read_to_string(thread.join("comm"))?.trim_end()) {
+                all.push(Self::by(&thread)?);
+            }
+        }
+        Ok(all.into_iter().sum())
+    }
+
+    /// Of a thread of which the kernel tells here.
+    fn by(thread: &Path) -> io::Result<Self> {
+        let [status, account] =
+            ["status", "schedstat"].map(|file| fs::read_to_string(thread.join(file)));
+        let (status, account) = (status?, account?);
+        let switches = status.lines().filter_map(|line| {
+            let (key, count) = line.split_once(':')?;
+            let is_one = key.ends_with("voluntary_ctxt_switches");
+            count.trim().parse::<u64>().ok().filter(|_| is_one)
+        });
+        let service = account
+            .split_whitespace()
+            .next()
+            .and_then(|nanos| nanos.parse().ok());
+        Ok(Self {
+            switches: switches.sum(),
+            service_ns: service.ok_or(io::ErrorKind::InvalidData)?,
+        })
+    }
+
+    /// Since then.
+    pub(super) fn since(self, before: Self) -> Self {
+        Self {
+            switches: self.switches - before.switches,
+            service_ns: self.service_ns - before.service_ns,
+        }
+    }
+
+    pub(super) fn service(self) -> Service {
+        Service::from_nanos(self.service_ns)
+    }
+}
