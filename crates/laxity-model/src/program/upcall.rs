@@ -189,17 +189,17 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         self
     }
 
-    /// One of a program, whose units are declared to take no more than this, with what it has to do with others there: as what the program is [told](super::Program::link). One of a group leaves `ends` at the end of each call, with what
-    /// it leaves at its begin.
+    /// One of a program, whose units are declared to take no more than this, with what it has to do with others there: what the program is [told](super::Program::link). It leaves `ends` at the end of each call, with the release of
+    /// the first of its chain and its begin: where there is a budget, not every wait is an end.
     #[must_use]
-    pub fn linked(mut self, unit: Service, links: &Links, ends: Mark) -> Self {
+    pub fn linked(mut self, unit: Service, links: &Links, ends: Option<Mark>) -> Self {
         if let Some(port) = links.after {
             self.port = Some((port, Arriving::new(Span::ZERO, self.timing.on_overrun)));
             self.follows = true;
         }
         self.before.clone_from(&links.before);
         let share = links.group.as_ref().map(|group| Arc::clone(&group.share));
-        self.ends = share.is_some().then_some(ends);
+        self.ends = ends;
         self.declared(unit, share)
     }
 
