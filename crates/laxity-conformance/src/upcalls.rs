@@ -9,6 +9,7 @@ use crate::{Result, Tolerance, ensure};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::share::Share;
+use laxity_model::program::Links;
 use laxity_model::program::upcall::{Call, First, Timing, Upcall};
 use laxity_model::{
     Body, Context, ExecutorId, Host, Instant, Mark, PortId, SemaphoreId, Service, Span, Step,
@@ -46,7 +47,7 @@ pub(crate) fn upcall(
     (cue, begins)
 }
 
-/// It begins at its cue, and has so many waits for an instant.
+/// It begins at its cue, and has so many waits for an instant or an arrival.
 fn acts(
     stage: &mut Stage,
     (executor, deadline_ms): (ExecutorId, u64),
@@ -56,9 +57,10 @@ fn acts(
     let (cue, mut waits) = (stage.cue(), 0);
     stage.actor(on(executor, deadline_ms), cue, move |_, context| {
         let step = body.step(context);
-        waits += u64::from(matches!(step, Step::SleepUntil(_)));
+        waits += u64::from(matches!(step, Step::SleepUntil(_) | Step::Wait(_)));
         match step {
-            Step::SleepUntil(until) if waits > calls || until == Instant::MAX => Step::Finish,
+            Step::SleepUntil(Instant::MAX) => Step::Finish,
+            Step::SleepUntil(_) | Step::Wait(_) if waits > calls => Step::Finish,
             step => step,
         }
     });
@@ -265,5 +267,48 @@ pub(crate) fn begin_together(host: &mut dyn Host, _: &Tolerance) -> Result {
     let releases: Vec<u64> = releases.map(|[release, _]| release).collect();
     let same = releases.windows(2).all(|pair| pair[0] == pair[1]);
     ensure!(same && releases.len() == 3, "released at {releases:?}");
+    Ok(())
+}
+
+/// The end of a call releases who comes after it, and nobody sooner; somebody more urgent goes between its quanta; and each knows when the first of all was released.
+pub(crate) fn chain(host: &mut dyn Host, _: &Tolerance) -> Result {
+    let mut stage = Stage::new(1);
+    let story = stage.story();
+    let executor = executor(&mut stage.program, Rmdp::new());
+    let (urgent, port) = told_by_port(&mut stage, (executor, SHORT_MS), (URGENT, 1));
+    let ends = [(); 2].map(|()| stage.program.port(1));
+    let (mut cues, mut begun) = (vec![urgent], Vec::new());
+    // Who comes last waits first.
+    for place in (0..3_usize).rev() {
+        let links = Links {
+            after: place.checked_sub(1).map(|before| ends[before]),
+            before: ends.get(place).copied().into_iter().collect(),
+            group: None,
+        };
+        let timing = Timing {
+            batch: units(2),
+            ..Timing::each(Span::from_millis(100))
+        };
+        let begins = stage.program.mark("begins");
+        let work = move |context: &mut dyn Context, call: &mut Call| {
+            story.tell(context, 10 * place as u64 + u64::from(call.done()));
+            if (place, call.done()) == (1, 0) {
+                context.put(port, [0; 2]);
+            }
+            Step::Burn(micros(100))
+        };
+        let body = Upcall::new(timing, begins, work).linked(micros(100), &links, None);
+        cues.push(acts(&mut stage, (executor, LONG_MS), body, 1));
+        begun.push(begins);
+    }
+    let play = stage.play(host, &cues)?;
+    play.expect(&[0, 1, 10, URGENT, 11, 20, 21])?;
+    let origins = begun.iter().flat_map(|begins| marks(&play.record, *begins));
+    let origins: Vec<u64> = origins.map(|[origin, _]| origin).collect();
+    let same = origins.windows(2).all(|pair| pair[0] == pair[1]);
+    ensure!(
+        same && origins.len() == 3,
+        "their first was released at {origins:?}"
+    );
     Ok(())
 }

@@ -461,6 +461,7 @@ fn every_key_stands_in_a_scenario_that_is_shipped() {
     let keys = [
         ("soft-modem.toml", soft_modem),
         ("turns.toml", "policy placement on service"),
+        ("upcalls-chain.toml", "after group budget"),
         ("one-hour.toml", "argv exit placement"),
     ];
     for (file, keys) in keys {

@@ -345,6 +345,25 @@ fn tasks_that_take_turns_keep_their_bounds() {
     );
 }
 
+/// In a run nobody of the chain is later than the plan says, whatever the group wants; and of the group nothing is said.
+#[test]
+fn a_chain_beside_a_group_keeps_its_bounds() {
+    let plan = whole(&resolved(include_str!(
+        "../../../scenarios/upcalls-chain.toml"
+    )));
+    let seen = render(&plan, 100);
+    assert!(plan.admitted() && within(&plan) >= 2 * 3, "{seen}");
+    for variant in &plan.variants {
+        let promised = &variant.executors[0];
+        assert_eq!(promised.grade.as_deref(), Some("enforced"), "{seen}");
+        let bounds = promised.bounds.iter().map(|(task, _)| task.as_str());
+        assert_eq!(bounds.collect::<Vec<_>>(), ["receive", "decode", "show"]);
+    }
+    let members = plan.variants[1].lines.iter();
+    let mut members = members.filter(|line| ["queries", "log"].contains(&line.name.as_str()));
+    assert!(members.all(|line| line.bound_ns.is_none()), "{seen}");
+}
+
 #[test]
 fn what_never_stops_has_no_bound_and_takes_it_from_its_equals() {
     let text = "[tasks.spin]\nkind = \"spinner\"\ncount = 2\n[tasks.work]\nkind = \"periodic\"\nperiod = \"10ms\"\npriority = 8\n[variants.a]\nplacement = \"absent\"\n";

@@ -394,6 +394,14 @@ fn tasks_that_take_turns() {
     in_the_twin_of_linux("turns");
 }
 
+#[test]
+fn a_chain_beside_a_group() {
+    let quick = resolved("upcalls-chain", Length::Quick);
+    in_the_studys_twin("upcalls-chain", &quick);
+    planned_for_the_studys_twin("upcalls-chain", &quick);
+    in_the_twin_of_linux("upcalls-chain");
+}
+
 #[cfg(feature = "v22bis")]
 #[test]
 fn a_modem_of_v22bis() {

@@ -251,6 +251,7 @@ pub mod executor {
 pub mod upcall {
     pub use laxity_model::executor::pacing::{OnOverrun, Paced};
     pub use laxity_model::program::upcall::{Call, Epoch, First, Timing, Upcall};
+    pub use laxity_model::program::{Group, Links};
 }
 
 /// The modem study's host (Windows 2000 on a Pentium II): its twin, its 32 priorities, its interrupt levels. Linux emulates them:

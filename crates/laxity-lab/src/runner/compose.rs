@@ -3,12 +3,14 @@
 use laxity_devices::card::CardClock;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
+use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::program::upcall::{First, Timing};
+use laxity_model::program::{Group, Links};
 use laxity_model::verify::contract::{Kind, Subject};
 use laxity_model::{
-    ActivityId, Context, ExecutorId, HostError, Instant, Placement, Priority, ProcessorId, Program,
-    Scheduling, Service, Span, Step,
+    ActivityId, Context, ExecutorId, HostError, Instant, Placement, PortId, Priority, ProcessorId,
+    Program, Scheduling, Service, Span, Step,
 };
 
 use super::tasks::{Spinner, rogue};
@@ -18,7 +20,7 @@ use crate::scenario::devices::{Site, Transfer};
 use crate::scenario::kinds;
 use crate::scenario::{
     Executor, LengthSpec, Pace, PeriodicRank, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant,
-    Start, TaskKind, TurnPolicy, TwinProfile,
+    Start, TaskKind, TaskLinks, TurnPolicy, TwinProfile,
 };
 use laxity::Periodic;
 
@@ -66,8 +68,9 @@ pub fn compose(
         let installed = self::device(&mut program, device, length, spec, devices.len() == 1);
         probes.0.push(installed?);
     }
+    let links = Linking::of(&mut program, &variant.tasks);
     for task in &variant.tasks {
-        probes.0.push(task.install(&mut program));
+        probes.0.push(task.install(&mut program, &links));
     }
     if program.activities.is_empty() && variant.commands().next().is_some() {
         lasts(&mut program);
@@ -159,7 +162,7 @@ fn probe(program: &Program, first: usize, name: &str, kind: Kind, watched: Watch
 }
 
 impl ResolvedTask {
-    fn install(&self, program: &mut Program) -> Probe {
+    fn install(&self, program: &mut Program, linking: &Linking) -> Probe {
         let (on, first) = (self.processor, program.activities.len());
         match &self.kind {
             TaskKind::Spinner { count, priority } => {
@@ -174,9 +177,14 @@ impl ResolvedTask {
                 service,
                 pace,
                 rank,
+                links,
             } => {
                 let timing = pace.timing(*period, program);
-                return periodic(program, self, (timing, *deadline, *service), rank);
+                // Its place among others is that of its group.
+                let among = links.group.as_ref().map_or(*deadline, |group| group.period);
+                let what = (timing, [*deadline, among], *service);
+                let links = linking.links(&self.name, links);
+                return periodic(program, self, what, (rank, links));
             }
             TaskKind::Rogue {
                 burst,
@@ -196,6 +204,55 @@ impl ResolvedTask {
         }
         let kind = self.kind.kind();
         probe(program, first, &self.name, kind, Watched::Nothing)
+    }
+}
+
+/// So many ends of jobs wait for who comes after them, and as many more as it makes up for late.
+const ENDS_WAIT: u32 = 16;
+
+/// What of a program links its tasks, by their names and those of their groups.
+struct Linking {
+    /// Where those are released that come after another one, and after whom.
+    ports: Vec<(String, String, PortId)>,
+    groups: Vec<Group>,
+}
+
+impl Linking {
+    fn of(program: &mut Program, tasks: &[ResolvedTask]) -> Self {
+        let mut ports = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
+        for task in tasks {
+            let TaskKind::Periodic { pace, links, .. } = &task.kind else {
+                continue;
+            };
+            if let Some(before) = &links.after {
+                let late = match pace.on_overrun {
+                    OnOverrun::CatchUp { at_most } => at_most,
+                    _ => 0,
+                };
+                let port = program.port(ENDS_WAIT + late);
+                ports.push((task.name.clone(), before.clone(), port));
+            }
+            if let Some(wanted) = &links.group
+                && groups.iter().all(|group| group.name != wanted.name)
+            {
+                groups.extend(program.group(&wanted.name, wanted.budget, wanted.period));
+            }
+        }
+        Self { ports, groups }
+    }
+
+    fn links(&self, name: &str, wanted: &TaskLinks) -> Links {
+        let ports = self.ports.iter();
+        let own = ports.clone().find(|(own, ..)| own == name);
+        let before = ports.filter(|(_, before, _)| before == name);
+        let group = wanted.group.as_ref();
+        let mut groups = self.groups.iter();
+        Links {
+            after: own.map(|(.., port)| *port),
+            before: before.map(|(.., port)| *port).collect(),
+            group: group.and_then(|wanted| groups.find(|one| one.name == wanted.name).cloned()),
+        }
     }
 }
 
@@ -219,15 +276,15 @@ impl Pace {
 fn periodic(
     program: &mut Program,
     task: &ResolvedTask,
-    (timing, deadline, service): (Timing, Span, Service),
-    rank: &PeriodicRank,
+    (timing, [deadline, among], service): (Timing, [Span; 2], Service),
+    (rank, links): (&PeriodicRank, Links),
 ) -> Probe {
     let (placement, reservation) = match rank {
         PeriodicRank::Priority(priority) => (Placement::Thread(*priority), None),
         PeriodicRank::Reserved(request) => (Placement::Thread(Priority::HIGHEST), Some(*request)),
         PeriodicRank::On(wanted) => {
             let executor = executor(program, wanted, task.processor);
-            let task = timing.task(service, deadline).ok();
+            let task = timing.task(service, among).ok();
             (Placement::On { executor, task }, None)
         }
     };
@@ -241,7 +298,7 @@ fn periodic(
         deadline,
         service,
     };
-    let watched = declared.install(program, move |_, call| {
+    let watched = declared.install_linked(program, links, move |_, call| {
         Step::Burn(timing.share(service, call.done(), call.now()))
     });
     let watched = Watched::Periodic(watched);

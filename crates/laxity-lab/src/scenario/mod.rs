@@ -19,6 +19,7 @@ mod keys;
 pub mod kinds;
 mod lengths;
 mod limits;
+mod links;
 mod periodic;
 mod placing;
 mod profile;
@@ -44,7 +45,7 @@ pub use reference::reference;
 pub use types::{
     Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Loss, Outcome, Pace, PeriodicRank,
     Proposal, Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant, Scenario, Start,
-    TaskKind, TurnPolicy,
+    TaskGroup, TaskKind, TaskLinks, TurnPolicy,
 };
 
 use crate::plain;
@@ -103,11 +104,12 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
     let full = sections::length(root, "full", LengthSpec::FULL);
     let mss_bytes = sections::mss_bytes(root);
     let devices = devices::devices(root, &host, &[("quick", &quick), ("full", &full)]);
-    let executors = tasks::executors(root, &host);
-    let tasks = tasks::tasks(root, &host, &executors);
+    let named = tasks::Scope::of(root, &host);
+    let executors = &named.executors;
+    let tasks = tasks::tasks(root, &host, &named);
     sections::distinct(root, ("a device", &devices), ("task", &tasks));
-    sections::distinct(root, ("a device", &devices), ("executor", &executors));
-    sections::distinct(root, ("a task", &tasks), ("executor", &executors));
+    sections::distinct(root, ("a device", &devices), ("executor", executors));
+    sections::distinct(root, ("a task", &tasks), ("executor", executors));
     let contracts = contracts::contracts(root, &devices, &tasks);
     let scope = variants::Scope {
         devices: &devices,

@@ -9,23 +9,24 @@ use laxity_model::{
 
 use super::keys::{Any, Integers, Key, Other, Own, Priorities, Table, Within, Without, Words};
 use super::kinds;
+use super::links;
 use super::quantities::{RESERVATION, SERVICE, SPAN};
 use super::reader::{Found, Section};
 use super::sections::{DURATIONS, NONE, Names};
-use super::tasks::{Hosting, show_service};
+use super::tasks::{Hosting, Scope, show_service};
 use super::types::{Pace, PeriodicRank, TaskKind};
 
-static PERIOD: Key<Span> = Key::new(
+pub(super) static PERIOD: Key<Span> = Key::new(
     "period",
     &Within(&SPAN, DURATIONS),
     Without::Refused("\"1ms\""),
-    "From release to release.",
+    "From release to release; of a task with `after`, that of the first of its chain, and not written here.",
 );
 static DEADLINE: Key<Span> = Key::new(
     "deadline",
     &Within(&SPAN, DURATIONS),
     Without::Means("as long as `period`"),
-    "From its release, when a job is due. No later than the next is released: a job that is at work then takes the place of that one, which has missed its deadline.",
+    "From its release, or with `after` from that of the first of its chain, when a job is due. No later than the next is released: a job that is at work then takes the place of that one, which has missed its deadline.",
 );
 static JOB: Key<Service> = Key::new(
     "service",
@@ -33,7 +34,7 @@ static JOB: Key<Service> = Key::new(
     Without::Is("\"0ms\""),
     "What a job takes at most, and on the way burns; no more than the period is long.",
 );
-static ON: Key<Other> = Key::new(
+pub(super) static ON: Key<Other> = Key::new(
     "on",
     &Own("the name of an executor"),
     Without::Means("a thread of its own"),
@@ -67,7 +68,7 @@ static QUANTUM: Key<u32> = Key::new(
     Without::Is("1"),
     "How many of them it does before it looks whether to yield to somebody more urgent; what is left then goes on in its turn. On an executor.",
 );
-static PHASE: Key<Span> = Key::new(
+pub(super) static PHASE: Key<Span> = Key::new(
     "phase",
     &Within(&SPAN, DURATIONS),
     Without::Means("a period after it begins itself"),
@@ -102,6 +103,8 @@ pub(super) static PERIODIC_KEYS: Table = Table {
         &ON_OVERRUN,
         &LATE_AT_MOST,
         &ON,
+        &links::AFTER,
+        &links::GROUP,
         &BATCH,
         &QUANTUM,
         &HIGHEST_PRIORITY,
@@ -131,7 +134,7 @@ fn check_periodic_enforcer(section: &Section<'_>) {
 /// Where a task is on an executor, `processor` becomes that of the executor.
 pub(super) fn periodic(
     section: &Section<'_>,
-    executors: &Names<Hosting>,
+    scope: &Scope<'_>,
     processor: &mut ProcessorId,
 ) -> Option<TaskKind> {
     check_periodic_enforcer(section);
@@ -141,7 +144,8 @@ pub(super) fn periodic(
         let remedy = "remove one: a thread with a reservation by `deadline` has no priority";
         section.wrong("priority", cause, remedy);
     }
-    let period = section.optional(&PERIOD)?;
+    let first = links::first(section, scope)?;
+    let period = first.optional(&PERIOD)?;
     let jobs = Service::ZERO..=period.as_full_service();
     let service = section.quantity_in(JOB.name, &SERVICE, &jobs);
     let service = service.map_or(Service::ZERO, |found| found.value);
@@ -150,7 +154,7 @@ pub(super) fn periodic(
     }
     let deadline = section.quantity_in(DEADLINE.name, &SPAN, &(*DURATIONS.start()..=period));
     let rank = if section.has("on") {
-        let hosting = on(section, executors, service)?;
+        let hosting = on(section, &scope.executors, service)?;
         *processor = hosting.processor;
         PeriodicRank::On(hosting.executor.clone())
     } else if let Some(found) = reservation {
@@ -163,17 +167,22 @@ pub(super) fn periodic(
     } else {
         PeriodicRank::Priority(section.take(&HIGHEST_PRIORITY))
     };
-    let pace = pace(section, service);
+    let pace = Pace {
+        phase: first.optional(&PHASE),
+        ..pace(section, service)
+    };
+    let links = links::links(section, scope, (&rank, pace.quantum_of(service)))?;
     Some(TaskKind::Periodic {
         period,
         deadline: deadline.map_or(period, |found| found.value),
         service,
         pace,
         rank,
+        links,
     })
 }
 
-/// How a task is released and cut.
+/// How a task is cut, and what becomes of releases that come while it is at work.
 fn pace(section: &Section<'_>, service: Service) -> Pace {
     for key in [BATCH.name, QUANTUM.name] {
         if section.has(key) && !section.has(ON.name) {
@@ -209,7 +218,7 @@ fn pace(section: &Section<'_>, service: Service) -> Pace {
     Pace {
         batch,
         quantum,
-        phase: section.optional(&PHASE),
+        phase: None,
         on_overrun: on_overrun.unwrap_or(OnOverrun::CatchUp { at_most }),
     }
 }

@@ -6,7 +6,9 @@ use laxity_model::Span;
 use laxity_model::verify::contract::Unit;
 
 use super::keys::Table;
-use super::{contracts, devices, expectations, kinds, limits, placing, sections, tasks, variants};
+use super::{
+    contracts, devices, expectations, kinds, limits, links, placing, sections, tasks, variants,
+};
 
 /// All tables, in the order of the page.
 fn tables() -> Vec<&'static Table> {
@@ -20,6 +22,7 @@ fn tables() -> Vec<&'static Table> {
     all.extend(tasks::TABLES);
     all.extend([
         &tasks::EXECUTOR_KEYS,
+        &links::GROUP_KEYS,
         &contracts::KEYS,
         &limits::KEYS,
         &variants::DEFAULTS,

@@ -51,6 +51,12 @@ static EXECUTORS: Key<Other> = Key::new(
     NONE,
     "Threads in which tasks take turns.",
 );
+static GROUPS: Key<Other> = Key::new(
+    "groups",
+    &Own("a table of names"),
+    NONE,
+    "Budgets that tasks of an executor have together.",
+);
 static TASKS: Key<Other> = Key::new(
     "tasks",
     &Own("a table of names"),
@@ -84,8 +90,8 @@ pub(super) static ROOT: Table = Table {
     kind: None,
     about: "",
     keys: &[
-        &TITLE, &SEED, &HOST, &TRANSFER, &DEVICES, &EXECUTORS, &TASKS, &CONTRACTS, &DEFAULTS,
-        &VARIANTS, &QUICK, &FULL,
+        &TITLE, &SEED, &HOST, &TRANSFER, &DEVICES, &EXECUTORS, &GROUPS, &TASKS, &CONTRACTS,
+        &DEFAULTS, &VARIANTS, &QUICK, &FULL,
     ],
 };
 

@@ -6,15 +6,17 @@ use laxity_model::{Priority, ProcessorId, Service, Span};
 
 use super::keys::{Integers, Key, Other, Own, Priorities, Table, Within, Without, Words};
 use super::kinds;
+use super::links;
 use super::periodic::{PERIODIC_KEYS, periodic};
 use super::placing::thread_of_own;
 use super::quantities::{SERVICE, SPAN};
 use super::reader::Section;
 use super::sections::{DURATIONS, Names, PROCESSOR, named, processor};
-use super::types::{Executor, HostSpec, Rank, ResolvedTask, TaskKind, TurnPolicy};
+use super::types::{Executor, HostSpec, Rank, ResolvedTask, TaskGroup, TaskKind, TurnPolicy};
 use super::units::format_span;
 
-const SERVICES: RangeInclusive<Service> = Service::from_micros(1)..=Service::from_secs(3_600);
+pub(super) const SERVICES: RangeInclusive<Service> =
+    Service::from_micros(1)..=Service::from_secs(3_600);
 
 pub(super) fn show_service(service: Service) -> String {
     (SERVICE.show)(service)
@@ -24,7 +26,7 @@ pub(super) fn show_service(service: Service) -> String {
 struct Known {
     name: &'static str,
     keys: &'static Table,
-    read: fn(&Section<'_>, &Names<Hosting>, &mut ProcessorId) -> Option<TaskKind>,
+    read: fn(&Section<'_>, &Scope<'_>, &mut ProcessorId) -> Option<TaskKind>,
 }
 
 const SPINNER: Known = Known {
@@ -163,12 +165,26 @@ pub(super) static TABLES: [&Table; 5] = [
     COMMAND.keys,
 ];
 
+/// What a task may name.
+pub(super) struct Scope<'a> {
+    pub(super) executors: Names<Hosting>,
+    pub(super) groups: Names<TaskGroup>,
+    /// The other tasks, as the file has them.
+    pub(super) tasks: Option<Section<'a>>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn of(root: &Section<'a>, host: &HostSpec) -> Self {
+        Self {
+            executors: executors(root, host),
+            groups: links::groups(root),
+            tasks: root.section("tasks", "[tasks]"),
+        }
+    }
+}
+
 /// `[tasks.*]`.
-pub(super) fn tasks(
-    root: &Section<'_>,
-    host: &HostSpec,
-    executors: &Names<Hosting>,
-) -> Names<ResolvedTask> {
+pub(super) fn tasks(root: &Section<'_>, host: &HostSpec, scope: &Scope<'_>) -> Names<ResolvedTask> {
     named(root, "tasks", |section, name| {
         let kind = section
             .value(KIND.name)
@@ -186,7 +202,7 @@ pub(super) fn tasks(
         let mut processor = processor(section, host);
         Some(ResolvedTask {
             name: name.to_owned(),
-            kind: (kind.read)(section, executors, &mut processor)?,
+            kind: (kind.read)(section, scope, &mut processor)?,
             processor,
             placing: None,
         })
@@ -200,7 +216,7 @@ pub(super) struct Hosting {
 }
 
 /// `[executors.*]`.
-pub(super) fn executors(root: &Section<'_>, host: &HostSpec) -> Names<Hosting> {
+fn executors(root: &Section<'_>, host: &HostSpec) -> Names<Hosting> {
     named(root, "executors", |section, name| {
         let placing = thread_of_own(section, &EXECUTOR_KEYS);
         let policy = section.optional(&POLICY);

@@ -214,6 +214,19 @@ impl ResolvedTask {
         }
     }
 
+    /// With whom it has to do, of those that recur.
+    pub(crate) const fn links(&self) -> Option<&TaskLinks> {
+        match &self.kind {
+            TaskKind::Periodic { links, .. } => Some(links),
+            _ => None,
+        }
+    }
+
+    /// The task whose end releases it, if one does.
+    pub(crate) fn after(&self) -> Option<&str> {
+        self.links()?.after.as_deref()
+    }
+
     /// What that thread reserves.
     pub(crate) fn request(&self) -> Option<ReservationRequest> {
         match &self.kind {
@@ -282,6 +295,34 @@ pub struct Pace {
     pub on_overrun: OnOverrun,
 }
 
+impl Pace {
+    /// What a quantum takes at most of a job that takes so much.
+    pub(super) fn quantum_of(&self, service: Service) -> Service {
+        let whole = u128::from(service.as_nanos()) * u128::from(self.quantum.get());
+        Service::from_nanos(whole.div_ceil(self.batch.get().into()) as u64)
+    }
+}
+
+/// What a periodic task has to do with others of its executor.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TaskLinks {
+    /// The task whose jobs release it when they are over. Its period and phase are those of the first of their chain, from whose release its deadline counts.
+    pub after: Option<String>,
+    /// With whom it has its service together.
+    pub group: Option<TaskGroup>,
+}
+
+/// Tasks that have a budget together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskGroup {
+    /// Its name.
+    pub name: String,
+    /// What they get of each period.
+    pub budget: Service,
+    /// From one budget to the next.
+    pub period: Span,
+}
+
 /// What a task does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TaskKind {
@@ -304,6 +345,8 @@ pub enum TaskKind {
         pace: Pace,
         /// With what right.
         rank: PeriodicRank,
+        /// With whom it has to do.
+        links: TaskLinks,
     },
     /// A thread that now and then takes the processor for long.
     Rogue {

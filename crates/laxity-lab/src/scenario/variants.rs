@@ -178,6 +178,7 @@ fn draft<'a>(
         start: section.take(&START),
         control: None,
     };
+    links_take_part(section, &variant.tasks);
     if twin_is_meant {
         live_only(section, &variant.tasks);
     }
@@ -279,6 +280,20 @@ fn check_placed_take_part(
             let cause = format!("`{name}` is placed and takes no part");
             let remedy = "name it in `tasks`, or remove its placement";
             section.findings.error(&found.place, cause, remedy);
+        }
+    }
+}
+
+/// Whoever is released by another's end takes part with that one.
+fn links_take_part(section: &Section<'_>, tasks: &[ResolvedTask]) {
+    for task in tasks {
+        let Some(before) = task.after() else { continue };
+        if tasks.iter().all(|other| other.name != before) {
+            let cause = format!(
+                "`{}` takes part, and not `{before}`, whose end releases it",
+                task.name
+            );
+            section.wrong("tasks", cause, "name both in `tasks`, or neither");
         }
     }
 }

@@ -270,7 +270,7 @@ impl Admission {
         };
         let executor = |executor: &ExecutorAdmission| {
             let why = executor.answer.as_ref().err()?;
-            let of = executor.bottleneck.map(|task| self.name(task));
+            let of = executor.bottleneck.as_ref();
             let of = of.map_or(String::new(), |name| format!(" (bottleneck: `{name}`)"));
             let would_fit = self.would_fit(&executor.nearest, executor.is_cut_short);
             let name = self.name(executor.activity);

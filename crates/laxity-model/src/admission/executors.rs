@@ -31,8 +31,10 @@ pub struct ExecutorAdmission {
     pub activity: ActivityId,
     /// How firmly its policy's promise to them holds, or why the policy makes none.
     pub answer: Result<Grade, Unschedulable>,
-    /// The bottleneck, where the policy names one.
-    pub bottleneck: Option<ActivityId>,
+    /// The name of the bottleneck, a task or a group, where the policy names one.
+    pub bottleneck: Option<String>,
+    /// How long each task of no group takes at the longest, from the release of the first of its chain; none unless some of them are chained or grouped, and where no promise is made.
+    pub bounds: Vec<(ActivityId, Span)>,
     /// Where its reservation is too little: the least that is enough at its period, or else at the longest shorter one that was tried, and
     /// the cheapest of all; beside each everything else is granted as before. Empty where there is none near.
     pub nearest: Vec<Advice>,
@@ -71,7 +73,7 @@ impl<'a> Ground<'a> {
     }
 
     /// What the policy says if its activity has a processor.
-    fn on_a_processor(&self) -> Result<(), Unschedulable> {
+    fn on_a_processor(&self) -> Result<Vec<Span>, Unschedulable> {
         let overhead = Overhead {
             late: self.supply.timer_grain,
             each: Service::ZERO,
@@ -84,7 +86,7 @@ impl<'a> Ground<'a> {
         &self,
         asked: ReservationRequest,
         apart: Option<Span>,
-    ) -> Result<(), Unschedulable> {
+    ) -> Result<Vec<Span>, Unschedulable> {
         let jitter = self.slots.map_or(Span::ZERO, |slots| slots.jitter);
         let late = self.supply.timer_grain.checked_add(jitter);
         let by_slots = self.slots.filter(|_| asked.enforcer == Enforcer::Slots);
@@ -149,32 +151,32 @@ pub(super) fn executors(
     supply: &Supply,
 ) -> Vec<ExecutorAdmission> {
     let declared = program.executors().filter_map(|(executor, activity)| {
-        let tasks: Vec<ActivityId> = program.tasks_on(executor).map(|(id, _)| id).collect();
-        if tasks.is_empty() {
-            return None;
-        }
+        program.tasks_on(executor).next()?;
         let request = requests.iter().find(|r| r.activity == activity);
         let granted = request.and_then(|request| request.asked.as_ref().ok());
         let holder = &program.activities[activity.index()];
         let ground = Ground::of(program, (executor, activity), supply);
-        let answer = match (holder.reservation, granted) {
-            (None, _) => ground
-                .on_a_processor()
-                .map(|()| without_reservation(holder)),
-            (Some(asked), Some(granted)) => {
-                let answer = ground.reserved(asked, apart(plans, activity));
-                answer
-                    .map(|()| with_reservation(program, executor, &ground.above, (asked, granted)))
-            }
+        let found = match (holder.reservation, granted) {
+            (None, _) => ground.on_a_processor(),
+            (Some(asked), Some(_)) => ground.reserved(asked, apart(plans, activity)),
             // That is refused itself, and said there.
             (Some(_), None) => return None,
         };
-        let bottleneck = answer.as_ref().err().and_then(|why| why.bottleneck);
+        let members = program.members_on(executor);
+        let at = found.as_ref().err().and_then(|why| why.bottleneck);
+        let name = at.and_then(|at| members.names().get(at).copied());
+        let singles = members.singles().map(|member| ActivityId(member.id as u16));
+        let bounds = found.iter().flatten().copied();
+        let grade = match holder.reservation.zip(granted) {
+            None => without_reservation(holder),
+            Some(granted) => with_reservation(program, executor, &ground.above, granted),
+        };
         Some(ExecutorAdmission {
             executor,
             activity,
-            bottleneck: bottleneck.and_then(|task| tasks.get(task).copied()),
-            answer,
+            bottleneck: name.map(ToString::to_string),
+            bounds: singles.zip(bounds).collect(),
+            answer: found.map(|_| grade),
             nearest: Vec::new(),
             is_cut_short: false,
         })

@@ -1,12 +1,14 @@
 //! Policies that keep the released jobs in one order.
 
+use alloc::vec::Vec;
 use core::marker::PhantomData;
 
+use super::linked::Linked;
 use super::{ExecutorPolicy, Job, Ready, Unschedulable};
-use crate::Instant;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Preemption, Task};
 use crate::policy::{Decision, Policy};
+use crate::{Instant, Span};
 
 /// Where a job goes that yields before it is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +36,14 @@ pub trait Order: Send {
 
     /// [`ExecutorPolicy::admit`].
     fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable>;
+
+    /// [`ExecutorPolicy::bounds`].
+    fn bounds(
+        _all: &[Linked],
+        _supply: &dyn SupplyBound,
+    ) -> Option<Result<Vec<Span>, Unschedulable>> {
+        None
+    }
 }
 
 /// A task as analysis is to see it: who has said nothing of its regions never looks.
@@ -113,5 +123,13 @@ impl<O: Order, const N: usize> ExecutorPolicy for InOrder<O, N> {
 
     fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
         O::admit(tasks, supply)
+    }
+
+    fn bounds(
+        &self,
+        all: &[Linked],
+        supply: &dyn SupplyBound,
+    ) -> Option<Result<Vec<Span>, Unschedulable>> {
+        O::bounds(all, supply)
     }
 }

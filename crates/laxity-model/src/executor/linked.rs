@@ -6,9 +6,9 @@ use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::Unschedulable;
 use super::in_order::analysed;
 use super::rmdp;
+use super::{ExecutorPolicy, Unschedulable};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Preemption, Task};
 use crate::{Service, Span};
@@ -35,6 +35,11 @@ impl Linked {
             defers: false,
             calls: 1,
         }
+    }
+
+    /// Whether it is more than a task.
+    const fn has_to_do_with_others(&self) -> bool {
+        self.after.is_some() || self.defers
     }
 
     /// What it is to others.
@@ -88,6 +93,41 @@ pub fn bounds(all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Uns
         bottleneck: None,
         reason: "the bounds of chains grow without an end in sight".to_string(),
     })
+}
+
+/// [`bounds`] by a policy.
+///
+/// # Errors
+///
+/// Who may be late; or the policy has no bounds of single handlers.
+pub fn bounds_by(
+    policy: &impl ExecutorPolicy,
+    all: &[Linked],
+    supply: &dyn SupplyBound,
+) -> Result<Vec<Span>, Unschedulable> {
+    policy.bounds(all, supply).unwrap_or_else(|| {
+        Err(Unschedulable {
+            bottleneck: None,
+            reason: "chains and groups have bounds only where the order is by rate".to_string(),
+        })
+    })
+}
+
+/// Whether all of these are in time by a policy; their [bounds](bounds_by) where they have to do with each other, and else none.
+///
+/// # Errors
+///
+/// Those of [`bounds_by`] where they have to do with each other, and else those of [`ExecutorPolicy::admit`].
+pub fn admit(
+    policy: &impl ExecutorPolicy,
+    all: &[Linked],
+    supply: &dyn SupplyBound,
+) -> Result<Vec<Span>, Unschedulable> {
+    if all.iter().any(Linked::has_to_do_with_others) {
+        return bounds_by(policy, all, supply);
+    }
+    let tasks: Vec<Task> = all.iter().map(|linked| linked.task).collect();
+    policy.admit(&tasks, supply).map(|()| Vec::new())
 }
 
 /// All of them, each with the jitter that it has by what is known.

@@ -9,7 +9,8 @@
 //! * [`Handlers`]: the state of all handlers, and who of them runs.
 //! * [`Ready`]: a queue that most policies can be made of; [`InOrder`]: those that keep to one [`Order`].
 //! * [`edf`], [`fcfs`], [`rmdp`]: those that come with it.
-//! * [`pacing`]: when a handler is called; [`share`]: a budget that several have together; [`linked`]: what that, and chains of handlers, mean to deadlines.
+//! * [`pacing`]: when a handler is called; [`share`]: a budget that several have together; [`linked`]: what that, and chains of handlers, mean to deadlines; [`members`]: who
+//!   of those that take turns has to do with whom.
 //!
 //! All state is of fixed size: what takes turns among them allocates nothing.
 
@@ -18,6 +19,7 @@ pub mod fcfs;
 mod handlers;
 mod in_order;
 pub mod linked;
+pub mod members;
 pub mod pacing;
 mod ready;
 pub mod rmdp;
@@ -28,11 +30,13 @@ pub use in_order::{InOrder, Order, Yielded};
 pub use ready::Ready;
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
-use crate::Instant;
+use self::linked::Linked;
 use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
 use crate::policy::Policy;
+use crate::{Instant, Span};
 
 /// How many handlers an executor has room for unless it is said otherwise.
 pub const HANDLERS: usize = 128;
@@ -112,4 +116,13 @@ pub trait ExecutorPolicy: Policy<Entry = Job> + Send {
     ///
     /// What cannot be guaranteed, and which handler is the bottleneck.
     fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable>;
+
+    /// How long each of these takes at the longest, as [`linked::bounds`] has it; `None` where this order has no bounds of single handlers.
+    fn bounds(
+        &self,
+        _all: &[Linked],
+        _supply: &dyn SupplyBound,
+    ) -> Option<Result<Vec<Span>, Unschedulable>> {
+        None
+    }
 }

@@ -5,9 +5,42 @@
 //! *overrun* (`timerfd` tells so by its count of expirations, POSIX timers by `timer_getoverrun`).
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::base::port::Arrival;
 use crate::{Instant, Span};
+
+/// The instant from which first releases are counted, and the periods of budgets: when the first that has it begins.
+#[derive(Clone, Debug)]
+pub struct Epoch(Arc<AtomicU64>);
+
+/// An epoch that nobody has begun.
+const UNSET: u64 = u64::MAX;
+
+impl Default for Epoch {
+    fn default() -> Self {
+        Self(Arc::new(AtomicU64::new(UNSET)))
+    }
+}
+
+impl From<Instant> for Epoch {
+    /// One that is known.
+    fn from(begins: Instant) -> Self {
+        Self(Arc::new(AtomicU64::new(begins.as_nanos())))
+    }
+}
+
+impl Epoch {
+    /// The instant; it is now if nobody has asked before.
+    pub(crate) fn or_now(&self, now: Instant) -> Instant {
+        let now = now.as_nanos();
+        let known = self
+            .0
+            .compare_exchange(UNSET, now, Ordering::Relaxed, Ordering::Relaxed);
+        Instant::from_nanos(known.err().unwrap_or(now))
+    }
+}
 
 /// What becomes of the releases that come while a call is still at work. Whatever it is, the handler is [told](Paced::overrun).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

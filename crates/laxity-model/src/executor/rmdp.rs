@@ -6,6 +6,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use super::in_order::analysed;
+use super::linked::{self, Linked};
 use super::{InOrder, Job, Order, Unschedulable, Yielded};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Response, Task, fixed_priority};
@@ -39,6 +40,13 @@ impl Order for ByRate {
         let tasks: Vec<Task> = tasks.iter().map(analysed).collect();
         let bound = |place| bound(&tasks[place], place, &tasks, supply).map(drop);
         (0..tasks.len()).try_for_each(bound)
+    }
+
+    fn bounds(
+        all: &[Linked],
+        supply: &dyn SupplyBound,
+    ) -> Option<Result<Vec<Span>, Unschedulable>> {
+        Some(linked::bounds(all, supply))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
+use super::pacing::Epoch;
 use crate::{Instant, Service, Span};
 
 /// So much service a period for several handlers of an executor together: it is there at the begin of each period of its own grid, for whoever asks first until the period's end, and
@@ -14,7 +15,7 @@ use crate::{Instant, Service, Span};
 pub struct Share {
     budget: Service,
     period: Span,
-    begins: Instant,
+    begins: Epoch,
     /// Of the period of this number so much is left, in nanoseconds; less than nothing is a debt.
     number: AtomicU64,
     left_ns: AtomicI64,
@@ -34,13 +35,13 @@ pub struct ShareCounts {
 impl Share {
     /// So much every period, the first of which begins then; `None` where the budget is zero, or more than the period.
     #[must_use]
-    pub fn new(budget: Service, period: Span, begins: Instant) -> Option<Self> {
+    pub fn new(budget: Service, period: Span, begins: impl Into<Epoch>) -> Option<Self> {
         let fits = budget > Service::ZERO && budget.as_dedicated_span() <= period;
         let budget_ns = i64::try_from(budget.as_nanos()).ok()?;
         fits.then_some(Self {
             budget,
             period,
-            begins,
+            begins: begins.into(),
             number: AtomicU64::new(0),
             left_ns: AtomicI64::new(budget_ns),
             used_ns: AtomicU64::new(0),
@@ -84,7 +85,8 @@ impl Share {
         let waits = self.waits.load(Ordering::Relaxed).wrapping_add(1);
         self.waits.store(waits, Ordering::Relaxed);
         let since = Span::from_nanos(self.period.as_nanos().saturating_mul(number));
-        Err(self.begins.checked_add(since).unwrap_or(Instant::MAX))
+        let begins = self.begins.or_now(now);
+        Err(begins.checked_add(since).unwrap_or(Instant::MAX))
     }
 
     /// A quantum that is over now took so much.
@@ -100,7 +102,7 @@ impl Share {
 
     /// What is left now, in nanoseconds.
     fn replenish(&self, now: Instant) -> i64 {
-        let since = now.saturating_since(self.begins).as_nanos();
+        let since = now.saturating_since(self.begins.or_now(now)).as_nanos();
         let number = since / self.period.as_nanos();
         let (before, left) = (
             self.number.load(Ordering::Relaxed),

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use super::hosted::Hosted;
 use super::together::Others;
 use super::{ActivityId, Body, Context, Step};
-use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
 use crate::base::port::Arrival;
+use crate::executor::linked::{self, Linked};
 use crate::executor::{
     ExecutorError, ExecutorPolicy, HANDLERS, HandlerId, Handlers, Result, Unschedulable, Wait,
 };
@@ -376,8 +376,8 @@ pub(super) trait Executes: Body {
     /// The body gets a place when the executor begins.
     fn place(&mut self, activity: ActivityId, deadline: Option<Span>, body: Box<dyn Body>);
 
-    /// What the policy says of handlers whose jobs are these tasks.
-    fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable>;
+    /// [`linked::admit`] by its policy.
+    fn admit(&self, all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Unschedulable>;
 }
 
 impl<P: ExecutorPolicy, const N: usize> Executes for Executor<P, N> {
@@ -389,7 +389,7 @@ impl<P: ExecutorPolicy, const N: usize> Executes for Executor<P, N> {
         });
     }
 
-    fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
-        self.handlers.policy().admit(tasks, supply)
+    fn admit(&self, all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Unschedulable> {
+        linked::admit(self.handlers.policy(), all, supply)
     }
 }

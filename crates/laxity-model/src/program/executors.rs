@@ -10,9 +10,8 @@ use super::{Activity, Context, Placement, Program, ReservationRequest, Step};
 use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
 use crate::base::port::PortKind;
-use crate::executor::linked::Linked;
 use crate::executor::{ExecutorPolicy, Unschedulable};
-use crate::{ActivityId, ExecutorId, ProcessorId};
+use crate::{ActivityId, ExecutorId, ProcessorId, Span};
 
 /// An executor whose program is being put together.
 pub(super) struct Declared {
@@ -88,23 +87,23 @@ impl Program {
     }
 
     /// What an executor's policy says of the tasks on it, if its activity gets this supply, and each job is charged this
-    /// overhead.
+    /// overhead: how long each [single](crate::executor::members::Set::singles) takes at the longest, from the release of the first of its chain, where any two of them have to do with each other.
     ///
     /// # Errors
     ///
-    /// What the policy cannot guarantee. Where it names a bottleneck, that is an index into [`Self::tasks_on`].
+    /// What the policy cannot guarantee. Where it names a bottleneck, that is an index into [`Self::members_on`].
     pub(crate) fn admit_on(
         &self,
         executor: ExecutorId,
         supply: &dyn SupplyBound,
         overhead: Overhead,
-    ) -> Result<(), Unschedulable> {
-        let asked = self.tasks_on(executor).map(|(_, task)| Linked::alone(task));
-        let charged = charged(asked.collect(), overhead);
-        let tasks: Vec<Task> = charged.iter().map(|linked| linked.task).collect();
+    ) -> Result<Vec<Span>, Unschedulable> {
+        let members = self.members_on(executor);
+        self.can_link(&members)?;
+        let charged = charged(members.linked(), overhead);
         match self.executors.get(executor.index()) {
-            Some(declared) if !tasks.is_empty() => declared.body.admit(&tasks, supply),
-            _ => Ok(()),
+            Some(declared) if !charged.is_empty() => declared.body.admit(&charged, supply),
+            _ => Ok(Vec::new()),
         }
     }
 

@@ -9,6 +9,7 @@ mod executor;
 mod executors;
 mod host_error;
 mod hosted;
+mod links;
 pub mod together;
 pub mod upcall;
 pub mod upcalls;
@@ -19,6 +20,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 pub use host_error::HostError;
+pub use links::{Group, Links};
 
 use self::together::Others;
 
@@ -248,6 +250,8 @@ pub struct Program {
     pub epoch: upcall::Epoch,
     /// Threads without a reservation that may ask for time constraints.
     pub constrained: Vec<ActivityId>,
+    /// What those on executors have to do with others there.
+    links: Vec<(ActivityId, Links)>,
     /// What is known of the work of activities before they run; see [`Self::declare_work`].
     pub work: Vec<(ActivityId, Work)>,
 }

@@ -6,13 +6,15 @@
 mod timing;
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-use super::{Body, Context, Step};
+use super::{Body, Context, Links, Step};
 use crate::executor::pacing::{Arriving, Next, Paced, Pacing};
 use crate::executor::share::Share;
 use crate::{Instant, Mark, PortId, Service, Span};
 
-pub use timing::{Epoch, First, Timing};
+pub use crate::executor::pacing::Epoch;
+pub use timing::{First, Timing};
 
 /// What a handler is told of the call that it is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,9 +97,15 @@ impl Call {
 /// suspended waits for ever: who [releases](crate::executor::Handlers::release) it has it resume, in the phase that it had.
 pub struct Upcall<W> {
     timing: Timing,
-    /// Left at the begin of each call, with its release and that begin.
+    /// Left at the begin of each call, with the release of the first of its chain and that begin.
     begins: Mark,
     work: W,
+    /// The end of another one's calls releases it, and says when the first of their chain was released.
+    follows: bool,
+    /// The ends of its own arrive there.
+    before: Vec<PortId>,
+    /// Left at the end of each call, too, where its waits do not tell of that: those for a budget.
+    ends: Option<Mark>,
     /// What releases it, if that is not time alone, and what came with the last release.
     port: Option<(PortId, Arriving)>,
     arrived: Option<[u64; 2]>,
@@ -148,12 +156,15 @@ enum At {
 }
 
 impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
-    /// An upcall, which leaves `begins` at the begin of each call, with its release and that begin in nanoseconds.
+    /// An upcall, which leaves `begins` at the begin of each call, with its release, or that of the first of its chain, and that begin in nanoseconds.
     pub const fn new(timing: Timing, begins: Mark, work: W) -> Self {
         Self {
             timing,
             begins,
             work,
+            follows: false,
+            before: Vec::new(),
+            ends: None,
             port: None,
             arrived: None,
             pacing: None,
@@ -176,6 +187,20 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     pub fn declared(mut self, unit: Service, share: Option<Arc<Share>>) -> Self {
         (self.unit, self.share) = (unit, share);
         self
+    }
+
+    /// One of a program, whose units are declared to take no more than this, with what it has to do with others there: what the program is [told](super::Program::link). It leaves `ends` at the end of each call, with the release of
+    /// the first of its chain and its begin: where there is a budget, not every wait is an end.
+    #[must_use]
+    pub fn linked(mut self, unit: Service, links: &Links, ends: Option<Mark>) -> Self {
+        if let Some(port) = links.after {
+            self.port = Some((port, Arriving::new(Span::ZERO, self.timing.on_overrun)));
+            self.follows = true;
+        }
+        self.before.clone_from(&links.before);
+        let share = links.group.as_ref().map(|group| Arc::clone(&group.share));
+        self.ends = ends;
+        self.declared(unit, share)
     }
 
     /// One that is to be called from the instant on when that was `asked`, and has been called before for the release that is said, if for any: not for that again, nor sooner after it than its distance.
@@ -238,6 +263,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     ) -> Self {
         let on_overrun = timing.on_overrun;
         let mut upcall = Self::new(timing, begins, work);
+        upcall.follows = port.is_some_and(|(_, distance)| distance == Span::ZERO);
         upcall.port = port.map(|(port, distance)| (port, Arriving::new(distance, on_overrun)));
         upcall
     }
@@ -305,8 +331,15 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     }
 
     /// The call is over.
-    fn end(&mut self, context: &mut dyn Context) -> Step {
+    fn end(&mut self, context: &mut dyn Context, call: &Call) -> Step {
         let now = context.now();
+        if let Some(ends) = self.ends {
+            context.mark(ends, [call.origin, call.began].map(Instant::as_nanos));
+        }
+        for port in &self.before {
+            // One that finds no room is counted by the port.
+            context.put(*port, [call.origin.as_nanos(), 0]);
+        }
         self.ended = Some(now);
         self.completed = true;
         if let Some(next) = self.next_arrival(context) {
@@ -331,14 +364,18 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
 
     fn begin(&mut self, context: &mut dyn Context, paced: Paced) -> Step {
         let now = context.now();
-        context.mark(self.begins, [paced.release, now].map(Instant::as_nanos));
+        let origin = match self.arrived.filter(|_| self.follows) {
+            Some([origin, _]) => Instant::from_nanos(origin),
+            None => paced.release,
+        };
+        context.mark(self.begins, [origin, now].map(Instant::as_nanos));
         let call = Call {
             paced,
             began: now,
             previous_ended: self.ended,
             overruns: false,
             arrived: self.arrived,
-            origin: paced.release,
+            origin,
             dropped: 0,
             over_service: false,
             done: 0,
@@ -390,7 +427,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Body for Upcall<W> {
                 self.measure(context.now());
                 self.step(context)
             }
-            At::Looking(call) if call.is_over() => self.end(context),
+            At::Looking(call) if call.is_over() => self.end(context, &call),
             At::Looking(call) if call.can_pause() && context.should_yield() => {
                 self.at = At::Resumed(call);
                 Step::Yield

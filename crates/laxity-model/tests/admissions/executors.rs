@@ -3,6 +3,8 @@
 use super::*;
 use laxity_model::analysis::Task;
 use laxity_model::executor::edf::Edf;
+use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::program::Links;
 
 /// C, T and D in microseconds.
 type Numbers = (u64, u64, u64);
@@ -169,5 +171,115 @@ proptest! {
             let asked = admission.program.activities[executor.index()].reservation;
             prop_assert_eq!(asked.unwrap().reservation, every(service, period));
         }
+    }
+}
+
+/// An executor by rate with a chain of three, each of which takes 2 ms every 20, and a group with 1 ms every 10.
+fn chained(deadlines: [u64; 3], policy_by_rate: bool) -> Program {
+    let mut program = program(Vec::new());
+    let place = (ProcessorId(1), Placement::Thread(Priority::NORMAL));
+    let executor = match policy_by_rate {
+        true => program.executor("turns", place, None, Rmdp::<16>::with_room()),
+        false => program.executor("turns", place, None, Edf::<16>::with_room()),
+    };
+    let on = |cost, period, deadline| {
+        let task = Task::new(Service::from_millis(cost), Span::from_millis(period)).unwrap();
+        let task = task.with_deadline(Span::from_millis(deadline)).unwrap();
+        let task = Some(task);
+        Placement::On { executor, task }
+    };
+    let ends = [(); 2].map(|()| program.port(1));
+    for (place, (name, deadline)) in ["first", "second", "third"]
+        .into_iter()
+        .zip(deadlines)
+        .enumerate()
+    {
+        let chained = program.push(activity(name, on(2, 20, deadline)));
+        let links = Links {
+            after: place.checked_sub(1).map(|before| ends[before]),
+            before: ends.get(place).copied().into_iter().collect(),
+            group: None,
+        };
+        program.link(chained, links);
+    }
+    let group = program.group("group", Service::from_millis(1), Span::from_millis(10));
+    let member = program.push(activity("member", on(1, 2, 10)));
+    program.link(
+        member,
+        Links {
+            group,
+            ..Links::default()
+        },
+    );
+    program
+}
+
+/// The member wants half of the processor, and its group has a tenth.
+#[test]
+fn a_chain_has_bounds_from_its_first_release_on_and_a_group_costs_its_budget() {
+    let found = found(chained([15, 16, 17], true), &machine());
+    assert!(found.granted(), "{:?}", found.explain());
+    let [executor] = &found.executors[..] else {
+        panic!("{:?}", found.executors);
+    };
+    let bounds = executor.bounds.iter().map(|(_, bound)| *bound);
+    let bounds: Vec<Span> = bounds.collect();
+    assert_eq!(bounds.len(), 3, "nothing of the member alone");
+    assert!(
+        bounds.windows(2).all(|pair| pair[0] < pair[1]),
+        "{bounds:?}"
+    );
+    // All of them, the budget at the end of a period and at once again, and how late timers are.
+    let whole = Span::from_millis(3 * 2 + 2) + machine().timer_grain;
+    assert!(bounds[2] <= whole + Span::from_millis(2), "{bounds:?}");
+}
+
+#[test]
+fn a_chain_that_may_be_late_names_its_bottleneck() {
+    let refused = found(chained([5, 5, 5], true), &machine());
+    let said = refused.explain().join("");
+    assert!(said.contains("(bottleneck: `third`)"), "{said}");
+    let by_deadline = found(chained([15, 16, 17], false), &machine());
+    let said = by_deadline.explain().join("");
+    assert!(said.contains("only where the order is by rate"), "{said}");
+}
+
+/// Each breaks the links of one, and is told why it is the bottleneck.
+#[test]
+fn what_no_upcall_of_the_executor_releases_is_refused() {
+    for (breaks, expected) in [
+        (
+            None,
+            "no upcall of its executor, or more than one, releases it",
+        ),
+        (Some("group"), "one of it shares a budget"),
+    ] {
+        let mut program = chained([15, 16, 17], true);
+        let task = Task::new(Service::from_millis(1), Span::from_millis(20)).ok();
+        let executor = program.executors().next().unwrap().0;
+        let on = Placement::On { executor, task };
+        let before = program.push(activity("before", on));
+        let last = program.push(activity("last", on));
+        let port = program.port(1);
+        if breaks.is_some() {
+            let before_last = Links {
+                before: vec![port],
+                ..Links::default()
+            };
+            program.link(before, before_last);
+        }
+        let group = breaks
+            .and_then(|name| program.group(name, Service::from_millis(2), Span::from_millis(40)));
+        program.link(
+            last,
+            Links {
+                after: Some(port),
+                group,
+                ..Links::default()
+            },
+        );
+        let said = found(program, &machine()).explain().join("");
+        assert!(said.contains(expected), "{said}");
+        assert!(said.contains("(bottleneck: `"), "{said}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod reader;
 
+use laxity_model::program::Links;
 use laxity_model::program::upcall::{Call, First, Timing, Upcall};
 use laxity_model::request::Work;
 use laxity_model::verify::contract::{Kind, Quantity, Subject};
@@ -61,16 +62,34 @@ impl Periodic {
         program: &mut Program,
         work: impl FnMut(&mut dyn Context, &mut Call) -> Step + Send + 'static,
     ) -> PeriodicProbe {
+        self.install_linked(program, Links::default(), work)
+    }
+
+    /// The same for a task on an executor that has to do with others there. One that comes after another one is seen from the release of the first of its chain on, whose period and first release are its own: that is when
+    /// its deadline and its response count from.
+    pub fn install_linked(
+        self,
+        program: &mut Program,
+        links: Links,
+        work: impl FnMut(&mut dyn Context, &mut Call) -> Step + Send + 'static,
+    ) -> PeriodicProbe {
         let runs = program.mark(&format!("{} runs", self.name));
+        let ends = links.group.is_some();
+        let ends = ends.then(|| program.mark(&format!("{} ends", self.name)));
         let (period, service) = (self.timing.period, self.service);
+        let (is_successor, batch) = (links.after.is_some(), u64::from(self.timing.batch.get()));
+        let unit = Service::from_nanos(service.as_nanos().div_ceil(batch));
+        let upcall = Upcall::new(self.timing.clone(), runs, work);
+        let upcall = upcall.linked(unit, &links, ends);
         let first = self.timing.first.clone();
         let activity = program.push(Activity {
             name: self.name.clone(),
             processor: self.processor,
             placement: self.placement,
             reservation: self.reservation,
-            body: Box::new(Upcall::new(self.timing, runs, work)),
+            body: Box::new(upcall),
         });
+        program.link(activity, links);
         let thread = match self.placement {
             Placement::On { executor, .. } => {
                 let mut executors = program.executors();
@@ -95,6 +114,8 @@ impl Periodic {
             activity,
             thread,
             runs,
+            ends,
+            is_successor,
             first,
             period,
             deadline: self.deadline,
@@ -112,9 +133,13 @@ pub struct PeriodicProbe {
     pub activity: ActivityId,
     /// The thread in which it does them: its own, or its executor's.
     pub thread: ActivityId,
-    /// The event at the begin of each job: when it was due and when it ran, in nanoseconds.
+    /// The event at the begin of each job: when it was due, or the first of its chain was, and when it ran, in nanoseconds.
     pub runs: Mark,
-    /// When the first job is released.
+    /// The event at the end of each job where not every wait is one: of a task that has its service together with others.
+    pub ends: Option<Mark>,
+    /// Whether the end of another's job releases it.
+    pub is_successor: bool,
+    /// When the first job is released, of the first of its chain.
     pub first: First,
     /// From release to release.
     pub period: Span,

@@ -20,8 +20,10 @@ pub(super) struct PeriodicReader<'a> {
     last_due: Option<Instant>,
     /// When the job before ended.
     ended: Option<Instant>,
-    /// When the job at work was due, or the one that was released and has not begun.
+    /// When the job at work was due, or the one that was released and has not begun; of a successor, when the first of its chain was due, which its begin tells.
     job: Option<Instant>,
+    /// When that was released itself.
+    released: Option<Instant>,
     /// Since when it has waited for the processor.
     ready: Option<Instant>,
     /// Whether the host records who loses the processor. Linux does not: all that a job took beyond its service then counts as one gap.
@@ -53,7 +55,8 @@ impl<'a> PeriodicReader<'a> {
             last_due: None,
             ended: None,
             job: None,
-            ready: Some(record.start),
+            released: None,
+            ready: Some(record.start).filter(|_| !probe.is_successor),
             sees_preemptions,
             has_done: false,
         }
@@ -71,7 +74,7 @@ impl<'a> PeriodicReader<'a> {
     fn begin(&mut self, event: &Event) {
         let [due, ran] = event.args.map(Instant::from_nanos);
         self.served(ran);
-        self.waited(due, ran);
+        self.waited(self.since(due), ran);
         self.ran = Some(ran);
         // The grid of releases began a period before the first.
         let period = self.probe.period;
@@ -171,19 +174,41 @@ impl<'a> PeriodicReader<'a> {
             .value(Quantity::JOB_OVERRUNS, overran, [due, at]);
     }
 
+    /// When the job was released that was due then: a successor's when the one before it was over.
+    fn since(&self, due: Instant) -> Instant {
+        let released = self.released.filter(|_| self.probe.is_successor);
+        released.unwrap_or(due)
+    }
+
+    /// It is released, or has its budget again.
+    fn wakes(&mut self, event: &Event) {
+        let due = Instant::from_nanos(event.args[0]);
+        self.ready = Some(due);
+        if self.probe.ends.is_some() && self.job.is_some() {
+            return;
+        }
+        // A wait that was over before it began leaves no other trace of the job before.
+        self.complete(event.at);
+        self.released = Some(due);
+        if !self.probe.is_successor {
+            self.job = Some(due);
+        }
+    }
+
     fn complete(&mut self, at: Instant) {
         let Some(due) = self.job.take() else { return };
         self.ended = Some(at);
-        let response = at.saturating_since(due);
         self.recorder.span(Quantity::RESPONSE_TIME, due, at);
         self.recorder.value(Quantity::JOBS_DONE, 1, [at; 2]);
         self.has_done = true;
         self.kept_deadline([due, at]);
         self.overran([due, at]);
         if !self.sees_preemptions {
-            let without = response.saturating_sub(self.probe.service.as_dedicated_span());
+            let since = self.since(due);
+            let service = self.probe.service.as_dedicated_span();
+            let without = at.saturating_since(since).saturating_sub(service);
             self.recorder
-                .lasted(Quantity::SERVICE_GAP, without, [due, at]);
+                .lasted(Quantity::SERVICE_GAP, without, [since, at]);
         }
     }
 }
@@ -194,16 +219,11 @@ impl Reader for PeriodicReader<'_> {
             self.recorder.phase = phase.clone();
         }
         match event.kind {
-            EventKind::Wake => {
-                // A wait that was over before it began leaves no other trace of the job before.
-                self.complete(event.at);
-                let due = Instant::from_nanos(event.args[0]);
-                self.ready = Some(due);
-                self.job = Some(due);
-            }
+            EventKind::Wake => self.wakes(event),
             EventKind::Dispatch => self.served(event.at),
             EventKind::Preempt => self.ready = Some(event.at),
-            EventKind::Block => self.complete(event.at),
+            EventKind::Block if self.probe.ends.is_none() => self.complete(event.at),
+            EventKind::Mark(mark) if Some(mark) == self.probe.ends => self.complete(event.at),
             EventKind::Mark(mark) if mark == self.probe.runs => self.begin(event),
             _ => {}
         }
@@ -223,10 +243,19 @@ impl Reader for PeriodicReader<'_> {
         let own = [due, deadline.min(end)];
         let has_begun = self.last_due == Some(due);
         if due < end && !has_begun {
-            self.ready.get_or_insert(due);
+            // A successor is not to begin before its release.
+            let since = match self.probe.is_successor {
+                true => self.ready,
+                false => self.ready.or(Some(due)),
+            };
+            self.ready = since;
             let [latency, gap] = self.longest;
             let waits = [
-                (Quantity::WAKEUP_LATENCY, Some(due), latency),
+                (
+                    Quantity::WAKEUP_LATENCY,
+                    since.map(|since| since.max(due)),
+                    latency,
+                ),
                 (Quantity::WAKEUP_GAP, self.ran, gap),
             ];
             for (quantity, from, longest) in waits {
@@ -251,9 +280,12 @@ impl Reader for PeriodicReader<'_> {
             } else {
                 self.recorder.value(Quantity::RELEASES_MISSED, 1, own);
             }
-            if !self.sees_preemptions {
-                let service = self.probe.service.as_dedicated_span().as_nanos();
-                let gap = response.saturating_sub(service);
+            if !self.sees_preemptions && (has_begun || !self.probe.is_successor) {
+                let service = self.probe.service.as_dedicated_span();
+                let gap = end
+                    .saturating_since(self.since(due))
+                    .saturating_sub(service);
+                let gap = gap.as_nanos();
                 self.recorder.value(Quantity::SERVICE_GAP, gap, own);
             }
             self.last_due = Some(due);

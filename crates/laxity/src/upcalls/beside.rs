@@ -15,7 +15,7 @@ use laxity_model::executor::linked::Linked;
 use laxity_model::program::upcalls::{Overhead, charged};
 
 use super::core::Core;
-use super::members::Set;
+use super::members::set;
 use super::{Error, Options, Policy, Supply};
 
 /// What admission to an executor goes by.
@@ -99,7 +99,7 @@ impl Beside {
         let others = known.filter(|core| !Arc::ptr_eq(core, own) && !core.is_over());
         let others = others.map(|core| {
             let members = core.members();
-            let set = Set::new(members.iter().flatten());
+            let set = set(members.iter().flatten());
             let names = set.names().into_iter().map(str::to_owned).collect();
             let asked = charged(set.linked(), core.footing.overhead);
             drop(members);

@@ -12,7 +12,7 @@ use laxity_model::program::coordinator::{Bottleneck, Item};
 use laxity_model::program::upcalls::charged;
 
 use super::core::{Core, PATIENCE};
-use super::members::Set;
+use super::members::set;
 use super::{Error, Rank};
 
 /// The coordinator of a processor: it has the upcalls of all processes there in one set, admits by that, gives each executor a seat and guards the baton. Where there is none it is started.
@@ -195,7 +195,7 @@ impl Core {
         let is_done = || self.closed(&self.members()).is_empty() || self.is_over();
         self.bell.wait_for(Some(until), || is_done().then_some(()));
         let members = self.members();
-        let set = Set::new(members.iter().flatten());
+        let set = set(members.iter().flatten());
         let all = charged(set.linked(), self.footing.overhead);
         books.client.give_back(&items(&set.names(), &all));
     }

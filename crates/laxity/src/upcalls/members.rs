@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use laxity_model::analysis::{Preemption, Task};
-use laxity_model::executor::linked::Linked;
+use laxity_model::analysis::Task;
+use laxity_model::executor::members::{self, InGroup, Set};
 use laxity_model::executor::share::{Share, ShareCounts};
 use laxity_model::program::upcalls::{Counts, NotAdmitted};
 use laxity_model::{Service, Span};
@@ -43,6 +43,20 @@ impl Member {
             group: spec.group.as_ref().map(|group| Arc::clone(&group.0)),
         }
     }
+
+    fn asked(&self) -> members::Member<'_> {
+        let group = self.group.as_ref();
+        members::Member {
+            name: &self.name,
+            id: self.serial,
+            task: self.task,
+            after: self.after.map(|before| before.serial),
+            group: group.map(|group| InGroup {
+                name: &group.name,
+                share: &group.share,
+            }),
+        }
+    }
 }
 
 /// Whether it can have to do with others as it asks for, which are not closed.
@@ -59,34 +73,19 @@ pub(super) fn can_link(
             fits: None,
         })))
     };
-    if let Some(group) = &spec.group {
-        if !std::ptr::eq(group.0.core.as_ptr(), Arc::as_ptr(core)) {
-            return Err(Error::NotHere);
-        }
-        let (quantum, budget) = (spec.quantum(), group.0.share.budget());
-        if quantum > budget {
-            return refused(format!(
-                "a quantum of it takes {quantum}, and its group has {budget} a period"
-            ));
-        }
+    let group = spec.group.as_ref().map(|group| &group.0);
+    if group.is_some_and(|group| !std::ptr::eq(group.core.as_ptr(), Arc::as_ptr(core))) {
+        return Err(Error::NotHere);
     }
-    let Some(before) = spec.after_whom() else {
-        return Ok(());
-    };
-    let mut known = present.iter().filter(|one| !closed.contains(&one.serial));
-    let before = known.find(|member| member.serial == before.serial);
-    let before = before.ok_or(Error::NotHere)?;
-    if spec.group.is_some() || before.group.is_some() {
-        return refused("a chain has no bound where one of it shares a budget".to_owned());
-    }
-    let own = spec.timing.period;
-    match before.task.map(|task| task.period()) {
-        Some(period) if own > period => refused(format!(
-            "it comes as often as {}, every {period}, and not every {own}",
-            before.name
-        )),
-        _ => Ok(()),
-    }
+    let before = spec.after_whom().map(|before| {
+        let mut known = present.iter().filter(|one| !closed.contains(&one.serial));
+        let before = known.find(|member| member.serial == before.serial);
+        before.ok_or(Error::NotHere)
+    });
+    let before = before.transpose()?.map(|before| before.asked());
+    let own = (spec.quantum(), spec.timing.period);
+    let share = group.map(|group| &*group.share);
+    members::can_link(own, share, before.as_ref()).or_else(refused)
 }
 
 /// What a group is.
@@ -143,89 +142,9 @@ impl Group {
     }
 }
 
-/// All that take turns, as admission sees them: first those that are of no group, then the groups.
-pub(super) struct Set<'a> {
-    members: Vec<&'a Member>,
-}
-
-impl<'a> Set<'a> {
-    pub(super) fn new(members: impl Iterator<Item = &'a Member>) -> Self {
-        Self {
-            members: members.collect(),
-        }
-    }
-
-    fn singles(&self) -> impl Iterator<Item = &&'a Member> {
-        self.members.iter().filter(|member| member.group.is_none())
-    }
-
-    fn groups(&self) -> Vec<&Arc<Grouped>> {
-        let mut groups: Vec<&Arc<Grouped>> = Vec::new();
-        for group in self.members.iter().filter_map(|one| one.group.as_ref()) {
-            if !groups.iter().any(|known| Arc::ptr_eq(known, group)) {
-                groups.push(group);
-            }
-        }
-        groups
-    }
-
-    /// By index of what is [linked](Self::linked).
-    pub(super) fn names(&self) -> Vec<&str> {
-        let singles = self.singles().map(|member| member.name.as_str());
-        let groups = self.groups().into_iter().map(|group| group.name.as_str());
-        singles.chain(groups).collect()
-    }
-
-    /// The index of this one, or of its group, in what is [linked](Self::linked).
-    pub(super) fn index(&self, serial: u64) -> Option<usize> {
-        let member = self.members.iter().find(|member| member.serial == serial)?;
-        match &member.group {
-            None => self.singles().position(|single| single.serial == serial),
-            Some(group) => {
-                let groups = self.groups();
-                let index = groups.iter().position(|known| Arc::ptr_eq(known, group));
-                Some(self.singles().count() + index?)
-            }
-        }
-    }
-
-    /// What they are to admission.
-    pub(super) fn linked(&self) -> Vec<Linked> {
-        let single = |member: &&'a Member| {
-            Some(Linked {
-                after: member.after.and_then(|before| self.index(before.serial)),
-                ..Linked::alone(member.task?)
-            })
-        };
-        let groups = self.groups().into_iter();
-        let groups = groups.filter_map(|group| self.group(group));
-        self.singles().filter_map(single).chain(groups).collect()
-    }
-
-    fn group(&self, group: &Arc<Grouped>) -> Option<Linked> {
-        let (budget, period) = (group.share.budget(), group.share.period());
-        let (mut region, mut calls) = (Service::ZERO, 0_u32);
-        for member in &self.members {
-            let own = member.group.as_ref();
-            let is_in = own.is_some_and(|own| Arc::ptr_eq(own, group));
-            let Some(task) = member.task.filter(|_| is_in) else {
-                continue;
-            };
-            region = region.max(task.longest_region());
-            // One may be under way at the begin, and one begin at the end.
-            let most = period.as_nanos().div_ceil(task.period().as_nanos()) + 1;
-            calls = calls.saturating_add(u32::try_from(most).unwrap_or(u32::MAX));
-        }
-        let region = region.min(budget);
-        let task = Task::new(budget, period).ok()?;
-        let regions = Preemption::Floating { longest: region };
-        Some(Linked {
-            task: task.with_preemption(regions).ok()?,
-            after: None,
-            defers: true,
-            calls,
-        })
-    }
+/// These as admission sees them.
+pub(super) fn set<'a>(members: impl Iterator<Item = &'a Member>) -> Set<'a> {
+    members.map(Member::asked).collect()
 }
 
 impl Core {

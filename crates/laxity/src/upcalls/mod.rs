@@ -118,7 +118,7 @@ use self::beside::{Beside, Footing};
 use self::coordinated::Books;
 use self::core::{COMMANDS, Core, DOORBELL, Over, PATIENCE, PLACES};
 use self::keeper::{Keep, Letter, Letters, When};
-use self::members::{Member, Predecessor, Set};
+use self::members::{Member, Predecessor};
 use self::options::MOST_EVENTS;
 use crate::doctor::Diagnosis;
 use crate::executor::{Edf, Rmdp};
@@ -326,8 +326,8 @@ impl<S: 'static> Upcalls<S> {
             task: Some(task),
             ..new.clone()
         };
-        let with = |task| Set::new(present.iter().copied().chain([&of(task)])).linked();
-        let names = Set::new(present.iter().copied().chain([&new]));
+        let with = |task| members::set(present.iter().copied().chain([&of(task)])).linked();
+        let names = members::set(present.iter().copied().chain([&new]));
         let books = self.core.books.as_ref().filter(|_| asks);
         let question = books.map(|books| books.question(names.names()));
         let names: Vec<&str> = names.names().into_iter().chain(beside.names()).collect();
@@ -356,7 +356,7 @@ impl<S: 'static> Upcalls<S> {
     pub fn bound(&self, upcall: &Upcall) -> Result<Span, Error> {
         let (beside, footing) = (Beside::of(&self.core), &self.core.footing);
         let members = self.core.members();
-        let set = Set::new(members.iter().flatten());
+        let set = members::set(members.iter().flatten());
         let index = set
             .index(upcall.id.serial)
             .filter(|_| upcall.is_of(&self.core));

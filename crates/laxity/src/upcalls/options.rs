@@ -2,11 +2,10 @@
 
 use laxity_linux::host::alone;
 use laxity_linux::host::together::Seat;
-use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, reserved};
 use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::executor::linked::{self, Linked};
-use laxity_model::executor::{ExecutorPolicy as _, Unschedulable};
+use laxity_model::executor::{HANDLERS, Unschedulable};
 use laxity_model::program::upcalls::Overhead;
 use laxity_model::{Enforcer, Span};
 
@@ -79,22 +78,11 @@ impl Policy {
         all: &[Linked],
         supply: &dyn SupplyBound,
     ) -> Result<(), Unschedulable> {
-        let are_linked = all
-            .iter()
-            .any(|linked| linked.after.is_some() || linked.defers);
-        if are_linked {
-            return self.bounds(all, supply).map(drop);
-        }
-        let tasks: Vec<Task> = all.iter().map(|linked| linked.task).collect();
-        let tasks = tasks.as_slice();
         match self {
-            Self::Rmdp => {
-                Rmdp::<{ laxity_model::executor::HANDLERS }>::default().admit(tasks, supply)
-            }
-            Self::Edf => {
-                Edf::<{ laxity_model::executor::HANDLERS }>::default().admit(tasks, supply)
-            }
+            Self::Rmdp => linked::admit(&Rmdp::<HANDLERS>::default(), all, supply),
+            Self::Edf => linked::admit(&Edf::<HANDLERS>::default(), all, supply),
         }
+        .map(drop)
     }
 
     /// How long each takes at the longest, from the release of the first of its chain.
@@ -104,13 +92,8 @@ impl Policy {
         supply: &dyn SupplyBound,
     ) -> Result<Vec<Span>, Unschedulable> {
         match self {
-            Self::Rmdp => linked::bounds(all, supply),
-            Self::Edf => Err(Unschedulable {
-                bottleneck: None,
-                reason:
-                    "chains and groups have bounds only where the order is by rate, not by deadline"
-                        .to_owned(),
-            }),
+            Self::Rmdp => linked::bounds_by(&Rmdp::<HANDLERS>::default(), all, supply),
+            Self::Edf => linked::bounds_by(&Edf::<HANDLERS>::default(), all, supply),
         }
     }
 }

@@ -90,6 +90,9 @@ pub struct ExecutorPlan {
     pub executor: String,
     /// Who takes turns.
     pub tasks: Vec<String>,
+    /// Where some of them are chained or grouped: how long each of no group takes at the longest, from the release of the first of its chain, in nanoseconds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<(String, u64)>,
     /// How firmly its promise holds that all deadlines are met; none where it makes none.
     pub grade: Option<String>,
     /// Why it is not enforced, or not made.
@@ -308,9 +311,12 @@ fn offer(asked: Reservation, enforcer: Enforcer, answer: &Result<Prediction, Den
 fn executor_plan(admission: &Admission, found: &ExecutorAdmission) -> ExecutorPlan {
     let name = |activity: ActivityId| admission.program.activities[activity.index()].name.clone();
     let tasks = admission.program.tasks_on(found.executor);
+    let bounds = found.bounds.iter();
+    let bounds = bounds.map(|(task, bound)| (name(*task), bound.as_nanos()));
     ExecutorPlan {
         executor: name(found.activity),
         tasks: tasks.map(|(activity, _)| name(activity)).collect(),
+        bounds: bounds.collect(),
         grade: found.answer.as_ref().ok().map(ToString::to_string),
         reason: match &found.answer {
             Ok(grade) => grade.reason().map(str::to_owned),

@@ -216,8 +216,15 @@ fn render_executor(executor: &ExecutorPlan, width: usize, text: &mut String) {
     let grade = executor.grade.as_deref().unwrap_or("not promised");
     let why = executor.reason.as_deref();
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    let bounds = executor.bounds.iter();
+    let bounds = bounds.map(|(task, ns)| format!("{task} {}", Span::from_nanos(*ns)));
+    let bounds = bounds.collect::<Vec<_>>().join(", ");
+    let bounds = match bounds.as_str() {
+        "" => bounds,
+        _ => format!("; at the longest, from the release of the first of a chain: {bounds}"),
+    };
     let sentence = format!(
-        "that all of {} meet their deadlines is {grade}{why}",
+        "that all of {} meet their deadlines is {grade}{why}{bounds}",
         executor.tasks.join(", ")
     );
     wrap_to(

@@ -3,6 +3,7 @@
 use laxity_devices::card::Overheads;
 use laxity_devices::modem::{CardClock, Phase};
 use laxity_model::analysis::Task;
+use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::{Activity, ActivityId, Placement, Priority, ReservationRequest, Service, Span};
 
 use super::Ready;
@@ -64,6 +65,15 @@ impl Source {
             mode: None,
             once: false,
         }
+    }
+
+    /// The same, whose jobs may come this much later besides.
+    fn late_by(mut self, late: Span) -> Self {
+        if let Work::Jobs { task, .. } = &mut self.work {
+            let jitter = task.jitter().checked_add(late);
+            *task = task.with_jitter(jitter.unwrap_or(Span::MAX));
+        }
+        self
     }
 
     /// Whether both are the same jobs: of an activity, in a mode.
@@ -389,7 +399,11 @@ impl<'a> Stage<'a> {
                 service,
                 rank,
                 ..
-            } => self.periodic(id?, (*period, *service), rank, wakes),
+            } => {
+                let late = self.postponed_by(task);
+                let found = self.periodic(id?, (*period, *service), rank, wakes)?;
+                Some(found.late_by(late))
+            }
             TaskKind::Rogue {
                 burst, every, rank, ..
             } => {
@@ -413,6 +427,28 @@ impl<'a> Stage<'a> {
                 Some(Source::new(&task.name, None, rank, Work::Endless))
             }
         }
+    }
+
+    /// By how much jobs of a task may come together whose releases are a period apart: where a budget has them wait, or they are released by the ends of others. What ends in a window of any length began no sooner than
+    /// one period, and one more for each that is made up for, before it.
+    fn postponed_by(&self, task: &ResolvedTask) -> Span {
+        let tasks = &self.variant.tasks;
+        let named = |name: &str| tasks.iter().find(|task| task.name == name);
+        let before = |task: &&ResolvedTask| task.after().and_then(named);
+        // No chain is longer than there are tasks.
+        let chain = core::iter::successors(Some(task), before).take(tasks.len());
+        let waits = task.links().is_some_and(|links| links.group.is_some());
+        let ends = chain.skip(usize::from(!waits));
+        let late = ends.map(|task| match &task.kind {
+            TaskKind::Periodic { period, pace, .. } => match pace.on_overrun {
+                OnOverrun::CatchUp { at_most } => *period * (u64::from(at_most) + 1),
+                _ => *period,
+            },
+            _ => Span::ZERO,
+        });
+        late.fold(Span::ZERO, |sum, late| {
+            sum.checked_add(late).unwrap_or(Span::MAX)
+        })
     }
 
     /// A task's jobs: of a thread of its own, or by turns in an executor's.

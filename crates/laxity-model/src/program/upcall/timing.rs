@@ -1,33 +1,10 @@
 //! When an upcall is called, and how much it does then.
 
-use alloc::sync::Arc;
 use core::num::NonZeroU32;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::analysis::{Preemption, Task, TaskError};
-use crate::executor::pacing::OnOverrun;
+use crate::executor::pacing::{Epoch, OnOverrun};
 use crate::{Instant, Service, Span};
-
-/// The instant from which first releases are counted: when the first that has it begins.
-#[derive(Clone, Debug)]
-pub struct Epoch(Arc<AtomicU64>);
-
-impl Default for Epoch {
-    fn default() -> Self {
-        Self(Arc::new(AtomicU64::new(u64::MAX)))
-    }
-}
-
-impl Epoch {
-    /// The instant; it is now if nobody has asked before.
-    pub(super) fn or_now(&self, now: Instant) -> Instant {
-        let (unset, now) = (u64::MAX, now.as_nanos());
-        let known = self
-            .0
-            .compare_exchange(unset, now, Ordering::Relaxed, Ordering::Relaxed);
-        Instant::from_nanos(known.err().unwrap_or(now))
-    }
-}
 
 /// When an upcall is released for the first time. Where that is past when it begins, its first release is the next one on its grid.
 #[derive(Clone, Default, Debug)]

@@ -286,15 +286,10 @@ impl Watched {
         } else {
             Span::MAX
         };
-        // What releases a successor says when its chain's first was released.
-        let is_successor = entrant.is_successor();
         let mut inner = entrant.work;
         let work: Work = Box::new(move |context, call| {
             if call.done() == 0 {
                 call.dropped = own[place].take_dropped();
-                if let Some([origin, _]) = call.arrived.filter(|_| is_successor) {
-                    call.origin = Instant::from_nanos(origin);
-                }
             }
             own[place].works(call, deadline);
             let step = inner(context, call);

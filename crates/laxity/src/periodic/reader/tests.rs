@@ -12,6 +12,8 @@ fn probe() -> PeriodicProbe {
         thread: ActivityId(0),
         activity: ActivityId(0),
         runs: RUNS,
+        ends: None,
+        is_successor: false,
         first: First::AfterAPeriod,
         period: Span::from_millis(10),
         deadline: Span::from_millis(10),
