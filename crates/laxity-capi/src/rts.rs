@@ -66,7 +66,11 @@ impl From<Error> for Failure {
                 source.call().errno().unwrap_or(libc::EIO)
             }
             Error::Sched(why) => why.errno().unwrap_or(libc::EIO),
-            Error::NoArrivals | Error::NoBudget(..) | Error::Events(_) => libc::EINVAL,
+            Error::NoArrivals
+            | Error::NoBudget(..)
+            | Error::Events(_)
+            | Error::Name(_)
+            | Error::NoUpcall { .. } => libc::EINVAL,
             Error::NotHere => libc::EBADF,
             Error::NotAdmitted(_) => libc::EBUSY,
             Error::Full => libc::ENFILE,
