@@ -244,8 +244,9 @@ impl Board {
         if self.is_in_call() {
             return;
         }
-        let (release, began) = (call.paced.release, call.began);
-        self.began_ns.store(began.as_nanos(), Ordering::Relaxed);
+        let release = call.paced.release;
+        let began = call.began.as_nanos();
+        self.began_ns.store(began, Ordering::Relaxed);
         for begun in [&self.in_call_ns, &self.called_ns] {
             begun.store(release.as_nanos(), Ordering::Relaxed);
         }
@@ -256,7 +257,7 @@ impl Board {
         add(&self.calls, 1);
         add(&self.missed, call.paced.missed);
         add(&self.overruns, call.paced.overrun.into());
-        raise(&self.most_late_ns, began.saturating_since(release));
+        raise(&self.most_late_ns, call.began.saturating_since(release));
     }
 
     /// So many units of it are done.
