@@ -134,7 +134,7 @@ fn what_can_be_no_upcall_is_told_apart_from_what_does_not_fit() {
         name: "a\0b".to_owned(),
         ..fair()
     };
-    assert_eq!(Upcalls::start(named).unwrap_err().to_string(), nul);
+    assert_eq!(Upcalls::start(named).err().unwrap().to_string(), nul);
     let never = refused(spec("never", Span::ZERO));
     assert_eq!(
         never,
