@@ -2,11 +2,13 @@
  *
  *     cc upcalls.c $(pkg-config --cflags --libs laxity) -Wl,-rpath,$(pkg-config --variable=libdir laxity) -o upcalls && ./upcalls
  *
- * With `fair` as its argument the thread is an ordinary one, which takes no right. Exits 0, 1 where it fails, and 4 where it lacks a right.
+ * With `fair` as its argument the thread is an ordinary one, which takes no right; with `fifo`, which is so without an argument, it is real-time. A processor behind that, as in `./upcalls fifo 1`, and they take turns there with
+ * those of other processes, by a coordinator, which is started where there is none: two of this program may run so at once. Exits 0, 1 where it fails, and 4 where it lacks a right.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rts.h>
@@ -54,7 +56,10 @@ int main(int count, char **arguments) {
     rts_options options = RTS_OPTIONS_INIT;
     if (count > 1 && strcmp(arguments[1], "fair") == 0)
         options.rank = RTS_FAIR;
-    int error = rts_start(&options);
+    rts_coordinator coordinator = RTS_COORDINATOR_INIT;
+    if (count > 2)
+        options.processor = atoi(arguments[2]);
+    int error = count > 2 ? rts_join(&options, &coordinator) : rts_start(&options);
     if (error != 0)
         return failed(error);
 

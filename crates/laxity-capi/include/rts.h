@@ -22,7 +22,7 @@
  *         fprintf(stderr, "%s\n", laxity_message());
  *
  * Functions that return int return 0, or a number of errno.h; laxity_message() then says what is wrong, and what would be right. All may be called by several
- * threads at once, and by handlers, but for those that wait: rts_creat(), rts_sleep() and rts_end() (EDEADLK there). What a handler asks is done after its quantum. The
+ * threads at once, and by handlers, but for those that wait: rts_creat(), rts_sleep(), rts_bound(), rts_departed(), rts_settle() and rts_end() (EDEADLK there). What a handler asks is done after its quantum. The
  * other threads of a process may block, and its main thread may end: handlers are called all the same. After fork() a child has no upcalls, and may make its own; one that a handler forks ends where the handler returns there, with status 0 as by _exit().
  *
  * Structures begin with their size, which says of what version they are: programs compiled with an older header go on with a newer library, and those compiled with a newer one work
@@ -38,8 +38,8 @@ extern "C" {
 #endif
 
 /* The version of this header; rts_version() tells the library's. 2: rts_yield(), RTS_DESCRIPTOR, rts_list(), rts_name(), rts_enforced(). 3: RTS_PAUSES, RTS_AFTER, rts_bound(), groups,
- * what becomes of arrivals that find no room. */
-#define RTS_VERSION 3
+ * what becomes of arrivals that find no room. 4: rts_join(), rts_departed(), rts_settle(). */
+#define RTS_VERSION 4
 
 /* Policies. */
 #define RTS_RMDP 0 /* rate monotonic with delayed preemption */
@@ -83,12 +83,23 @@ typedef struct rts_options {
     uint32_t policy;            /* RTS_RMDP or RTS_EDF */
     uint32_t rank;              /* RTS_FIFO, RTS_RESERVED or RTS_FAIR */
     uint32_t priority;          /* of RTS_FIFO, 1 to 99 */
-    int32_t processor;          /* of RTS_FIFO, by the kernel's number, or LAXITY_ANY_PROCESSOR */
-    uint32_t events;            /* so many arrivals wait for each upcall that has them */
+    int32_t processor;          /* of RTS_FIFO and of rts_join(), by the kernel's number, or LAXITY_ANY_PROCESSOR */
+    uint32_t events;            /* so many arrivals wait for each upcall that has them, 1 to 4096 */
     laxity_request reservation; /* of RTS_RESERVED */
 } rts_options;
 
 #define RTS_OPTIONS_INIT { (uint32_t)sizeof(rts_options), RTS_RMDP, RTS_FIFO, 90, LAXITY_ANY_PROCESSOR, 16, LAXITY_REQUEST_INIT }
+
+/* Whose place the executor is to have among those of other processes: the coordinator's of a processor, which has the upcalls of all of them in one order, and admits them together. */
+typedef struct rts_coordinator {
+    uint32_t size;         /* sizeof(rts_coordinator): the macro below sets it */
+    uint32_t reserved;     /* 0 */
+    const char *name;      /* of this process, for `laxity upcalls list`, UTF-8; NULL is "upcalls" */
+    const char *directory; /* of its socket; NULL is that of the environment's LAXITY_COORDINATOR_DIRECTORY, or $XDG_RUNTIME_DIR/laxity, or /run/laxity */
+    const char *program;   /* started where there is none, as `PROGRAM upcalls serve`; NULL is that of the environment's LAXITY_COORDINATOR, or `laxity` beside the own executable or of the path */
+} rts_coordinator;
+
+#define RTS_COORDINATOR_INIT { (uint32_t)sizeof(rts_coordinator), 0, NULL, NULL, NULL }
 
 /* What an upcall is to be. */
 typedef struct rts_attributes {
@@ -97,10 +108,10 @@ typedef struct rts_attributes {
     const char *name;     /* for messages, UTF-8; NULL is "upcall" */
     uint64_t first_ns;    /* its first release, in nanoseconds of CLOCK_MONOTONIC; 0 is a period after it runs first */
     uint64_t period_ns;   /* from release to release; of RTS_AFTER 0 is that of the one before */
-    uint64_t deadline_ns; /* from a release, of RTS_AFTER from that of the first of its chain, to when its call is due; 0 is the period */
+    uint64_t deadline_ns; /* from a release, of RTS_AFTER from that of the first of its chain, to when its call is due; 0 is the period. In a group it is the group's period, whatever this says */
     uint64_t pdu_ns;      /* the most that a PDU takes */
     uint32_t batch;       /* PDUs a period */
-    uint32_t quantum;     /* PDUs between two looks */
+    uint32_t quantum;     /* PDUs between two looks; of more than the batch, the batch */
     uint32_t on_overrun;  /* RTS_SKIP, ... */
     uint32_t at_most;     /* of RTS_CATCH_UP */
     int32_t fd;           /* of RTS_DESCRIPTOR: the library keeps a duplicate until the upcall is closed; from here on since version 2 */
@@ -141,7 +152,7 @@ typedef struct rts_smstr {
     uint32_t yield_request;     /* 1 from when rts_yield() has seen that somebody more urgent waits, until the handler returns */
     uint32_t overruns;          /* 1: its own next release has come */
     uint32_t overran;           /* 1: the call before was still at work when this release came */
-    uint32_t asks;              /* the handler may set RTS_ASKS_SUSPEND or RTS_ASKS_END, for after this quantum */
+    uint32_t asks;              /* the handler may set RTS_ASKS_SUSPEND or RTS_ASKS_END, for after this quantum; whatever else it sets ends it, too */
     uint64_t missed;            /* releases between the call before and this one that came to nothing */
     uint64_t release_ns;        /* when it was to begin; on its grid */
     uint64_t began_ns;          /* when it began */
@@ -191,21 +202,35 @@ typedef struct rts_counts {
  * one; EINVAL: no such policy, rank, priority or processor; EPERM: a right is missing, and the message says which and how to get it; of RTS_RESERVED also what laxity_reserve() returns. */
 int rts_start(const rts_options *options);
 
+/* Starts the executor of the process among those of other processes. On one processor the upcalls of all of them take turns in one rate monotonic order, and are admitted together: rts_creat() is refused where an upcall of any
+ * process would be late. A process that dies, is stopped or does not come back from a handler holds no other up; the last of these loses its executor, as rts_enforced() says. The coordinator that sees to that is started where there is
+ * none; it is waited for, ten seconds at the most. The options say its processor, RTS_RMDP, and RTS_FIFO at its priority, 90 as a rule, or RTS_FAIR where it serves ordinary threads. EALREADY: there is an executor; EINVAL: no such policy, rank, priority or processor, or one that is not for several processes; EPERM: a right
+ * is missing; ECONNREFUSED: there is no coordinator and none can be started, or it says no, or does not answer: the message says which. */
+int rts_join(const rts_options *options, const rts_coordinator *coordinator);
+
+/* Whether another process of the same coordinator that had upcalls has gone: *process becomes its number, or 0. It is told until rts_settle(); a process that has gone has what it had until all have settled
+ * that, or for a second as a rule. ESRCH: there is no executor; EDEADLK: the caller is a handler. */
+int rts_departed(int *process);
+
+/* Whatever this process had with one that has gone is put in order: what that one had may be others'. EBADF: it has not gone, or is settled; ESRCH: there is no executor; EDEADLK: the caller is a handler. */
+int rts_settle(int process);
+
 /* Ends the executor, with all upcalls; none of their handlers runs any more when this returns. EDEADLK: the caller is a handler. */
 int rts_end(void);
 
 /* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
- * how long a PDU may take for it to fit. ENFILE: there are RTS_MOST. EINVAL: attributes that mean nothing; EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; where it starts the executor also
+ * how long a PDU may take for it to fit. A quantum of those that are for several processes may be no longer than their coordinator says, which is EBUSY too. ENFILE: there are RTS_MOST; EINVAL: attributes that mean nothing, or not among several processes (RTS_DESCRIPTOR); EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; ETIMEDOUT: a handler has not returned for 10 s; where it starts the executor also
  * what rts_start() returns. One that was called and is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 
-/* Calls an upcall at its releases from now on. ESRCH: it has ended; EBADF: there is none. */
+/* Calls an upcall at its releases from now on. ESRCH: it has ended; EBADF: there is none; ETIMEDOUT: a handler has not returned for 10 s, and it is called once that has; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
 int rts_run(int rtu);
 
-/* Does not call an upcall any more until rts_run(), on the same grid. When this returns, its handler is not at work. EBADF: there is none; ETIMEDOUT: its handler, or another one, has not returned for 10 s. */
+/* Does not call an upcall any more until rts_run(), on the same grid. When this returns, its handler is not at work. ESRCH: it has ended; EBADF: there is none; ETIMEDOUT: its handler, or another one, has not returned for 10 s: it is suspended when that does; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
 int rts_suspend(int rtu);
 
-/* Ends an upcall; when this returns, its handler is not at work and never will be, so its pcb is the caller's again. EBADF: there is none. */
+/* Ends an upcall; when this returns, its handler is not at work and never will be, so its pcb is the caller's again, and its descriptor may be another's. EBADF: there is none;
+ * ETIMEDOUT: its handler, or another one, has not returned for 10 s: it ends when that does, and until then its pcb is in use; ask again; EALREADY: it was asked before, and its handler, or another one, has not returned yet. */
 int rts_close(int rtu);
 
 /* Waits, like select, until one of these is not active: suspended or ended. *idle becomes those that are not. No longer than until this nanosecond of CLOCK_MONOTONIC, if it is not 0: then
@@ -220,7 +245,7 @@ int rts_release(int rtu, uint64_t first, uint64_t second);
 int rts_read(int rtu, rts_counts *counts);
 
 /* From the release of the first of its chain, or its own, to the end of its call, at the longest, beside all upcalls there are now: in nanoseconds, in *bound_ns. Of one in a group: when the
- * group's budget was to be had, from the begin of the group's period. EBUSY: the order is by deadline, which has no bounds of single upcalls; EBADF: there is none. */
+ * group's budget was to be had, from the begin of the group's period. EBUSY: the order is by deadline, which has no bounds of single upcalls; EBADF: there is none; EDEADLK: the caller is a handler; ECONNREFUSED: the coordinator does not answer. */
 int rts_bound(int rtu, uint64_t *bound_ns);
 
 /* Makes a group, whose upcalls together have a budget: admission counts that, and not what they ask for, and what is over waits for the next period. *group becomes its number, for
@@ -244,7 +269,7 @@ int rts_list(rts_set *rtus);
 /* The name of an upcall, with a zero, in so many bytes from name on. ERANGE: it is longer. */
 int rts_name(int rtu, char *name, size_t room);
 
-/* Whether the executor's thread still has the rank that was asked for: *enforced becomes 1 or 0. Where 0, the message says why. ESRCH: there is no executor. */
+/* Whether the executor's thread still has the rank that was asked for: *enforced becomes 1 or 0. Where 0, the message says why, also of one that has ended by itself: what could be done is rts_end(), and to start another. ESRCH: there is no executor. */
 int rts_enforced(int *enforced);
 
 /* RTS_VERSION of the library. */

@@ -1,5 +1,6 @@
 //! Real-time upcalls for C and C++. `include/rts.h` is the interface, and says what each function does; `examples/upcalls.c` uses it.
 
+mod coordinated;
 mod fork;
 mod group;
 mod quantum;
@@ -8,13 +9,14 @@ mod wanted;
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use laxity::hold::HoldError;
-use laxity::upcalls::{Call, Error, Group, Options, State, Upcall, Upcalls};
+use laxity::upcalls::{Call, Departed, Error, Group, Options, State, Upcall, Upcalls};
 use laxity::{Grade, Instant};
 
 use crate::edge::{self, Failure, edge};
+pub use coordinated::{rts_departed, rts_join, rts_settle};
 pub use group::{rts_bound, rts_group, rts_ungroup, rts_usage_of};
 pub use quantum::rts_yield;
 pub use types::*;
@@ -27,6 +29,8 @@ struct All {
     upcalls: Vec<Option<Arc<Named>>>,
     /// By number, the first of which is 1.
     groups: Vec<Option<Group>>,
+    /// Processes that have gone, and are not settled.
+    departed: Vec<Departed>,
 }
 
 /// An upcall with its name.
@@ -34,6 +38,8 @@ struct Named {
     upcall: Upcall,
     name: CString,
     group: Option<Group>,
+    /// As long as its handler may be called.
+    work: Weak<()>,
 }
 
 impl All {
@@ -53,6 +59,7 @@ fn all() -> MutexGuard<'static, All> {
         executor: None,
         upcalls: Vec::new(),
         groups: Vec::new(),
+        departed: Vec::new(),
     });
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -69,10 +76,13 @@ impl From<Error> for Failure {
             Error::NoArrivals
             | Error::NoBudget(..)
             | Error::Events(_)
+            | Error::Order
+            | Error::Descriptor
             | Error::Name(_)
             | Error::NoUpcall { .. } => libc::EINVAL,
             Error::NotHere => libc::EBADF,
-            Error::NotAdmitted(_) => libc::EBUSY,
+            Error::NotAdmitted(_) | Error::Quantum { .. } => libc::EBUSY,
+            Error::Coordinator(_) => libc::ECONNREFUSED,
             Error::Full => libc::ENFILE,
             Error::Busy => libc::EAGAIN,
             Error::Inside => libc::EDEADLK,
@@ -94,13 +104,7 @@ impl From<Error> for Failure {
 pub unsafe extern "C" fn rts_start(options: *const rts_options) -> c_int {
     edge(|| {
         // SAFETY: the caller says so.
-        let options = wanted(&unsafe { edge::sized(options, "options") }?)?;
-        let mut all = all();
-        if all.executor.is_some() {
-            let text = "the executor of this process is started already".to_owned();
-            return Err(Failure::new(libc::EALREADY, text));
-        }
-        start(&mut all, options).map(drop)
+        start_new(wanted(&unsafe { edge::sized(options, "options") }?)?)
     })
 }
 
@@ -108,12 +112,12 @@ pub unsafe extern "C" fn rts_start(options: *const rts_options) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn rts_end() -> c_int {
     edge(|| {
-        let ended = std::mem::take(&mut *all());
-        let executor = ended.executor.as_ref();
-        if executor.is_some_and(|executor| executor.is_inside()) {
-            *all() = ended;
-            return Err(Error::Inside.into());
+        let mut all = all();
+        if let Some(executor) = &all.executor {
+            outside(Arc::clone(executor))?;
         }
+        let ended = std::mem::take(&mut *all);
+        drop(all);
         for named in ended.upcalls.iter().flatten() {
             // It is over anyhow if the executor is.
             let _ = named.upcall.end();
@@ -147,9 +151,10 @@ pub unsafe extern "C" fn rts_creat(
         let executor = executor()?;
         // It comes from C, so there is no zero in it.
         let name = CString::new(spec.name.clone()).unwrap_or_default();
-        let pcb = quantum::Pcb(pcb);
+        let (pcb, may_be_called) = (quantum::Pcb(pcb), Arc::new(()));
+        let own = Arc::downgrade(&may_be_called);
         let work = move |call: &mut Call| {
-            let pcb = &pcb;
+            let (pcb, _) = (&pcb, &may_be_called);
             quantum::quantum(handler, pcb.0, call);
         };
         let group = spec.group.clone();
@@ -164,6 +169,7 @@ pub unsafe extern "C" fn rts_creat(
             upcall,
             name,
             group,
+            work: own,
         }));
         *rtu = index as c_int;
         Ok(())
@@ -187,17 +193,21 @@ pub extern "C" fn rts_suspend(rtu: c_int) -> c_int {
 pub extern "C" fn rts_close(rtu: c_int) -> c_int {
     edge(|| {
         let closed = named(rtu)?;
-        closed.upcall.end()?;
+        match closed.upcall.end() {
+            // Its executor has ended, and so has all that it called.
+            Ok(_) | Err(Error::Over) => {}
+            // It was asked for before, and that is done now.
+            Err(Error::Ended) if closed.work.strong_count() == 0 => {}
+            Err(Error::Ended) => {
+                let text = "it is being closed: its handler, or another one, has not returned yet";
+                return Err(Failure::new(libc::EALREADY, text.to_owned()));
+            }
+            Err(other) => return Err(other.into()),
+        }
         let mut all = all();
         let place = all.upcalls.get_mut(rtu as usize);
-        if let Some(place) = place
-            && place
-                .as_ref()
-                .is_some_and(|there| Arc::ptr_eq(there, &closed))
-        {
-            *place = None;
-        }
-        Ok(())
+        let own = place.and_then(|place| place.take_if(|there| Arc::ptr_eq(there, &closed)));
+        own.map(drop).ok_or_else(|| no_upcall(rtu))
     })
 }
 
@@ -329,9 +339,11 @@ pub unsafe extern "C" fn rts_enforced(enforced: *mut c_int) -> c_int {
     edge(|| {
         // SAFETY: the caller says that it is null or points to a number.
         let enforced = unsafe { enforced.as_mut() }.ok_or(Failure::null("enforced"))?;
-        let executor = all().executor.clone();
-        let none = || Failure::new(libc::ESRCH, "this process has no executor".to_owned());
-        let grade = executor.ok_or_else(none)?.grade();
+        let executor = running()?;
+        let grade = match executor.failure() {
+            Some(reason) => Grade::Unenforced { reason },
+            None => executor.grade(),
+        };
         *enforced = c_int::from(grade == Grade::Enforced);
         if let Some(reason) = grade.reason() {
             edge::leave(reason);
@@ -353,6 +365,16 @@ fn start(all: &mut All, options: Options) -> Result<Arc<Upcalls>, Failure> {
     Ok(executor)
 }
 
+/// Starts the executor of the process, which has none.
+fn start_new(options: Options) -> Result<(), Failure> {
+    let mut all = all();
+    if all.executor.is_some() {
+        let text = "the executor of this process is started already".to_owned();
+        return Err(Failure::new(libc::EALREADY, text));
+    }
+    start(&mut all, options).map(drop)
+}
+
 /// The executor of the process, started as it is by default where nobody has.
 fn executor() -> Result<Arc<Upcalls>, Failure> {
     let mut all = all();
@@ -362,9 +384,26 @@ fn executor() -> Result<Arc<Upcalls>, Failure> {
     }
 }
 
+/// The executor of the process, if it has one.
+fn running() -> Result<Arc<Upcalls>, Failure> {
+    let none = || Failure::new(libc::ESRCH, "this process has no executor".to_owned());
+    all().executor.clone().ok_or_else(none)
+}
+
+/// The same executor to whoever may wait for it, or for its coordinator: a handler may not.
+fn outside(executor: Arc<Upcalls>) -> Result<Arc<Upcalls>, Failure> {
+    match executor.is_inside() {
+        true => Err(Error::Inside.into()),
+        false => Ok(executor),
+    }
+}
+
 fn named(rtu: c_int) -> Result<Arc<Named>, Failure> {
     let found = usize::try_from(rtu).ok();
     let found = found.and_then(|rtu| all().upcalls.get(rtu).cloned().flatten());
-    let unknown = || format!("{rtu} is no upcall, or was closed");
-    found.ok_or_else(|| Failure::new(libc::EBADF, unknown()))
+    found.ok_or_else(|| no_upcall(rtu))
+}
+
+fn no_upcall(rtu: c_int) -> Failure {
+    Failure::new(libc::EBADF, format!("{rtu} is no upcall, or was closed"))
 }

@@ -24,11 +24,13 @@ const PAIRS: [(&[&str], &str, &str, &[&str]); 2] = [
             "src/rts/types.rs",
             "src/rts/quantum.rs",
             "src/rts/group.rs",
+            "src/rts/coordinated.rs",
         ],
         "include/rts.h",
         "rts_",
         &[
             "RTS_OPTIONS_INIT",
+            "RTS_COORDINATOR_INIT",
             "RTS_ATTRIBUTES_INIT",
             "RTS_BUDGET_INIT",
             "RTS_USAGE_INIT",

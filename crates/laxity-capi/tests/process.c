@@ -34,6 +34,17 @@ static void tick_thrice(rts_funargs *arg) {
         arg->smstr->asks = RTS_ASKS_SUSPEND;
 }
 
+static int wakes[2];
+
+/* Does not return before something is written for it. */
+static void hang(rts_funargs *arg) {
+    char byte;
+    arg->smstr->pdu_count = arg->smstr->pdu_goal;
+    dprintf(STDOUT_FILENO, "hangs\n");
+    if (read(wakes[0], &byte, 1) == 1)
+        *(int *)arg->pcb = 1;
+}
+
 static void must(int error, const char *what) {
     if (error == 0)
         return;
@@ -99,6 +110,10 @@ static int child(int rtu, int fifo) {
     tell_state();
     rts_set there = { { 1, 1 } };
     expect(rts_run(rtu) == EBADF && rts_close(rtu) == EBADF, "a child has no upcalls");
+    int number = 0;
+    uint64_t bound = 0;
+    expect(rts_suspend(rtu) == EBADF && rts_release(rtu, 0, 0) == EBADF && rts_bound(rtu, &bound) == EBADF, "nor may it ask for them");
+    expect(rts_enforced(&number) == ESRCH && rts_departed(&number) == ESRCH && rts_settle(1) == ESRCH, "it has no executor");
     must(rts_list(&there), "list");
     expect(there.bits[0] == 0 && there.bits[1] == 0, "a child lists none");
     start(fifo);
@@ -112,6 +127,26 @@ static int child(int rtu, int fifo) {
 static void await(pid_t process) {
     int status = -1;
     expect(waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended well");
+}
+
+/* An upcall is closed whose handler hangs; then that returns. */
+static void close_hanging(void) {
+    int has_returned = 0;
+    expect(pipe(wakes) == 0, "there is a pipe");
+    int rtu = create(hang, &has_returned);
+    char byte;
+    expect(read(STDIN_FILENO, &byte, 1) == 1, "the handler hangs");
+    expect(rts_close(rtu) == ETIMEDOUT && strstr(laxity_message(), "does not come back"), "closing it is given up");
+    rts_set there = { { 0, 0 } };
+    expect(rts_close(rtu) == EALREADY && strstr(laxity_message(), "has not returned"), "that it was asked for is known");
+    expect(rts_list(&there) == 0 && there.bits[0] == UINT64_C(1) << rtu, "it is there until then");
+    expect(write(wakes[1], "", 1) == 1, "the handler goes on");
+    int error;
+    while ((error = rts_close(rtu)) == EALREADY)
+        sched_yield();
+    must(error, "close");
+    expect(has_returned, "its handler has returned by then");
+    expect(rts_close(rtu) == EBADF, "it is closed");
 }
 
 static pid_t forked_by_handler;
@@ -151,6 +186,12 @@ int main(int count, char **arguments) {
         if (process == 0)
             _exit(child(own, fifo));
         await(process);
+        run_thrice();
+        must(rts_end(), "end");
+        return 0;
+    }
+    if (strcmp(what, "hangs") == 0) {
+        close_hanging();
         run_thrice();
         must(rts_end(), "end");
         return 0;

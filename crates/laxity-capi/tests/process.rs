@@ -229,6 +229,24 @@ fn a_traced_process_misses_releases_and_makes_up_for_none() {
     });
 }
 
+/// It takes the ten seconds for which a handler is waited for.
+#[test]
+fn an_upcall_whose_handler_hangs_is_closed_when_that_returns() {
+    let Some(mut victim) = Victim::start(&["hangs"]) else {
+        return;
+    };
+    victim.line().unwrap();
+    assert_eq!(victim.line().unwrap(), "hangs");
+    victim
+        .process
+        .stdin
+        .as_mut()
+        .unwrap()
+        .write_all(b"x")
+        .unwrap();
+    victim.ends_well();
+}
+
 #[test]
 fn nothing_of_a_killed_process_goes_on() {
     let Some(mut victim) = Victim::start(&["blocks"]) else {

@@ -6,11 +6,13 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use laxity_capi::{
-    LAXITY_ANY_PROCESSOR, LAXITY_DEADLINE, RTS_AFTER, RTS_ARRIVALS, RTS_DESCRIPTOR, RTS_FAIR,
-    RTS_FIFO, RTS_IS_SUSPENDED, RTS_MOST, RTS_REJECT, RTS_RESERVED, RTS_RMDP, RTS_SKIP,
-    RTS_VERSION, laxity_message, laxity_request, rts_attributes, rts_close, rts_counts, rts_creat,
-    rts_end, rts_enforced, rts_funargs, rts_list, rts_name, rts_options, rts_read, rts_release,
-    rts_run, rts_set, rts_sleep, rts_start, rts_suspend, rts_version, rts_yield,
+    LAXITY_ANY_PROCESSOR, LAXITY_DEADLINE, RTS_AFTER, RTS_ARRIVALS, RTS_DESCRIPTOR, RTS_EDF,
+    RTS_FAIR, RTS_FIFO, RTS_IS_SUSPENDED, RTS_MOST, RTS_REJECT, RTS_RESERVED, RTS_RMDP, RTS_SKIP,
+    RTS_VERSION, laxity_message, laxity_request, rts_attributes, rts_bound, rts_budget, rts_close,
+    rts_coordinator, rts_counts, rts_creat, rts_departed, rts_end, rts_enforced, rts_funargs,
+    rts_group, rts_join, rts_list, rts_name, rts_options, rts_read, rts_release, rts_run, rts_set,
+    rts_settle, rts_sleep, rts_start, rts_suspend, rts_ungroup, rts_usage, rts_usage_of,
+    rts_version, rts_yield,
 };
 use laxity_linux::doctor::rights::{self, Right};
 
@@ -31,6 +33,11 @@ const OPTIONS: rts_options = rts_options {
     },
 };
 
+const ON_0: rts_options = rts_options {
+    processor: 0,
+    ..OPTIONS
+};
+
 const ATTRIBUTES: rts_attributes = rts_attributes {
     size: size_of::<rts_attributes>() as u32,
     flags: 0,
@@ -49,27 +56,49 @@ const ATTRIBUTES: rts_attributes = rts_attributes {
     group: 0,
 };
 
+/// One that is not there.
+const COORDINATOR: rts_coordinator = rts_coordinator {
+    size: size_of::<rts_coordinator>() as u32,
+    reserved: 0,
+    name: ptr::null(),
+    directory: c"/nonexistent".as_ptr(),
+    program: c"/nonexistent/laxity".as_ptr(),
+};
+
 /// Of the structure before it had `fd`.
 const FIRST_SIZE: u32 = std::mem::offset_of!(rts_attributes, fd) as u32;
 
 /// Of the structure before it had `after`.
 const SECOND_SIZE: u32 = std::mem::offset_of!(rts_attributes, after) as u32;
 
-/// What the calls returned that a handler made which wait.
-static WAITED: [AtomicI32; 3] = [const { AtomicI32::new(-1) }; 3];
+/// What the calls returned that a handler made which wait, and those that start an executor.
+static REFUSED: [AtomicI32; 8] = [const { AtomicI32::new(-1) }; 8];
 
 unsafe extern "C" fn handler(arg: *mut rts_funargs) {
     // SAFETY: it is called with both structures.
     let (pcb, call) = unsafe { ((*arg).pcb, &mut *(*arg).smstr) };
     call.pdu_count = call.pdu_goal;
     let all = rts_set { bits: [1, 0] };
-    // SAFETY: the sets are there, or null where that is allowed.
-    let slept = unsafe { rts_sleep(&raw const all, ptr::null_mut(), 0) };
-    WAITED[0].store(slept, Ordering::SeqCst);
-    WAITED[1].store(rts_end(), Ordering::SeqCst);
-    WAITED[2].store(create(|_| ()).0, Ordering::SeqCst);
+    let own = pcb as usize as c_int;
+    let (mut bound, mut process) = (0, 0);
+    // SAFETY: all are there, or null where that is allowed.
+    let refused = unsafe {
+        [
+            rts_sleep(&raw const all, ptr::null_mut(), 0),
+            rts_end(),
+            create(|_| ()).0,
+            rts_bound(own, &raw mut bound),
+            rts_departed(&raw mut process),
+            rts_settle(1),
+            rts_start(&OPTIONS),
+            rts_join(&ON_0, &COORDINATOR),
+        ]
+    };
+    for (told, error) in REFUSED.iter().zip(refused) {
+        told.store(error, Ordering::SeqCst);
+    }
     // Its own descriptor: what a handler asks is done after its quantum.
-    assert_eq!(rts_suspend(pcb as usize as c_int), 0);
+    assert_eq!(rts_suspend(own), 0);
 }
 
 fn said() -> String {
@@ -126,8 +155,9 @@ fn starts_once_and_as_asked() {
     let none = rts_set::default();
     // SAFETY: the set is there.
     assert_eq!(unsafe { rts_sleep(&raw const none, ptr::null_mut(), 0) }, 0);
-    let wrong: [(Change, &str); 9] = [
+    let wrong: [(Change, &str); 10] = [
         (|of| of.events = u32::MAX, "4096"),
+        (|of| of.events = 0, "room for events 0"),
         (|of| of.size = 4, "4 bytes"),
         (|of| of.policy = 9, "policy 9"),
         (|of| of.rank = 9, "rank 9"),
@@ -157,9 +187,97 @@ fn starts_once_and_as_asked() {
     assert!(said().contains("ordinary thread"), "{}", said());
 }
 
+/// Where no coordinator is, or none can be of what is asked for.
+fn joins_only_what_is_there() {
+    type Change = fn(&mut rts_options, &mut rts_coordinator);
+    let wrong: [(Change, c_int, &str); 10] = [
+        (|_, with| with.size = 8, libc::EINVAL, "8 bytes"),
+        (|_, with| with.reserved = 1, libc::EINVAL, "`reserved` 1"),
+        (
+            |_, with| with.name = BAD.as_ptr(),
+            libc::EINVAL,
+            "not UTF-8",
+        ),
+        (
+            |_, with| with.directory = c"".as_ptr(),
+            libc::EINVAL,
+            "directory",
+        ),
+        (
+            |_, with| with.program = c"".as_ptr(),
+            libc::EINVAL,
+            "program",
+        ),
+        (
+            |of, _| of.processor = LAXITY_ANY_PROCESSOR,
+            libc::EINVAL,
+            "say which",
+        ),
+        (
+            |of, _| of.rank = RTS_RESERVED,
+            libc::EINVAL,
+            "ask for RTS_FIFO",
+        ),
+        (|of, _| of.policy = RTS_EDF, libc::EINVAL, "rate monotonic"),
+        (|of, _| of.policy = 9, libc::EINVAL, "policy 9"),
+        (|_, _| (), libc::ECONNREFUSED, "/nonexistent/laxity"),
+    ];
+    for (change, errno, why) in wrong {
+        let (mut options, mut with) = (ON_0, COORDINATOR);
+        change(&mut options, &mut with);
+        // SAFETY: both are there, and the names are constants.
+        let refused = unsafe { rts_join(&raw const options, &raw const with) };
+        assert_eq!(refused, errno, "{why}: {}", said());
+        assert!(said().contains(why), "{}", said());
+    }
+    // SAFETY: null is refused.
+    let nowhere = unsafe {
+        [
+            rts_join(ptr::null(), &COORDINATOR),
+            rts_join(&ON_0, ptr::null()),
+            rts_departed(ptr::null_mut()),
+        ]
+    };
+    assert_eq!(nowhere, [libc::EFAULT; 3]);
+}
+
+/// Nobody's name: it is no UTF-8.
+const BAD: &CStr = c"\xff";
+
+/// Numbers that are no upcall's, nor that of one beside others: none of them is a bug, and none is admitted.
+fn numbers_without_measure_are_refused() {
+    type Change = fn(&mut rts_attributes);
+    const ALL: u64 = u64::MAX;
+    let wrong: [Change; 8] = [
+        |of| of.pdu_ns = ALL,
+        |of| (of.pdu_ns, of.batch) = (ALL, u32::MAX),
+        |of| (of.pdu_ns, of.batch, of.quantum) = (ALL, u32::MAX, u32::MAX),
+        |of| (of.pdu_ns, of.period_ns) = (ALL, ALL),
+        |of| (of.batch, of.quantum) = (u32::MAX, 1),
+        |of| of.deadline_ns = 1,
+        |of| of.period_ns = 1,
+        |of| (of.period_ns, of.deadline_ns) = (1, ALL),
+    ];
+    for (number, change) in wrong.into_iter().enumerate() {
+        let (error, rtu) = create(change);
+        assert_eq!((error, rtu), (libc::EBUSY, -1), "{number}: {}", said());
+        assert!(
+            said().starts_with("not admitted: upcall may be late: "),
+            "{}",
+            said()
+        );
+    }
+}
+
 fn wrong_arguments_are_refused() {
     type Change = fn(&mut rts_attributes);
-    let wrong: [(Change, c_int, &str); 14] = [
+    let wrong: [(Change, c_int, &str); 16] = [
+        (|of| of.name = BAD.as_ptr(), libc::EINVAL, "not UTF-8"),
+        (
+            |of| of.flags = RTS_ARRIVALS | RTS_DESCRIPTOR,
+            libc::EINVAL,
+            "flag 3",
+        ),
         (|of| of.size = 3, libc::EINVAL, "3 bytes"),
         (|of| of.batch = 0, libc::EINVAL, "batch of 0"),
         (|of| of.on_overrun = 9, libc::EINVAL, "overruns 9"),
@@ -211,7 +329,9 @@ fn wrong_arguments_are_refused() {
 /// Whatever is asked of an upcall that is none.
 fn what_is_no_upcall_is_told() {
     let (none, mut counts) = (rts_set { bits: [0, 1 << 63] }, COUNTS);
-    for rtu in [0, -1, 127, 500] {
+    let (mut bound, mut usage) = (0, rts_usage::default());
+    usage.size = size_of::<rts_usage>() as u32;
+    for rtu in [0, -1, 127, 128, 500, c_int::MAX, c_int::MIN] {
         // SAFETY: all are there.
         let errors = unsafe {
             [
@@ -221,12 +341,27 @@ fn what_is_no_upcall_is_told() {
                 rts_release(rtu, 0, 0),
                 rts_read(rtu, &raw mut counts),
                 rts_name(rtu, [0; 9].as_mut_ptr(), 9),
+                rts_bound(rtu, &raw mut bound),
+                rts_ungroup(rtu),
+                rts_usage_of(rtu, &raw mut usage, ptr::null_mut()),
                 rts_sleep(&raw const none, ptr::null_mut(), 0),
             ]
         };
-        assert_eq!(errors, [libc::EBADF; 7], "{rtu}");
+        assert_eq!(errors, [libc::EBADF; 10], "{rtu}");
         assert!(said().contains("127 is no upcall"), "{}", said());
     }
+    let mut group = 0;
+    let budget = rts_budget {
+        size: size_of::<rts_budget>() as u32,
+        reserved: 0,
+        name: BAD.as_ptr(),
+        service_ns: 1,
+        period_ns: 2,
+    };
+    // SAFETY: all are there, and the name is a constant.
+    let named = unsafe { rts_group(&raw const budget, &raw mut group) };
+    assert_eq!(named, libc::EINVAL);
+    assert!(said().contains("not UTF-8"), "{}", said());
     // SAFETY: null is refused.
     let nowhere = unsafe {
         [
@@ -234,9 +369,13 @@ fn what_is_no_upcall_is_told() {
             rts_list(ptr::null_mut()),
             rts_name(0, ptr::null_mut(), 9),
             rts_enforced(ptr::null_mut()),
+            rts_bound(0, ptr::null_mut()),
+            rts_usage_of(1, ptr::null_mut(), ptr::null_mut()),
+            rts_group(ptr::null(), &raw mut group),
+            rts_group(&raw const budget, ptr::null_mut()),
         ]
     };
-    assert_eq!(nowhere, [libc::EFAULT; 4]);
+    assert_eq!(nowhere, [libc::EFAULT; 8]);
     assert_eq!(rts_yield(ptr::null()), -1);
 }
 
@@ -294,10 +433,29 @@ fn places_are_counted_and_listed() {
     assert_eq!(list(), [0; 2]);
 }
 
+/// Nothing of all that starts an executor.
+fn nobody_is_there() {
+    let (mut enforced, mut process) = (-1, -1);
+    what_is_no_upcall_is_told();
+    // SAFETY: both numbers are there.
+    let errors = unsafe {
+        [
+            rts_enforced(&raw mut enforced),
+            rts_departed(&raw mut process),
+            rts_settle(1),
+        ]
+    };
+    assert_eq!(errors, [libc::ESRCH; 3]);
+    assert_eq!((enforced, process), (-1, 0));
+}
+
 #[test]
 fn what_is_wrong_is_a_number_and_what_is_right_is_done() {
+    nobody_is_there();
+    joins_only_what_is_there();
     starts_once_and_as_asked();
     wrong_arguments_are_refused();
+    numbers_without_measure_are_refused();
     what_is_no_upcall_is_told();
     what_does_not_fit_is_refused_with_what_would();
     places_are_counted_and_listed();
@@ -311,10 +469,14 @@ fn what_is_wrong_is_a_number_and_what_is_right_is_done() {
     // SAFETY: both sets are there.
     assert_eq!(unsafe { rts_sleep(&raw const all, &raw mut idle, 0) }, 0);
     assert_eq!((idle.bits, state(rtu).calls), ([1, 0], 1));
-    let waited = WAITED
-        .each_ref()
-        .map(|waited| waited.load(Ordering::SeqCst));
-    assert_eq!(waited, [libc::EDEADLK; 3]);
+    let refused = REFUSED.each_ref().map(|told| told.load(Ordering::SeqCst));
+    assert_eq!(refused[..6], [libc::EDEADLK; 6]);
+    assert_eq!(refused[6..], [libc::EALREADY; 2]);
+    // It has no coordinator, so nobody goes of whom it would be told.
+    let mut process = -1;
+    // SAFETY: the number is there.
+    let departed = unsafe { rts_departed(&raw mut process) };
+    assert_eq!((departed, process, rts_settle(1)), (0, 0, libc::EBADF));
     assert_eq!(rts_close(rtu), 0);
     assert_eq!(rts_close(rtu), libc::EBADF);
 
@@ -322,6 +484,10 @@ fn what_is_wrong_is_a_number_and_what_is_right_is_done() {
     assert_eq!((error, fed), (0, 0), "{}", said());
     let released = [0; 3].map(|_| rts_release(fed, 1, 2));
     assert_eq!(released, [0, 0, libc::EAGAIN]);
+    // More than the batch is the batch.
+    let (error, whole) = create(|of| of.quantum = 5);
+    assert_eq!((error, whole), (0, 1), "{}", said());
     assert_eq!(rts_end(), 0);
     assert_eq!(rts_run(fed), libc::EBADF);
+    nobody_is_there();
 }

@@ -12,7 +12,7 @@ use laxity_lab::scenario::units;
 use laxity_model::program::coordinator::{Item, Presence, Told, share_ppm};
 use serde_json::{Value, json};
 
-use crate::exit::{CANNOT_RUN, ERROR, Failure, MET};
+use crate::exit::{CANNOT_RUN, ERROR, Failure, MET, USAGE};
 use crate::files;
 use crate::outputs::{self, Json};
 
@@ -115,6 +115,13 @@ pub(crate) fn run(what: &Upcalls) -> Result<u8, Failure> {
 }
 
 fn serve(arguments: &Serve) -> Result<u8, Failure> {
+    let mut quotas = BTreeMap::new();
+    for (user, quota) in &arguments.quotas {
+        if quotas.insert(*user, *quota).is_some() {
+            let message = format!("two quotas of user {user}: give it one");
+            return Err(Failure::new(USAGE, message));
+        }
+    }
     let at = At::new(arguments.processor, arguments.directory.clone());
     let watch = Watch {
         executors: arguments.priority,
@@ -125,7 +132,7 @@ fn serve(arguments: &Serve) -> Result<u8, Failure> {
         watch: (!arguments.ordinary).then_some(watch),
         everyone: arguments.everyone,
         share_ppm: arguments.share.unwrap_or(u64::MAX),
-        quotas: arguments.quotas.iter().copied().collect::<BTreeMap<_, _>>(),
+        quotas,
         kept: arguments.kept,
         linger: arguments.linger,
         ..Settings::new(at)
@@ -142,7 +149,7 @@ fn serve(arguments: &Serve) -> Result<u8, Failure> {
 
 fn failure(error: &CoordinatorError) -> Failure {
     let code = match error {
-        CoordinatorError::Guard(_) => CANNOT_RUN,
+        CoordinatorError::Guard(_) | CoordinatorError::NoProcessor(_) => CANNOT_RUN,
         _ => ERROR,
     };
     Failure::new(code, plain(&error.to_string()).into_owned())
@@ -150,26 +157,36 @@ fn failure(error: &CoordinatorError) -> Failure {
 
 fn list(arguments: &List) -> Result<u8, Failure> {
     outputs::check(None, arguments.json.output().as_slice())?;
+    let At { directory, .. } = At::new(0, arguments.directory.clone());
     let processors = match arguments.processor {
         Some(processor) => vec![processor],
-        None => At::new(0, arguments.directory.clone()).processors(),
+        None => At::new(0, Some(directory.clone())).processors(),
     };
     let mut all = Vec::new();
     for processor in processors {
-        let at = At::new(processor, arguments.directory.clone());
+        let at = At::new(processor, Some(directory.clone()));
         if let Some(told) = coordinator::list(&at).map_err(|error| failure(&error))? {
             all.push((processor, told));
         }
     }
+    let shown = directory.to_string_lossy();
+    let shown = plain(&shown);
     outputs::tell(
         &arguments.json,
-        || table(&all),
+        || match (all.is_empty(), arguments.processor) {
+            (false, _) => table(&all),
+            (true, None) => format!("No coordinator serves in {shown}.\n"),
+            (true, Some(processor)) => {
+                format!("No coordinator serves processor {processor} in {shown}.\n")
+            }
+        },
         || {
             let list: Vec<Value> = all
                 .iter()
                 .map(|(processor, told)| to_json(*processor, told))
                 .collect();
-            let text = format!("{:#}\n", json!({ "file_version": 1, "coordinators": list }));
+            let all = json!({ "file_version": 1, "directory": shown, "coordinators": list });
+            let text = format!("{all:#}\n");
             Ok(text.into_bytes())
         },
     )?;
@@ -181,14 +198,12 @@ const fn presence(told: &Told) -> &'static str {
         Presence::Here => "here",
         Presence::Gone => "gone",
         Presence::Awaited => "awaited",
+        Presence::Stopped => "stopped",
     }
 }
 
 /// For people: a process a line, and below it its upcalls.
 fn table(all: &[(usize, Vec<Told>)]) -> String {
-    if all.is_empty() {
-        return "No coordinator serves here.\n".to_owned();
-    }
     let share = |items: &[Item]| {
         let ppm = share_ppm(items);
         format!("{}.{:02} %", ppm / 10_000, ppm % 10_000 / 100)

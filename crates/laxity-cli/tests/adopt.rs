@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
@@ -91,6 +92,30 @@ fn a_running_program_is_adopted_thread_by_name_and_let_go_as_it_was() {
             .unwrap();
         assert!(periods > 30, "{}", said(&output));
     });
+}
+
+/// Nothing is asked of the kernel for them, so no right is needed to see it.
+#[test]
+fn who_all_depend_on_is_not_held() {
+    let bench = Bench::new();
+    let mut all = vec![("--pid", 1, "the first process")];
+    // In a PID namespace of its own there is none to be seen.
+    let kernels = fs::read_to_string("/proc/2/comm").is_ok_and(|name| name == "kthreadd\n");
+    if kernels {
+        let of_kernel = "a thread of the kernel";
+        all.extend([("--pid", 2, of_kernel), ("--tid", 2, of_kernel)]);
+    }
+    for (option, number, whose) in all {
+        for enforcer in ["slots", "deadline"] {
+            let number = number.to_string();
+            let options = ["exec", "--reserve", "1ms/8ms", "--enforcer", enforcer];
+            let output = bench.run(&[&options[..], &[option, &number]].concat());
+            let told = said(&output);
+            assert_eq!(output.status.code(), Some(125), "{told}");
+            let all = [whose, "nothing was changed"];
+            assert!(all.iter().all(|part| told.contains(part)), "{told}");
+        }
+    }
 }
 
 /// It has its slots' processor from who started it, and no slots: there it would compete with them, and with all that was put out of their way.

@@ -249,6 +249,45 @@ fn what_the_program_starts_is_followed_as_the_user_says() {
     }
 }
 
+/// Prints where what it started may run: on the processors that are named, or nowhere but in its slots.
+const CHILD_OF_SLOTS: &str = "may() { grep -q \"^Cpus_allowed_list:.$1\\$\" /proc/$2/status; }
+for i in $(seq 500); do may 0 $$ && break; sleep 0.01; done
+sleep 100 & c=$!
+for i in $(seq 500); do may $1 $c && { kill $c; echo free; exit; }; sleep 0.01; done
+may 0 $c && echo slots; kill $c";
+
+/// It has the processor of the slots from who started it, where it would compete with them and with all that was put out of their way.
+#[test]
+fn what_the_program_starts_and_is_not_followed_may_run_where_the_program_might() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = own
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let own = own.unwrap().trim();
+    if own == "0" {
+        eprintln!("skipped: there is one processor, and nowhere else to run");
+        return;
+    }
+    for (follow, expected) in [
+        ("none", "free\n"),
+        ("threads", "free\n"),
+        ("children", "slots\n"),
+    ] {
+        let follow = format!("--follow={follow}");
+        let options = ["--reserve", "2ms/8ms", "--processor", "0", &follow];
+        let program = ["sh", "-c", CHILD_OF_SLOTS, "sh", own];
+        let output = exec(&bench, &options, &program);
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            expected,
+            "{follow}: {}",
+            said(&output)
+        );
+    }
+}
+
 /// Its child and its first thread have ended, and nobody has waited for them: each tells a reservation of nothing.
 #[test]
 fn who_has_ended_was_not_taken_out_of_its_reservation() {
@@ -266,7 +305,7 @@ fn a_reservation_that_is_open_is_what_the_program_takes_and_a_quarter_more() {
     let Some(_live) = live() else { return };
     let bench = Bench::new();
     let options = ["--reserve", "auto/2ms", "--json=r.json"];
-    // It starts nothing, and wants to read something every two milliseconds for more than two thousand periods: the first thousand have its beginning.
+    // It starts nothing, and wants to read something every two milliseconds for more than two thousand periods: the first hundred have its beginning, and those after it the measurement.
     let program = "exec 3<> <(:); for i in {1..3200}; do read -t 0.002 -u 3; done; true";
     let output = exec(&bench, &options, &["bash", "-c", program]);
     assert!(output.status.success(), "{}", said(&output));
@@ -281,6 +320,8 @@ fn a_reservation_that_is_open_is_what_the_program_takes_and_a_quarter_more() {
         said(&output)
     );
     let received = json(&bench, "r.json");
+    let beginning = "not used: the program had just begun";
+    assert!(said(&output).contains(beginning), "{}", said(&output));
     let reserved = received["service_reserved_ns"].as_u64().unwrap();
     assert!((50_000..1_000_000).contains(&reserved), "{received}");
     let options = [&options[..], &["--judge"]].concat();

@@ -20,6 +20,8 @@ use serde_json::Value;
 
 /// Which processor a process is told that this test starts.
 const TOLD: &str = "LAXITY_TEST_COORDINATED";
+/// The same of one whose executors are ordinary threads.
+const TOLD_ORDINARY: &str = "LAXITY_TEST_COORDINATED_ORDINARY";
 
 /// A process with an executor, which does what it is told.
 struct Process {
@@ -207,6 +209,147 @@ fn a_watchdog_that_cannot_be_is_refused() {
 }
 
 #[test]
+fn a_processor_that_is_not_there_is_not_served() {
+    let bench = Bench::new();
+    let directory = bench.path("sockets");
+    for kind in [None, Some("--ordinary")] {
+        let mut command = bench.command();
+        command.args(["upcalls", "serve", "--processor", "1023", "--directory"]);
+        let output = command.arg(&directory).args(kind).output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains("there is no processor 1023"), "{error}");
+    }
+    assert!(!directory.exists(), "nothing was left");
+}
+
+#[test]
+fn two_quotas_of_one_user_are_refused() {
+    let bench = Bench::new();
+    let mut command = bench.command();
+    command.args(["upcalls", "serve", "--processor", "0"]);
+    command.args(["--quota", "1000=10%", "--quota", "1000=20%"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(64), "{output:?}");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("two quotas of user 1000"), "{error}");
+}
+
+/// A program that would start this one, or where it is `None`, the command of a path on which there is none.
+fn started_by(starts: Option<&Path>, kept: &Bench) -> String {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["an_ordinary_process", "--exact", "--nocapture"]);
+    command.env(TOLD_ORDINARY, "0").env("PATH", kept.path(""));
+    command.env("LAXITY_COORDINATOR_DIRECTORY", kept.path("sockets"));
+    match starts {
+        Some(program) => command.env("LAXITY_COORDINATOR", program),
+        None => command.env_remove("LAXITY_COORDINATOR"),
+    };
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// One that says why it has no coordinator, where this test is started as that.
+#[test]
+fn an_ordinary_process() {
+    let Ok(processor) = env::var(TOLD_ORDINARY) else {
+        return;
+    };
+    let options = Options {
+        rank: Rank::Fair,
+        coordinated: Some(Coordinated::on(processor.parse().unwrap())),
+        ..Options::default()
+    };
+    match Upcalls::start(options) {
+        Err(error) => println!("it says: {error}"),
+        Ok(_) => println!("there is a coordinator"),
+    }
+}
+
+#[test]
+fn where_no_coordinator_can_be_started_it_is_said_what_was_tried() {
+    let bench = Bench::new();
+    let own = env::current_exe().unwrap();
+    let beside = own.parent().unwrap().join("laxity");
+    assert!(!beside.exists(), "{beside:?}");
+    let cases = [
+        (
+            None,
+            vec![
+                beside.to_str().unwrap(),
+                "PATH",
+                "LAXITY_COORDINATOR",
+                "cargo install",
+            ],
+        ),
+        (
+            Some("/nonexistent/laxity"),
+            vec![
+                "`/nonexistent/laxity`",
+                "No such file",
+                "LAXITY_COORDINATOR",
+            ],
+        ),
+        (
+            Some("/bin/false"),
+            vec!["`/bin/false`", "exit status: 1", "LAXITY_COORDINATOR"],
+        ),
+        (
+            Some("/bin/true"),
+            vec!["`/bin/true`", "exit status: 0", "LAXITY_COORDINATOR"],
+        ),
+    ];
+    for (starts, parts) in cases {
+        let said = started_by(starts.map(Path::new), &bench);
+        for part in parts {
+            assert!(said.contains(part), "{part} is not in {said}");
+        }
+    }
+}
+
+#[test]
+fn where_nobody_serves_it_is_said_where_that_was_looked_for() {
+    let bench = Bench::new();
+    let sockets = bench.path("sockets");
+    let list = |arguments: &[&str]| {
+        let mut command = bench.command();
+        command
+            .args(["upcalls", "list", "--directory"])
+            .arg(&sockets);
+        let output = command.args(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let directory = sockets.to_str().unwrap();
+    assert_eq!(
+        list(&[]),
+        format!("No coordinator serves in {directory}.\n")
+    );
+    let of_one = format!("No coordinator serves processor 1 in {directory}.\n");
+    assert_eq!(list(&["--processor", "1"]), of_one);
+    let json: Value = serde_json::from_str(&list(&["--json"])).unwrap();
+    assert_eq!(json["directory"], directory);
+    assert_eq!(json["coordinators"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_process_that_is_stopped_is_shown_as_that() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let (mut one, other) = (house.start(), house.start());
+    assert_eq!(one.does("create big 5"), "created");
+    let all = || -> Vec<String> { house.list().into_iter().map(|told| told.1).collect() };
+    assert_eq!(all(), ["here", "here"]);
+    let pid = Pid::from_child(&other.child);
+    kill_process(pid, Signal::STOP).unwrap();
+    until("it is stopped", || all() == ["here", "stopped"]);
+    kill_process(pid, Signal::CONT).unwrap();
+    until("it goes on", || all() == ["here", "here"]);
+}
+
+#[test]
 fn a_coordinator_is_started_on_demand_admits_for_all_and_ends_by_itself() {
     let Some(house) = House::open() else {
         return;
@@ -243,7 +386,7 @@ fn a_coordinator_is_started_on_demand_admits_for_all_and_ends_by_itself() {
     drop((one, other));
     until("the coordinator ends", || house.coordinator().is_none());
     let shown = house.upcalls(&["list"]).output().unwrap();
-    assert_eq!(shown.stdout, b"No coordinator serves here.\n");
+    assert!(shown.stdout.starts_with(b"No coordinator serves in "));
 }
 
 #[test]

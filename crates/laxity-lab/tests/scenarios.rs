@@ -197,29 +197,68 @@ fn stand_still(run: &mut RunDone) {
     });
 }
 
-#[test]
-fn what_the_machine_spoiled_is_made_again_and_what_convicts_is_not() {
-    let machine = machine();
-    let mut resolved = settled_for_linux(&machine, "soft-modem");
+/// The soft modem's control, one that is to be unnoticed beside it and one that is not, with two runs of each.
+fn three_variants(machine: &Machine) -> (Resolved, Vec<schedule::PlannedRun>, [usize; 3]) {
+    let resolved = settled_for_linux(machine, "soft-modem");
     let planned = schedule::schedule(&resolved, true).expect("runs");
-    let index = |name: &str| {
+    let wanted = ["none", "thread-24", "interrupt"].map(|name| {
         let mut variants = resolved.variants.iter();
         variants
             .position(|one| one.name == name)
             .expect("a variant")
-    };
-    let (thread, interrupt) = (index("thread-24"), index("interrupt"));
-    let wanted = [index("none"), thread, interrupt];
+    });
     let planned = planned.into_iter();
     let planned = planned.filter(|one| one.repeat < 2 && wanted.contains(&one.variant));
-    let (mut runs, mut circumstances) = made_for_linux(&machine, &resolved, planned.collect());
-    let next = |resolved: &Resolved, runs: &[RunDone], circumstances: &Circumstances| {
-        let mut again = MadeAgain::default();
-        (again.next(resolved, runs, circumstances), again)
-    };
+    let planned = planned.collect();
+    (resolved, planned, wanted)
+}
+
+/// What is to be made again, and what is told of it.
+fn next(
+    resolved: &Resolved,
+    runs: &[RunDone],
+    circumstances: &Circumstances,
+) -> (Vec<usize>, MadeAgain) {
+    let mut again = MadeAgain::default();
+    (again.next(resolved, runs, circumstances), again)
+}
+
+/// It is made again for one that is compared with it.
+#[test]
+fn a_control_that_is_made_again_is_told_of_all_that_are_judged_by_it() {
+    let machine = machine();
+    let (resolved, planned, [control, thread, interrupt]) = three_variants(&machine);
+    let (mut runs, circumstances) = made_for_linux(&machine, &resolved, planned);
+    let mut spoiled = Vec::new();
+    for (index, run) in runs.iter_mut().enumerate() {
+        if run.planned.variant == control {
+            stand_still(run);
+            spoiled.push(index);
+        }
+    }
+    let (made_again, again) = next(&resolved, &runs, &circumstances);
+    assert_eq!(made_again, spoiled);
+    let count = spoiled.len();
+    let told = |variant| again.notice(&resolved, variant).expect("it says so");
+    let own = format!("{count} runs were made again, as the machine had left other variants open");
+    assert_eq!(told(control), own);
+    let of_control = format!(
+        "{count} runs of its control `none` were made again, and what it is compared with is new, as the machine had left"
+    );
+    for variant in [thread, interrupt] {
+        let told = told(variant);
+        assert!(told.starts_with(&of_control), "{told}");
+    }
+}
+
+#[test]
+fn what_the_machine_spoiled_is_made_again_and_what_convicts_is_not() {
+    let machine = machine();
+    let (mut resolved, planned, [_, thread, interrupt]) = three_variants(&machine);
+    let (mut runs, mut circumstances) = made_for_linux(&machine, &resolved, planned);
     let undisturbed = next(&resolved, &runs, &circumstances);
     assert!(undisturbed.0.is_empty(), "nothing stood still");
-    assert_eq!(undisturbed.1.notice(thread), None);
+    assert_eq!(undisturbed.1.notice(&resolved, thread), None);
 
     let of = |variant: usize| {
         let mut runs = runs.iter();
@@ -230,13 +269,13 @@ fn what_the_machine_spoiled_is_made_again_and_what_convicts_is_not() {
     stand_still(&mut runs[spoiled]);
     let (made_again, again) = next(&resolved, &runs, &circumstances);
     assert_eq!(made_again, [spoiled], "the one in which it did");
-    let notice = again.notice(thread).expect("it says so");
+    let notice = again.notice(&resolved, thread).expect("it says so");
     assert!(notice.starts_with("1 run was made again, "), "{notice}");
     assert!(
         notice.contains("unnoticed was to be met and is inconclusive"),
         "{notice}"
     );
-    assert_eq!(again.notice(interrupt), None);
+    assert_eq!(again.notice(&resolved, interrupt), None);
     circumstances.made_again = again;
     let results = conclude(&resolved, &runs, Vec::new(), circumstances);
     let told = results.variants.iter().flat_map(|one| &one.verdict.reasons);

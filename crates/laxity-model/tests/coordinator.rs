@@ -6,8 +6,8 @@ use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::executor::linked::{self, Linked};
 use laxity_model::program::coordinator::{
-    Answer, Ask, Bottleneck, Garbled, Item, MOST_BYTES, Presence, Registry, Terms, Told, Who,
-    share_ppm,
+    Answer, Ask, Bottleneck, Garbled, Item, MOST_BYTES, MOST_ITEMS, Presence, Registry, Terms,
+    Told, Who, share_ppm,
 };
 use laxity_model::{Instant, Service, Span};
 use proptest::collection::vec;
@@ -20,7 +20,7 @@ fn terms() -> Terms {
         longest: Service::from_micros(500),
         detection: Span::from_micros(1_100),
         pass: Service::from_micros(10),
-        share_ppm: 1_000_000,
+        share_ppm: u64::MAX,
         quotas: BTreeMap::from([(7, 300_000)]),
         seats_of_one: 3,
         kept: MS * 100,
@@ -146,15 +146,78 @@ fn a_user_has_a_share_and_no_more_in_all_processes_together() {
     };
     assert_eq!(
         reason,
-        "user 7 would have 40.00 % of the processor, and may have 30.00 %"
+        // With 10 us of each for handing on, and 1.1 ms for who does not come back.
+        "user 7 would keep 45.60 % of the processor from others, and may keep 30.00 %"
     );
-    let tenth = vec![item("tenth", 2_000, 20)];
-    assert!(matches!(registry.holds(1, tenth, true), Answer::Held(_)));
+    let small = vec![item("small", 500, 20)];
+    assert!(matches!(registry.holds(1, small, true), Answer::Held(_)));
     assert!(registry.may_join(who(12)).is_ok());
     registry.joins(2, who(12), "third".to_owned());
     let refused = registry.may_join(who(13)).unwrap_err();
     let reason = "user 7 has 3 processes here, and may not have more";
     assert_eq!(refused, Answer::Refused(reason.to_owned()));
+}
+
+/// Of little time what comes often, or is due at once, keeps others from much.
+#[test]
+fn a_quota_counts_what_is_kept_from_others_and_not_processor_time_alone() {
+    let terms = Terms {
+        detection: Span::ZERO,
+        ..terms()
+    };
+    let who = Who {
+        process: 10,
+        user: 7,
+    };
+    let mut registry = Registry::new(terms.clone());
+    registry.joins(0, who, "alone".to_owned());
+    let mut asks = |change: fn(&mut Linked)| {
+        let mut item = item("small", 3, 20);
+        change(&mut item.linked);
+        registry.holds(0, vec![item], false)
+    };
+    let refused = |answer: Answer| matches!(answer, Answer::No { reason, .. } if reason.contains("may keep 30.00 %"));
+    assert!(matches!(asks(|_| ()), Answer::Held(_)));
+    // 13 us of 40 with the pass: it would be 7.5 % of processor time, or next to nothing.
+    assert!(refused(asks(|small| {
+        let often = Task::new(Service::from_micros(3), Span::from_micros(40));
+        small.task = often.unwrap();
+    })));
+    assert!(refused(asks(|small| {
+        small.task = small.task.with_deadline(Span::from_micros(40)).unwrap();
+    })));
+    assert!(refused(asks(|small| small.calls = 700)));
+    let detection = Span::from_millis(6);
+    let mut registry = Registry::new(Terms { detection, ..terms });
+    registry.joins(0, who, "alone".to_owned());
+    // What is kept free for who does not come back: 6 ms of 20.
+    let small = || item("small", 3, 20);
+    assert!(refused(registry.holds(0, vec![small()], false)));
+    // That once, however many there are.
+    let slow = || item("slow", 3, 25);
+    let slow = vec![slow(), slow(), slow()];
+    assert!(matches!(registry.holds(0, slow, false), Answer::Held(_)));
+}
+
+#[test]
+fn there_are_no_more_upcalls_than_can_be_analysed() {
+    let mut registry = Registry::new(terms());
+    for (seat, process) in (0..3).zip(10..) {
+        registry.joins(seat, who(process), "one".to_owned());
+    }
+    let asked = |count: usize| vec![item("small", 1, 10_000); count];
+    for seat in 0..2 {
+        let held = registry.holds(seat, asked(100), true);
+        assert!(matches!(held, Answer::Held(_)), "{held:?}");
+    }
+    let Answer::No { bottleneck, reason } = registry.holds(2, asked(MOST_ITEMS - 199), true) else {
+        panic!("more than {MOST_ITEMS} are granted");
+    };
+    assert_eq!(bottleneck, Bottleneck::All);
+    let said = "there are 200 upcalls of others, and no room for more than 256";
+    assert_eq!(reason, said);
+    let held = registry.holds(2, asked(MOST_ITEMS - 200), true);
+    assert!(matches!(held, Answer::Held(_)), "{held:?}");
 }
 
 #[test]
@@ -284,7 +347,12 @@ fn any_answer() -> impl Strategy<Value = Answer> {
             user,
             seat,
             name: "executor".to_owned(),
-            presence: [Presence::Here, Presence::Gone, Presence::Awaited][usize::from(seat % 3)],
+            presence: [
+                Presence::Here,
+                Presence::Gone,
+                Presence::Awaited,
+                Presence::Stopped,
+            ][usize::from(seat % 4)],
             items,
         },
     );

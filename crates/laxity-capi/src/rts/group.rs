@@ -6,7 +6,7 @@ use laxity::upcalls::Group;
 use laxity::{Service, Span};
 
 use super::wanted::{invalid, text};
-use super::{all, executor, named, rts_budget, rts_set, rts_usage};
+use super::{all, executor, named, outside, rts_budget, rts_set, rts_usage};
 use crate::edge::{self, Failure, edge};
 
 /// The group of this number, which is never 0.
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn rts_bound(rtu: c_int, bound_ns: *mut u64) -> c_int {
         // SAFETY: the caller says that it is null or points to a number.
         let bound_ns = unsafe { bound_ns.as_mut() }.ok_or(Failure::null("bound_ns"))?;
         let named = named(rtu)?;
-        *bound_ns = executor()?.bound(&named.upcall)?.as_nanos();
+        *bound_ns = outside(executor()?)?.bound(&named.upcall)?.as_nanos();
         Ok(())
     })
 }
@@ -51,7 +51,7 @@ pub unsafe extern "C" fn rts_group(budget: *const rts_budget, group: *mut c_int)
             return Err(invalid("meaning of `reserved`", budget.reserved));
         }
         // SAFETY: the caller says that it ends.
-        let name = unsafe { text(budget.name, "group") };
+        let name = unsafe { text(budget.name, "group") }?;
         let service = Service::from_nanos(budget.service_ns);
         let made = executor()?.group(&name, service, Span::from_nanos(budget.period_ns))?;
         let groups = &mut all().groups;

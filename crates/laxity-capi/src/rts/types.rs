@@ -6,7 +6,7 @@ use crate::edge::Versioned;
 use crate::laxity_request;
 
 /// Of this library, as `rts_version` tells it.
-pub const RTS_VERSION: u32 = 3;
+pub const RTS_VERSION: u32 = 4;
 /// Rate monotonic with delayed preemption.
 pub const RTS_RMDP: u32 = 0;
 /// Earliest deadline first.
@@ -69,7 +69,7 @@ pub struct rts_options {
     pub rank: u32,
     /// Of [`RTS_FIFO`], 1 to 99.
     pub priority: u32,
-    /// Of [`RTS_FIFO`], by the kernel's number, or [`LAXITY_ANY_PROCESSOR`](crate::LAXITY_ANY_PROCESSOR).
+    /// Of [`RTS_FIFO`] and of `rts_join`, by the kernel's number, or [`LAXITY_ANY_PROCESSOR`](crate::LAXITY_ANY_PROCESSOR).
     pub processor: i32,
     /// So many arrivals wait for each upcall.
     pub events: u32,
@@ -79,6 +79,28 @@ pub struct rts_options {
 
 // SAFETY: numbers.
 unsafe impl Versioned for rts_options {
+    const FIRST: usize = size_of::<Self>();
+}
+
+/// Which coordinator gives the executor its place. `size` comes first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[allow(non_camel_case_types, reason = "as C has it")]
+pub struct rts_coordinator {
+    /// `sizeof(rts_coordinator)`.
+    pub size: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Of the process, for lists; null is "upcalls".
+    pub name: *const c_char,
+    /// Where its socket is; null is where the environment says, or the user's own.
+    pub directory: *const c_char,
+    /// What is started where there is none; null is what the environment says, or the command `laxity`.
+    pub program: *const c_char,
+}
+
+// SAFETY: numbers and pointers that may be null.
+unsafe impl Versioned for rts_coordinator {
     const FIRST: usize = size_of::<Self>();
 }
 

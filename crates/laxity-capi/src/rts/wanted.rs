@@ -24,6 +24,9 @@ pub(super) fn invalid(what: &str, value: impl std::fmt::Display) -> Failure {
 }
 
 pub(super) fn wanted(options: &rts_options) -> Result<Options, Failure> {
+    if options.events == 0 {
+        return Err(invalid("room for events", 0));
+    }
     let processor = match usize::try_from(options.processor) {
         Ok(processor) => Some(processor),
         Err(_) if options.processor == LAXITY_ANY_PROCESSOR => None,
@@ -118,7 +121,7 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
     let paced = paced(attributes)?;
     Ok(Spec {
         // SAFETY: the caller says that it ends.
-        name: unsafe { text(attributes.name, "upcall") },
+        name: unsafe { text(attributes.name, "upcall") }?,
         timing: Timing {
             first: some(attributes.first_ns).map_or(First::AfterAPeriod, |first| {
                 First::At(Instant::from_nanos(first))
@@ -157,12 +160,24 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
 /// # Safety
 ///
 /// It is null or ends with a zero.
-pub(super) unsafe fn text(name: *const c_char, default: &str) -> String {
-    if name.is_null() {
-        return default.to_owned();
-    }
+pub(super) unsafe fn text(name: *const c_char, default: &str) -> Result<String, Failure> {
+    // SAFETY: the caller says so.
+    let Some(bytes) = (unsafe { bytes(name) }) else {
+        return Ok(default.to_owned());
+    };
+    let text = str::from_utf8(bytes).map_err(|_| {
+        let shown = String::from_utf8_lossy(bytes);
+        Failure::new(libc::EINVAL, format!("the name {shown:?} is not UTF-8"))
+    });
+    text.map(str::to_owned)
+}
+
+/// What stands there before a zero; `None` of null.
+///
+/// # Safety
+///
+/// As of [`text`]; and it stays as long as what is told of it.
+pub(super) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
     // SAFETY: the caller says that it ends.
-    unsafe { CStr::from_ptr(name) }
-        .to_string_lossy()
-        .into_owned()
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes())
 }

@@ -25,6 +25,7 @@ With --enforcer deadline each thread has a reservation of its own by SCHED_DEADL
 
 With --reserve auto/Y the program has half of each Y while 1,000 periods are measured, and what others leave; then
 the most that it received in one of them and a quarter more; where nothing is found, the verdict is inconclusive.
+Of a program that laxity starts the first 100 periods are left out of that.
 
 Standard output is the program's, so --json needs a file there. What it received is said on standard error when it
 has ended. By deadline it is known whether the machine stood still only with --judge or --contract: for these a

@@ -12,6 +12,8 @@ use laxity_model::enforce::slots::SUPPLY;
 pub(super) const AUTO_PERIOD: Span = Span::from_millis(8);
 /// So many undisturbed periods are measured.
 const PERIODS: u64 = 1_000;
+/// So many of one that was just started are not: it reads its files and faults its memory in, which it does not do later.
+const BEGINNING: u64 = 100;
 /// X is a multiple of this, the shortest slot of all hosts.
 const GRAIN: Service = Service::from_micros(50);
 
@@ -101,12 +103,22 @@ pub(super) fn told(rounds: &[Round]) -> Option<String> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Measured {
     NotYet,
+    /// It has begun, and is measured from now on.
+    Begun,
     Found {
         reservation: Reservation,
         why: String,
     },
     /// More than could be seen for certain.
     TooMuch(String),
+}
+
+/// The same of a program that was just started: nothing, but when it has begun.
+pub(super) fn begun(seen: &Delivery) -> Measured {
+    match seen.periods {
+        ..BEGINNING => Measured::NotYet,
+        _ => Measured::Begun,
+    }
 }
 
 /// What follows of what was seen of a program that had this meanwhile.
@@ -157,6 +169,18 @@ mod tests {
             assert!(why.contains("1000 undisturbed"), "{why}");
         }
         assert!(matches!(found(3_201, 1_000), Measured::TooMuch(_)));
+    }
+
+    #[test]
+    fn what_a_program_takes_to_begin_is_not_what_it_is_measured_by() {
+        let seen = |periods| Delivery {
+            most: Service::from_millis(3),
+            periods,
+            ..Delivery::default()
+        };
+        let found = [0, 99, 100].map(|periods| begun(&seen(periods)));
+        use Measured::{Begun, NotYet};
+        assert_eq!(found, [NotYet, NotYet, Begun]);
     }
 
     #[test]

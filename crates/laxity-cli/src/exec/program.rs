@@ -109,7 +109,7 @@ impl Started {
                 Asked::Reservation { request, is_open } => {
                     let hold = |request: &_| ProgramHold::of_held(request, held);
                     let begun = Reserved::begin(request, *is_open, hold, Count::from_the_start);
-                    reserved = Some(begun?);
+                    reserved = Some(begun?.just_started());
                 }
                 Asked::Policy(policy, processors) => {
                     let processors = processors.clone().map_or_else(own_processors, Ok)?;

@@ -6,7 +6,7 @@ use laxity::command::Used;
 use laxity::hold::{HoldError, ProgramHold, ProgramRequest};
 use laxity::{Delivery, Grade, Observer, Service, Unknown};
 
-use super::measured::{Measured, Round, find};
+use super::measured::{Measured, Round, begun, find};
 use super::used::{Count, is_comparable};
 use crate::files;
 
@@ -23,6 +23,8 @@ pub(super) struct Reserved {
     measured: Option<(Observer, Duration)>,
     /// How often it is measured still; 0: not any more.
     tries: u32,
+    /// It was just started.
+    begins: bool,
     /// Each time that it was measured to an end.
     rounds: Vec<Round>,
     note: Option<String>,
@@ -90,9 +92,18 @@ impl Reserved {
             measured: None,
             request: request.clone(),
             tries: if is_open { TRIES } else { 0 },
+            begins: false,
             rounds: Vec::new(),
             note: None,
         })
+    }
+
+    /// The program was just started: it is measured once it has begun.
+    pub(super) fn just_started(self) -> Self {
+        Self {
+            begins: true,
+            ..self
+        }
     }
 
     /// By now the program has used this.
@@ -112,6 +123,7 @@ impl Reserved {
         let observer = current.observer();
         let seen = observer.delivery();
         let found = match &seen {
+            Ok(seen) if self.begins => begun(seen),
             Ok(seen) => find(seen, self.request.hold.reservation),
             Err(why) => {
                 // That it cannot be seen stays so.
@@ -125,6 +137,10 @@ impl Reserved {
         self.rounds.extend(round(seen, observer.grade(), &found));
         let next = match found {
             Measured::NotYet => return,
+            Measured::Begun => {
+                self.begins = false;
+                Some(as_measured(&self.request, true))
+            }
             Measured::TooMuch(why) => {
                 self.tries -= 1;
                 self.note = Some(why);
@@ -205,6 +221,7 @@ impl Reserved {
 fn round(seen: Result<Delivery, Unknown>, grade: Grade, found: &Measured) -> Option<Round> {
     let why_not = match found {
         Measured::NotYet => return None,
+        Measured::Begun => Some("the program had just begun".to_owned()),
         Measured::Found { .. } => None,
         Measured::TooMuch(why) => Some(why.clone()),
     };

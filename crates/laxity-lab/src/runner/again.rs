@@ -14,14 +14,13 @@ use crate::scenario::{ExpectedGrade, Resolved, ResolvedVariant};
 /// How often at most: a machine that stands still as often as that will not do otherwise the next time.
 pub const AT_MOST: u32 = 2;
 
-/// What was made again of each variant, by its place in the scenario.
+/// What was made again, by the variants' places in the scenario.
 #[derive(Default)]
-pub struct MadeAgain(BTreeMap<usize, Again>);
-
-#[derive(Default)]
-struct Again {
-    runs: u32,
-    left_open: Vec<String>,
+pub struct MadeAgain {
+    /// How many runs of each.
+    runs: BTreeMap<usize, u32>,
+    /// What was open of those for which that was.
+    left_open: BTreeMap<usize, Vec<String>>,
 }
 
 impl MadeAgain {
@@ -46,28 +45,36 @@ impl MadeAgain {
             if spoiled.is_empty() {
                 continue;
             }
-            let again = self.0.entry(index).or_default();
-            again.runs += spoiled.len() as u32;
-            again.left_open.extend(results.unexpected());
+            let left_open = self.left_open.entry(index).or_default();
+            left_open.extend(results.unexpected());
             all.extend(spoiled);
         }
         all.sort_unstable();
         all.dedup();
+        for run in &all {
+            *self.runs.entry(runs[*run].planned.variant).or_default() += 1;
+        }
         all
     }
 
-    /// What is to be said of a variant; nothing where all its runs are the first.
-    pub fn notice(&self, variant: usize) -> Option<String> {
-        let Again { runs, left_open } = self.0.get(&variant)?;
-        let those = if *runs == 1 {
-            "1 run was"
-        } else {
-            &format!("{runs} runs were")
+    /// What is to be said of a variant; nothing where all its runs are the first, and those of its control, by which it is judged.
+    pub fn notice(&self, resolved: &Resolved, variant: usize) -> Option<String> {
+        let those = |runs: u32, whose: &str| match runs {
+            1 => format!("1 run{whose} was made again"),
+            runs => format!("{runs} runs{whose} were made again"),
         };
-        let why = left_open.join("; ");
-        Some(format!(
-            "{those} made again, as the machine had left open: {why}"
-        ))
+        let own = self.runs.get(&variant).map(|runs| those(*runs, ""));
+        let control = resolved.variants[variant].control.and_then(|control| {
+            let runs = self.runs.get(&control)?;
+            let whose = format!(" of its control `{}`", resolved.variants[control].name);
+            Some(those(*runs, &whose) + ", and what it is compared with is new")
+        });
+        let made: Vec<String> = own.into_iter().chain(control).collect();
+        let why = match self.left_open.get(&variant) {
+            Some(open) => format!("as the machine had left open: {}", open.join("; ")),
+            None => "as the machine had left other variants open".to_owned(),
+        };
+        (!made.is_empty()).then(|| format!("{}, {why}", made.join("; ")))
     }
 }
 

@@ -87,14 +87,18 @@ pub fn variant(
     results
         .verdict
         .reasons
-        .extend(notices(index, &made, circumstances));
+        .extend(notices((resolved, index), &made, circumstances));
     Some(results)
 }
 
-/// What is told besides, each once: that runs were made again first.
-fn notices(index: usize, runs: &[&RunDone], circumstances: &Circumstances) -> Vec<String> {
+/// What is told besides, each once: that runs were made again first, also those of its control.
+fn notices(
+    (resolved, index): (&Resolved, usize),
+    runs: &[&RunDone],
+    circumstances: &Circumstances,
+) -> Vec<String> {
     let told = runs.iter().flat_map(|run| &run.record.notices);
-    let again = circumstances.made_again.notice(index);
+    let again = circumstances.made_again.notice(resolved, index);
     again.into_iter().chain(each_once(told.cloned())).collect()
 }
 

@@ -408,7 +408,7 @@ impl Evidence<'_> {
         if !here.is_empty() {
             let (cpu, often) = (self.cpus[processor], self.often(&here));
             let reason = format!(
-                "processor {cpu} was held {often}, and nobody was found who could: somebody who has gone, or the kernel in a system call that nothing preempts"
+                "processor {cpu} was held {often}, and nobody was found who could: somebody who has gone, the kernel in a system call that nothing preempts, or what it keeps for ordinary work that had waited for most of a second"
             );
             findings.push(Finding::of_doubt(cpu, reason));
         }

@@ -3,6 +3,7 @@
 //! Rate monotonic with delayed preemption; deadline monotonic where a deadline is not the period.
 
 use alloc::string::ToString;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::Unschedulable;
@@ -66,22 +67,18 @@ const MOST_ROUNDS: u32 = 200;
 ///
 /// Who may be late.
 pub fn bounds(all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Unschedulable> {
-    let mut all = Set(all.to_vec());
-    for linked in &mut all.0 {
-        linked.task = analysed(&linked.task);
-        if linked.after.is_some() {
-            linked.task = linked.task.with_jitter(Span::ZERO);
-        }
-    }
+    let mut set = Set::new(all)?;
+    let mut bounds = vec![Span::ZERO; all.len()];
     for _ in 0..MOST_ROUNDS {
-        let bound = |place: usize| all.bound(place, supply);
-        let bounds: Vec<Span> = (0..all.0.len()).map(bound).collect::<Result<_, _>>()?;
         let mut is_final = true;
-        for linked in &mut all.0 {
-            let Some(before) = linked.after else { continue };
-            let jitter = bounds.get(before).copied().unwrap_or(Span::ZERO);
-            is_final &= linked.task.jitter() == jitter;
-            linked.task = linked.task.with_jitter(jitter);
+        for place in set.order.clone() {
+            if let Some(before) = set.all[place].after {
+                let jitter = bounds.get(before).copied().unwrap_or(Span::ZERO);
+                let task = &mut set.all[place].task;
+                is_final &= task.jitter() == jitter;
+                *task = task.with_jitter(jitter);
+            }
+            bounds[place] = set.bound(place, supply)?;
         }
         if is_final {
             return Ok(bounds);
@@ -94,82 +91,126 @@ pub fn bounds(all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Uns
 }
 
 /// All of them, each with the jitter that it has by what is known.
-struct Set(Vec<Linked>);
+struct Set {
+    all: Vec<Linked>,
+    /// Their places, each behind the one that it comes after: so what is found of one holds for the next in the same round.
+    order: Vec<usize>,
+}
 
 impl Set {
-    /// Whoever is before it in its chain.
-    fn before(&self, place: usize) -> Option<usize> {
-        self.0[place].after.filter(|before| *before < self.0.len())
+    fn new(all: &[Linked]) -> Result<Self, Unschedulable> {
+        let mut all = all.to_vec();
+        for linked in &mut all {
+            linked.task = analysed(&linked.task);
+            if linked.after.is_some() {
+                linked.task = linked.task.with_jitter(Span::ZERO);
+            }
+        }
+        let mut set = Self {
+            order: (0..all.len()).collect(),
+            all,
+        };
+        let depth = |place: &usize| set.chain(*place, Span::MAX).count();
+        let depths: Vec<usize> = set.order.iter().map(depth).collect();
+        if let Some(place) = depths.iter().position(|depth| *depth > set.all.len()) {
+            return Err(Unschedulable {
+                bottleneck: Some(place),
+                reason: "its chain has no beginning: each of it comes after another".to_string(),
+            });
+        }
+        set.order.sort_by_key(|place| depths[*place]);
+        Ok(set)
+    }
+
+    /// Whoever is before it in its chain, if that is as urgent as this.
+    fn before(&self, place: usize, deadline: Span) -> Option<usize> {
+        let before = self.all[place].after?;
+        let is_urgent = self.all.get(before)?.task.deadline() <= deadline;
+        is_urgent.then_some(before)
     }
 
     /// It and those before it in its chain, the last first, as far as all of them are as urgent as that. From the release of the first of them to the end of its own call somebody is at work who is, so all that
     /// is in one busy window of those who are.
-    fn urgent(&self, place: usize, deadline: Span) -> impl Iterator<Item = usize> {
-        let before = move |place: &usize| {
-            let before = self.before(*place)?;
-            (self.0[before].task.deadline() <= deadline).then_some(before)
-        };
-        core::iter::successors(Some(place), before).take(self.0.len())
+    fn chain(&self, place: usize, deadline: Span) -> impl Iterator<Item = usize> {
+        let before = move |place: &usize| self.before(*place, deadline);
+        core::iter::successors(Some(place), before).take(self.all.len() + 1)
+    }
+
+    /// For each the same of the one before it in that, or what it has itself.
+    fn inherit<T: Copy>(
+        &self,
+        deadline: Span,
+        mut all: Vec<T>,
+        own: impl Fn(usize) -> Option<T>,
+    ) -> Vec<T> {
+        for place in &self.order {
+            let before = self.before(*place, deadline).map(|before| all[before]);
+            if let Some(found) = own(*place).or(before) {
+                all[*place] = found;
+            }
+        }
+        all
     }
 
     /// What each is to somebody who waits for all that have so much time.
     fn interfering(&self, deadline: Span) -> Vec<Task> {
-        let task = |place: usize| {
-            let first = self.urgent(place, deadline).last().unwrap_or(place);
-            let jitter = self.0[first].interfering().jitter();
-            self.0[place].task.with_jitter(jitter)
-        };
-        (0..self.0.len()).map(task).collect()
+        let own = self.all.iter().map(|linked| linked.interfering().jitter());
+        let jitters = self.inherit(deadline, own.collect(), |_| None);
+        let tasks = self.all.iter().zip(jitters);
+        tasks
+            .map(|(linked, jitter)| linked.task.with_jitter(jitter))
+            .collect()
     }
 
     fn bound(&self, place: usize, supply: &dyn SupplyBound) -> Result<Span, Unschedulable> {
-        let own = &self.0[place].task;
+        let own = &self.all[place].task;
         let tasks = self.interfering(own.deadline());
         let (before, blocking) = rmdp::beside(own.deadline(), &tasks, |other| other != place);
         let mut bound = rmdp::response(own, place, (&before, blocking), supply)?;
         let precedes = |linked: &Linked| linked.after == Some(place);
-        let mut next =
-            (self.before(place).is_some() || self.0.iter().any(precedes)).then_some(place);
+        let is_linked = self.before(place, Span::MAX).is_some() || self.all.iter().any(precedes);
+        let mut next = is_linked.then_some(place);
         let mut deadline = own.deadline();
-        for _ in 0..self.0.len() {
-            let Some(least) = next else { break };
-            deadline = deadline.max(self.0[least].task.deadline());
-            let first = self.urgent(place, deadline).last().unwrap_or(place);
-            if let Some(as_one) = self.as_one(place, first, deadline, supply) {
+        while let Some(least) = next {
+            deadline = deadline.max(self.all[least].task.deadline());
+            let chain: Vec<usize> = self.chain(place, deadline).collect();
+            if let Some(as_one) = self.as_one(&chain, deadline, supply) {
                 bound = bound.min(as_one);
             }
-            next = self.before(first);
+            next = chain
+                .last()
+                .and_then(|first| self.before(*first, Span::MAX));
         }
         rmdp::in_time(own, place, bound, blocking)
     }
 
-    /// The same of all from `first` to `place`, which are as urgent as that, as of one task. `None` where it may not be over before its next release: then that one's members may go before its own.
-    fn as_one(
-        &self,
-        place: usize,
-        first: usize,
-        deadline: Span,
-        supply: &dyn SupplyBound,
-    ) -> Option<Span> {
-        let chain: Vec<usize> = self.urgent(place, deadline).collect();
-        let costs = chain.iter().map(|member| self.0[*member].task.cost());
+    /// The same of this chain, the last first, whose members are as urgent as that, as of one task. `None` where it may not be over before its next release: then that one's members may go before its own.
+    fn as_one(&self, chain: &[usize], deadline: Span, supply: &dyn SupplyBound) -> Option<Span> {
+        let (place, first) = (*chain.first()?, *chain.last()?);
+        let costs = chain.iter().map(|member| self.all[*member].task.cost());
         let cost = costs.reduce(|sum, cost| sum.checked_add(cost).unwrap_or(Service::MAX))?;
-        let first = &self.0[first].task;
+        let first = &self.all[first].task;
         let own = Task::new(cost, first.period()).ok()?;
         let own = own.with_jitter(first.jitter());
         let tasks = self.interfering(deadline);
+        let mut others = vec![true; tasks.len()];
+        for member in chain {
+            others[*member] = false;
+        }
         // With all who come after it in the same window.
-        let window = rmdp::beside(deadline, &tasks, |other| !chain.contains(&other));
+        let window = rmdp::beside(deadline, &tasks, |other| others[other]);
         let (before, blocking) = window;
         let window = rmdp::response(&own, place, (&before, blocking), supply).ok()?;
         if window > first.period() {
             return None;
         }
         // They come after it, and those of the call before came before that window.
-        let comes_after = |other: usize| self.urgent(other, deadline).any(|one| one == place);
-        let there = |other: usize| !chain.contains(&other) && !comes_after(other);
+        let comes_after = self.inherit(deadline, vec![false; tasks.len()], |other| {
+            (other == place).then_some(true)
+        });
+        let there = |other: usize| others[other] && !comes_after[other];
         let (before, _) = rmdp::beside(deadline, &tasks, there);
-        let last = self.0[place].task;
+        let last = self.all[place].task;
         let preemption = match last.preemption() {
             Preemption::Never => Preemption::Fixed {
                 longest: last.cost(),

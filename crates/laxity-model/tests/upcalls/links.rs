@@ -1,9 +1,10 @@
 //! Upcalls that have to do with each other: chains on the machine of virtual time, against their bounds; bounds against another implementation's; and who is late.
 
+use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
-use laxity_model::analysis::supply::Dedicated;
-use laxity_model::analysis::{Preemption, Task};
+use laxity_model::analysis::supply::{Dedicated, SupplyBound};
+use laxity_model::analysis::{self, Fraction, Preemption, Task};
 use laxity_model::executor::ExecutorPolicy as _;
 use laxity_model::executor::linked::{Linked, bounds};
 use laxity_model::executor::rmdp::Rmdp;
@@ -433,4 +434,72 @@ fn a_chain_ends_with_whoever_of_it_is_closed() {
     assert_eq!(calls(0), (1..10).map(|k| k * 100).collect::<Vec<_>>());
     assert_eq!(calls(1), (1..8).map(|k| k * 100 + 1).collect::<Vec<_>>());
     assert_eq!(calls(2), [1, 2, 3, 6, 7].map(|k| k * 100 + 2));
+}
+
+/// A whole processor that counts how often it is asked.
+struct Counted(Cell<u64>);
+
+impl SupplyBound for Counted {
+    fn least_service(&self, window: Span) -> Service {
+        Dedicated.least_service(window)
+    }
+
+    fn window_for(&self, service: Service) -> analysis::Result<Span> {
+        self.0.set(self.0.get() + 1);
+        Dedicated.window_for(service)
+    }
+
+    fn rate(&self) -> Fraction {
+        Dedicated.rate()
+    }
+
+    fn delay(&self) -> Span {
+        Dedicated.delay()
+    }
+
+    fn is_attained(&self) -> bool {
+        true
+    }
+}
+
+/// So many, each after the one before it and more urgent: of all chains the one that takes longest to analyse.
+fn long_chain(count: u64) -> Vec<Linked> {
+    let one = |place: u64| {
+        let mut one = One::new(timing(0, 100_000, 1, 1), MICRO * 700);
+        one.deadline -= Span::from_micros(place);
+        one.after = place.checked_sub(1).map(|before| before as u16);
+        one.linked()
+    };
+    (0..count).map(one).collect()
+}
+
+#[test]
+fn a_chain_of_all_handlers_is_analysed_in_few_rounds() {
+    let supply = Counted(Cell::new(0));
+    let found = bounds(&long_chain(127), &supply).unwrap();
+    assert_eq!(found.last(), Some(&Span::from_micros(127 * 700)));
+    // Each of them with each that is before it, as one task, in two rounds.
+    let asked = supply.0.get();
+    assert!(asked < 200_000, "{asked}");
+}
+
+#[test]
+fn the_order_in_which_a_chain_is_told_is_no_matter() {
+    let told = long_chain(40);
+    let mut reversed: Vec<Linked> = told.iter().rev().copied().collect();
+    for linked in &mut reversed {
+        linked.after = linked.after.map(|before| 39 - before);
+    }
+    let mut found = bounds(&reversed, &Dedicated).unwrap();
+    found.reverse();
+    assert_eq!(Ok(found), bounds(&told, &Dedicated));
+}
+
+#[test]
+fn a_chain_without_a_beginning_is_refused() {
+    let mut told = long_chain(3);
+    told[0].after = Some(2);
+    let no = bounds(&told, &Dedicated).unwrap_err();
+    assert_eq!(no.bottleneck, Some(0));
+    assert!(no.reason.contains("no beginning"), "{}", no.reason);
 }

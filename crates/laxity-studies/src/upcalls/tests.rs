@@ -104,3 +104,37 @@ fn what_the_machine_may_have_done_is_open_and_no_failure() {
         }
     }
 }
+
+/// No miss up to 80 %, of runs of which those above, or those up to there, were disturbed.
+#[test]
+fn what_disturbs_a_run_above_what_is_claimed_leaves_the_claim_alone() {
+    let request = request("deadlines");
+    for (is_below, is_told) in [(false, true), (true, false)] {
+        let of = |case: Case| {
+            let mut seen = seen(&case, (0, 0, 0));
+            seen.outcome.rates = vec![seen.outcome.rates[0]; periods().len()];
+            (case, seen)
+        };
+        let live: Vec<Trial> = cases(&request, true).into_iter().map(of).collect();
+        let said = |(case, _): &Trial| match (case.percent() <= 80) == is_below {
+            true => disturbed(500_000),
+            false => disturbed(0),
+        };
+        let made = Made {
+            said: live.iter().map(said).collect(),
+            live,
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Upcalls, &made).expect("nothing is analysed");
+        let safe = report
+            .checks
+            .iter()
+            .filter(|check| check.claim.contains("no deadline is missed"));
+        let told: Vec<bool> = safe.map(|check| check.held.is_some()).collect();
+        assert!(!told.is_empty());
+        assert!(
+            told.iter().all(|told| *told == is_told),
+            "{is_below}: {told:?}"
+        );
+    }
+}

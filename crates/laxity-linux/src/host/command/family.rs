@@ -56,6 +56,14 @@ impl Family {
         }
     }
 
+    /// The same, with what they start.
+    pub(in crate::host) fn with_children(&self) -> Self {
+        Self {
+            members: self.members.clone(),
+            ..Self::new(0, self.keeper, true)
+        }
+    }
+
     /// Whether it ran before we came, and goes on if we die.
     pub(in crate::host) fn is_adopted(&self) -> bool {
         self.keeper.is_none()

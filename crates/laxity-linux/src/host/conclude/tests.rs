@@ -142,7 +142,7 @@ fn found(seen: &Seen, mut events: Vec<Event>, tells: bool, own: Span) -> Found {
 
 const NAMED: &str = "thread 42 \"watchdog\" of process 41 (SCHED_FIFO priority 99)";
 const ABOVE: &str = "ranked above the slot on its processor: thread 42 \"watchdog\" of process 41 (SCHED_FIFO priority 99), there from the start";
-const DOUBT: &str = "processor 3 was held for 30ms, 7ms after the start, and nobody was found who could: somebody who has gone, or the kernel in a system call that nothing preempts";
+const DOUBT: &str = "processor 3 was held for 30ms, 7ms after the start, and nobody was found who could: somebody who has gone, the kernel in a system call that nothing preempts, or what it keeps for ordinary work that had waited for most of a second";
 const BLIND: &str = "cannot see who outranks the slot: it is dark";
 
 fn spared() -> String {

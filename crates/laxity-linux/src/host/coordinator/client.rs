@@ -3,14 +3,13 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use laxity_model::Span;
 use laxity_model::program::coordinator::{Answer, Ask, Bottleneck, Item, Told};
-use laxity_model::program::together::Standing;
 
 use super::starting::{Starter, connect, reach};
 use super::wire::Wire;
@@ -59,8 +58,6 @@ struct Link {
     starter: Starter,
     name: String,
     seat: Seat,
-    /// Shows that the seat was given, and that somebody has it.
-    members: OwnedFd,
     state: Mutex<State>,
     came_back: Condvar,
 }
@@ -71,13 +68,64 @@ struct State {
     wire: Option<Arc<Wire>>,
     /// What is granted, as far as it is known.
     held: Vec<Item>,
-    /// What is asked and not answered, and what is granted if the answer is yes.
-    asked: VecDeque<(u64, Option<Vec<Item>>)>,
+    /// What is asked and not answered.
+    asked: VecDeque<Asked>,
     tickets: u64,
+    /// Something was granted that nobody waited for any more.
+    is_astray: bool,
+    /// The file of the seat: by its lock the next coordinator knows that the seat is taken.
+    lock: Option<OwnedFd>,
     gone: Vec<(u16, u32)>,
     /// Why it has a coordinator no more.
     lost: Option<String>,
     ends: bool,
+}
+
+/// A question.
+struct Asked {
+    ticket: u64,
+    /// What this process has if the answer is yes.
+    items: Option<Vec<Item>>,
+    is_waited_for: bool,
+}
+
+impl State {
+    /// Asks; `None` if the coordinator takes nothing more. Another error is its end, which is heard.
+    fn ask(&mut self, wire: &Wire, items: &[Item], keep: bool) -> Option<u64> {
+        let items = items.to_vec();
+        let ask = Ask::Hold { items, keep };
+        let sent = wire.send_at_once(&ask.encode(), &[]);
+        if sent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+            return None;
+        }
+        self.tickets += 1;
+        let Ask::Hold { items, .. } = ask else {
+            return None;
+        };
+        self.asked.push_back(Asked {
+            ticket: self.tickets,
+            items: keep.then_some(items),
+            is_waited_for: true,
+        });
+        Some(self.tickets)
+    }
+
+    /// The oldest question is answered so. What was granted too late is given back, unless what is asked since says anyway what this process is to have. Tells which question it was.
+    fn answered(&mut self, wire: &Wire, answer: &Answer) -> Option<u64> {
+        let asked = self.asked.pop_front()?;
+        if let (Answer::Held(_), Some(items)) = (answer, asked.items) {
+            self.is_astray = !asked.is_waited_for;
+            if asked.is_waited_for {
+                self.held = items;
+            }
+        }
+        let is_said = self.asked.iter().any(|later| later.items.is_some());
+        if self.is_astray && !is_said {
+            let held = self.held.clone();
+            self.is_astray = self.ask(wire, &held, true).is_none();
+        }
+        Some(asked.ticket)
+    }
 }
 
 fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -109,11 +157,11 @@ fn welcomed(
         let name = name.to_owned();
         match ask(&wire, &Ask::Join { name }, &[]) {
             Some((Answer::Welcome { seat, priority }, with)) => {
-                let [region, members] = with.try_into().map_err(|_: Vec<OwnedFd>| lost())?;
+                let [region, lock] = with.try_into().map_err(|_: Vec<OwnedFd>| lost())?;
                 let region = Region::attach(region)?;
                 let number = seat;
                 return match wire.patience(None) {
-                    Ok(()) => Ok((wire, Seat { region, number }, priority, members)),
+                    Ok(()) => Ok((wire, Seat { region, number }, priority, lock)),
                     Err(_) => Err(lost()),
                 };
             }
@@ -160,10 +208,11 @@ impl Client {
     ///
     /// There is none, and none can be started; or it says no.
     pub fn join(at: At, starter: Starter, name: &str) -> Result<Self, CoordinatorError> {
-        let (wire, seat, priority, members) = welcomed(&at, &starter, name)?;
+        let (wire, seat, priority, lock) = welcomed(&at, &starter, name)?;
         let wire = Arc::new(wire);
         let state = State {
             wire: Some(Arc::clone(&wire)),
+            lock: Some(lock),
             ..State::default()
         };
         let link = Arc::new(Link {
@@ -171,7 +220,6 @@ impl Client {
             starter,
             name: name.to_owned(),
             seat,
-            members,
             state: Mutex::new(state),
             came_back: Condvar::new(),
         });
@@ -204,7 +252,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Then it has what it had.
+    /// Then it has what it had; what is granted after that is given back at once.
     pub fn hold(&self, items: &[Item], keep: bool) -> Result<Vec<Span>, Refusal> {
         let answers = locked(&self.answers);
         let until = Instant::now() + PATIENCE;
@@ -218,6 +266,8 @@ impl Client {
                     Ok((ticket, answer)) if ticket == own => break answer,
                     // Nobody waits for it any more.
                     Ok(_) => {}
+                    // Else it was answered just then.
+                    Err(RecvTimeoutError::Timeout) if !self.link.gives_up(own) => {}
                     Err(_) => return Err(Refusal::Failed(lost())),
                 }
             };
@@ -268,6 +318,7 @@ impl Client {
     fn end(&self) {
         let mut state = locked(&self.link.state);
         state.ends = true;
+        state.lock = None;
         if let Some(wire) = state.wire.take() {
             wire.end();
         }
@@ -303,11 +354,6 @@ impl Drop for Departed {
 impl Link {
     /// Asks the coordinator, or where it has ended, the next one; tells which answer is to that.
     fn put(&self, items: &[Item], keep: bool, until: Instant) -> Result<u64, CoordinatorError> {
-        let ask = Ask::Hold {
-            items: items.to_vec(),
-            keep,
-        }
-        .encode();
         let mut state = locked(&self.state);
         loop {
             if let Some(why) = &state.lost {
@@ -317,22 +363,23 @@ impl Link {
             if left.is_zero() || state.ends {
                 return Err(CoordinatorError::Lost(self.at.processor));
             }
-            if let Some(wire) = &state.wire {
-                let sent = wire.send_at_once(&ask, &[]);
-                if sent.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-                    return Err(CoordinatorError::Lost(self.at.processor));
-                }
-                // Another error is its end, which is heard.
-                state.tickets += 1;
-                let ticket = state.tickets;
-                state
-                    .asked
-                    .push_back((ticket, keep.then(|| items.to_vec())));
-                return Ok(ticket);
+            if let Some(wire) = state.wire.clone() {
+                let lost = CoordinatorError::Lost(self.at.processor);
+                return state.ask(&wire, items, keep).ok_or(lost);
             }
             let waited = self.came_back.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Nobody waits for this answer any more; `false` if it has come.
+    fn gives_up(&self, ticket: u64) -> bool {
+        let mut state = locked(&self.state);
+        let asked = state.asked.iter_mut().find(|asked| asked.ticket == ticket);
+        asked.is_some_and(|asked| {
+            asked.is_waited_for = false;
+            true
+        })
     }
 
     /// Hears what the coordinator says, and whoever comes after it.
@@ -343,21 +390,19 @@ impl Link {
                 match Answer::decode(&bytes) {
                     Ok(Answer::Gone { seat, process }) => state.gone.push((seat, process)),
                     Ok(answer) => {
-                        let Some((ticket, items)) = state.asked.pop_front() else {
-                            continue;
-                        };
-                        if let (Answer::Held(_), Some(items)) = (&answer, items) {
-                            state.held = items;
+                        if let Some(ticket) = state.answered(&wire, &answer) {
+                            let _ = answers.send((ticket, Some(answer)));
                         }
-                        let _ = answers.send((ticket, Some(answer)));
                     }
                     Err(_) => wire.end(),
                 }
             }
             let mut state = locked(&self.state);
             state.wire = None;
-            for (ticket, _) in state.asked.drain(..) {
-                let _ = answers.send((ticket, None));
+            // The next one is told what this process has.
+            state.is_astray = false;
+            for asked in state.asked.drain(..) {
+                let _ = answers.send((asked.ticket, None));
             }
             drop(state);
             match self.come_back() {
@@ -373,22 +418,20 @@ impl Link {
             if locked(&self.state).ends {
                 return None;
             }
-            // By its thread in the seat it is known, which may not be there yet.
-            if self.seat.region.standing(self.seat.number) == Some(Standing::Given) {
-                thread::park_timeout(TRY_EVERY);
-                continue;
-            }
             let until = Instant::now() + PATIENCE;
             let wire = reach(&self.at, &self.starter, until);
             if let Ok(wire) = wire {
                 // Nothing is given back, or asked for, in between.
                 let mut state = locked(&self.state);
+                let Some(lock) = &state.lock else {
+                    return None;
+                };
                 let resume = Ask::Resume {
                     name: self.name.clone(),
                     seat: self.seat.number,
                     items: state.held.clone(),
                 };
-                let with = [self.seat.region.as_fd(), self.members.as_fd()];
+                let with = [self.seat.region.as_fd(), lock.as_fd()];
                 match ask(&wire, &resume, &with) {
                     Some((Answer::Held(_), _)) if wire.patience(None).is_ok() => {
                         let wire = Arc::new(wire);

@@ -1,8 +1,9 @@
 //! Coordinators: one for each processor on which executors of several processes take turns. It gives the seats, admits all upcalls of all of them together, and guards the baton.
 //!
 //! What is decided there is decided in [`laxity_model::program::coordinator`]. A coordinator is a process that others reach by a socket, and start where there is none
-//! ([`Client::join`]). While it serves it has a lock, and every process that has a seat has another one from it: so there are never two, and one that begins knows that
-//! there are seats which one before it has given. It waits then until those who have them have said what they have, and grants nothing before.
+//! ([`Client::join`]). Beside the socket it has files of its own. One is locked while it serves, so there are never two. For each seat that it has given there is another,
+//! which whoever has the seat has open and locked: so one that begins knows which seats the one before it has given, whatever is said to it. It waits then until those who have
+//! them have said what they have, or have ended, and grants nothing before.
 
 mod client;
 mod server;
@@ -75,9 +76,15 @@ pub enum CoordinatorError {
     /// Another one serves this processor.
     #[error("processor {0} has a coordinator already")]
     Served(usize),
+    /// It is not there, or is not switched on.
+    #[error("there is no processor {0}, or it is off")]
+    NoProcessor(usize),
     /// A file or a socket of it.
     #[error("{0}: {1}")]
     File(PathBuf, io::Error),
+    /// Others could put files of theirs in the place of its own.
+    #[error("{0} is not this user's own, or others may write in it")]
+    Shared(PathBuf),
     /// The memory that processes share.
     #[error(transparent)]
     Region(#[from] RegionError),

@@ -6,22 +6,28 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::Path;
 
-use laxity_model::program::coordinator::{Answer, Ask, Registry, Who};
+use laxity_model::program::coordinator::{Answer, Ask, Presence, Registry, Told, Who};
 use laxity_model::program::together::{SEATS, Standing};
 use laxity_model::{Instant, Span};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use self::takeover::Awaited;
 use super::wire::{Packet, Wire, listen};
-use super::{At, CoordinatorError, Settings};
+use super::{CoordinatorError, Settings};
 use crate::host::together::{Guard, Region, guard};
 use crate::os::clock;
+use crate::os::cpuset::CpuSet;
 use crate::os::descriptor::{self, Alarm};
+use crate::os::fact::read_as;
 use crate::os::memory::MemoryLock;
+use crate::os::proc::stat_of;
 use crate::os::sched::{self, Policy, Tid};
 
 /// So many connections of one user: one for each seat, and a few that only ask.
@@ -38,6 +44,8 @@ struct Connection {
     process: OwnedFd,
     who: Who,
     seat: Option<u16>,
+    /// When it last said what can be understood, or came.
+    heard_at: Instant,
 }
 
 /// The memory that processes share, and who guards it.
@@ -64,14 +72,15 @@ impl Heard {
 pub struct Coordinator {
     settings: Settings,
     listener: OwnedFd,
-    _only: File,
-    /// Whoever has a seat has this too, so that its lock lasts.
-    members: File,
+    /// Nobody is let in before: there were no descriptors for it.
+    deaf_until: Instant,
+    /// Locked as long as this serves. Says which memory it is that all share.
+    only: File,
     /// `None` until one of those has come back who have seats from the coordinator before.
     house: Option<House>,
     registry: Registry,
-    /// Seats of the coordinator before that nobody had taken yet: whoever it gave them to may.
-    untaken: Vec<u16>,
+    /// The seats that the coordinator before has given, of those who have not come back yet.
+    awaited: BTreeMap<u16, Awaited>,
     connections: BTreeMap<u64, Connection>,
     /// So many were ever connected.
     count: u64,
@@ -84,16 +93,47 @@ fn at<T>(path: &Path, result: Result<T, impl Into<io::Error>>) -> Result<T, Coor
     result.map_err(|error| CoordinatorError::File(path.to_owned(), error.into()))
 }
 
-fn locked(path: &Path, how: FlockOperation) -> Result<(File, bool), CoordinatorError> {
+/// The directory, which is made where there is none. Nobody else may put files there: what a coordinator decides rests on them.
+fn directory(settings: &Settings) -> Result<(), CoordinatorError> {
+    let directory = &settings.at.directory;
+    let mode = if settings.everyone { 0o755 } else { 0o700 };
+    let made = fs::DirBuilder::new()
+        .recursive(true)
+        .mode(mode)
+        .create(directory);
+    at(directory, made)?;
+    let found = at(directory, fs::metadata(directory))?;
+    let is_own = found.uid() == rustix::process::geteuid().as_raw();
+    match is_own && found.mode() & 0o022 == 0 {
+        true => Ok(()),
+        false => Err(CoordinatorError::Shared(directory.clone())),
+    }
+}
+
+/// The file that is locked by the one that serves; never passed to anybody.
+fn only(settings: &Settings) -> Result<File, CoordinatorError> {
+    let path = settings.at.path("lock");
     let mut options = File::options();
     let options = options.read(true).write(true).create(true).mode(0o600);
-    let options = options.custom_flags(libc::O_NOFOLLOW);
-    let file = at(path, options.open(path))?;
-    match flock(&file, how) {
-        Ok(()) => Ok((file, true)),
-        Err(Errno::WOULDBLOCK) => Ok((file, false)),
-        Err(error) => at(path, Err(error)),
+    let file = at(&path, options.custom_flags(libc::O_NOFOLLOW).open(&path))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(Errno::WOULDBLOCK) => Err(CoordinatorError::Served(settings.at.processor)),
+        Err(error) => at(&path, Err(error)),
     }
+}
+
+/// The socket.
+fn listener(settings: &Settings) -> Result<OwnedFd, CoordinatorError> {
+    let path = settings.at.path("sock");
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => at(&path, Err(error))?,
+        _ => {}
+    }
+    let listener = at(&path, listen(&path))?;
+    let mode = if settings.everyone { 0o666 } else { 0o600 };
+    let permitted = fs::set_permissions(&path, Permissions::from_mode(mode));
+    at(&path, permitted).map(|()| listener)
 }
 
 impl Coordinator {
@@ -101,61 +141,35 @@ impl Coordinator {
     ///
     /// # Errors
     ///
-    /// [`CoordinatorError::Served`]: another one is; a missing right of its guards; or what the kernel says of a file.
+    /// [`CoordinatorError::Served`]: another one is; [`CoordinatorError::Shared`]: others might become it; [`CoordinatorError::NoProcessor`]; a missing right of its guards;
+    /// or what the kernel says of a file.
     pub fn open(settings: Settings) -> Result<Self, CoordinatorError> {
-        let At {
-            directory,
-            processor,
-        } = &settings.at;
-        let mode = if settings.everyone { 0o755 } else { 0o700 };
-        let made = fs::DirBuilder::new()
-            .recursive(true)
-            .mode(mode)
-            .create(directory);
-        at(directory, made)?;
-        let (only, is_only) = locked(
-            &settings.at.path("lock"),
-            FlockOperation::NonBlockingLockExclusive,
-        )?;
-        if !is_only {
-            return Err(CoordinatorError::Served(*processor));
+        let processor = settings.at.processor;
+        let online = read_as("/sys/devices/system/cpu/online", CpuSet::parse);
+        if online.is_ok_and(|online| !online.contains(processor)) {
+            return Err(CoordinatorError::NoProcessor(processor));
         }
-        let path = settings.at.path("members");
-        let (members, is_new) = locked(&path, FlockOperation::NonBlockingLockExclusive)?;
-        // Nobody else takes it who has not the lock above.
-        at(
-            &path,
-            flock(&members, FlockOperation::NonBlockingLockShared),
-        )?;
-        let house = match is_new {
-            true => Some(House::open(Region::create()?, &settings)?),
-            false => None,
-        };
+        directory(&settings)?;
+        let only = only(&settings)?;
         let path = settings.at.path("sock");
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => at(&path, Err(error))?,
-            _ => {}
-        }
-        let listener = at(&path, listen(&path))?;
-        let mode = if settings.everyone { 0o666 } else { 0o600 };
-        at(
-            &path,
-            fs::set_permissions(&path, Permissions::from_mode(mode)),
-        )?;
-        let alarm = at(&path, Alarm::new())?;
-        Ok(Self {
+        let mut coordinator = Self {
             registry: Registry::new(settings.terms()),
-            settings,
-            listener,
-            _only: only,
-            members,
-            house,
-            untaken: Vec::new(),
+            awaited: BTreeMap::new(),
+            house: None,
+            only,
+            listener: listener(&settings)?,
+            deaf_until: Instant::ZERO,
             connections: BTreeMap::new(),
             count: 0,
             alone_since: clock::now(),
-            alarm,
-        })
+            alarm: at(&path, Alarm::new())?,
+            settings,
+        };
+        coordinator.finds_seats()?;
+        if coordinator.registry.is_empty() {
+            coordinator.founds()?;
+        }
+        Ok(coordinator)
     }
 
     /// Serves until nobody has been there for a while.
@@ -191,22 +205,17 @@ impl Coordinator {
         } else if ends <= now {
             return Ok(None);
         }
-        let waits = !self.registry.over(now).is_empty() || !self.registry.awaited().is_empty();
-        let looks = waits || self.house.is_none();
-        let until = [
-            is_alone.then_some(ends),
-            self.registry.next(),
-            looks.then(|| now + LOOK_EVERY),
-        ];
-        let until = until.into_iter().flatten().min();
-        let mut waited = vec![self.listener.as_fd()];
+        let path = self.settings.at.path("sock");
+        let is_deaf = now < self.deaf_until;
+        let mut waited = Vec::new();
         for connection in self.connections.values() {
             waited.extend([connection.wire.as_fd(), connection.process.as_fd()]);
         }
-        let path = self.settings.at.path("sock");
+        waited.extend((!is_deaf).then(|| self.listener.as_fd()));
+        let until = self.next(now, is_alone.then_some(ends));
         let ready = at(&path, descriptor::wait(&waited, &self.alarm, until))?;
         let mut heard = Vec::new();
-        for ((id, connection), ready) in self.connections.iter().zip(ready[1..].chunks(2)) {
+        for ((id, connection), ready) in self.connections.iter().zip(ready.chunks(2)) {
             if ready[0] != 0 {
                 match connection.wire.receive_at_once() {
                     Ok(packet) => heard.push((*id, packet)),
@@ -217,15 +226,40 @@ impl Coordinator {
                 heard.push((*id, None));
             }
         }
-        if ready[0] != 0 {
-            self.accept();
+        let calls = ready.get(2 * self.connections.len());
+        if calls.is_some_and(|ready| *ready != 0) {
+            self.accept(clock::now());
         }
         Ok(Some(Heard(heard)))
     }
 
-    /// Somebody may be new. Who cannot be known, or has enough connections, is not let in.
-    fn accept(&mut self) {
+    /// When there is something to do at the latest, though nobody says anything.
+    fn next(&self, now: Instant, ends: Option<Instant>) -> Option<Instant> {
+        let waits = !self.registry.over(now).is_empty() || !self.awaited.is_empty();
+        let looks = waits || self.house.is_none();
+        let silent = self
+            .connections
+            .values()
+            .filter_map(|one| self.ends_silence(one));
+        let others = [
+            ends,
+            self.registry.next(),
+            looks.then(|| now + LOOK_EVERY),
+            Some(self.deaf_until).filter(|until| now < *until),
+        ];
+        others.into_iter().flatten().chain(silent).min()
+    }
+
+    /// When who has no seat is let go, if nothing more can be understood of him.
+    fn ends_silence(&self, one: &Connection) -> Option<Instant> {
+        let ends = one.heard_at.checked_add(self.settings.silence);
+        ends.filter(|_| one.seat.is_none())
+    }
+
+    /// Somebody may be new. Who cannot be known, or has enough connections, is not let in. Where there are no descriptors, nobody is for a moment: whoever waits would be seen to wait again at once.
+    fn accept(&mut self, now: Instant) {
         let Ok(wire) = Wire::accept(&self.listener) else {
+            self.deaf_until = now + LOOK_EVERY;
             return;
         };
         let Ok(Some(who)) = wire.peer() else {
@@ -239,16 +273,14 @@ impl Coordinator {
             .filter(|one| one.who.user == who.user);
         let has_room = own.count() < OF_ONE_USER && self.connections.len() < OF_ALL;
         if let Some(Ok(process)) = process.filter(|_| has_room) {
-            let seat = None;
-            self.connections.insert(
-                self.count,
-                Connection {
-                    wire,
-                    process,
-                    who,
-                    seat,
-                },
-            );
+            let connection = Connection {
+                wire,
+                process,
+                who,
+                seat: None,
+                heard_at: now,
+            };
+            self.connections.insert(self.count, connection);
             self.count += 1;
         }
     }
@@ -265,29 +297,27 @@ impl Coordinator {
     }
 
     fn told(&mut self, id: u64, (bytes, with): Packet) {
-        let Some(Connection { who, seat, .. }) = self.connections.get(&id) else {
+        let ask = Ask::decode(&bytes);
+        let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
-        let (who, seat) = (*who, *seat);
-        let answer = match Ask::decode(&bytes) {
-            Ok(Ask::Join { name }) if seat.is_none() => self.joins(id, who, name),
+        if ask.is_ok() {
+            connection.heard_at = clock::now();
+        }
+        let Connection { who, seat, .. } = *connection;
+        let answer = match ask {
+            Ok(Ask::Join { name }) if seat.is_none() => match self.joins(id, who, name) {
+                Ok(()) => return,
+                Err(answer) => answer,
+            },
             Ok(Ask::Resume {
                 name,
                 seat: own,
                 items,
-            }) if seat.is_none() => {
-                let resumed = self.has_seat(own, who, &with).and_then(|()| {
-                    let resumed = self.registry.resumes(own, who, name, items);
-                    resumed.inspect_err(|_| self.ends_seat(own))
-                });
-                match resumed {
-                    Ok(()) => {
-                        self.seats(id, own, who);
-                        Answer::Held(Vec::new())
-                    }
-                    Err(reason) => Answer::Refused(reason),
-                }
-            }
+            }) if seat.is_none() => match self.comes_back(own, &with) {
+                Ok(()) => self.resumes(id, (own, who), name, items),
+                Err(reason) => Answer::Refused(reason),
+            },
             Ok(Ask::Hold { items, keep }) => match seat {
                 Some(seat) => self.registry.holds(seat, items, keep),
                 None => Answer::Refused("whoever asks has no seat".to_owned()),
@@ -301,56 +331,63 @@ impl Coordinator {
             Ok(Ask::List(from)) => {
                 let mut all = self.registry.list().into_iter();
                 let next = all.find(|told| told.seat >= from);
-                next.map_or(Answer::End, Answer::Process)
+                next.map_or(Answer::End, |told| Answer::Process(self.seen(told)))
             }
             Ok(Ask::Join { .. } | Ask::Resume { .. }) => {
                 Answer::Refused("whoever asks has a seat already".to_owned())
             }
             Err(garbled) => Answer::Refused(garbled.to_string()),
         };
-        self.says(id, &answer);
+        self.says(id, &answer, &[]);
+    }
+
+    /// With whether it is stopped, by a signal or a debugger.
+    fn seen(&self, mut told: Told) -> Told {
+        let house = self.house.as_ref();
+        let thread = house.and_then(|house| house.region.thread(told.seat));
+        let state = thread.map(|thread| stat_of(Tid(thread.cast_signed()), 3));
+        if told.presence == Presence::Here && matches!(state, Some(Ok('T' | 't'))) {
+            told.presence = Presence::Stopped;
+        }
+        told
     }
 
     /// Who does not take it is not waited for.
-    fn says(&self, id: u64, answer: &Answer) {
-        let Some(Connection { wire, .. }) = self.connections.get(&id) else {
-            return;
-        };
-        let house = self
-            .house
-            .as_ref()
-            .filter(|_| matches!(answer, Answer::Welcome { .. }));
-        let with = house.map(|house| [house.region.as_fd(), self.members.as_fd()]);
-        let with: &[BorrowedFd<'_>] = with.as_ref().map_or(&[], |with| with);
-        let _ = wire.send_at_once(&answer.encode(), with);
+    fn says(&self, id: u64, answer: &Answer, with: &[BorrowedFd<'_>]) {
+        if let Some(Connection { wire, .. }) = self.connections.get(&id) {
+            let _ = wire.send_at_once(&answer.encode(), with);
+        }
     }
 
-    fn seats(&mut self, id: u64, seat: u16, who: Who) {
+    fn seats(&mut self, id: u64, seat: u16) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.seat = Some(seat);
         }
-        if let Some(house) = &self.house {
-            house.guard.gave(seat, who.process);
-        }
     }
 
-    fn joins(&mut self, id: u64, who: Who, name: String) -> Answer {
+    /// It has a seat now and is told so; else the answer.
+    fn joins(&mut self, id: u64, who: Who, name: String) -> Result<(), Answer> {
         let Some(house) = &self.house else {
             let reason = "processes have seats from the coordinator before this one, and none of them has come back yet";
-            return Answer::NotYet(reason.to_owned());
+            return Err(Answer::NotYet(reason.to_owned()));
         };
-        if let Err(answer) = self.registry.may_join(who) {
-            return answer;
-        }
+        self.registry.may_join(who)?;
         let Some(given) = house.guard.give(who.process) else {
-            return Answer::Refused(format!("all {SEATS} seats are taken"));
+            return Err(Answer::Refused(format!("all {SEATS} seats are taken")));
         };
-        self.registry.joins(given.number, who, name);
-        self.seats(id, given.number, who);
-        Answer::Welcome {
-            seat: given.number,
+        let seat = given.number;
+        let lock = self.lends(seat, who).map_err(|error| {
+            house.guard.vacate(seat);
+            Answer::Refused(error.to_string())
+        })?;
+        let welcome = Answer::Welcome {
+            seat,
             priority: self.settings.watch.map_or(0, |watch| watch.executors),
-        }
+        };
+        self.says(id, &welcome, &[given.region.as_fd(), lock.as_fd()]);
+        self.registry.joins(seat, who, name);
+        self.seats(id, seat);
+        Ok(())
     }
 
     /// A connection has come to its end, or its process has.
@@ -367,24 +404,25 @@ impl Coordinator {
         let all = self.connections.iter().filter(|(_, one)| is_told(one));
         let all: Vec<u64> = all.map(|(id, _)| *id).collect();
         for id in all {
-            self.says(id, &Answer::Gone { seat, process });
+            self.says(id, &Answer::Gone { seat, process }, &[]);
         }
     }
 
-    /// Seats of those who have gone are free, once their threads have gone too.
+    /// Seats of those who have gone are free, once their threads have gone too; and who is silent is let go.
     fn tidy(&mut self, now: Instant) {
-        let Some(house) = &self.house else {
-            return self.begins_anew();
-        };
-        for (seat, _) in self.registry.awaited() {
-            if !house.guard.lives(seat) {
-                self.registry.goes(seat, now);
-            }
-        }
+        let silent = |one: &Connection| self.ends_silence(one).is_some_and(|ends| ends <= now);
+        let silent = self.connections.iter().filter(|(_, one)| silent(one));
+        let silent: Vec<u64> = silent.map(|(id, _)| *id).collect();
+        self.connections.retain(|id, _| !silent.contains(id));
+        self.misses(now);
         for (seat, _) in self.registry.over(now) {
+            let Some(house) = &self.house else {
+                self.frees(seat);
+                continue;
+            };
             if !house.guard.lives(seat) {
                 house.guard.vacate(seat);
-                self.registry.frees(seat);
+                self.frees(seat);
             } else if !matches!(
                 house.region.standing(seat),
                 Some(Standing::Left | Standing::Removed)
@@ -393,6 +431,10 @@ impl Coordinator {
                 house.guard.remove(seat);
                 self.registry.holds(seat, Vec::new(), true);
             }
+        }
+        if self.house.is_none() && self.registry.is_empty() {
+            // Where there is no memory, it is tried again at the next look.
+            let _ = self.founds();
         }
     }
 }

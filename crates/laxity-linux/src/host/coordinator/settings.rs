@@ -21,7 +21,7 @@ pub struct Settings {
     pub watch: Option<Watch>,
     /// Every user may connect, and not its own alone.
     pub everyone: bool,
-    /// What the processes of one user may have together, in millionths of the processor; `u64::MAX`: whatever there is.
+    /// What the processes of one user may [keep from others](laxity_model::program::coordinator::Registry::holds) together, in millionths of the processor; `u64::MAX`: whatever there is.
     pub share_ppm: u64,
     /// The same of single users.
     pub quotas: BTreeMap<u32, u64>,
@@ -29,6 +29,8 @@ pub struct Settings {
     pub kept: Span,
     /// It ends when nobody has been there for so long.
     pub linger: Span,
+    /// Who has no seat, and says nothing that can be understood for so long, is let go.
+    pub silence: Span,
 }
 
 impl Settings {
@@ -43,6 +45,7 @@ impl Settings {
             quotas: BTreeMap::new(),
             kept: Span::from_secs(1),
             linger: Span::from_secs(5),
+            silence: Span::from_secs(1),
         }
     }
 

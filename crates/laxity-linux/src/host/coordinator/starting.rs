@@ -3,8 +3,8 @@
 use std::env;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::Instant;
@@ -12,6 +12,11 @@ use std::time::Instant;
 use super::client::{PATIENCE, TRY_EVERY};
 use super::wire::Wire;
 use super::{At, CoordinatorError, PROGRAM};
+
+/// The program that serves, where none is named.
+const COMMAND: &str = "laxity";
+/// Who names another one.
+const NAMED: &str = "LAXITY_COORDINATOR says which program is started";
 
 /// What is started where there is no coordinator.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,21 +29,27 @@ pub struct Starter {
 
 /// A connection; where nobody serves, a coordinator is started.
 pub(super) fn reach(at: &At, starter: &Starter, until: Instant) -> Result<Wire, CoordinatorError> {
-    let mut started: Option<Receiver<Result<(), String>>> = None;
+    let mut started: Option<Receiver<Result<String, String>>> = None;
+    let mut last = None;
     loop {
         if let Some(wire) = connect(at)? {
             return Ok(wire);
         }
+        let not_started = |why| CoordinatorError::NotStarted(at.processor, why);
         let ended = started.as_ref().map(Receiver::try_recv);
         started = match ended {
+            None => Some(start(at, starter)),
             // It has ended: another one serves, or it was the last one's end that we saw.
-            None | Some(Ok(Ok(()))) => Some(start(at, starter)),
-            Some(Ok(Err(why))) => return Err(CoordinatorError::NotStarted(at.processor, why)),
+            Some(Ok(Ok(why))) => {
+                last = Some(why);
+                Some(start(at, starter))
+            }
+            Some(Ok(Err(why))) => return Err(not_started(why)),
             Some(Err(TryRecvError::Empty)) => started,
             Some(Err(TryRecvError::Disconnected)) => None,
         };
         if Instant::now() >= until {
-            return Err(CoordinatorError::Lost(at.processor));
+            return Err(last.map_or(CoordinatorError::Lost(at.processor), not_started));
         }
         thread::sleep(TRY_EVERY);
     }
@@ -66,19 +77,18 @@ pub(super) fn connect(at: &At) -> Result<Option<Wire>, CoordinatorError> {
     }
 }
 
-/// Starts the program that serves; tells when it has ended, and of what.
-fn start(at: &At, starter: &Starter) -> Receiver<Result<(), String>> {
-    let beside = || {
-        let own = env::current_exe().ok()?;
-        Some(own.parent()?.join("laxity")).filter(|beside| beside.exists())
-    };
+/// Starts the program that serves; tells when it has ended, and of what, which is no error where it ended with 0.
+fn start(at: &At, starter: &Starter) -> Receiver<Result<String, String>> {
+    let own = env::current_exe().ok();
+    let beside = own.and_then(|own| Some(own.parent()?.join(COMMAND)));
+    let there = || beside.clone().filter(|beside| beside.exists());
     let named = || {
         env::var_os(PROGRAM)
             .filter(|name| !name.is_empty())
             .map(PathBuf::from)
     };
-    let program = starter.program.clone().or_else(named).or_else(beside);
-    let program = program.unwrap_or_else(|| PathBuf::from("laxity"));
+    let program = starter.program.clone().or_else(named).or_else(there);
+    let program = program.unwrap_or_else(|| PathBuf::from(COMMAND));
     let mut command = Command::new(&program);
     command.args(["upcalls", "serve", "--processor", &at.processor.to_string()]);
     command.arg("--directory").arg(&at.directory);
@@ -91,13 +101,13 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<(), String>> {
     command.process_group(0);
     let (tell, told) = mpsc::channel();
     match command.spawn() {
-        Err(error) => drop(tell.send(Err(format!("{}: {error}", program.display())))),
+        Err(error) => drop(tell.send(Err(unstarted(&program, beside.as_deref(), &error)))),
         Ok(child) => {
             // It is waited for, so that it leaves nothing behind.
             thread::spawn(move || {
                 let ended = match child.wait_with_output() {
-                    Ok(output) if output.status.success() => Ok(()),
-                    Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+                    Ok(output) if output.status.success() => Ok(ended(&program, &output)),
+                    Ok(output) => Err(ended(&program, &output)),
                     Err(error) => Err(error.to_string()),
                 };
                 let _ = tell.send(ended);
@@ -105,4 +115,26 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<(), String>> {
         }
     }
     told
+}
+
+/// Why the program cannot be started, and where it was looked for.
+fn unstarted(program: &Path, beside: Option<&Path>, error: &io::Error) -> String {
+    let is_missing = error.kind() == io::ErrorKind::NotFound;
+    match beside.filter(|_| is_missing && program == Path::new(COMMAND)) {
+        Some(beside) => format!(
+            "there is neither `{}` nor a `{COMMAND}` in PATH: `cargo install --path crates/laxity-cli` installs it, or {PROGRAM} names another program",
+            beside.display()
+        ),
+        None => format!("`{}`: {error} ({NAMED})", program.display()),
+    }
+}
+
+/// How the program has ended, and what it said.
+fn ended(program: &Path, output: &Output) -> String {
+    let (program, status) = (program.display(), output.status);
+    let said = String::from_utf8_lossy(&output.stderr);
+    match said.trim() {
+        "" => format!("`{program}` has ended ({status}), and nobody serves ({NAMED})"),
+        said => format!("`{program}` has ended ({status}): {said}"),
+    }
 }

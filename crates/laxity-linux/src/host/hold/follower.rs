@@ -1,6 +1,6 @@
 //! Finds the threads of a program, those that come later too, and gives each what it is to have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use laxity_model::{Grade, HostError, Instant, Reservation, Span};
@@ -36,7 +36,7 @@ pub(super) trait Places: Send {
     fn pass(&self, _: Tid) {}
 
     /// Who is there still.
-    fn keep(&self, family: &Family, living: &[Tid]);
+    fn keep(&mut self, family: &Family, living: &[Tid]);
 
     /// Whether the threads share one reservation; else each has its own.
     fn is_shared(&self) -> bool;
@@ -60,6 +60,34 @@ fn taken_out(found: Policy, ought: Policy) -> Option<String> {
 pub(super) struct Slotted {
     pub(super) members: Arc<Members>,
     pub(super) cpu: usize,
+    /// Where what the program starts is not meant: whom it starts.
+    pub(super) passed: Option<Passed>,
+}
+
+/// The threads of a program and of all that it starts, of which some are not meant.
+pub(super) struct Passed {
+    family: Family,
+    /// Those that were there at the last look; `None` before the first, by which nobody has anything from those in the slots.
+    known: Option<BTreeSet<Tid>>,
+}
+
+impl Passed {
+    pub(super) const fn new(family: Family) -> Self {
+        let known = None;
+        Self { family, known }
+    }
+
+    /// Who came since the last look, and is not one of these. Who cannot be seen is looked for again.
+    fn came(&mut self, meant: &[Tid]) -> Vec<Tid> {
+        let Ok(all) = self.family.refresh() else {
+            return Vec::new();
+        };
+        let all: BTreeSet<Tid> = all.into_iter().filter(|one| !meant.contains(one)).collect();
+        let before = self.known.replace(all.clone());
+        before.map_or_else(Vec::new, |before| {
+            all.difference(&before).copied().collect()
+        })
+    }
 }
 
 impl Places for Slotted {
@@ -77,8 +105,12 @@ impl Places for Slotted {
         drop(self.own(thread));
     }
 
-    fn keep(&self, family: &Family, living: &[Tid]) {
+    fn keep(&mut self, family: &Family, living: &[Tid]) {
         self.members.keep(family, living);
+        let came = self.passed.as_mut().map(|passed| passed.came(living));
+        for thread in came.into_iter().flatten() {
+            self.pass(thread);
+        }
     }
 
     fn is_shared(&self) -> bool {
@@ -111,7 +143,7 @@ impl Places for Reserving {
         Ok(deadline::reserve(thread, self.0)?)
     }
 
-    fn keep(&self, _: &Family, _: &[Tid]) {}
+    fn keep(&mut self, _: &Family, _: &[Tid]) {}
 
     fn is_shared(&self) -> bool {
         false

@@ -7,7 +7,7 @@ use laxity_model::{Enforcer, HostError, Outside, Reservation};
 
 use super::super::command::family::{Family, parent_of};
 use super::super::command::{Held, RunningCommand};
-use super::follower::{Follower, Reserving, Slotted};
+use super::follower::{Follower, Passed, Reserving, Slotted};
 use super::members::Members;
 use super::slots::{self, SlotSession};
 use super::{HoldError, HoldRequest, How, Observer, Watch};
@@ -17,7 +17,8 @@ use crate::enforce::holding::{Bound, Place};
 use crate::enforce::slots::Program;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
-use crate::os::fact::Unknown;
+use crate::os::fact::{Unknown, read_as};
+use crate::os::proc::thread_stat;
 use crate::os::sched::{self, Attributes, Tid};
 
 /// How a program is kept from running outside its slots.
@@ -133,8 +134,9 @@ impl ProgramHold {
     ///
     /// # Errors
     ///
-    /// As above; also where there is no such process.
+    /// As above; also where there is no such process, or it is the first of all, or the kernel's.
     pub fn of_running(request: &ProgramRequest, process: u32) -> Result<Self, HoldError> {
+        may_be_held(process)?;
         let family = Family::new(process, None, request.choice.children);
         Self::begin(request, Tid(process as i32), family)
     }
@@ -206,7 +208,13 @@ impl ProgramHold {
         // What stops it begins to before anybody has a rank.
         by.bind();
         let cpu = by.session.cpu;
-        let places = Box::new(Slotted { members, cpu });
+        // What it starts has the processor of the slots from it.
+        let passed = (!request.choice.children).then(|| Passed::new(family.with_children()));
+        let places = Box::new(Slotted {
+            members,
+            cpu,
+            passed,
+        });
         let mut follower = Follower::new(request, family, Arc::clone(&by.session.seen), places);
         follower.first()?;
         by.session.seen.observe(Ok(Box::new(follower)));
@@ -260,6 +268,21 @@ fn may_witness(reservation: Reservation) -> Result<(), HostError> {
         Some(why) => Err(why.as_of_host(format!("{reservation} cannot be reserved: {why}"))),
         None => doctor::try_fifo().map_err(|why| why.as_of_host(format!("no witness: {why}"))),
     }
+}
+
+/// Whoever holds these takes from all what they depend on.
+fn may_be_held(process: u32) -> Result<(), HostError> {
+    let of_kernel = read_as(format!("/proc/{process}/stat"), |stat| {
+        Some(thread_stat(stat)?.of_kernel)
+    });
+    let whose = match (process, of_kernel) {
+        (1, _) => "the first process, of which all others come",
+        (_, Ok(true)) => "a thread of the kernel",
+        _ => return Ok(()),
+    };
+    Err(HostError::Refused(format!(
+        "process {process} is {whose}: nothing was changed"
+    )))
 }
 
 /// The program before it executes, and its keeper.

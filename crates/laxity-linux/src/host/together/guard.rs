@@ -122,11 +122,14 @@ impl Guard {
         told.unwrap_or_else(|_| Err(StartError::NoThread("it panicked".to_owned())))
     }
 
-    /// A seat for an executor of this process; `None` if there is none left.
+    /// A seat for an executor of this process; `None` if there is none left. Which are taken is known here, whatever is written.
     pub fn give(&self, process: u32) -> Option<Seat> {
-        let seat = Seat::take(&self.post.region)?;
-        self.gave(seat.number, process);
-        Some(seat)
+        let is_free = |process: &AtomicU32| process.load(Ordering::SeqCst) == 0;
+        let number = self.post.processes.iter().position(is_free)? as u16;
+        let region = self.post.region.clone();
+        region.gives(number);
+        self.gave(number, process);
+        Some(Seat { region, number })
     }
 
     /// This seat is of this process; 0: of none.

@@ -123,6 +123,8 @@ pub enum Presence {
     Gone = 1,
     /// The coordinator before knew it, and this one does not know yet what it has.
     Awaited = 2,
+    /// It is there, and stopped by a signal or a debugger.
+    Stopped = 3,
 }
 
 /// The bytes are no message.
@@ -430,6 +432,7 @@ impl Answer {
                     0 => Presence::Here,
                     1 => Presence::Gone,
                     2 => Presence::Awaited,
+                    3 => Presence::Stopped,
                     _ => return Err(Garbled::Nonsense),
                 },
                 items: from.items()?,

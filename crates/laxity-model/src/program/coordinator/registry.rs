@@ -25,7 +25,7 @@ pub struct Terms {
     pub detection: Span,
     /// Where there are several processes: what it takes to hand the baton on and back again, for each call.
     pub pass: Service,
-    /// What the processes of one user may have together, in millionths of the processor.
+    /// What the processes of one user may [keep from others](Registry::holds) together, in millionths of the processor.
     pub share_ppm: u64,
     /// The same of single users.
     pub quotas: BTreeMap<u32, u64>,
@@ -72,11 +72,16 @@ pub struct Registry {
 pub fn share_ppm(items: &[Item]) -> u64 {
     let of = |item: &Item| {
         let task = &item.linked.task;
-        let share = u128::from(task.cost().as_nanos()) * u128::from(WHOLE_PPM);
-        let share = share.div_ceil(task.period().as_nanos().into());
-        u64::try_from(share).unwrap_or(u64::MAX)
+        ppm(task.cost().as_nanos(), task.period())
     };
     items.iter().map(of).fold(0, u64::saturating_add)
+}
+
+/// So many nanoseconds in each window of this length, in millionths, rounded up.
+fn ppm(nanos: u64, window: Span) -> u64 {
+    let share = u128::from(nanos) * u128::from(WHOLE_PPM);
+    let share = share.div_ceil(window.as_nanos().max(1).into());
+    u64::try_from(share).unwrap_or(u64::MAX)
 }
 
 fn percent(ppm: u64) -> String {
@@ -186,6 +191,9 @@ impl Registry {
     }
 
     /// All that the process of a seat is to have from now on, or where it is not to `keep` that, whether it could.
+    ///
+    /// What a user keeps from others, of which there may be a limit, is a density: what each call takes, with all that is charged for it, in its period or until it is due, whichever is shorter; and once, in the
+    /// shortest of these, the time that is kept free for a handler that does not come back. It is reckoned as if there were always several processes.
     pub fn holds(&mut self, seat: u16, items: Vec<Item>, keep: bool) -> Answer {
         if let Err(reason) = self.all_known() {
             return Answer::NotYet(reason);
@@ -227,19 +235,32 @@ impl Registry {
             return Err((Bottleneck::All, reason));
         }
         let own = others().filter(|(_, one)| one.who.user == who.user);
-        let own: u64 = own.map(|(_, one)| share_ppm(&one.items)).sum();
+        let own = own.flat_map(|(_, one)| &one.items).chain(items);
         let quota = self.terms.quotas.get(&who.user);
         let quota = *quota.unwrap_or(&self.terms.share_ppm);
-        let asked = own.saturating_add(share_ppm(items));
+        let asked = self.kept_ppm(own);
         if asked > quota {
             let (asked, quota) = (percent(asked), percent(quota));
             let reason = format!(
-                "user {} would have {asked} of the processor, and may have {quota}",
+                "user {} would keep {asked} of the processor from others, and may keep {quota}",
                 who.user
             );
             return Err((Bottleneck::All, reason));
         }
         Ok(())
+    }
+
+    /// What these keep from others, in millionths of the processor.
+    fn kept_ppm<'a>(&self, items: impl Iterator<Item = &'a Item>) -> u64 {
+        let (mut kept, mut shortest) = (0_u64, None);
+        for item in items {
+            let task = self.among(&item.linked, 0, true).task;
+            let window = task.period().min(task.deadline());
+            kept = kept.saturating_add(ppm(task.cost().as_nanos(), window));
+            shortest = Some(shortest.map_or(window, |shortest: Span| shortest.min(window)));
+        }
+        let detection = self.terms.detection.as_nanos();
+        kept.saturating_add(shortest.map_or(0, |shortest| ppm(detection, shortest)))
     }
 
     /// How long each of these takes at the longest, beside all of the others.

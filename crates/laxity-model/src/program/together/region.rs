@@ -296,15 +296,24 @@ impl<const S: usize, const R: usize> Region<S, R> {
         })
     }
 
-    /// Gives a free seat away; `None` if there is none. One process gives.
+    /// Gives a free seat away, as is written; `None` if there is none. One process gives.
     pub fn give(&self) -> Option<u16> {
-        let mut all = (0_u16..).zip(&self.seats);
-        let (number, seat) = all.find(|(_, seat)| seat.turns(Standing::Free, Standing::Given))?;
+        let is_free = |number: &u16| self.standing(*number) == Some(Standing::Free);
+        let number = (0..S as u16).find(is_free)?;
+        self.gives(number);
+        Some(number)
+    }
+
+    /// Gives this seat away, whatever is written of it: whoever gives knows that nobody has it.
+    pub fn gives(&self, number: u16) {
+        let Some(seat) = self.seat(number) else {
+            return;
+        };
         self.uses(number);
         seat.used.store(0, SeqCst);
         seat.thread.store(0, SeqCst);
         seat.called_ns.store(0, SeqCst);
-        Some(number)
+        seat.stands(Standing::Given);
     }
 
     /// The seat's process has gone: nobody has it any more. Tells whom to wake.

@@ -16,7 +16,7 @@ impl Places for Keeping {
         Ok(())
     }
 
-    fn keep(&self, _: &Family, _: &[Tid]) {}
+    fn keep(&mut self, _: &Family, _: &[Tid]) {}
 
     fn is_shared(&self) -> bool {
         false
@@ -94,7 +94,12 @@ fn a_thread_that_is_moved_from_its_slots_is_named_with_where_it_might_be() {
     let seen = Seen::new(Grade::Enforced);
     let family = Family::new(program.id(), None, false);
     let members = members();
-    let places = Box::new(Slotted { members, cpu });
+    let passed = None;
+    let places = Box::new(Slotted {
+        members,
+        cpu,
+        passed,
+    });
     let mut follower = Follower::new(&request(thread), family, Arc::clone(&seen), places);
     follower.first().unwrap();
     follower.look();
@@ -120,7 +125,12 @@ fn of_a_program_that_has_ended_nobody_saw_the_last() {
     let family = Family::new(program.id(), None, false);
     let members = members();
     let cpu = sched::affinity(thread).unwrap().iter().next().unwrap();
-    let places = Box::new(Slotted { members, cpu });
+    let passed = None;
+    let places = Box::new(Slotted {
+        members,
+        cpu,
+        passed,
+    });
     let seen = Seen::new(Grade::Enforced);
     let mut follower = Follower::new(&request(thread), family, seen, places);
     follower.first().unwrap();
@@ -145,7 +155,11 @@ fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
     let family = |children| Family::new(process, None, children);
     let places = || {
         let members = members();
-        Box::new(Slotted { members, cpu: 0 })
+        Box::new(Slotted {
+            members,
+            cpu: 0,
+            passed: None,
+        })
     };
     let seen = || Seen::new(Grade::Enforced);
     let [with, without] = [true, false].map(|children| {
