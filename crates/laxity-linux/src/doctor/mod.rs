@@ -25,6 +25,7 @@ pub use outranking::Hidden;
 
 use laxity_model::Span;
 
+use crate::os::clock;
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
 /// The highest FIFO priority that a live run needs.
@@ -65,6 +66,14 @@ pub fn put_off() -> Span {
     match probe::slice_extension() {
         Ok(longest) => longest.unwrap_or(Span::ZERO),
         Err(_) => parse::LONGEST_EXTENSION,
+    }
+}
+
+/// The grain at which the kernel notices that a budget of `SCHED_DEADLINE` is used up: its tick, or zero where it has a timer for it (`HRTICK_DL`).
+pub fn budget_grain() -> Span {
+    match probe::hrtick() {
+        Ok(true) => Span::ZERO,
+        _ => clock::tick(),
     }
 }
 

@@ -114,7 +114,7 @@ fn kernel(config: Option<&str>) -> Kernel {
     }
 }
 
-fn hrtick() -> Fact<bool> {
+pub(super) fn hrtick() -> Fact<bool> {
     read_as("/sys/kernel/debug/sched/features", parse::hrtick).or_else(|reason| {
         read_as("/sys/kernel/debug/sched_features", parse::hrtick).map_err(|_| reason)
     })

@@ -294,6 +294,26 @@ impl Alone {
         failure.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether the thread was neither joined nor left.
+    pub const fn is_there(&self) -> bool {
+        self.thread.is_some()
+    }
+
+    /// Takes the rank of a thread that does not end away from it, so that it is in nobody's way. One with a reservation keeps that, and gets no more.
+    pub fn demote(&self) {
+        if let Firmly::Policy(thread, _) = self.firmly
+            && self.thread.as_ref().is_some_and(|it| !it.is_finished())
+        {
+            // It may end just now.
+            let _ = sched::set_policy(thread, Policy::Other { nice: 0 });
+        }
+    }
+
+    /// Leaves the thread behind, which ends when it will.
+    pub fn leave(&mut self) {
+        self.thread = None;
+    }
+
     /// Forgets the thread, in a child of the process that has it: there it is not.
     pub fn forget(&mut self) {
         std::mem::forget(self.thread.take());

@@ -72,10 +72,7 @@ fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
             ..limits
         }),
         granted: domain.map_or_else(seen, |domain| domain.used),
-        tick: match machine.kernel.hrtick {
-            Ok(true) => Span::ZERO,
-            _ => machine.kernel.tick,
-        },
+        tick: doctor::budget_grain(),
     })
 }
 

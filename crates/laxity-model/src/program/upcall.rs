@@ -316,17 +316,23 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         if let Some(next) = self.next_arrival(context) {
             return self.wait_for(next);
         }
-        let now = self.from.take().unwrap_or_else(|| context.now());
-        let timing = &self.timing;
-        let first = match &timing.first {
-            First::AfterAPeriod => now + timing.period,
-            First::At(first) => *first,
-            First::After(epoch, phase) => epoch.or_now(now) + *phase,
-        };
+        let asked = self.from.take();
+        let mut from = asked.unwrap_or_else(|| context.now());
         if self.pacing.is_none() {
+            let timing = &self.timing;
+            let first = match &timing.first {
+                First::AfterAPeriod => from + timing.period,
+                First::At(first) => *first,
+                First::After(epoch, phase) => {
+                    let epoch = epoch.or_now(from);
+                    // Where nobody says when it was to begin, it was with the first, however late it had its turn.
+                    from = asked.unwrap_or(epoch);
+                    epoch + *phase
+                }
+            };
             self.pacing = Pacing::new(first, timing.period, timing.on_overrun);
         }
-        let next = self.pacing.as_mut().map(|pacing| pacing.resume(now));
+        let next = self.pacing.as_mut().map(|pacing| pacing.resume(from));
         self.wait(next.unwrap_or(Next::Ended))
     }
 

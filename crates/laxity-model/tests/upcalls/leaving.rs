@@ -8,7 +8,7 @@ use laxity_model::executor::ExecutorPolicy as _;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::program::upcall::Timing;
 use laxity_model::program::upcalls::{
-    Board, Command, Control, Entrant, Keeper, STOP, Standing, task, turns,
+    Board, Command, Control, Entrant, Keeper, Rests, STOP, Standing, task, turns,
 };
 use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ use crate::machine::{COMMANDS, DOORBELL, MICRO, Virtual, boards, events, order, 
 /// Those that are there by place, each with what a unit takes.
 type There = Arc<Mutex<Vec<Option<(Timing, Service)>>>>;
 
-struct Keep(There);
+struct Keep(There, Arc<Rests>);
 
 impl Keeper for Keep {
     fn make(&mut self, _: u16) -> bool {
@@ -38,6 +38,10 @@ impl Keeper for Keep {
     }
 
     fn discard(&mut self, _: u16) {}
+
+    fn rests(&self) -> Arc<Rests> {
+        Arc::clone(&self.1)
+    }
 
     fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
         Arc::new(|| ())
@@ -79,19 +83,22 @@ struct Machine {
     body: Box<dyn Body>,
     boards: Arc<[Board]>,
     there: There,
+    rests: Arc<Rests>,
 }
 
 impl Machine {
     fn new() -> Self {
         let (boards, there) = (boards(), There::default());
         there.lock().unwrap().resize(boards.len(), None);
-        let keep = Keep(Arc::clone(&there));
+        let rests = Arc::<Rests>::default();
+        let keep = Keep(Arc::clone(&there), Arc::clone(&rests));
         let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), keep);
         Self {
             machine: Virtual::new(Vec::new()),
             body: turns(Rmdp::default(), DOORBELL, Box::new(control), false),
             boards,
             there,
+            rests,
         }
     }
 
@@ -221,4 +228,26 @@ fn whoever_is_closed_counts_until_there_is_nothing_to_do() {
     }
     machine.run_to(us(62));
     assert_eq!(owe(&machine), [false, false]);
+}
+
+/// Whoever asks is told of a moment after that, and not of one before.
+#[test]
+fn whoever_asks_for_a_rest_is_told_when_there_is_nothing_to_do() {
+    let mut machine = Machine::new();
+    machine.there.lock().unwrap()[0] = Some((timing(10, 100, 4, 1), MICRO * 10));
+    machine.ask(0, Command::Create);
+    machine.ask(0, Command::Run);
+    let mut ask = |machine: &mut Machine, at, number| {
+        machine.run_to(us(at));
+        machine.machine.put(COMMANDS, Rests::ask(number));
+        machine.run_to(us(at + 1));
+        machine.rests.has_had(number)
+    };
+    assert!(ask(&mut machine, 5, 1));
+    assert!(!ask(&mut machine, 15, 2));
+    assert!(!ask(&mut machine, 40, 3));
+    assert!(!machine.rests.has_had(2));
+    machine.run_to(us(60));
+    assert!(machine.rests.has_had(3));
+    assert!(ask(&mut machine, 70, 4));
 }

@@ -14,15 +14,16 @@ use laxity_model::analysis::{Preemption, Task};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy as _};
-use laxity_model::program::upcall::Timing;
+use laxity_model::program::upcall::{Call, Epoch, First, Timing, Upcall};
 use laxity_model::program::upcalls::{
     Command, Control, Denied, Effect, Overhead, STOP, Standing, admit, task, turns,
 };
-use laxity_model::{Context as _, Instant, Service, Span, Step};
+use laxity_model::{Body, Context, Instant, Mark, Service, Span, Step};
 use proptest::prelude::*;
 
 use machine::{
-    COMMANDS, DOORBELL, Does, MICRO, PLACES, Virtual, boards, events, keep, order, run, timing, us,
+    COMMANDS, Calls, DOORBELL, Does, MICRO, PLACES, Virtual, boards, events, keep, order, run,
+    timing, us,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -252,6 +253,42 @@ fn arrivals_release_no_sooner_than_a_period_apart() {
     let calls = keep.calls.lock().unwrap().clone();
     assert_eq!(calls, [200, 300, 400, 900].map(|at| (0, us(at))));
     assert_eq!(boards[0].counts().most_late, Span::ZERO);
+}
+
+/// Those of one epoch are released together: who has its first turn after another's call has not lost what was released by then.
+#[test]
+fn a_release_that_comes_before_the_first_turn_is_served_late() {
+    let (calls, epoch) = (Calls::default(), Epoch::default());
+    let one = |who, period| -> Box<dyn Body> {
+        let first = First::After(epoch.clone(), Span::ZERO);
+        let own = Timing {
+            first,
+            ..timing(0, period, 1, 1)
+        };
+        let calls = Arc::clone(&calls);
+        let work = move |_: &mut dyn Context, call: &mut Call| {
+            calls.lock().unwrap().push((who, call.paced.release));
+            if call.paced.release == Instant::ZERO {
+                return Step::Charge(MICRO * 250);
+            }
+            assert_eq!(call.paced.missed, u64::from(who));
+            Step::Finish
+        };
+        Box::new(Upcall::new(own, Mark(0), work))
+    };
+    let mut both = [(0, 300), (1, 400)].map(|(who, period)| Some((period, one(who, period))));
+    let make = move |context: &mut dyn Context| {
+        for (period, body) in both.iter_mut().filter_map(Option::take) {
+            let deadline = Span::from_micros(period);
+            context.make_handler(Some(deadline), body).unwrap();
+        }
+        Step::Finish
+    };
+    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(make), false);
+    Virtual::new(Vec::new()).run(&mut *body);
+    let expected = [(0, 0), (1, 0), (0, 300), (1, 800)];
+    let expected = expected.map(|(who, at)| (who, us(at)));
+    assert_eq!(*calls.lock().unwrap(), expected);
 }
 
 /// However often it is suspended and runs again in between.

@@ -2,8 +2,9 @@
 //!
 //! Between executors the kernel's FIFO classes decide, so of two at one priority neither waits for the other's look for a yield: each may keep the processor for as long as it has work.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
+use laxity_linux::host::alone::Bell;
 use laxity_linux::host::together::Region;
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::sched::{self, Tid};
@@ -60,6 +61,12 @@ impl Footing {
         regions.is_some_and(|(own, other)| own.is_same(other))
     }
 
+    /// Whether what it does may make the other late.
+    pub(super) fn delays(&self, other: &Self) -> bool {
+        let both = self.fifo.as_ref().zip(other.fifo.as_ref());
+        self.outranks(other) && both.is_some_and(|((_, here), (_, there))| here.overlaps(there))
+    }
+
     /// Whether it keeps the other from a processor that both want.
     fn outranks(&self, other: &Self) -> bool {
         let both = self.fifo.as_ref().zip(other.fifo.as_ref());
@@ -85,6 +92,23 @@ fn all() -> MutexGuard<'static, Vec<Weak<Core>>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Rung whenever something has changed in an executor of this process.
+pub(super) static CHANGED: LazyLock<Bell> = LazyLock::new(Bell::default);
+
+/// Those of an executor that are closed and [count](Core::closed) still: until it, and all whom it may have kept from a processor, have had nothing to do.
+pub(super) fn closed(core: &Arc<Core>) -> Vec<u64> {
+    core.ask_for_rests(&others(&all(), core));
+    core.closed(&core.members())
+}
+
+/// Those that go on, without this one.
+fn others(all: &[Weak<Core>], own: &Arc<Core>) -> Vec<Arc<Core>> {
+    let known = all.iter().filter_map(Weak::upgrade);
+    known
+        .filter(|core| !Arc::ptr_eq(core, own) && !core.is_over())
+        .collect()
+}
+
 /// Others know of this executor from now on, as long as it goes on.
 pub(super) fn register(core: &Arc<Core>) {
     let mut all = all();
@@ -95,9 +119,10 @@ pub(super) fn register(core: &Arc<Core>) {
 impl Beside {
     pub(super) fn of(own: &Arc<Core>) -> Self {
         let alone = all();
-        let known = alone.iter().filter_map(Weak::upgrade);
-        let others = known.filter(|core| !Arc::ptr_eq(core, own) && !core.is_over());
-        let others = others.map(|core| {
+        let known = others(&alone, own);
+        own.ask_for_rests(&known);
+        let others = known.into_iter().map(|core| {
+            core.ask_for_rests(&others(&alone, &core));
             let members = core.members();
             let set = set(members.iter().flatten());
             let names = set.names().into_iter().map(str::to_owned).collect();

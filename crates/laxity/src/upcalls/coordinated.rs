@@ -11,6 +11,7 @@ use laxity_model::executor::linked::Linked;
 use laxity_model::program::coordinator::{Bottleneck, Item};
 use laxity_model::program::upcalls::charged;
 
+use super::beside;
 use super::core::{Core, PATIENCE};
 use super::members::set;
 use super::{Error, Rank};
@@ -192,8 +193,8 @@ impl Core {
             return;
         }
         let until = crate::now() + PATIENCE;
-        let is_done = || self.closed(&self.members()).is_empty() || self.is_over();
-        self.bell.wait_for(Some(until), || is_done().then_some(()));
+        let is_done = || beside::closed(self).is_empty() || self.is_over();
+        beside::CHANGED.wait_for(Some(until), || is_done().then_some(()));
         let members = self.members();
         let set = set(members.iter().flatten());
         let all = charged(set.linked(), self.footing.overhead);

@@ -3,7 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
 use laxity_linux::host::alone::{Bell, Inbox};
@@ -11,10 +11,10 @@ use laxity_linux::os::fork;
 use laxity_linux::os::stderr::say_at_once;
 use laxity_model::base::port::PortKind;
 use laxity_model::executor::{ExecutorError, HANDLERS};
-use laxity_model::program::upcalls::{Board, Command, Counts, Order, Standing};
-use laxity_model::{Body, Context, PortId, SemaphoreId, Span, Step};
+use laxity_model::program::upcalls::{Board, Command, Counts, Order, Rests, STOP, Standing};
+use laxity_model::{Body, Context, Instant, PortId, SemaphoreId, Span, Step};
 
-use super::beside::Footing;
+use super::beside::{self, Footing};
 use super::coordinated::Books;
 use super::members::Member;
 use super::virtual_time::Virtuals;
@@ -65,6 +65,9 @@ pub(super) struct Core {
     asking: Vec<Mutex<()>>,
     /// By place: whoever had it has closed it, and it is free once the executor has done that too, and nothing is [owed](Board::owes) for it.
     gone: Vec<AtomicBool>,
+    /// By place, once that is so: whom it may have kept from a processor, each of which has told when it has had nothing to do since.
+    awaited: Mutex<Vec<Option<Vec<Awaited>>>>,
+    pub(super) rests: Arc<Rests>,
     /// By place: so many threads have found its upcall open and have something arrive for it; until they have, it is nobody else's.
     visits: Vec<AtomicU32>,
     /// By place: what its handler said when it panicked.
@@ -92,6 +95,8 @@ impl Core {
             members: Mutex::new((0..PLACES).map(|_| None).collect()),
             asking: (0..PLACES).map(|_| Mutex::default()).collect(),
             gone: (0..PLACES).map(|_| AtomicBool::new(false)).collect(),
+            awaited: Mutex::new((0..PLACES).map(|_| None).collect()),
+            rests: Arc::default(),
             visits: (0..PLACES).map(|_| AtomicU32::new(0)).collect(),
             panics: (0..PLACES).map(|_| Mutex::default()).collect(),
             thread: OnceLock::new(),
@@ -104,9 +109,15 @@ impl Core {
     }
 
     /// The body, such that it ends the process where an upcall is to do so.
-    pub(super) fn host(self: &Arc<Self>, body: Box<dyn Body>) -> Box<dyn Body> {
+    pub(super) fn host(self: &Arc<Self>, mut body: Box<dyn Body>) -> Box<dyn Body> {
         let core = Arc::clone(self);
-        Box::new(Hosted { body, core })
+        Box::new(move |context: &mut dyn Context| {
+            let step = body.step(context);
+            if let Step::EndRun = step {
+                core.end_process();
+            }
+            step
+        })
     }
 
     /// Says who overran if that is taken at once, and aborts: what runs at an exit would run at the executor's rank, and beside the other threads.
@@ -126,15 +137,39 @@ impl Core {
     /// All that are there. Callers wait for each other here, and the executor for none of them.
     pub(super) fn members(&self) -> MutexGuard<'_, Vec<Option<Member>>> {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        let places = self.boards.iter().zip(&self.gone).zip(&self.visits);
-        for (member, ((board, gone), visits)) in members.iter_mut().zip(places) {
-            let is_left = gone.load(Ordering::Acquire) && visits.load(Ordering::SeqCst) == 0;
-            if is_left && board.standing() == Standing::Absent && !board.owes() {
-                gone.store(false, Ordering::Release);
-                *member = None;
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        for (place, (member, awaited)) in members.iter_mut().zip(&mut *awaited).enumerate() {
+            let is_left = self.is_done(place) && self.visits[place].load(Ordering::SeqCst) == 0;
+            let has_rested = |all: &Vec<Awaited>| all.iter().all(Awaited::has_rested);
+            let was_called = self.boards[place].counts().calls > 0;
+            if is_left && (!was_called || awaited.as_ref().is_some_and(has_rested)) {
+                self.gone[place].store(false, Ordering::Release);
+                (*member, *awaited) = (None, None);
             }
         }
+        drop(awaited);
         members
+    }
+
+    /// Whether whoever had this place has closed it, and the executor itself is done with that.
+    fn is_done(&self, place: usize) -> bool {
+        let board = &self.boards[place];
+        self.is_gone(place) && board.standing() == Standing::Absent && !board.owes()
+    }
+
+    /// Those of these that it may have kept from a processor are to tell when they have had nothing to do, for each that is closed.
+    pub(super) fn ask_for_rests(&self, others: &[Arc<Self>]) {
+        let kept = || {
+            others
+                .iter()
+                .filter(|other| self.footing.delays(&other.footing))
+        };
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = awaited.iter_mut().enumerate();
+        for (_, awaited) in done.filter(|(place, _)| self.is_done(*place)) {
+            let all = awaited.get_or_insert_with(|| kept().map(Awaited::new).collect());
+            all.iter_mut().for_each(Awaited::ask);
+        }
     }
 
     /// Those that are closed and still there: what they have done may make others later yet.
@@ -143,6 +178,12 @@ impl Core {
         let closed = all.filter(|(place, _)| self.is_gone(*place));
         let closed = closed.filter_map(|(_, member)| member.as_ref());
         closed.map(|member| member.serial).collect()
+    }
+
+    /// Tells all who wait that something has changed here.
+    pub(super) fn changed(&self) {
+        self.bell.ring();
+        beside::CHANGED.ring();
     }
 
     /// The calling thread is the executor's, and what is shared is made, or could not be.
@@ -284,12 +325,21 @@ impl Core {
         self.gives_back();
     }
 
-    /// Has the executor end.
-    pub(super) fn stop(&self, payload: [u64; 2]) {
-        while !self.is_over() && !self.inbox.put(COMMANDS, payload) {
+    /// Has the executor end. Where there is no room until then to say so, it ends at its next wait.
+    pub(super) fn stop(&self, until: Option<Instant>) {
+        while !self.is_over() && !self.inbox.put(COMMANDS, STOP) {
+            if until.is_some_and(|until| crate::now() >= until) {
+                return self.inbox.close();
+            }
             thread::yield_now();
         }
         self.inbox.leave();
+    }
+
+    /// Nobody waits for the executor any more.
+    pub(super) fn gives_up(&self) {
+        self.over.store(true, Ordering::Release);
+        self.changed();
     }
 
     pub(super) fn said(&self, place: u16) -> String {
@@ -312,6 +362,30 @@ impl Core {
     }
 }
 
+/// An executor that is to have nothing to do, and the number that it was asked for that with, once it was.
+struct Awaited(Weak<Core>, Option<u64>);
+
+impl Awaited {
+    fn new(core: &Arc<Core>) -> Self {
+        Self(Arc::downgrade(core), None)
+    }
+
+    fn ask(&mut self) {
+        if let (Some(core), None) = (self.0.upgrade(), self.1) {
+            let number = core.tickets.fetch_add(1, Ordering::Relaxed) + 1;
+            let is_asked = core.inbox.put(COMMANDS, Rests::ask(number));
+            self.1 = is_asked.then_some(number);
+        }
+    }
+
+    fn has_rested(&self) -> bool {
+        let core = self.0.upgrade();
+        core.is_none_or(|core| {
+            core.is_over() || self.1.is_some_and(|number| core.rests.has_had(number))
+        })
+    }
+}
+
 /// Somebody has something arrive for the upcall of a place.
 pub(super) struct Visit<'a>(&'a AtomicU32);
 
@@ -321,28 +395,67 @@ impl Drop for Visit<'_> {
     }
 }
 
-/// The executor's body, whose process ends where an upcall chose that.
-struct Hosted {
-    body: Box<dyn Body>,
-    core: Arc<Core>,
-}
-
-impl Body for Hosted {
-    fn step(&mut self, context: &mut dyn Context) -> Step {
-        let step = self.body.step(context);
-        if let Step::EndRun = step {
-            self.core.end_process();
-        }
-        step
-    }
-}
-
 /// Dropped by the executor's thread at its very end, however that comes.
 pub(super) struct Over(pub(super) Arc<Core>);
 
 impl Drop for Over {
     fn drop(&mut self) {
-        self.0.over.store(true, Ordering::Release);
-        self.0.bell.ring();
+        self.0.gives_up();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use laxity_linux::doctor::rights::{self, Right};
+    use laxity_linux::os::sched::{self, Tid};
+    use laxity_model::Service;
+
+    use super::super::{Options, Rank, Spec, Upcalls};
+    use super::*;
+
+    /// What is done of it may make late who is less urgent on its processor, and that one may be behind still when its own executor has nothing to do.
+    #[test]
+    fn one_that_is_closed_counts_until_all_have_rested_whom_it_delayed() {
+        let Some(_live) = rights::require(&[Right::RealTime]) else {
+            return;
+        };
+        let here = sched::affinity(Tid::current()).unwrap().iter().next();
+        let [upper, lower] = [41, 40].map(|priority| {
+            let rank = Rank::Fifo {
+                priority,
+                processor: here,
+            };
+            let options = Options {
+                rank,
+                ..Options::default()
+            };
+            Upcalls::start(options).unwrap()
+        });
+        let spec = || Spec::each(Span::from_millis(10), Service::from_millis(1));
+        let (begins, begun) = channel();
+        let (go_on, goes_on) = channel::<()>();
+        let at_work = lower.create(spec(), move |call| {
+            let _ = begins.send(());
+            let _ = goes_on.recv();
+            call.end();
+        });
+        let at_work = at_work.unwrap();
+        at_work.run().unwrap();
+        begun.recv().unwrap();
+        let brief = upper.create(spec(), |call| call.end()).unwrap();
+        brief.run().unwrap();
+        upper.sleep(&[&brief]).unwrap();
+        brief.close().unwrap();
+        let until = Some(crate::now() + PATIENCE);
+        let is_done = || upper.core.is_done(0).then_some(());
+        upper.core.bell.wait_for(until, is_done).unwrap();
+        assert_eq!(beside::closed(&upper.core).len(), 1);
+        // Nobody whom it may have delayed, and nobody at all, is waited for here.
+        assert_eq!(beside::closed(&lower.core).len(), 0);
+        go_on.send(()).unwrap();
+        let rested = || beside::closed(&upper.core).is_empty().then_some(());
+        beside::CHANGED.wait_for(until, rested).unwrap();
     }
 }

@@ -32,6 +32,17 @@ pub enum Error {
     /// Upcalls of several processes take turns in the rate-monotonic order, and in no other.
     #[error("upcalls of several processes take turns rate monotonic only: ask for Policy::Rmdp")]
     Order,
+    /// A name has a NUL in it, which no program in C and no list of threads could tell.
+    #[error("{0:?} is no name: there is a NUL in it")]
+    Name(String),
+    /// Whatever else there is, this can be no upcall.
+    #[error("{name} cannot be an upcall: {why}")]
+    NoUpcall {
+        /// What it was to be called.
+        name: String,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
     /// More arrivals are to wait for each upcall than there is room for.
     #[error("of {0} arrivals that are to wait for each upcall there is room for 4096")]
     Events(u32),
@@ -65,8 +76,10 @@ pub enum Error {
     /// No group can have this budget of each such period: none, or more than all.
     #[error("{0} of every {1} is no budget")]
     NoBudget(laxity_model::Service, crate::Span),
-    /// The group, or what it is to come after, is of another executor, or is closed.
-    #[error("the group, or the upcall that it is to come after, is not of this executor")]
+    /// The upcall that is asked about, or the group or the one before it that it names, is of another executor, or is closed.
+    #[error(
+        "the upcall, its group, or the one that it is to come after, is closed or of another executor"
+    )]
     NotHere,
     /// There are as many upcalls as an executor has room for.
     #[error("the executor has no room for another upcall")]
@@ -92,6 +105,14 @@ pub enum Error {
     /// The executor has ended.
     #[error("the executor has ended")]
     Over,
+}
+
+/// What can be said to anybody.
+pub(super) fn named(name: &str) -> Result<(), Error> {
+    match name.contains('\0') {
+        true => Err(Error::Name(name.to_owned())),
+        false => Ok(()),
+    }
 }
 
 /// What would be admitted instead.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use laxity_model::executor::share::Share;
 use laxity_model::program::upcall::{self, First, Timing};
-use laxity_model::program::upcalls::{Entrant, Keeper};
+use laxity_model::program::upcalls::{Entrant, Keeper, Rests};
 use laxity_model::{Context, Instant, PortId, Service, Span, Step};
 
 use super::call::{Call, Wish};
@@ -169,9 +169,13 @@ impl<S: 'static> Keeper for Keep<S> {
         self.put(place, None);
     }
 
+    fn rests(&self) -> Arc<Rests> {
+        Arc::clone(&self.core.rests)
+    }
+
     fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
         let core = Arc::clone(&self.core);
-        Arc::new(move || core.bell.ring())
+        Arc::new(move || core.changed())
     }
 }
 

@@ -68,6 +68,7 @@ pub(super) fn can_link(
 ) -> Result<(), Error> {
     let refused = |reason: String| {
         Err(Error::NotAdmitted(Box::new(NotAdmitted {
+            asked: spec.name.clone(),
             bottleneck: spec.name.clone(),
             reason,
             fits: None,

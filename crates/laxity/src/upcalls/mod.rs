@@ -84,6 +84,7 @@ mod beside;
 mod call;
 mod coordinated;
 mod core;
+mod ending;
 mod error;
 mod keeper;
 mod members;
@@ -100,7 +101,7 @@ pub use laxity_linux::host::together::{Guard, Region, RegionError, Seat, Watch, 
 use laxity_linux::os::memory::MemoryLock;
 use laxity_model::Grade;
 use laxity_model::executor::Unschedulable;
-use laxity_model::program::upcalls::{Control, NotAdmitted, STOP, admit_among, charged, turns};
+use laxity_model::program::upcalls::{Control, NotAdmitted, admit_among, charged, turns};
 use laxity_model::{Service, Span};
 
 pub use laxity_model::executor::share::ShareCounts;
@@ -114,7 +115,7 @@ pub use self::options::{Options, Policy, Rank, Supply};
 pub use self::upcall::{Before, Pace, Spec, State, Upcall, WhenFull};
 pub use self::virtual_time::{Virtual, VirtualCall};
 
-use self::beside::{Beside, Footing};
+use self::beside::{Beside, CHANGED, Footing};
 use self::coordinated::Books;
 use self::core::{COMMANDS, Core, DOORBELL, Over, PATIENCE, PLACES};
 use self::keeper::{Keep, Letter, Letters, When};
@@ -155,6 +156,7 @@ impl<S: 'static> Upcalls<S> {
         mut options: Options,
         share: impl FnOnce() -> S + Send + 'static,
     ) -> Result<Self, Error> {
+        error::named(&options.name)?;
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let overhead = options.overhead_put_off_by(put_off());
@@ -214,7 +216,7 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, for which this waits where it would fit then. [`Error::Descriptor`] and [`Error::Quantum`] of one that takes turns with other processes. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
+    /// [`Error::NoUpcall`] and [`Error::Name`] of what can be none. [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, and so have those of this process that it may have kept from a processor: for that this waits where it would fit then. [`Error::Descriptor`] and [`Error::Quantum`] of one that takes turns with other processes. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
     pub fn create(
         &self,
         spec: Spec,
@@ -240,6 +242,7 @@ impl<S: 'static> Upcalls<S> {
         if self.core.is_over() {
             return Err(Error::Over);
         }
+        spec.check()?;
         if let Some(region) = self.core.footing.region() {
             let longest = region.terms().map(|terms| terms.longest);
             spec.can_share(longest, self.core.footing.overhead.each)?;
@@ -291,10 +294,10 @@ impl<S: 'static> Upcalls<S> {
             let fits = !closed.is_empty() && self.placed(spec, &others, &beside, false).is_ok();
             drop(beside);
             let changes = || {
-                let changed = self.core.closed(&self.core.members()) != closed;
+                let changed = beside::closed(&self.core) != closed;
                 (changed || self.core.is_over()).then_some(())
             };
-            let waited = fits && self.core.bell.wait_for(Some(until), changes).is_some();
+            let waited = fits && CHANGED.wait_for(Some(until), changes).is_some();
             if !waited || self.core.is_over() {
                 return Err(refused);
             }
@@ -363,10 +366,11 @@ impl<S: 'static> Upcalls<S> {
         let index = index.ok_or(Error::NotHere)?;
         let all = charged(set.linked(), footing.overhead);
         let refused = |no: Unschedulable| {
-            let bottleneck = no.bottleneck.unwrap_or(index);
-            let mut names = set.names().into_iter().chain(beside.names());
+            let names: Vec<&str> = set.names().into_iter().chain(beside.names()).collect();
+            let name = |place: usize| names.get(place).copied().unwrap_or_default().to_owned();
             Error::NotAdmitted(Box::new(NotAdmitted {
-                bottleneck: names.nth(bottleneck).unwrap_or_default().to_owned(),
+                asked: name(index),
+                bottleneck: name(no.bottleneck.unwrap_or(index)),
                 reason: no.reason,
                 fits: None,
             }))
@@ -383,8 +387,9 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoBudget`]: it is zero, or more than the period.
+    /// [`Error::NoBudget`]: it is zero, or more than the period. [`Error::Name`].
     pub fn group(&self, name: &str, budget: Service, period: Span) -> Result<Group, Error> {
+        error::named(name)?;
         self.core.group(name, budget, period)
     }
 
@@ -453,21 +458,5 @@ impl<S: 'static> Upcalls<S> {
     /// Whether the process's memory is locked while this lives, so that no page fault waits for a disk; if not, why not, and the remedy. It is not asked for at [`Rank::Fair`].
     pub fn memory_locked(&self) -> Option<Result<(), &Diagnosis>> {
         self.memory.as_ref().map(|lock| lock.as_ref().map(|_| ()))
-    }
-}
-
-impl<S> Drop for Upcalls<S> {
-    fn drop(&mut self) {
-        if self.core.is_elsewhere() {
-            return self.alone.forget();
-        }
-        self.core.stop(STOP);
-        // A handler that drops its own executor cannot wait for it.
-        if !self.core.is_inside() {
-            self.alone.join();
-            if let Some(books) = &self.core.books {
-                books.leave();
-            }
-        }
     }
 }

@@ -195,7 +195,7 @@ impl Options {
             return Ok(Box::new(Dedicated));
         };
         let asked = (request.0.reservation, request.0.enforcer);
-        let supply = reserved(asked, laxity_linux::os::clock::tick(), Vec::new());
+        let supply = reserved(asked, laxity_linux::doctor::budget_grain(), Vec::new());
         supply.map_err(|error| Error::NotStarted(error.to_string()))
     }
 }

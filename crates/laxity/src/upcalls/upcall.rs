@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::program::upcall::Timing;
 use laxity_model::program::upcalls::qos::{Mapping, Release};
-use laxity_model::program::upcalls::{Command, Counts};
+use laxity_model::program::upcalls::{Command, Counts, task};
 use laxity_model::{Instant, PortId, Service, Span};
 
-use super::Error;
 use super::core::{Core, arrivals};
+use super::error::{self, Error};
 use super::members::{Group, Predecessor};
 
 /// What an upcall is to be.
@@ -57,6 +57,21 @@ impl Spec {
             pace: Pace::After(Before(before.id)),
             ..Self::each(before.period, service)
         }
+    }
+
+    /// Whether it can be an upcall, whoever else there is.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        error::named(&self.name)?;
+        let Timing { batch, quantum, .. } = self.timing;
+        let whole = match quantum > batch {
+            true => Err(format!(
+                "a quantum of {quantum} units is more than a batch has, {batch}: say {batch} if it is never to look for a yield within a call"
+            )),
+            false => task(&self.timing, self.service, self.deadline()).map_err(|no| no.to_string()),
+        };
+        let name = || self.name.clone();
+        whole.map_err(|why| Error::NoUpcall { name: name(), why })?;
+        Ok(())
     }
 
     /// What a quantum of it takes.

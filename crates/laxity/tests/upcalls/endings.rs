@@ -336,6 +336,48 @@ fn nothing_in_the_path_of_an_upcall_knows_the_time_of_day() {
     assert!(seen > 0, "the clock is read somewhere");
 }
 
+/// Told at once since when it is at work; whoever ends its executor meanwhile waits no longer than it likes, and leaves what the handler has until that comes back.
+#[test]
+fn a_handler_that_does_not_come_back_is_seen_and_left() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let (begins, begun) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let (dropped, drops) = mpsc::channel::<()>();
+    let before = now();
+    let stuck = upcalls.create(spec("stuck", MS), move |call| {
+        let _kept = &dropped;
+        begins.send(call.began).unwrap();
+        let _ = goes_on.recv();
+    });
+    let stuck = stuck.unwrap();
+    assert_eq!(stuck.counts().at_work_since, None);
+    stuck.run().unwrap();
+    let since = begun.recv().unwrap();
+    assert!(since >= before);
+    assert_eq!(stuck.counts().at_work_since, Some(since));
+    assert_eq!(upcalls.list()[0].2.at_work_since, Some(since));
+    assert_eq!(upcalls.close(MS * 20), Err(Error::NoAnswer(MS * 20)));
+    assert_eq!(stuck.state(), State::Closed);
+    assert_eq!(stuck.run(), Err(Error::Over));
+    assert_eq!(drops.try_recv(), Err(mpsc::TryRecvError::Empty));
+    go_on.send(()).unwrap();
+    assert_eq!(drops.recv(), Err(mpsc::RecvError));
+    assert_eq!(stuck.counts().calls, 1);
+}
+
+/// One that comes back in time has all that was its own dropped.
+#[test]
+fn an_executor_is_closed_when_its_handlers_are_dropped() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let (dropped, drops) = mpsc::channel::<()>();
+    let upcall = upcalls.create(spec("kept", MS), move |_| drop(dropped.clone()));
+    let upcall = upcall.unwrap();
+    upcall.run().unwrap();
+    upcalls.close(MS * 60_000).unwrap();
+    assert_eq!(drops.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+    assert_eq!(upcall.state(), State::Closed);
+}
+
 /// Descriptors, and resident pages.
 fn possessions() -> (usize, u64) {
     let mut statm = String::new();

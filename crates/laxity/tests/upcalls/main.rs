@@ -104,6 +104,56 @@ fn handlers_share_what_is_of_their_thread() {
     assert_eq!(one.counts().calls + other.counts().calls, 11);
 }
 
+/// Who would be late is said, and who asked for that.
+#[test]
+fn a_refusal_names_both() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let of = |name: &str, period: u64, service: u64| Spec {
+        name: name.to_owned(),
+        ..Spec::each(MS * period, Service::from_millis(service))
+    };
+    let _video = upcalls.create(of("video", 10, 6), |_| ()).unwrap();
+    let refused = |spec| upcalls.create(spec, |_| ()).unwrap_err().to_string();
+    let other = refused(of("audio", 9, 5));
+    let begins = "not admitted: video may be late if audio is admitted: ";
+    assert!(other.starts_with(begins), "{other}");
+    let own = refused(of("bulk", 20, 15));
+    assert!(own.starts_with("not admitted: bulk may be late: "), "{own}");
+}
+
+/// Each with what is wrong, and nobody is asked about it.
+#[test]
+fn what_can_be_no_upcall_is_told_apart_from_what_does_not_fit() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let refused = |spec: Spec| upcalls.create(spec, |_| ()).unwrap_err().to_string();
+    let nul = "\"a\\0b\" is no name: there is a NUL in it";
+    assert_eq!(refused(spec("a\0b", MS)), nul);
+    let group = upcalls.group("a\0b", Service::from_micros(1), MS);
+    assert_eq!(group.unwrap_err().to_string(), nul);
+    let named = Options {
+        name: "a\0b".to_owned(),
+        ..fair()
+    };
+    assert_eq!(Upcalls::start(named).err().unwrap().to_string(), nul);
+    let never = refused(spec("never", Span::ZERO));
+    assert_eq!(
+        never,
+        "never cannot be an upcall: the period must be more than zero"
+    );
+    let mut long = spec("long", MS);
+    long.timing.quantum = 2.try_into().unwrap();
+    let long = refused(long);
+    assert!(
+        long.starts_with("long cannot be an upcall: a quantum of 2 units is more than"),
+        "{long}"
+    );
+    let other = Upcalls::start(fair()).unwrap();
+    let foreign = other.create(spec("foreign", MS), |_| ()).unwrap();
+    let bound = upcalls.bound(&foreign).unwrap_err();
+    assert_eq!(bound, Error::NotHere);
+    assert!(bound.to_string().contains("of another executor"), "{bound}");
+}
+
 #[test]
 fn what_does_not_fit_is_refused_and_changes_nothing() {
     let upcalls = Upcalls::start(fair()).unwrap();
@@ -122,7 +172,11 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         fits < Service::from_millis(5) && fits > Service::from_millis(4),
         "{no}"
     );
-    assert!(no.to_string().contains("would fit"), "{no}");
+    let said = no.to_string();
+    assert!(
+        no.asked == "most" && said.contains(" a unit most would fit"),
+        "{said}"
+    );
     most.service = fits;
     let second = upcalls.create(most.clone(), |_| ()).unwrap();
     assert!(matches!(

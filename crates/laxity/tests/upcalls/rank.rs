@@ -6,7 +6,7 @@ use std::thread;
 
 use laxity::doctor::Cause;
 use laxity::upcall::First;
-use laxity::upcalls::{Options, Policy, Rank, Upcalls};
+use laxity::upcalls::{Error, Options, Policy, Rank, Upcalls};
 use laxity::{Grade, Request, Service, Span, now};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::os::cpuset::CpuSet;
@@ -50,6 +50,28 @@ fn seen_by_a_handler(options: Options) -> (sched::Policy, CpuSet, Grade) {
     looks.run().unwrap();
     let (policy, cpus) = told.recv().unwrap();
     (policy, cpus, upcalls.grade())
+}
+
+/// A thread that is left behind is in nobody's way.
+#[test]
+fn one_that_does_not_come_back_has_its_rank_no_more() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let upcalls = Upcalls::start(Options::default()).unwrap();
+    let (tell, told) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let stuck = upcalls.create(spec("stuck", MS), move |_| {
+        tell.send(Tid::current()).unwrap();
+        let _ = goes_on.recv();
+    });
+    let stuck = stuck.unwrap();
+    stuck.run().unwrap();
+    let thread = told.recv().unwrap();
+    assert_eq!(sched::policy(thread), Ok(sched::Policy::Fifo(90)));
+    assert_eq!(upcalls.close(MS), Err(Error::NoAnswer(MS)));
+    assert_eq!(sched::policy(thread), Ok(sched::Policy::Other { nice: 0 }));
+    drop(go_on);
 }
 
 #[test]

@@ -14,7 +14,8 @@ pub enum First {
     AfterAPeriod,
     /// At this instant.
     At(Instant),
-    /// So long after an epoch: those of one epoch and one time begin together, and in one phase to each other whatever became of them between.
+    /// So long after an epoch: those of one epoch and one time begin together, and in one phase to each other whatever became of them between. Nothing that is released
+    /// then is lost to one that has its first turn later, unless that was to begin later.
     After(Epoch, Span),
 }
 

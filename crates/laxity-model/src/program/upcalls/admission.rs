@@ -30,8 +30,10 @@ impl Default for Overhead {
 
 /// Why an upcall is not admitted. Those that were there before are as they were.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{bottleneck} may be late: {reason}{}", proposal(*fits))]
+#[error("{bottleneck} may be late{}: {reason}{}", beside(asked, bottleneck), proposal(asked, *fits))]
 pub struct NotAdmitted {
+    /// The new upcall.
+    pub asked: String,
     /// The upcall that would be late; the new one, or one that was there before.
     pub bottleneck: String,
     /// What is missing, with the amounts.
@@ -40,10 +42,17 @@ pub struct NotAdmitted {
     pub fits: Option<Service>,
 }
 
-fn proposal(most: Option<Service>) -> String {
+fn beside(asked: &str, bottleneck: &str) -> String {
+    match asked == bottleneck {
+        true => String::new(),
+        false => alloc::format!(" if {asked} is admitted"),
+    }
+}
+
+fn proposal(asked: &str, most: Option<Service>) -> String {
     match most {
-        Some(most) => alloc::format!("; with at most {most} a unit it would fit"),
-        None => "; whatever a unit takes, it would not fit".to_string(),
+        Some(most) => alloc::format!("; with at most {most} a unit {asked} would fit"),
+        None => alloc::format!("; whatever a unit takes, {asked} would not fit"),
     }
 }
 
@@ -92,6 +101,7 @@ pub fn admit_among(
     policy: &dyn Fn(&[Linked]) -> Result<(), Unschedulable>,
 ) -> Result<Task, NotAdmitted> {
     let refused = |bottleneck: &str, reason: String, fits| NotAdmitted {
+        asked: name.to_string(),
         bottleneck: bottleneck.to_string(),
         reason,
         fits,

@@ -33,6 +33,8 @@ pub struct Counts {
     pub over_service: u64,
     /// Arrivals that were dropped because too many waited.
     pub dropped: u64,
+    /// When the call began that it is in; `None` between calls. What that call makes of the releases that come meanwhile, its own and those of others that wait for it, is counted after it.
+    pub at_work_since: Option<Instant>,
 }
 
 /// The state of one upcall: written by its executor alone, read by anybody. Nobody waits for anybody. It has cache lines of its own.
@@ -48,6 +50,8 @@ pub struct Board {
     quanta: AtomicU64,
     /// The release of the call that it is in; none between calls.
     in_call_ns: AtomicU64,
+    /// When that began.
+    began_ns: AtomicU64,
     /// The release of the last call that has begun; none before the first.
     called_ns: AtomicU64,
     /// When the call is due that it is in.
@@ -78,6 +82,10 @@ pub struct Board {
 /// Between calls, and before the first.
 const NONE: u64 = u64::MAX;
 
+fn instant(nanos: u64) -> Option<Instant> {
+    (nanos != NONE).then(|| Instant::from_nanos(nanos))
+}
+
 /// How commands end.
 const DONE: u32 = 0;
 const DENIED: u32 = 1;
@@ -103,6 +111,7 @@ impl Default for Board {
             answered: zero(),
             quanta: zero(),
             in_call_ns: AtomicU64::new(NONE),
+            began_ns: AtomicU64::new(NONE),
             called_ns: AtomicU64::new(NONE),
             due_ns: zero(),
             calls: zero(),
@@ -152,6 +161,7 @@ impl Board {
             longest_quantum: span(&self.longest_quantum_ns),
             over_service: read(&self.over_service),
             dropped: read(&self.dropped),
+            at_work_since: instant(read(&self.began_ns)),
         }
     }
 
@@ -223,8 +233,8 @@ impl Board {
         for count in counts {
             count.store(0, Ordering::Relaxed);
         }
-        for release in [&self.in_call_ns, &self.called_ns] {
-            release.store(NONE, Ordering::Relaxed);
+        for instant in [&self.in_call_ns, &self.began_ns, &self.called_ns] {
+            instant.store(NONE, Ordering::Relaxed);
         }
     }
 
@@ -235,6 +245,8 @@ impl Board {
             return;
         }
         let release = call.paced.release;
+        let began = call.began.as_nanos();
+        self.began_ns.store(began, Ordering::Relaxed);
         for begun in [&self.in_call_ns, &self.called_ns] {
             begun.store(release.as_nanos(), Ordering::Relaxed);
         }
@@ -273,12 +285,12 @@ impl Board {
 
     /// The release of the last call that has begun.
     pub(super) fn called(&self) -> Option<Instant> {
-        let called = self.called_ns.load(Ordering::Relaxed);
-        (called != NONE).then(|| Instant::from_nanos(called))
+        instant(self.called_ns.load(Ordering::Relaxed))
     }
 
     /// The call is over.
     pub(super) fn responds(&self, now: Instant) {
+        self.began_ns.store(NONE, Ordering::Relaxed);
         let release = self.in_call_ns.swap(NONE, Ordering::Relaxed);
         if release != NONE {
             let response = now.saturating_since(Instant::from_nanos(release));

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Board, Command, Effect, Standing};
+use crate::base::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::executor::share::Share;
 use crate::executor::{ExecutorError, ExecutorPolicy, HandlerId, Result};
 use crate::program::executor::{Executes as _, Executor};
@@ -56,7 +57,12 @@ pub trait Keeper: Send {
     /// Drops the handler of this place.
     fn discard(&mut self, place: u16);
 
-    /// Tells those who wait for it that a board has changed. Called from the executor's thread, and must not wait.
+    /// Where it is to be told that nobody has had anything to do.
+    fn rests(&self) -> Arc<Rests> {
+        Arc::default()
+    }
+
+    /// Tells those who wait for it that a board has changed, or its [rests](Self::rests) have. Called from the executor's thread, and must not wait.
     fn changed(&self) -> Arc<dyn Fn() + Send + Sync>;
 }
 
@@ -71,8 +77,38 @@ pub struct Order {
     pub ticket: u64,
 }
 
+/// In the place of an order: it is not for one upcall, but for all.
+const ALL: u64 = u64::MAX;
+
 /// As what a port carries: all upcalls end, and so does their executor.
-pub const STOP: [u64; 2] = [u64::MAX, 0];
+pub const STOP: [u64; 2] = [ALL, 0];
+
+/// When an executor has had nothing to do: written by it alone, read by anybody. Nobody waits for anybody.
+#[derive(Debug, Default)]
+pub struct Rests {
+    /// The greatest number that it was [asked](Self::ask) with.
+    asked: AtomicU64,
+    had: AtomicU64,
+    /// Whether one of its handlers is there that finds that.
+    is_sought: AtomicU32,
+}
+
+impl Rests {
+    /// As what a port carries: whoever puts it waits until there was [nothing to do](Self::has_had) after that. Its number is greater than zero and than those that were drawn before.
+    #[must_use]
+    pub const fn ask(number: u64) -> [u64; 2] {
+        [ALL, number]
+    }
+
+    /// Whether there was a moment without anything to do since it was asked with this number.
+    pub fn has_had(&self, number: u64) -> bool {
+        self.had.load(Ordering::Acquire) >= number
+    }
+
+    fn is_awaited(&self) -> bool {
+        !self.has_had(self.asked.load(Ordering::Relaxed))
+    }
+}
 
 impl Order {
     /// As a port carries it.
@@ -102,6 +138,7 @@ pub struct Control<K> {
     boards: Arc<[Board]>,
     keeper: K,
     changed: Arc<dyn Fn() + Send + Sync>,
+    rests: Arc<Rests>,
     /// Who of each place is among the executor's handlers.
     inside: Vec<Option<HandlerId>>,
 }
@@ -116,6 +153,7 @@ impl<K: Keeper> Control<K> {
             inside: boards.iter().map(|_| None).collect(),
             boards,
             changed: keeper.changed(),
+            rests: keeper.rests(),
             keeper,
         }
     }
@@ -200,21 +238,40 @@ impl<K: Keeper> Control<K> {
             // One that has ended by itself is no handler any more.
             let _ = context.end_handler(handler);
             self.boards[usize::from(place)].responds(context.now());
+            if self.rests.is_awaited() {
+                let _ = self.seek_rest(context);
+            }
         }
     }
 
-    /// One that was called is in debt until there is nothing to do, which whoever is less urgent than all finds. Nobody looks for that where somebody does already.
+    /// One that was called is in debt until there is nothing to do.
     fn owe(&self, context: &mut dyn Context, place: u16) -> Result {
         let board = &self.boards[usize::from(place)];
         if board.called().is_some() {
-            let is_awaited = self.boards.iter().any(Board::owes);
             board.owe(true);
-            if !is_awaited {
-                let boards = Arc::clone(&self.boards);
-                let changed = Arc::clone(&self.changed);
-                context.make_handler(None, Box::new(Rest { boards, changed }))?;
-            }
+            self.seek_rest(context)?;
         }
+        Ok(())
+    }
+
+    /// Somebody waits until there was nothing to do. Where there is no room for who finds that, there is when another one leaves.
+    fn is_asked_for_rest(&self, context: &mut dyn Context, number: u64) {
+        self.rests.asked.fetch_max(number, Ordering::Relaxed);
+        let _ = self.seek_rest(context);
+    }
+
+    /// Whoever is less urgent than all finds that there is nothing to do. Nobody looks for that where somebody does already.
+    fn seek_rest(&self, context: &mut dyn Context) -> Result {
+        if self.rests.is_sought.load(Ordering::Relaxed) != 0 {
+            return Ok(());
+        }
+        let rest = Rest {
+            boards: Arc::clone(&self.boards),
+            rests: Arc::clone(&self.rests),
+            changed: Arc::clone(&self.changed),
+        };
+        context.make_handler(None, Box::new(rest))?;
+        self.rests.is_sought.store(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -234,6 +291,7 @@ impl<K: Keeper> Body for Control<K> {
     fn step(&mut self, context: &mut dyn Context) -> Step {
         match context.arrival().map(|arrival| arrival.payload) {
             Some(STOP) => return self.stop(context),
+            Some([ALL, number]) => self.is_asked_for_rest(context, number),
             Some(payload) => {
                 if let Some(order) = Order::of(payload) {
                     self.obey(context, order);
@@ -248,6 +306,7 @@ impl<K: Keeper> Body for Control<K> {
 /// Less urgent than every upcall: where it has its turn nobody has anything to do, and nobody will be later by what was done before.
 struct Rest {
     boards: Arc<[Board]>,
+    rests: Arc<Rests>,
     changed: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -256,6 +315,13 @@ impl Body for Rest {
         for board in &*self.boards {
             board.owe(false);
         }
+        let Rests {
+            asked,
+            had,
+            is_sought,
+        } = &*self.rests;
+        is_sought.store(0, Ordering::Relaxed);
+        had.store(asked.load(Ordering::Relaxed), Ordering::Release);
         (self.changed)();
         Step::Finish
     }

@@ -15,5 +15,5 @@ mod standing;
 
 pub use admission::{NotAdmitted, Overhead, admit, admit_among, charged, task};
 pub use board::{Board, Counts};
-pub use control::{Control, Entrant, Keeper, Order, STOP, Work, turns};
+pub use control::{Control, Entrant, Keeper, Order, Rests, STOP, Work, turns};
 pub use standing::{Command, Denied, Effect, Standing};
