@@ -162,6 +162,38 @@ fn who_is_started_by_a_holder_and_not_meant_may_run_where_it_might() {
     });
 }
 
+/// Prints where what it started may run: on the processors that are named, or nowhere but in its slots.
+const STARTS_ONE: &str = "may() { grep -q \"^Cpus_allowed_list:.$1\\$\" /proc/$2/status; }
+for i in $(seq 500); do may 0 $$ && break; sleep 0.01; done
+sleep 100 & c=$!
+for i in $(seq 300); do may $1 $c && { kill $c; echo free; exit; }; sleep 0.01; done
+may 0 $c && echo slots; kill $c";
+
+/// The same of a process.
+#[test]
+fn what_the_program_starts_and_is_not_followed_may_run_where_the_program_might() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let own = sched::affinity(Tid::current()).unwrap().to_string();
+    let cases = [
+        ("none", "free\n"),
+        ("threads", "free\n"),
+        ("children", "slots\n"),
+    ];
+    for (follow, expected) in cases {
+        let mut program = Command::new("sh");
+        program.args(["-c", STARTS_ONE, "sh", &own]);
+        let program = program.stdout(Stdio::piped()).spawn().unwrap();
+        let number = program.id().to_string();
+        let follow = format!("--follow={follow}");
+        let options = ["exec", "--reserve", "2ms/8ms", "--processor", "0", &follow];
+        let held = bench.run(&[&options[..], &["--pid", &number]].concat());
+        let told = program.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert_eq!(told, expected, "{follow}: {}", said(&held));
+    }
+}
+
 /// Has laxity hold for the shell that started it, and prints what policies laxity's own threads have meanwhile.
 const ADOPTED_BY_ITS_CHILD: &str = "laxity=$1; shift
 $laxity exec --reserve 2ms/8ms --processor 0 --pid $$ --json=r.json & own=$!

@@ -249,45 +249,6 @@ fn what_the_program_starts_is_followed_as_the_user_says() {
     }
 }
 
-/// Prints where what it started may run: on the processors that are named, or nowhere but in its slots.
-const CHILD_OF_SLOTS: &str = "may() { grep -q \"^Cpus_allowed_list:.$1\\$\" /proc/$2/status; }
-for i in $(seq 500); do may 0 $$ && break; sleep 0.01; done
-sleep 100 & c=$!
-for i in $(seq 500); do may $1 $c && { kill $c; echo free; exit; }; sleep 0.01; done
-may 0 $c && echo slots; kill $c";
-
-/// It has the processor of the slots from who started it, where it would compete with them and with all that was put out of their way.
-#[test]
-fn what_the_program_starts_and_is_not_followed_may_run_where_the_program_might() {
-    let Some(_live) = live() else { return };
-    let bench = Bench::new();
-    let own = std::fs::read_to_string("/proc/self/status").unwrap();
-    let own = own
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let own = own.unwrap().trim();
-    if own == "0" {
-        eprintln!("skipped: there is one processor, and nowhere else to run");
-        return;
-    }
-    for (follow, expected) in [
-        ("none", "free\n"),
-        ("threads", "free\n"),
-        ("children", "slots\n"),
-    ] {
-        let follow = format!("--follow={follow}");
-        let options = ["--reserve", "2ms/8ms", "--processor", "0", &follow];
-        let program = ["sh", "-c", CHILD_OF_SLOTS, "sh", own];
-        let output = exec(&bench, &options, &program);
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            expected,
-            "{follow}: {}",
-            said(&output)
-        );
-    }
-}
-
 /// Its child and its first thread have ended, and nobody has waited for them: each tells a reservation of nothing.
 #[test]
 fn who_has_ended_was_not_taken_out_of_its_reservation() {

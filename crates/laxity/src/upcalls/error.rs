@@ -40,7 +40,7 @@ pub enum Error {
     NoUpcall {
         /// What it was to be called.
         name: String,
-        /// What is wrong, and what would be right.
+        /// What is wrong.
         why: String,
     },
     /// More arrivals are to wait for each upcall than there is room for.

@@ -62,16 +62,11 @@ impl Spec {
     /// Whether it can be an upcall, whoever else there is.
     pub(super) fn check(&self) -> Result<(), Error> {
         error::named(&self.name)?;
-        let Timing { batch, quantum, .. } = self.timing;
-        let whole = match quantum > batch {
-            true => Err(format!(
-                "a quantum of {quantum} units is more than a batch has, {batch}: say {batch} if it is never to look for a yield within a call"
-            )),
-            false => task(&self.timing, self.service, self.deadline()).map_err(|no| no.to_string()),
-        };
-        let name = || self.name.clone();
-        whole.map_err(|why| Error::NoUpcall { name: name(), why })?;
-        Ok(())
+        let is_task = task(&self.timing, self.service, self.deadline());
+        is_task.map(drop).map_err(|why| Error::NoUpcall {
+            name: self.name.clone(),
+            why: why.to_string(),
+        })
     }
 
     /// What a quantum of it takes.

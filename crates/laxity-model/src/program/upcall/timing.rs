@@ -28,7 +28,7 @@ pub struct Timing {
     pub period: Span,
     /// B_p: so many units at each release, unless the handler has [no more](super::Call::finish).
     pub batch: NonZeroU32,
-    /// b_p: so many of them at once, without a look for a yield.
+    /// b_p: so many of them at once, without a look for a yield; of more than the batch, the batch.
     pub quantum: NonZeroU32,
     /// What becomes of releases that come while it is still at work.
     pub on_overrun: OnOverrun,
