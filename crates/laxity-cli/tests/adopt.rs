@@ -341,8 +341,8 @@ fn who_sleeps_or_is_stopped_all_the_time_gives_nothing_to_judge() {
 /// Whether this process has a lock on the thread's directory.
 fn is_claimed_by(process: u32, thread: Tid) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let inode = std::fs::metadata(format!("/proc/{thread}")).unwrap().ino();
-    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    let inode = fs::metadata(format!("/proc/{thread}")).unwrap().ino();
+    let locks = fs::read_to_string("/proc/locks").unwrap();
     let mut lines = locks.lines();
     lines.any(|line| line.contains(&format!(" {process} ")) && line.contains(&format!(":{inode} ")))
 }

@@ -333,7 +333,7 @@ impl Own {
     }
 }
 
-fn is_awaited(joined: Result<Seated, Answer>) -> bool {
+fn is_awaited(joined: &Result<Seated, Answer>) -> bool {
     matches!(joined, Err(Answer::NotYet(_)))
 }
 
@@ -357,7 +357,7 @@ fn who_gives_up_a_seat_gives_up_no_other() {
         let _ = flock(lock, FlockOperation::Unlock);
     }
     let mut next = Own::open(&directory);
-    assert!(is_awaited(next.joins(&directory)));
+    assert!(is_awaited(&next.joins(&directory)));
     let [memory, lock] = [&other.with[0], &other.with[1]].map(|with| with.as_fd());
     let (answer, _there) = next.resumes(&directory, other.seat, [memory, lock]);
     assert_eq!(answer, Answer::Held(Vec::new()));
@@ -386,11 +386,11 @@ fn who_has_a_seat_shows_that_and_the_memory_of_all() {
     ] {
         let (answer, _) = next.resumes(&directory, seat, with);
         assert!(is_refused(Some(&answer)), "{answer:?}");
-        assert!(is_awaited(next.joins(&directory)));
+        assert!(is_awaited(&next.joins(&directory)));
     }
     let (answer, _there) = next.resumes(&directory, one.seat, [memory, lock]);
     assert_eq!(answer, Answer::Held(Vec::new()));
-    assert!(is_awaited(next.joins(&directory)));
+    assert!(is_awaited(&next.joins(&directory)));
     drop(other);
     let third = next.joins(&directory).map(|third| third.seat);
     assert_eq!(third.ok(), Some(1));

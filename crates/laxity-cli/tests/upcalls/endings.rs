@@ -2,7 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Child, Command};
 use std::{env, fs};
 
 use laxity::doctor::rights;
@@ -49,6 +50,28 @@ fn a_coordinator_may_be_killed_with_a_question_that_it_has_not_read() {
     assert!(refused.starts_with("not admitted"), "{refused}");
 }
 
+/// This test's program, where all users may execute it.
+fn for_everybody(house: &House) -> PathBuf {
+    let own = house.bench.path("process");
+    fs::copy(env::current_exe().unwrap(), &own).unwrap();
+    let everybody = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(house.bench.path("."), everybody).unwrap();
+    own
+}
+
+/// A coordinator for all users, once it serves.
+fn serve_with_quotas(house: &House) -> Child {
+    let mut serve = house.upcalls(&["serve", "--ordinary", "--everyone"]);
+    serve.args(["--processor", &house.processor, "--share", "60%"]);
+    serve.args(["--quota", "1001=25%", "--linger", "100ms"]);
+    let serving = serve.spawn().unwrap();
+    until("it serves", || {
+        let listed = house.upcalls(&["list"]).output().unwrap();
+        !listed.stdout.starts_with(b"No")
+    });
+    serving
+}
+
 /// One that is root's, for all.
 #[test]
 fn each_user_has_what_it_may_and_keeps_that_when_another_coordinator_follows() {
@@ -59,35 +82,8 @@ fn each_user_has_what_it_may_and_keeps_that_when_another_coordinator_follows() {
         rights::skip("only root can become another user");
         return;
     }
-    let own = house.bench.path("process");
-    let copied = Command::new("cp")
-        .arg(env::current_exe().unwrap())
-        .arg(&own)
-        .status();
-    assert!(copied.unwrap().success());
-    let everybody = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(house.bench.path("."), everybody).unwrap();
-    let quota = ["--share", "60%", "--quota", "1001=25%", "--linger", "100ms"];
-    let mut serve = house.upcalls(&[
-        "serve",
-        "--ordinary",
-        "--everyone",
-        "--processor",
-        &house.processor,
-    ]);
-    let mut serve = || {
-        let child = serve.args(quota).spawn().unwrap();
-        until("it serves", || {
-            !house
-                .upcalls(&["list"])
-                .output()
-                .unwrap()
-                .stdout
-                .starts_with(b"No")
-        });
-        child
-    };
-    let mut serving = serve();
+    let own = for_everybody(&house);
+    let mut serving = serve_with_quotas(&house);
     let [mut one, mut other] = [1_001, 1_002].map(|user| {
         let mut command = Command::new(&own);
         command
@@ -106,7 +102,7 @@ fn each_user_has_what_it_may_and_keeps_that_when_another_coordinator_follows() {
     assert_eq!(other.does("create big 3"), "created");
     serving.kill().unwrap();
     serving.wait().unwrap();
-    let mut serving = serve();
+    let mut serving = serve_with_quotas(&house);
     let here = || {
         house
             .list()

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use super::in_order::analysed;
 use super::linked::Linked;
 use super::share::Share;
 use crate::analysis::{Preemption, Task};
@@ -77,8 +78,12 @@ pub struct Set<'a> {
 
 impl<'a> FromIterator<Member<'a>> for Set<'a> {
     fn from_iter<I: IntoIterator<Item = Member<'a>>>(members: I) -> Self {
+        let members = members.into_iter().map(|member| Member {
+            task: member.task.as_ref().map(analysed),
+            ..member
+        });
         Self {
-            members: members.into_iter().collect(),
+            members: members.collect(),
         }
     }
 }
@@ -157,7 +162,11 @@ impl<'a> Set<'a> {
         }
         let region = region.min(budget);
         let task = Task::new(budget, period).ok()?;
-        let regions = Preemption::Floating { longest: region };
+        // Without a region it is one whose members are not known, and is taken to look at no time.
+        let regions = match region.is_zero() {
+            true => Preemption::Never,
+            false => Preemption::Floating { longest: region },
+        };
         Some(Linked {
             task: task.with_preemption(regions).ok()?,
             after: None,

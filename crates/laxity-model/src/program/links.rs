@@ -46,6 +46,11 @@ impl Program {
         self.links.push((activity, links));
     }
 
+    /// With whom an upcall has its service together, if with anybody.
+    pub fn group_of(&self, activity: ActivityId) -> Option<&Group> {
+        self.links_of(activity)?.group.as_ref()
+    }
+
     fn links_of(&self, activity: ActivityId) -> Option<&Links> {
         let mut links = self.links.iter();
         links.find_map(|(known, links)| (*known == activity).then_some(links))

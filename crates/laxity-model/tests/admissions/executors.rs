@@ -225,13 +225,8 @@ fn a_chain_has_bounds_from_its_first_release_on_and_a_group_costs_its_budget() {
     let bounds = executor.bounds.iter().map(|(_, bound)| *bound);
     let bounds: Vec<Span> = bounds.collect();
     assert_eq!(bounds.len(), 3, "nothing of the member alone");
-    assert!(
-        bounds.windows(2).all(|pair| pair[0] < pair[1]),
-        "{bounds:?}"
-    );
-    // All of them, the budget at the end of a period and at once again, and how late timers are.
-    let whole = Span::from_millis(3 * 2 + 2) + machine().timer_grain;
-    assert!(bounds[2] <= whole + Span::from_millis(2), "{bounds:?}");
+    // The budget at the end of a period and at once again, those that come before, each its own 2 ms; and but for the last a less urgent one that has just begun.
+    assert_eq!(bounds, [6, 8, 8].map(Span::from_millis));
 }
 
 #[test]

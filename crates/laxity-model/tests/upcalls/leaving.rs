@@ -237,7 +237,7 @@ fn whoever_asks_for_a_rest_is_told_when_there_is_nothing_to_do() {
     machine.there.lock().unwrap()[0] = Some((timing(10, 100, 4, 1), MICRO * 10));
     machine.ask(0, Command::Create);
     machine.ask(0, Command::Run);
-    let mut ask = |machine: &mut Machine, at, number| {
+    let ask = |machine: &mut Machine, at, number| {
         machine.run_to(us(at));
         machine.machine.put(COMMANDS, Rests::ask(number));
         machine.run_to(us(at + 1));

@@ -57,8 +57,8 @@ pub(super) fn serve(tasks: &[Task], when: When) -> std::io::Result<Vec<Done>> {
     // Both read the same clock, and no more than a reading lies between them.
     let (begin, wall) = (now(), time::Instant::now());
     let at = |instant: Instant| wall + nanos(instant.saturating_since(begin));
-    for task in tasks.iter().copied() {
-        let jobs = Rc::clone(&jobs);
+    for task in tasks {
+        let (task, jobs) = (*task, Rc::clone(&jobs));
         let (first, period) = (at(task.first(when)), nanos(task.period()));
         set.spawn_local(async move {
             let mut ticks = time::interval_at(first, period);

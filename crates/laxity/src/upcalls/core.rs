@@ -444,7 +444,10 @@ mod tests {
         let at_work = at_work.unwrap();
         at_work.run().unwrap();
         begun.recv().unwrap();
-        let brief = upper.create(spec(), |call| call.end()).unwrap();
+        let ends = |call: &mut crate::upcalls::Call<'_>| {
+            call.end();
+        };
+        let brief = upper.create(spec(), ends).unwrap();
         brief.run().unwrap();
         upper.sleep(&[&brief]).unwrap();
         brief.close().unwrap();

@@ -117,8 +117,11 @@ fn a_refusal_names_both() {
     let other = refused(of("audio", 9, 5));
     let begins = "not admitted: video may be late if audio is admitted: ";
     assert!(other.starts_with(begins), "{other}");
-    let own = refused(of("bulk", 20, 15));
-    assert!(own.starts_with("not admitted: bulk may be late: "), "{own}");
+    let own = refused(of("control", 5, 1));
+    assert!(
+        own.starts_with("not admitted: control may be late: "),
+        "{own}"
+    );
 }
 
 /// Each with what is wrong, and nobody is asked about it.

@@ -7,22 +7,20 @@
 
 use std::collections::BTreeSet;
 
-use laxity_model::admission::ExecutorAdmission;
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
 use laxity_model::policy::slots::{SlotTable, shortest_interval};
-use laxity_model::{Grade, Service, Span};
+use laxity_model::{Service, Span};
 
 use super::agreed::reserves_later;
 use super::linux::Live;
-use super::sources::{Source, Stage, Wakes, Work, is_thread, slot_rank, thread_rank};
+use super::ranks::{is_thread, slot_rank, thread_rank};
+use super::sources::{Source, Stage, Wakes, Work};
 use super::{Ready, VariantPlan, slots_of};
 use crate::plan::{Bottleneck, Line, NoBound, Reason, bound};
 use crate::runner::machine::Machine;
 use crate::runner::modes::{Mode, Modem, modes};
-use crate::scenario::{
-    Resolved, ResolvedTask, ResolvedVariant, Start, TaskKind, TaskLinks, devices,
-};
+use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind, devices};
 
 /// A busy window is looked for in so many steps.
 const MOST_STEPS: u32 = 10_000;
@@ -129,8 +127,8 @@ impl Analyst<'_> {
         let found = shorter(by_slots, by_rank);
         match (found, self.promised(subject)) {
             // Here others of its executor may go first in any order, and there by its policy.
-            (Ok(longest), Some(deadline)) => Ok(longest.min(deadline)),
-            (Err(_), Some(deadline)) => Ok(deadline),
+            (Ok(longest), Some(promised)) => Ok(longest.min(promised)),
+            (Err(_), Some(promised)) => Ok(promised),
             (found, None) => found.map_err(NoBound::Because),
         }
     }
@@ -141,43 +139,6 @@ impl Analyst<'_> {
         let mut longest = longest.map(|mode| self.response(subject, mode, by));
         let besides = self.stage.machine.besides;
         longest.try_fold(Span::ZERO, |longest, one| Ok(longest.max(one? + besides)))
-    }
-
-    /// The deadline that its executor promises it to meet, if it does and nobody can break that.
-    fn promised(&self, subject: &Source) -> Option<Span> {
-        self.promise(subject)?;
-        subject.task().map(Task::deadline)
-    }
-
-    /// What its executor says, if that is a promise that nobody can break.
-    fn promise(&self, subject: &Source) -> Option<&ExecutorAdmission> {
-        let admission = self.stage.ready.answer.as_ref().ok()?;
-        let holder = subject.slots?;
-        let mut executors = admission.executors.iter();
-        let executor = executors.find(|executor| executor.activity == holder)?;
-        matches!(executor.answer, Ok(Grade::Enforced)).then_some(executor)
-    }
-
-    /// What a task of the scenario has to do with others, if it waits for one or for a budget.
-    fn links(&self, subject: &Source) -> Option<&TaskLinks> {
-        let mut tasks = self.stage.variant.tasks.iter();
-        let task = tasks.find(|task| task.name == subject.name && subject.activity.is_some());
-        let links = task.and_then(ResolvedTask::links)?;
-        (links.after.is_some() || links.group.is_some()).then_some(links)
-    }
-
-    /// Of one that waits for another's end or a budget: from the release of the first of its chain, as its executor promises.
-    fn chained(&self, subject: &Source, links: &TaskLinks) -> Result<Span, NoBound> {
-        if links.group.is_some() {
-            return Err("its group has a budget, and nobody of it alone".into());
-        }
-        let promise = self.promise(subject);
-        let bounds = promise.into_iter().flat_map(|found| &found.bounds);
-        let mut own = bounds.filter(|(task, _)| Some(*task) == subject.activity);
-        let (_, bound) = own.next().ok_or(
-            "it comes after another one, and its executor promises nothing that nobody can break",
-        )?;
-        Ok(*bound + self.stage.machine.besides)
     }
 
     /// In which modes a subject is looked at.

@@ -6,7 +6,7 @@
 //!
 //! * `sources`: everything that takes a processor's time.
 //! * `device`: whether a reserved device gets what its rings need; `agreed`: that this and the bounds of its calls are one answer.
-//! * `subjects`: whose response times are asked for; `bounds`: those, in the twin; `linux`: those on Linux; `observe`: the same, as seen.
+//! * `subjects`: whose response times are asked for; `bounds`: those, in the twin, by `ranks` and by what executors give (`promises`); `linux`: those on Linux; `observe`: the same, as seen.
 
 mod agreed;
 mod bounds;
@@ -15,6 +15,8 @@ mod linux;
 #[cfg(test)]
 mod linux_tests;
 mod observe;
+mod promises;
+mod ranks;
 mod render;
 mod sources;
 mod subjects;
@@ -88,8 +90,11 @@ pub struct VariantPlan {
 pub struct ExecutorPlan {
     /// Its name.
     pub executor: String,
-    /// Who takes turns.
+    /// Who takes turns, each with a deadline of its own.
     pub tasks: Vec<String>,
+    /// Who takes turns within the budget of a group: nothing is promised of one of them alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub within_budgets: Vec<String>,
     /// Where some of them are chained or grouped: how long each of no group takes at the longest, from the release of the first of its chain, in nanoseconds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<(String, u64)>,
@@ -311,11 +316,16 @@ fn offer(asked: Reservation, enforcer: Enforcer, answer: &Result<Prediction, Den
 fn executor_plan(admission: &Admission, found: &ExecutorAdmission) -> ExecutorPlan {
     let name = |activity: ActivityId| admission.program.activities[activity.index()].name.clone();
     let tasks = admission.program.tasks_on(found.executor);
+    let tasks = tasks.map(|(activity, _)| activity);
+    let is_single = |activity: &ActivityId| admission.program.group_of(*activity).is_none();
+    let (tasks, within_budgets): (Vec<_>, Vec<_>) = tasks.partition(is_single);
+    let names = |tasks: Vec<ActivityId>| tasks.into_iter().map(name).collect();
     let bounds = found.bounds.iter();
     let bounds = bounds.map(|(task, bound)| (name(*task), bound.as_nanos()));
     ExecutorPlan {
         executor: name(found.activity),
-        tasks: tasks.map(|(activity, _)| name(activity)).collect(),
+        tasks: names(tasks),
+        within_budgets: names(within_budgets),
         bounds: bounds.collect(),
         grade: found.answer.as_ref().ok().map(ToString::to_string),
         reason: match &found.answer {

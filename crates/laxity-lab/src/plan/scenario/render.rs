@@ -223,10 +223,18 @@ fn render_executor(executor: &ExecutorPlan, width: usize, text: &mut String) {
         "" => bounds,
         _ => format!("; at the longest, from the release of the first of a chain: {bounds}"),
     };
-    let sentence = format!(
-        "that all of {} meet their deadlines is {grade}{why}{bounds}",
-        executor.tasks.join(", ")
-    );
+    let grouped = match &executor.within_budgets[..] {
+        [] => String::new(),
+        tasks => format!(
+            "; nothing is promised of {} alone: each waits for the budget of its group",
+            tasks.join(", ")
+        ),
+    };
+    let promised = match &executor.tasks[..] {
+        [] => "that groups get their budgets".to_owned(),
+        tasks => format!("that all of {} meet their deadlines", tasks.join(", ")),
+    };
+    let sentence = format!("{promised} is {grade}{why}{bounds}{grouped}");
     wrap_to(
         width,
         &format!("  on `{}`: ", executor.executor),

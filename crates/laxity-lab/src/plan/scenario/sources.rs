@@ -4,23 +4,19 @@ use laxity_devices::card::Overheads;
 use laxity_devices::modem::{CardClock, Phase};
 use laxity_model::analysis::Task;
 use laxity_model::executor::pacing::OnOverrun;
-use laxity_model::{Activity, ActivityId, Placement, Priority, ReservationRequest, Service, Span};
+use laxity_model::{Activity, ActivityId, Placement, ReservationRequest, Service, Span};
 
 use super::Ready;
+use super::ranks::{CLOCK, DEFERRED, INTERRUPTS, holder_rank, rank_beside, slot_rank, thread_rank};
 use crate::observe::DeviceProbe;
 use crate::runner::machine::Machine;
 use crate::runner::modes::{Mode, by_the_host};
-use crate::runner::served::{ONCE, beside};
+use crate::runner::served::ONCE;
 use crate::scenario::devices::Installed;
 use crate::scenario::{
     PeriodicRank, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, TaskKind,
     TwinProfile,
 };
-
-/// Ranks: threads by priority at even places, what runs in slots between them, then deferred calls, interrupts, the clock.
-const DEFERRED: u16 = 70;
-const INTERRUPTS: u16 = 80;
-const CLOCK: u16 = 200;
 
 /// What an activity does.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,32 +84,6 @@ impl Source {
             Work::Endless => None,
         }
     }
-}
-
-pub(super) const fn thread_rank(priority: Priority) -> u16 {
-    2 * priority.level() as u16
-}
-
-pub(super) fn slot_rank(machine: &Machine) -> u16 {
-    let above = machine.threads_above;
-    above.map_or(DEFERRED - 1, |priority| {
-        thread_rank(priority).saturating_sub(1)
-    })
-}
-
-pub(super) const fn is_thread(rank: u16) -> bool {
-    rank < DEFERRED
-}
-
-/// Of whoever has a reservation: that of slots, or that at which it competes outside them.
-fn holder_rank(machine: &Machine, request: ReservationRequest, placed: Priority) -> u16 {
-    let beside = rank_beside(request, placed).unwrap_or(0);
-    beside.max(slot_rank(machine))
-}
-
-/// The rank that a holder of slots never falls below, if it has one.
-fn rank_beside(request: ReservationRequest, placed: Priority) -> Option<u16> {
-    beside(request, placed).map(thread_rank)
 }
 
 /// How those wake that sleep until instants.

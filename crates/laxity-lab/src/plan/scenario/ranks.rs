@@ -1,0 +1,36 @@
+//! In which order those who take a processor's time go first: threads by priority at even ranks, what runs in slots between them, then deferred calls, interrupts, the clock.
+
+use laxity_model::{Priority, ReservationRequest};
+
+use crate::runner::machine::Machine;
+use crate::runner::served::beside;
+
+pub(super) const DEFERRED: u16 = 70;
+pub(super) const INTERRUPTS: u16 = 80;
+pub(super) const CLOCK: u16 = 200;
+
+pub(super) const fn thread_rank(priority: Priority) -> u16 {
+    2 * priority.level() as u16
+}
+
+pub(super) fn slot_rank(machine: &Machine) -> u16 {
+    let above = machine.threads_above;
+    above.map_or(DEFERRED - 1, |priority| {
+        thread_rank(priority).saturating_sub(1)
+    })
+}
+
+pub(super) const fn is_thread(rank: u16) -> bool {
+    rank < DEFERRED
+}
+
+/// Of whoever has a reservation: that of slots, or that at which it competes outside them.
+pub(super) fn holder_rank(machine: &Machine, request: ReservationRequest, placed: Priority) -> u16 {
+    let beside = rank_beside(request, placed).unwrap_or(0);
+    beside.max(slot_rank(machine))
+}
+
+/// The rank that a holder of slots never falls below, if it has one.
+pub(super) fn rank_beside(request: ReservationRequest, placed: Priority) -> Option<u16> {
+    beside(request, placed).map(thread_rank)
+}

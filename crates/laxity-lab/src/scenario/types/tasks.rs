@@ -1,0 +1,225 @@
+//! What takes part beside devices: tasks, and the executors on which they take turns.
+
+use std::num::NonZeroU32;
+
+use laxity_model::executor::pacing::OnOverrun;
+use laxity_model::verify::contract::Kind;
+use laxity_model::{Priority, ProcessorId, ReservationRequest, Service, Span};
+
+use crate::scenario::{Placing, kinds};
+
+/// Something that runs beside the devices of a variant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResolvedTask {
+    /// Its name.
+    pub name: String,
+    /// Where it runs.
+    pub processor: ProcessorId,
+    /// What it is.
+    pub kind: TaskKind,
+    /// A command's placement; `None` for the other kinds.
+    pub placing: Option<Placing>,
+}
+
+impl ResolvedTask {
+    /// Whose thread it runs in: its own, or its executor's.
+    pub(crate) fn holder(&self) -> &str {
+        match &self.kind {
+            TaskKind::Periodic {
+                rank: PeriodicRank::On(executor),
+                ..
+            } => &executor.name,
+            _ => &self.name,
+        }
+    }
+
+    /// With whom it has to do, of those that recur.
+    pub(crate) const fn links(&self) -> Option<&TaskLinks> {
+        match &self.kind {
+            TaskKind::Periodic { links, .. } => Some(links),
+            _ => None,
+        }
+    }
+
+    /// The task whose end releases it, if one does.
+    pub(crate) fn after(&self) -> Option<&str> {
+        self.links()?.after.as_deref()
+    }
+
+    /// What that thread reserves.
+    pub(crate) fn request(&self) -> Option<ReservationRequest> {
+        match &self.kind {
+            TaskKind::Periodic { rank, .. } => rank.request(),
+            _ => self.placing?.request(),
+        }
+    }
+}
+
+/// A thread in which tasks take turns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Executor {
+    /// Its name.
+    pub name: String,
+    /// Who of those that are placed on it is next.
+    pub policy: TurnPolicy,
+    /// The priority of its thread; where that has a reservation, until it has it.
+    pub priority: Priority,
+    /// What its thread reserves.
+    pub request: Option<ReservationRequest>,
+}
+
+/// Who is next on an executor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TurnPolicy {
+    /// Who came first.
+    FirstComeFirstServed,
+    /// Whose deadline is earliest.
+    EarliestDeadlineFirst,
+    /// Who has the least time from release to deadline.
+    RateMonotonic,
+}
+
+/// With what right a periodic task runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PeriodicRank {
+    /// As a thread of this priority.
+    Priority(Priority),
+    /// In a reservation of its own, by `deadline`, from the start.
+    Reserved(ReservationRequest),
+    /// By turns, in an executor's thread.
+    On(Executor),
+}
+
+impl PeriodicRank {
+    /// What its thread, or that of its executor, reserves.
+    pub(crate) const fn request(&self) -> Option<ReservationRequest> {
+        match self {
+            Self::Priority(_) => None,
+            Self::Reserved(request) => Some(*request),
+            Self::On(executor) => executor.request,
+        }
+    }
+}
+
+/// How a periodic task is released and cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// So many units are a job.
+    pub batch: NonZeroU32,
+    /// So many of them it does without a look for a yield; no more than all.
+    pub quantum: NonZeroU32,
+    /// Its first release, after the first task that has one began; `None`: a period after it begins itself.
+    pub phase: Option<Span>,
+    /// What becomes of releases that come while it is at work.
+    pub on_overrun: OnOverrun,
+}
+
+impl Pace {
+    /// What a quantum takes at most of a job that takes so much.
+    pub(in crate::scenario) fn quantum_of(&self, service: Service) -> Service {
+        let whole = u128::from(service.as_nanos()) * u128::from(self.quantum.get());
+        Service::from_nanos(whole.div_ceil(self.batch.get().into()) as u64)
+    }
+}
+
+/// What a periodic task has to do with others of its executor.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TaskLinks {
+    /// The task whose jobs release it when they are over. Its period and phase are those of the first of their chain, from whose release its deadline counts.
+    pub after: Option<String>,
+    /// With whom it has its service together.
+    pub group: Option<TaskGroup>,
+}
+
+/// Tasks that have a budget together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskGroup {
+    /// Its name.
+    pub name: String,
+    /// What they get of each period.
+    pub budget: Service,
+    /// From one budget to the next.
+    pub period: Span,
+}
+
+/// What a task does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TaskKind {
+    /// Threads that never stop.
+    Spinner {
+        /// How many, 1 to 1,000.
+        count: u16,
+        /// Of which priority.
+        priority: Priority,
+    },
+    /// A thread released at every period: the co-thread whose gaps are judged.
+    Periodic {
+        /// From release to release.
+        period: Span,
+        /// From the release of a job to when it is due; no longer than the period.
+        deadline: Span,
+        /// What each job takes.
+        service: Service,
+        /// How it is released and cut.
+        pace: Pace,
+        /// With what right.
+        rank: PeriodicRank,
+        /// With whom it has to do.
+        links: TaskLinks,
+    },
+    /// A thread that now and then takes the processor for long.
+    Rogue {
+        /// For how long.
+        burst: Service,
+        /// How often; longer than the burst.
+        every: Span,
+        /// When the first time, after the start of the run.
+        after: Span,
+        /// With what right.
+        rank: Rank,
+    },
+    /// A program of yours; live only.
+    Command {
+        /// The program and its arguments; not empty.
+        argv: Vec<String>,
+        /// The exit code with which it may end before the run does.
+        exit: u8,
+    },
+}
+
+impl TaskKind {
+    /// Whether its jobs are more than wake-ups: they take something, or are due before they are released again.
+    pub(in crate::scenario) fn is_due(&self) -> bool {
+        match self {
+            Self::Periodic {
+                period,
+                deadline,
+                service,
+                ..
+            } => !service.is_zero() || deadline < period,
+            _ => false,
+        }
+    }
+
+    /// What is observed of such a task, and the word for it in a file.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Spinner { .. } => kinds::SPINNER,
+            Self::Periodic { .. } => kinds::PERIODIC,
+            Self::Rogue { .. } => kinds::ROGUE,
+            Self::Command { .. } => kinds::COMMAND,
+        }
+    }
+}
+
+/// What decides whom a rogue preempts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rank {
+    /// A thread of this priority, at its place among laxity's own.
+    Priority(Priority),
+    /// A thread to which somebody outside gave this `SCHED_FIFO` priority, 1 to 99; live only.
+    Foreign {
+        /// The `SCHED_FIFO` priority.
+        fifo: u8,
+    },
+}
