@@ -212,13 +212,14 @@ fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
     let few = [few.clone(), few.clone(), observe(&[])];
     assert_eq!(judged(&few[1..], &facts).0, Outcome::Violated);
     assert_eq!(judged(&runs, &QUIET).0, Outcome::Violated);
-    // As often as it was seen to stand still for longer: two of two hundred tell nothing either, of however many runs; three do.
+    // As often as it was seen to stand still for longer, or by chance more often: 2.02 of 202 in the mean, and three times 1.42 more. Two tell nothing then, nor do six, of however many runs; seven do.
     let judged = |runs: &[Observations]| judged_met(runs, &facts, 10_000);
     let four = |values: &[u64]| [run(values), run(&[1_099]), run(&[]), run(&[])];
     let told = "not judged: wakeup gap: maximum 1.099us, 2 of 202 beyond the bound: a halt of the machine of less than 1us is seen by nobody, and longer ones met as many looks";
     let told = (Outcome::Inconclusive, vec![told.to_owned()]);
     assert_eq!(judged(&four(&[101])), told);
-    assert_eq!(judged(&four(&[101; 2])).0, Outcome::Violated);
+    assert_eq!(judged(&four(&[101; 5])).0, Outcome::Inconclusive);
+    assert_eq!(judged(&four(&[101; 6])).0, Outcome::Violated);
     // Of what is counted as missed, too, there is one verdict.
     let mut late = Observations::new();
     for value in [&[90; 50], &[101][..]].concat() {
@@ -257,8 +258,9 @@ fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {
                 let outcome = |looks_ppm| {
                     judge_met(&limit, &[run(20)], &[run(0)], (&facts, looks_ppm)).result
                 };
-                assert_eq!(outcome(20_000), Outcome::Inconclusive, "{told}");
-                assert_eq!(outcome(19_999), Outcome::Violated, "{told}");
+                // 10.46 of 1,000 in the mean, and three times 3.23 more: 20.16; and 19.97.
+                assert_eq!(outcome(10_460), Outcome::Inconclusive, "{told}");
+                assert_eq!(outcome(10_300), Outcome::Violated, "{told}");
             }
         }
     }
@@ -289,7 +291,9 @@ fn beside_budgets_what_halts_met_as_often_elsewhere_is_open_however_quiet_it_loo
     // Late by more than lies between two looks, which is all that is unseen elsewhere.
     assert_eq!(tenth(&quiet, 4_000), Outcome::Violated);
     assert_eq!(tenth(&beside, 4_000), Outcome::Inconclusive);
-    assert_eq!(tenth(&beside, 3_999), Outcome::Violated);
+    // One of 1,000 in the mean, and by chance as many as four; of 0.99 three.
+    assert_eq!(tenth(&beside, 1_000), Outcome::Inconclusive);
+    assert_eq!(tenth(&beside, 990), Outcome::Violated);
     // What three runs show once is not let pass, as a budget may do it as well.
     let thrice = [run(1), run(0), run(0)];
     let longest = outcome(Statistic::Maximum, &thrice, &beside, 0);

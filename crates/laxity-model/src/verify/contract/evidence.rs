@@ -125,8 +125,7 @@ impl Evidence {
         beside(limit, &observed, bound_value)
     }
 
-    /// How many of how many break a bound, if that is no larger a share than that of the looks for halts of the machine, where it ran, that met one: so many of the
-    /// values, too, one met that nobody saw. Or if it is one of many, and the bound is absolute. Of longest and shortest times all phases count, and of
+    /// How many of how many break a bound, if that is no larger a share than [may have met](may_have_met) a halt of the machine, where it ran, that nobody saw. Or if it is one of many, and the bound is absolute. Of longest and shortest times all phases count, and of
     /// others the judged one.
     fn seldom_broken(
         &self,
@@ -157,8 +156,8 @@ impl Evidence {
                 buckets.filter(|b| !limit.holds(b.low, bound) || !limit.holds(b.high, bound));
             broken += beyond.map(|bucket| bucket.count).sum::<u64>();
         }
-        let met_halts = u128::from(all) * u128::from(self.doubts.looks_ppm) / 1_000_000;
-        let is_seldom = (is_extreme && broken == 1) || u128::from(broken) <= met_halts;
+        let by_halts = may_have_met((broken, all), self.doubts.looks_ppm);
+        let is_seldom = (is_extreme && broken == 1) || by_halts;
         (all >= MANY && is_seldom).then_some((broken, all))
     }
 
@@ -181,6 +180,17 @@ impl Evidence {
         }
         all
     }
+}
+
+/// Whether so many of so many values may each have met a halt that nobody saw, where this share of the looks for halts met one. In the mean as large a share of the values do. By chance more do at times, as a
+/// Poisson's number: more than three of its standard deviations above its mean, once in some hundreds.
+fn may_have_met((broken, all): (u64, u64), looks_ppm: u32) -> bool {
+    const MILLION: u128 = 1_000_000;
+    let mean_ppm = u128::from(all) * u128::from(looks_ppm);
+    let beyond_ppm = (u128::from(broken) * MILLION).saturating_sub(mean_ppm);
+    // A square that has no room is of more than halts can do.
+    let squared = beyond_ppm.checked_mul(beyond_ppm);
+    squared.is_some_and(|squared| squared <= 9 * MILLION * mean_ppm)
 }
 
 impl Limit {

@@ -17,8 +17,8 @@
 //!
 //! A halt of the machine between two wake-ups of the witness is seen by nobody. So a longest or shortest time that breaks an absolute bound by
 //! less than that, once among all that was seen of a component, is not held against it: by rule 3 it leaves a verdict inconclusive, unless
-//! [three runs or more](super::REPEATED) were made; nor is what breaks any bound of a time no more often than looks for halts met
-//! one: so many of the values met one that nobody saw. What a program does, it does again. A response time is judged all the same: what came too late is
+//! [three runs or more](super::REPEATED) were made; nor is what breaks any bound of a time no more often than, by how many looks for halts met
+//! one, so many of the values may have met one that nobody saw: as large a share in the mean, and by chance three standard deviations more. What a program does, it does again. A response time is judged all the same: what came too late is
 //! counted as a miss, too, and a count has no such excuse.
 //!
 //! All reasons are given, not only those that decided. Disturbed evidence never convicts; where it alone exceeds a limit, a reason says so.
