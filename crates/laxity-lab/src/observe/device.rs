@@ -302,7 +302,7 @@ impl<'a> DeviceReader<'a> {
             let told = match self.is_played() {
                 true => {
                     let wrong = u64::from(self.frames.next_is_wrong());
-                    self.not_arrived(wrong, lost)
+                    self.not_arrived(wrong, lost, event.at)
                 }
                 false => told - before,
             };
@@ -322,11 +322,11 @@ impl<'a> DeviceReader<'a> {
 
 impl DeviceReader<'_> {
     /// Of so many frames of a player that did not arrive, those that their calls lost: with which nobody was late, who listens was, and did not hear them.
-    fn not_arrived(&mut self, frames: u64, lost: u64) -> u64 {
+    fn not_arrived(&mut self, frames: u64, lost: u64, at: Instant) -> u64 {
         if lost > 0 || frames == 0 {
             return frames;
         }
-        self.recorder.possible(FRAMES_LOST, frames);
+        self.recorder.possible(FRAMES_LOST, frames, at);
         0
     }
 
@@ -364,6 +364,11 @@ impl DeviceReader<'_> {
         )
     }
 
+    /// The last that lies in a window, as those have their begin and not their end.
+    const fn last_moment(&self) -> Instant {
+        self.end.saturating_sub(Span::from_nanos(1))
+    }
+
     /// What the run's end finds unserved counts as far as it got: a call has waited too long at any rate once the interrupt after its own
     /// has been raised, and what is lost by then is lost.
     fn unserved(&mut self) {
@@ -371,7 +376,7 @@ impl DeviceReader<'_> {
         let left = left.expect("a host that hands back a record has dropped the program's bodies");
         let lost = left.damage() - self.lost;
         let told = match self.is_played() {
-            true => self.not_arrived(self.frames.left(), lost),
+            true => self.not_arrived(self.frames.left(), lost, self.last_moment()),
             false => self.probe.installed.report.told_at_end(&left) - self.told,
         };
         let late = left.raised.len().saturating_sub(1);
@@ -395,7 +400,7 @@ impl DeviceReader<'_> {
         let mut own: Vec<[Instant; 2]> = raised.iter().zip(ends).map(|(a, b)| [*a, *b]).collect();
         if own.is_empty() {
             // What is lost without a call that is owed is lost at the end.
-            own.push([self.end; 2]);
+            own.push([self.last_moment(); 2]);
         }
         let whole = [own[0][0], self.end];
         let halts = self.recorder.disturbances();

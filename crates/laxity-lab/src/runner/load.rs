@@ -238,6 +238,7 @@ pub struct Calibration {
     block: Span,
     most: usize,
     few: usize,
+    or_more: bool,
     of_few: Vec<u64>,
     of_many: Vec<u64>,
     checks: Vec<Tried>,
@@ -256,11 +257,19 @@ impl Calibration {
             block,
             most,
             few,
+            or_more: false,
             of_few: Vec::new(),
             of_many: Vec::new(),
             checks: Vec::new(),
             rejected: Vec::new(),
         }
+    }
+
+    /// The same where the load may be more than was wanted, if the work takes that much without any repeats.
+    #[must_use]
+    pub const fn or_more(mut self) -> Self {
+        self.or_more = true;
+        self
     }
 
     /// What is to be done now.
@@ -285,10 +294,14 @@ impl Calibration {
             return Ok(Next::Measure(self.many()));
         }
         match self.checks.last() {
-            Some((repeats, share_ppm)) if self.is_within(*share_ppm) => Ok(Next::Found(Found {
-                repeats: *repeats,
-                share_ppm: *share_ppm,
-            })),
+            Some((repeats, share_ppm))
+                if self.is_within(*share_ppm) || self.is_the_least(*repeats, *share_ppm) =>
+            {
+                Ok(Next::Found(Found {
+                    repeats: *repeats,
+                    share_ppm: *share_ppm,
+                }))
+            }
             _ if self.checks.len() == CHECKS => self.by_all_checks(),
             _ => self.best().map(Next::Measure),
         }
@@ -323,6 +336,11 @@ impl Calibration {
 
     fn is_within(&self, share_ppm: u64) -> bool {
         share_ppm.abs_diff(self.wanted()) <= u64::from(self.wanted.tolerance.ppm)
+    }
+
+    /// Whether this is what the work takes at least, and that is enough.
+    fn is_the_least(&self, repeats: usize, share_ppm: u64) -> bool {
+        self.or_more && repeats == 0 && share_ppm > self.wanted()
     }
 
     /// About as many as are needed, if all work were repeated; far enough from the few for a line through both.

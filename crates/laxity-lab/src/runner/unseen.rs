@@ -91,8 +91,8 @@ fn budgets(variant: &ResolvedVariant) -> impl Iterator<Item = Reservation> {
     of_the_kernel.map(|request| request.reservation)
 }
 
-/// Whether these are losses, and so many halts, each of which was `overlooked` and so was no longer than that, come to no less than they took. While the witness
-/// was held for longer than by all budgets, it is that.
+/// Whether these are losses, and so many halts, each of which was `overlooked` and so was no longer than that, come to what they took, but for what is less than one: a loss is told with the time in which
+/// what had come in was worked off, which goes on after its halt. While the witness was held for longer than by all budgets, it is that.
 fn are_no_more(losses: &[&Loss], halts: usize, overlooked: Span) -> bool {
     let wanted = |loss: &&Loss| {
         let alone = took(loss).saturating_sub(loss.held);

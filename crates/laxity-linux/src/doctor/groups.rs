@@ -214,7 +214,13 @@ fn walk(group: &Path, left: &mut usize, visit: &mut dyn FnMut(&Path) -> Fact<Bel
         Err(_) if !group.exists() => return Ok(()),
         Err(reason) => return Err(reason),
     }
-    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+    let unseen = |error| Unknown(format!("cannot list {}: {error}", group.display()));
+    let entries = match fs::read_dir(group) {
+        Err(_) if !group.exists() => return Ok(()),
+        entries => entries.map_err(unseen)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(unseen)?;
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             walk(&entry.path(), left, visit)?;
         }

@@ -338,15 +338,20 @@ fn take_ranks(group: &Entry) {
         let Some(Ok(file)) = path.map(|path| open(path, OFlags::RDONLY, Mode::empty())) else {
             return;
         };
-        let (mut found, mut text) = (false, [0; 4096]);
-        // The kernel hands out whole lines.
-        while let Ok(length @ 1..) = rustix::io::read(&file, &mut text) {
-            let lines = text[..length].split(|byte| *byte == b'\n');
+        let (mut found, mut text, mut kept) = (false, [0; 4096], 0);
+        while let Ok(length @ 1..) = rustix::io::read(&file, &mut text[kept..]) {
+            // Where pages are larger than this, a line may be cut: it is read to its end first.
+            let end = kept + length;
+            let whole = text[..end].iter().rposition(|byte| *byte == b'\n');
+            let whole = whole.map_or(0, |last| last + 1);
+            let lines = text[..whole].split(|byte| *byte == b'\n');
             let numbers = lines.filter_map(|line| std::str::from_utf8(line).ok()?.parse().ok());
             for tid in numbers.filter(|tid| is_ranked(*tid)) {
                 schedule(tid, libc::SCHED_OTHER, 0);
                 found = true;
             }
+            text.copy_within(whole..end, 0);
+            kept = end - whole;
         }
         if !found {
             return;

@@ -138,14 +138,16 @@ impl RunRecord {
         bearing.stretches.len() as u64
     }
 
-    /// How many halts of the machine bear on those who ran there, or may have. What it does once the run is over is none of its time.
+    /// How often a processor stood still on which one of those ran who ran there, or may have: of several, that which did most often, as nobody is on more than one of them.
+    /// What the machine does once the run is over is none of its time.
     pub fn halts(&self, ran: impl IntoIterator<Item = Whereabouts>) -> u64 {
-        let bearing = Disturbances::bearing_on(&self.disturbances, ran);
-        let begun = bearing
-            .stretches
-            .iter()
-            .filter(|[from, _]| *from < self.end);
-        begun.count() as u64
+        let ran: Vec<Whereabouts> = ran.into_iter().collect();
+        let mut often: BTreeMap<ProcessorId, u64> = BTreeMap::new();
+        let begun = self.disturbances.iter().filter(|one| one.from < self.end);
+        for one in begun.filter(|one| ran.iter().any(|ran| ran.may_be_on(one.processor))) {
+            *often.entry(one.processor).or_default() += 1;
+        }
+        often.into_values().max().unwrap_or(0)
     }
 }
 

@@ -231,6 +231,37 @@ fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
     assert_eq!(verdict.result, Outcome::Violated);
 }
 
+/// Runs that never came to it are none that show it.
+#[test]
+fn a_run_that_shows_nothing_excuses_no_other() {
+    let facts = RunFacts {
+        unseen: Span::from_nanos(1_000),
+        ..QUIET
+    };
+    let mut seen = Observations::new();
+    for value in [&[90; 50], &[1_099][..]].concat() {
+        seen.record(Quantity::WAKEUP_GAP, &Phase::RUN, value, false);
+    }
+    let runs = [seen, Observations::new(), Observations::new()];
+    let verdict = judge_met(&gap_at_most(100), &runs, &[], (&facts, 0));
+    assert_eq!(verdict.result, Outcome::Inconclusive);
+}
+
+/// What may have been comes on top of what is known, in a sum.
+#[test]
+fn a_sum_that_may_have_been_more_is_left_open() {
+    let outcome = |known: u64| {
+        let mut seen = Observations::new();
+        seen.record(LOST, &Phase::RUN, known, false);
+        seen.record_possible(LOST, &Phase::RUN, 60);
+        let sum = Limit::new(LOST, Statistic::Total, Bound::AtMost(100));
+        judge_met(&contract(sum), &[seen], &[], (&QUIET, 0)).result
+    };
+    assert_eq!(outcome(60), Outcome::Inconclusive);
+    assert_eq!(outcome(40), Outcome::Met);
+    assert_eq!(outcome(101), Outcome::Violated);
+}
+
 /// A tenth of a percentile, and what is compared with a control, may be the halts' that nobody saw like a maximum, where they were as many.
 #[test]
 fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {
@@ -314,6 +345,11 @@ fn halts_of_one_processor_leave_open_nothing_that_ran_on_another() {
     assert_eq!(met(Whereabouts::On(ProcessorId(1))), 10_000);
     assert_eq!(met(Whereabouts::Anywhere), 10_000);
     assert_eq!(met(Whereabouts::Outside), 0);
+    // Nobody is on two of them: as many of another one make no more of it.
+    let others = (0..10).map(|k| still(0, 1_005 + 20 * k, 1_015 + 20 * k));
+    record.disturbances.extend(others);
+    let met = Doubts::of([(&record, [Whereabouts::Anywhere])]).looks_ppm;
+    assert_eq!(met, 10_000);
 }
 
 #[test]

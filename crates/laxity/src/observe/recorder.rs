@@ -99,23 +99,41 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    fn record(&mut self, quantity: Quantity, value: u64, at: Instant, disturbed: bool) {
-        let mut windows = self.run.windows.iter();
-        if value > 0 && windows.any(|window| window.of_each() == quantity) {
-            self.counted.entry(quantity).or_default().push(Counted {
+    fn record(&mut self, quantity: Quantity, amount: u64, at: Instant, disturbed: bool) {
+        self.count(
+            quantity,
+            Counted {
                 at,
-                amount: value,
+                amount,
                 disturbed,
-            });
-        }
+                possible: false,
+            },
+        );
         self.quantities
-            .record(quantity, &self.phase, value, disturbed);
+            .record(quantity, &self.phase, amount, disturbed);
     }
 
-    /// Records what a value may be at worst that nobody knows.
-    pub fn possible(&mut self, quantity: Quantity, value: u64) {
+    /// Records what a value may be at worst that nobody knows, and that would have begun at `at`.
+    pub fn possible(&mut self, quantity: Quantity, amount: u64, at: Instant) {
+        self.count(
+            quantity,
+            Counted {
+                at,
+                amount,
+                disturbed: false,
+                possible: true,
+            },
+        );
         self.quantities
-            .record_possible(quantity, &self.phase, value);
+            .record_possible(quantity, &self.phase, amount);
+    }
+
+    /// For windows, where there are such.
+    fn count(&mut self, quantity: Quantity, one: Counted) {
+        let mut windows = self.run.windows.iter();
+        if one.amount > 0 && windows.any(|window| window.of_each() == quantity) {
+            self.counted.entry(quantity).or_default().push(one);
+        }
     }
 
     /// Records the time from `from` to `to`.

@@ -205,6 +205,18 @@ fn a_machine_too_fast_or_too_slow_is_no_clamp() {
         panic!("{found:?}");
     };
     assert!(why.contains("too slow"), "{why}");
+    // It takes 3.3 % without repeats.
+    let (found, _) = run(calibration("1 % ± 0.1").or_more(), |repeats| {
+        Ok(block(repeats, 100))
+    });
+    let found = found.unwrap();
+    assert_eq!(found.repeats, 0);
+    assert!(found.share_ppm > 11_000, "{found:?}");
+    // Who can meet what was asked for has it.
+    let (found, _) = run(calibration("14.7 % ± 0.7").or_more(), |repeats| {
+        Ok(block(repeats, 100))
+    });
+    assert!(found.unwrap().share_ppm.abs_diff(147_000) <= 7_000);
 }
 
 /// A stranger above whoever is measured, by what it has had whenever it is looked at, in microseconds, and whether it was measured beside it.

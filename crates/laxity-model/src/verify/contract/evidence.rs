@@ -111,7 +111,7 @@ impl Evidence {
                     of,
                     unseen: facts.unseen,
                     decides: required
-                        && (times > 1 || self.runs.len() < REPEATED || facts.hides_halts()),
+                        && (times > 1 || self.showing(limit) < REPEATED || facts.hides_halts()),
                 });
             }
             return Some(Finding::Exceeded {
@@ -123,6 +123,12 @@ impl Evidence {
             });
         }
         beside(limit, &observed, bound_value)
+    }
+
+    /// How many runs show something undisturbed of what is limited.
+    fn showing(&self, limit: &Limit) -> usize {
+        let shows = |run: &&Observations| !run.whole(limit.quantity).undisturbed.is_empty();
+        self.runs.iter().filter(shows).count()
     }
 
     /// How many of how many break a bound, if that is no larger a share than [may have met](may_have_met) a halt of the machine, where it ran, that nobody saw. Or if it is one of many, and the bound is absolute. Of longest and shortest times all phases count, and of
@@ -167,7 +173,8 @@ impl Evidence {
             Absence::Inconclusive => false,
             Absence::HoldsIfSeen(witness) => {
                 let looked = self.together(witness, phase);
-                observed.disturbed.is_empty() && !looked.undisturbed.is_empty()
+                let nothing = observed.disturbed.is_empty() && observed.possible.is_empty();
+                nothing && !looked.undisturbed.is_empty()
             }
         }
     }
@@ -182,8 +189,8 @@ impl Evidence {
     }
 }
 
-/// Whether so many of so many values may each have met a halt that nobody saw, where this share of the looks for halts met one. In the mean as large a share of the values do. By chance more do at times, as a
-/// Poisson's number: more than three of its standard deviations above its mean, once in some hundreds.
+/// Whether so many of so many values may each have met a halt that nobody saw, where this share of the looks for halts met one. In the mean as large a share of the values do. By chance more do at times: three standard
+/// deviations of a Poisson's number are let pass, which more of them exceed about once in a hundred cases, and oftener where halts come close together.
 fn may_have_met((broken, all): (u64, u64), looks_ppm: u32) -> bool {
     const MILLION: u128 = 1_000_000;
     let mean_ppm = u128::from(all) * u128::from(looks_ppm);
@@ -240,7 +247,12 @@ impl Limit {
 fn beside(limit: &Limit, observed: &Observed, bound_value: u64) -> Option<Finding> {
     let statistic = limit.statistic;
     let breaks = |measured: &u64| !limit.holds(*measured, bound_value);
-    if let Some(measured) = limit.value_of(&observed.possible).filter(breaks) {
+    let mut possible = observed.possible.clone();
+    // What may have been comes on top of what is known to be.
+    if limit.statistic == Statistic::Total && !possible.is_empty() {
+        possible.merge(&observed.undisturbed);
+    }
+    if let Some(measured) = limit.value_of(&possible).filter(breaks) {
         return Some(Finding::MayExceed {
             statistic,
             measured,

@@ -20,6 +20,8 @@ pub struct Counted {
     pub amount: u64,
     /// Whether it came of a stretch in which the machine stood still: nor is a window judged that has it.
     pub disturbed: bool,
+    /// Whether it is only what may have been, as bad as that is: nobody knows.
+    pub possible: bool,
 }
 
 /// How much there is in windows of this length (more than zero) in a run from `start` to `end`: in those that decide. The least and the most of
@@ -53,12 +55,15 @@ pub fn in_windows(
     all.dedup();
     for begin in all {
         let own = [begin, begin + window].map(|edge| counted.partition_point(|one| one.at < edge));
-        let (sum, is_disturbed) = sums.between(own);
+        let sum = sums.between(own);
         let its_end = (begin + window).saturating_sub(TICK);
-        if is_disturbed || disturbances.overlap(begin, its_end) {
-            seen.disturbed.record(sum);
-        } else {
-            seen.undisturbed.record(sum);
+        if sum.disturbed > 0 || disturbances.overlap(begin, its_end) {
+            seen.disturbed.record(sum.known);
+            continue;
+        }
+        seen.undisturbed.record(sum.known);
+        if sum.possible > 0 {
+            seen.possible.record(sum.known.saturating_add(sum.possible));
         }
     }
     seen
@@ -74,24 +79,42 @@ fn begins(from: Instant, to: Instant, window: Span, apart: bool) -> [Option<Inst
     [Some(from), to.checked_add(TICK), before]
 }
 
-/// Sums of what was counted, and how many of them are disturbed, up to each.
+/// A sum of what was counted.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    known: u64,
+    possible: u64,
+    /// How many of them are disturbed.
+    disturbed: u64,
+}
+
+/// Sums of what was counted, up to each.
 #[derive(Default)]
-struct Sums(Vec<(u64, u64)>);
+struct Sums(Vec<Sum>);
 
 impl Sums {
     fn add(&mut self, one: &Counted) {
-        let (sum, disturbed) = self.upto(self.0.len());
-        let disturbed = disturbed + u64::from(one.disturbed);
-        self.0.push((sum.saturating_add(one.amount), disturbed));
+        let mut sum = self.upto(self.0.len());
+        let part = match one.possible {
+            true => &mut sum.possible,
+            false => &mut sum.known,
+        };
+        *part = part.saturating_add(one.amount);
+        sum.disturbed += u64::from(one.disturbed);
+        self.0.push(sum);
     }
 
-    fn upto(&self, count: usize) -> (u64, u64) {
+    fn upto(&self, count: usize) -> Sum {
         let last = count.checked_sub(1).and_then(|last| self.0.get(last));
-        last.copied().unwrap_or((0, 0))
+        last.copied().unwrap_or_default()
     }
 
-    fn between(&self, [first, end]: [usize; 2]) -> (u64, bool) {
+    fn between(&self, [first, end]: [usize; 2]) -> Sum {
         let (before, upto) = (self.upto(first), self.upto(end));
-        (upto.0 - before.0, upto.1 > before.1)
+        Sum {
+            known: upto.known - before.known,
+            possible: upto.possible - before.possible,
+            disturbed: upto.disturbed - before.disturbed,
+        }
     }
 }
