@@ -247,21 +247,6 @@ fn a_run_that_shows_nothing_excuses_no_other() {
     assert_eq!(verdict.result, Outcome::Inconclusive);
 }
 
-/// What may have been comes on top of what is known, in a sum.
-#[test]
-fn a_sum_that_may_have_been_more_is_left_open() {
-    let outcome = |known: u64| {
-        let mut seen = Observations::new();
-        seen.record(LOST, &Phase::RUN, known, false);
-        seen.record_possible(LOST, &Phase::RUN, 60);
-        let sum = Limit::new(LOST, Statistic::Total, Bound::AtMost(100));
-        judge_met(&contract(sum), &[seen], &[], (&QUIET, 0)).result
-    };
-    assert_eq!(outcome(60), Outcome::Inconclusive);
-    assert_eq!(outcome(40), Outcome::Met);
-    assert_eq!(outcome(101), Outcome::Violated);
-}
-
 /// A tenth of a percentile, and what is compared with a control, may be the halts' that nobody saw like a maximum, where they were as many.
 #[test]
 fn a_percentile_of_what_halts_met_as_often_is_held_against_nobody() {

@@ -185,3 +185,19 @@ fn overlap_counts_the_ends() {
         assert_eq!(found, expected, "{from} to {to}");
     }
 }
+
+/// What may have been comes on top of what is known, in a sum.
+#[test]
+fn a_sum_that_may_have_been_more_is_left_open() {
+    let outcome = |known: u64| {
+        let mut seen = Observations::new();
+        seen.record(LOST, &Phase::RUN, known, false);
+        seen.record_possible(LOST, &Phase::RUN, 60);
+        let sum = Limit::new(LOST, Statistic::Total, Bound::AtMost(100));
+        let evidence = evidence("it", ANYTHING, &[seen], &[]);
+        judge_all(&contract(sum), &[evidence], &QUIET).result
+    };
+    assert_eq!(outcome(60), Outcome::Inconclusive);
+    assert_eq!(outcome(40), Outcome::Met);
+    assert_eq!(outcome(101), Outcome::Violated);
+}
