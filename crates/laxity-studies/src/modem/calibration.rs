@@ -223,6 +223,7 @@ fn of_host() -> Vec<(&'static str, Value)> {
         ("deferred-dispatch", costs.deferred_dispatch.into()),
         ("quantum", profile.bands.quantum.into()),
         ("quanta", listed(&quanta()).into()),
+        ("into-quantum", "none of it to all".into()),
         ("boost", u64::from(profile.bands.signal_boost).into()),
         (
             "above-reservations",

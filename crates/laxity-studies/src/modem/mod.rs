@@ -207,3 +207,48 @@ fn tell(draft: &mut Draft<'_>) {
         live.say(["counted-live", "disagrees-live"], draft);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity_lab::bench::judge;
+    use laxity_lab::report::Report;
+    use laxity_model::Span;
+
+    use super::*;
+
+    /// The report on the transfers of this request, as if this had become of each, by its number.
+    pub(super) fn judged_as(request: &Request, attempt: impl FnMut(u64) -> Attempt) -> Report {
+        let mut made = Made::nothing(request);
+        let round = Round {
+            live: false,
+            number: 0,
+        };
+        let cases = Modem.cases(round, &made).expect("transfers").into_iter();
+        let seen = (0..).map(attempt).map(Seen::Transfer);
+        made.twin = cases.zip(seen).collect();
+        judge(&Modem, &made).expect("it is judged")
+    }
+
+    /// Rows that say nothing are many; who reads one line reads of those that could have come out otherwise.
+    #[test]
+    fn the_score_of_the_degraded_rows_stands_at_the_head_and_the_counts_follow() {
+        let request = Request {
+            figures: vec!["table-1".into()],
+            repeats: Some(1),
+            ..Request::default()
+        };
+        let report = judged_as(&request, |_| Attempt {
+            took: Some(Span::from_secs(37)),
+            ..Attempt::default()
+        });
+        let first = |words: &str| {
+            let mut lines = report.summary.iter();
+            let at = lines.position(|line| line.contains(words));
+            at.unwrap_or_else(|| panic!("{words}: {:?}", report.summary))
+        };
+        let asked = TEXT.question.len();
+        assert_eq!(first("0 of 1 came true in the twin"), asked);
+        assert_eq!(first("come out of the twin"), asked + 1);
+        assert_eq!(first("table-1, THR 8: "), asked + 2);
+    }
+}

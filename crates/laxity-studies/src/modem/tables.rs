@@ -358,9 +358,7 @@ fn times(place: &Place, attempts: &[Attempt]) -> Cells {
 
 #[cfg(test)]
 mod tests {
-    use laxity_lab::bench::{Made, Round, Study as _, judge};
-
-    use super::super::{Modem, Seen};
+    use super::super::tests::judged_as;
     use super::*;
 
     #[test]
@@ -378,19 +376,11 @@ mod tests {
             repeats: Some(3),
             ..Request::default()
         };
-        let mut made = Made::nothing(&request);
-        let round = Round {
-            live: false,
-            number: 0,
-        };
-        let cases = Modem.cases(round, &made).expect("transfers").into_iter();
         // Each takes another time.
-        let took = (0..).map(|number| Attempt {
+        let report = judged_as(&request, |number| Attempt {
             took: Some(Span::from_secs(36) + Span::from_millis(number)),
             ..Attempt::default()
         });
-        made.twin = cases.zip(took.map(Seen::Transfer)).collect();
-        let report = judge(&Modem, &made).expect("it is judged");
         let figure = &report.figures[0];
         let mut tables = figure.tables.iter();
         let table = tables.find(|table| table.caption == TEXT.say("costs", &[]));

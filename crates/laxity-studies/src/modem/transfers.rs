@@ -11,8 +11,8 @@ use laxity_lab::runner::tasks::Spinner;
 use laxity_lab::scenario::{TwinProfile, units};
 use laxity_lab::workload::Draws;
 use laxity_model::{
-    HostError, Outside, Placement, Priority, ProcessorId, Program, Reservation, ReservationRequest,
-    Span,
+    Body, Context, HostError, Outside, Placement, Priority, ProcessorId, Program, Reservation,
+    ReservationRequest, Span, Step,
 };
 use serde::Deserialize;
 
@@ -130,6 +130,8 @@ pub(super) struct Setting {
     pub costs: Costs,
     /// Of the spinner beside the modem.
     pub quantum: Span,
+    /// How much of its first quantum the spinner has behind it when the transfer begins; less than the quantum.
+    pub into_quantum: Span,
     pub bytes: u64,
     /// By how much the card's crystal is faster than the host's.
     pub fast_ppb: i32,
@@ -147,6 +149,7 @@ impl Setting {
             timing: Timing::study(),
             costs: HOST.costs,
             quantum: HOST.machine.bands.quantum,
+            into_quantum: Span::ZERO,
             bytes,
             fast_ppb: HOST.card_fast_ppb,
             spins_beside_equal: false,
@@ -154,17 +157,21 @@ impl Setting {
         }
     }
 
-    /// With what the study does not tell drawn from its seed: the quantum of the spinner, which is longer the further its window is in front (§2.2), and how
-    /// patient the server is with a line that keeps retraining.
+    /// With what the study does not tell drawn from its seed: the quantum of the spinner, which is longer the further its window is in front (§2.2), how
+    /// patient the server is with a line that keeps retraining, and where in its quantum the spinner is, which was there before the modem dialed.
     pub(super) fn drawn(self) -> Self {
         let mut draws = Draws::new(self.seed, DRAWN);
         let quanta = quanta();
-        let quantum = draws.between(1, quanta.len() as u64) - 1;
+        let quantum = quanta[(draws.between(1, quanta.len() as u64) - 1) as usize];
         let [from, to] = PATIENCE.map(|patience| patience.as_micros() / 1_000);
+        let training_lasts = Span::from_millis(draws.between(from, to));
+        // Drawn last: whatever else is drawn stays as it was for each seed.
+        let into_quantum = Span::from_nanos(draws.between(0, quantum.as_nanos() - 1));
         Self {
-            quantum: quanta[quantum as usize],
+            quantum,
+            into_quantum,
             timing: Timing {
-                training_lasts: Span::from_millis(draws.between(from, to)),
+                training_lasts,
                 ..self.timing
             },
             ..self
@@ -186,6 +193,17 @@ impl Setting {
 pub(super) fn quanta() -> Vec<Span> {
     let all = TEXT.quoted::<Vec<u64>>("quanta_us").into_iter();
     all.map(Span::from_micros).collect()
+}
+
+/// The spinner, with so much of its first quantum behind it: it gives up its turn once the rest is used, and has whole quanta from then on. The quantum of a
+/// thread stands still while others have the processor, so what is cut off once moves all turns that follow.
+fn spinner(quantum: Span, into_quantum: Span) -> impl Body + 'static {
+    let rest = (quantum - into_quantum).as_full_service();
+    let is_cut = !into_quantum.is_zero();
+    let mut first = [Step::Burn(rest), Step::Yield]
+        .into_iter()
+        .filter(move |_| is_cut);
+    move |context: &mut dyn Context| first.next().unwrap_or_else(|| Spinner.step(context))
 }
 
 /// One transfer.
@@ -245,8 +263,9 @@ impl Transfer {
         let placement = self.place.placement(setting.outside);
         let installed = call.install(&mut program, ProcessorId(0), placement);
         if setting.spins_beside_equal || self.place.at != At::Thread(SPINNER_PRIORITY) {
-            let spinner = Placement::Thread(SPINNER_PRIORITY);
-            program.add("spinner", ProcessorId(0), spinner, Spinner);
+            let placement = Placement::Thread(SPINNER_PRIORITY);
+            let spinner = spinner(setting.quantum, setting.into_quantum);
+            program.add("spinner", ProcessorId(0), placement, spinner);
         }
         let record = host.run(program, LIMIT)?;
         let left = unserved(&record, &installed)?;
@@ -341,6 +360,11 @@ fn times_of(times: &[u64]) -> Option<Times> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use laxity::study::Profile;
+    use laxity_model::Host;
+
     use super::*;
 
     #[test]
@@ -370,6 +394,77 @@ mod tests {
         let (least, most) = (patience.clone().min(), patience.max());
         assert!(least >= Some(PATIENCE[0]) && most <= Some(PATIENCE[1]));
         assert!(most > least.map(|least| least * 3));
+    }
+
+    #[test]
+    fn where_in_its_quantum_the_spinner_is_follows_from_the_seed_and_may_be_anywhere() {
+        let drawn = |seed| Setting::study(1, Outside::Confined, seed).drawn();
+        assert_eq!(drawn(3).into_quantum, drawn(3).into_quantum);
+        assert_ne!(drawn(3).into_quantum, drawn(4).into_quantum);
+        let all: Vec<Setting> = (0..200).map(drawn).collect();
+        assert!(all.iter().all(|one| one.into_quantum < one.quantum));
+        // In percent of the quantum.
+        let parts = all
+            .iter()
+            .map(|one| one.into_quantum.as_nanos() * 100 / one.quantum.as_nanos());
+        let (least, most) = (parts.clone().min(), parts.max());
+        assert!(
+            least < Some(5) && most > Some(94),
+            "{least:?} to {most:?} %"
+        );
+    }
+
+    /// When a thread that is the spinner's equal, and always gives way at once, has its turns.
+    fn turns_beside(into_quantum: Span) -> Vec<Span> {
+        let quantum = Profile::IDEAL.bands.quantum;
+        let (turns, cpu) = (Arc::new(Mutex::new(Vec::new())), ProcessorId(0));
+        let own = Arc::clone(&turns);
+        let equal = move |context: &mut dyn Context| {
+            let mut turns = own.lock().expect("nobody panicked");
+            turns.push(context.now().since_epoch());
+            Step::Yield
+        };
+        let mut program = Program::new(1);
+        let placement = Placement::Thread(SPINNER_PRIORITY);
+        program.add("spinner", cpu, placement, spinner(quantum, into_quantum));
+        program.add("equal", cpu, placement, equal);
+        let mut twin = Twin::new(Profile::IDEAL);
+        let record = twin.admit_and_run(program, quantum * 3);
+        record.expect("it is admitted");
+        turns.lock().expect("nobody panicked").clone()
+    }
+
+    #[test]
+    fn a_spinner_within_its_quantum_has_the_rest_of_it_first_and_whole_ones_then() {
+        let quantum = Profile::IDEAL.bands.quantum;
+        for into in [
+            Span::ZERO,
+            Span::from_millis(7),
+            quantum - Span::from_nanos(1),
+        ] {
+            let turns = turns_beside(into);
+            let wanted = [quantum - into, quantum * 2 - into];
+            assert_eq!(turns[..2], wanted, "{into}");
+        }
+    }
+
+    /// What stands in a row must not hang on the moment at which the run begins: to draw that moment changes what is late.
+    #[test]
+    fn what_a_call_beside_its_reservation_has_hangs_on_where_the_spinner_is() {
+        let attempt = |into_quantum| {
+            let setting = Setting {
+                timing: Timing::short(),
+                into_quantum,
+                ..Setting::study(1_000, Outside::Timesharing(SPINNER_PRIORITY), 1)
+            };
+            let place = Place::try_from("RES 1/8".to_owned()).expect("a place");
+            let transfer = Transfer { place, setting };
+            let made = transfer.make(&mut Runner::Twin(&mut transfer.twin()));
+            made.expect("it is admitted")
+        };
+        let [begun, again, within] = [0, 0, 50].map(|ms| attempt(Span::from_millis(ms)));
+        assert_eq!(begun, again);
+        assert_ne!(begun, within);
     }
 
     #[test]
