@@ -103,6 +103,7 @@ fn assert_right(browser: &str, page: &Path) {
 
 fn made(bench: &Bench, arguments: &[&str]) -> std::path::PathBuf {
     bench.write("several.toml", SEVERAL);
+    bench.write("machine.toml", MACHINE);
     let output = bench.run(&[arguments, &["--html=page.html"]].concat());
     assert_code(&output, 0);
     bench.path("page.html")
@@ -114,7 +115,7 @@ fn the_pages_of_runs_and_of_studies_are_drawn_as_they_are_meant() {
         return skip("there is no browser here");
     };
     let [modem, audio, turns] = ["soft-modem.toml", "audio.toml", "turns.toml"].map(shipped);
-    let pages: [&[&str]; 8] = [
+    let pages: [&[&str]; 9] = [
         &["run", "--on=twin", &modem],
         &["run", "--on=twin", &audio],
         &["run", "--on=twin", &turns],
@@ -132,6 +133,13 @@ fn the_pages_of_runs_and_of_studies_are_drawn_as_they_are_meant() {
         &["lab", "acceptance", "region-at-0.85", "quoted"],
         &["lab", "adaptive", "admission", "--on=twin"],
         &["lab", "fault", "--on=twin"],
+        &[
+            "lab",
+            "prediction",
+            "--on=twin",
+            "--repeats=1",
+            "--machine=machine.toml",
+        ],
     ];
     for arguments in pages {
         let bench = Bench::new();

@@ -152,13 +152,17 @@ impl LiveHost {
     ///
     /// [`HostError::Refused`], with what is needed and what there is.
     pub fn has_memory_for(&self, program: &Program) -> Result<(), HostError> {
+        self.fits(program, &Room::now(self.config.lock_memory))
+    }
+
+    /// Whether so much room is enough for a program.
+    fn fits(&self, program: &Program, room: &Room) -> Result<(), HostError> {
         let activities = program.activities.iter();
         let own = activities.filter(|activity| !matches!(activity.placement, Placement::On { .. }));
         // A dispatcher on each processor, the witnesses and the collector.
         let wanders = program.askers(Enforcer::Deadline).next().is_some();
         let witnesses = Witness::all(&self.config.witnesses, self.config.count(), wanders);
         let threads = own.count() + self.config.processors.len() + witnesses.len() + 1;
-        let room = Room::now(self.config.lock_memory);
         let refusal = room.refusal(threads, self.config.ring_capacity);
         refusal.map_or(Ok(()), |why| Err(HostError::Refused(why)))
     }
@@ -237,5 +241,47 @@ impl Host for LiveHost {
         let (record, reports) = supervise::run(&self.config, prepared, length)?;
         self.slot_reports = reports;
         Ok(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::{Context, ProcessorId, Service, Step};
+
+    use super::*;
+
+    /// What a run with so many spinners is told where so much memory is available.
+    fn told(spinners: usize, available_mib: u64) -> Result<(), String> {
+        let here = ProcessorId(0);
+        let host = LiveHost::new(LiveConfig {
+            processors: vec![0],
+            others: Vec::new(),
+            external: 1,
+            witnesses: vec![Witness::new(here)],
+            lock_memory: true,
+            ring_capacity: RING_CAPACITY,
+        });
+        let mut program = Program::new(1);
+        for _ in 0..spinners {
+            let spins = |_: &mut dyn Context| Step::Burn(Service::from_millis(1));
+            let place = Placement::Thread(Priority::NORMAL);
+            program.add("spinner", here, place, spins);
+        }
+        let fits = host.fits(&program, &Room::of_available(available_mib << 20));
+        fits.map_err(|error| error.to_string())
+    }
+
+    /// Each thread has 1 MiB of stack and half of events, and three are the host's own.
+    #[test]
+    fn two_thousand_spinners_are_refused_where_there_are_not_three_gibibytes() {
+        assert_eq!(told(2_000, 3_005), Ok(()));
+        for short in [3_004, 2_048, 0] {
+            let why = told(2_000, short).expect_err("there is too little");
+            let both = format!(
+                "memory: 2003 threads with their stacks and rings of events take 3005 MiB, and {short} MiB are available"
+            );
+            assert!(why.contains(&both), "{why}");
+        }
+        assert_eq!(told(12, 2_048), Ok(()));
     }
 }

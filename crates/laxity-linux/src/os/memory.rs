@@ -64,6 +64,16 @@ impl Room {
         }
     }
 
+    /// Nothing else limits it.
+    #[cfg(test)]
+    pub(crate) const fn of_available(bytes: u64) -> Self {
+        Self {
+            available: Ok(bytes),
+            group: None,
+            lockable: None,
+        }
+    }
+
     /// Why there is no room for the threads of a run, each with its stack and so many events in its ring; `None` if there is.
     pub(crate) fn refusal(&self, threads: usize, events: usize) -> Option<String> {
         let ring = events.saturating_mul(size_of::<Event>());
