@@ -63,7 +63,7 @@ const MOST_ROUNDS: u32 = 200;
 ///
 /// *Holistic*: who is released by the end of another's call has as release jitter the bound of that one, by which it interferes with all, whose bounds grow, and so on until nothing does any more.
 /// Two things make that shorter. Who comes after somebody that is urgent enough to be waited for, too, comes in the same busy window as that one, and has its jitter and no more. And members of a chain, one released by the end
-/// of the other, are as one task that is as urgent as the least urgent of them, where it is over before its next release. That is a bound and not exact. Without links it is what [`ExecutorPolicy::admit`] of the policy finds.
+/// of the other, are as one task that is as urgent as the least urgent of them, where it is over before its next release. That is a bound and not exact; there is none where one that others come after comes in bursts. Without links it is what [`ExecutorPolicy::admit`] of the policy finds.
 ///
 /// **Source**: Tindell, Clark, "Holistic schedulability analysis for distributed hard real-time systems", Microprocessing and Microprogramming 40, 1994; Harbour, Klein, Lehoczky, "Fixed priority scheduling of periodic tasks with
 /// varying execution priority", RTSS 1991 (a chain as one task).
@@ -159,7 +159,21 @@ impl Set {
             });
         }
         set.order.sort_by_key(|place| depths[*place]);
+        set.one_by_one()?;
         Ok(set)
+    }
+
+    /// What comes in bursts would have its successors come in bursts, too, which no jitter tells.
+    fn one_by_one(&self) -> Result<(), Unschedulable> {
+        let bursts = |place: &usize| self.all[*place].task.burst().get() > 1;
+        let mut before = self.all.iter().filter_map(|linked| linked.after);
+        let Some(place) = before.find(|place| *place < self.all.len() && bursts(place)) else {
+            return Ok(());
+        };
+        Err(Unschedulable {
+            bottleneck: Some(place),
+            reason: "it comes in bursts, and what its end releases has no bound then".to_string(),
+        })
     }
 
     /// Whoever is before it in its chain, if that is as urgent as this.

@@ -1,5 +1,6 @@
 //! Upcalls that have to do with each other: chains on the machine of virtual time, against their bounds; bounds against another implementation's; and who is late.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
 use laxity_model::analysis::supply::Dedicated;
@@ -294,6 +295,23 @@ proptest! {
 }
 
 /// The bounds of a chain are met, so they are no idle numbers: alone each is what all up to it take.
+/// Two at once of the first are two at once of the second, which jitter does not tell.
+#[test]
+fn what_comes_in_bursts_has_no_successors_with_a_bound() {
+    let task = Task::new(Service::from_millis(1), Span::from_millis(10)).unwrap();
+    let twice = task.with_burst(NonZeroU64::new(2).unwrap());
+    let after = Linked {
+        after: Some(0),
+        ..Linked::alone(task)
+    };
+    let refused = bounds(&[Linked::alone(twice), after], &Dedicated).unwrap_err();
+    assert_eq!(refused.bottleneck, Some(0));
+    assert!(refused.reason.contains("bursts"), "{}", refused.reason);
+    let apart = [Linked::alone(twice), Linked::alone(task)];
+    assert!(bounds(&apart, &Dedicated).is_ok());
+    assert!(bounds(&[Linked::alone(task), after], &Dedicated).is_ok());
+}
+
 #[test]
 fn the_bounds_of_a_chain_are_reached() {
     for urgency in [[100, 90, 80, 70], [90; 4], [100, 70, 80, 70]] {
