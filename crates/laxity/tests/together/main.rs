@@ -1,6 +1,7 @@
 //! Upcalls of several processes that take turns on one processor: this test is the process that guards them, and starts itself again as the others.
 
 mod alone;
+mod halts;
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::num::NonZeroU32;
@@ -19,11 +20,15 @@ use laxity::{Instant, Service, Span, now};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::clock;
 use laxity_linux::os::sched::{self, Policy, Tid};
-use laxity_model::program::together::Standing;
+use laxity_model::program::together::{Standing, detection};
 use rustix::process::{Pid, Signal, kill_process};
+
+use halts::Halts;
 
 const MS: Span = Span::from_millis(1);
 const NAP: Span = Span::from_millis(4);
+/// One that dies, stops or sleeps holds others up for no longer.
+const HELD_UP: Span = MS;
 /// What a process is told that this test starts.
 const TOLD: &str = "LAXITY_TEST_TOGETHER";
 
@@ -86,30 +91,52 @@ impl House {
         other
     }
 
-    /// So many calls of an upcall of this process, 50 ms apart; how many releases came to nothing.
-    fn misses(&self, most: u64) -> u64 {
+    /// So many calls of an upcall of this process, 50 ms apart.
+    fn own(&self, most: u64) -> Seen {
         let seat = self.give(process::id());
         let number = seat.number;
         let upcalls = Upcalls::start(options(seat, self.processor)).unwrap();
         let mut left = most;
+        let (tell, told) = mpsc::channel();
         let upcall = upcalls.create(spec("own", 50, self.first), move |call: &mut Call<'_>| {
+            tell.send([call.paced.release, call.began]).unwrap();
             left -= 1;
             if left == 0 {
                 call.suspend();
             }
         });
         let upcall = upcall.unwrap();
-        upcall.run().unwrap();
-        upcalls.sleep(&[&upcall]).unwrap();
-        let counts = upcall.close().unwrap();
+        let (counts, halts) = Halts::during(self.processor, || {
+            upcall.run().unwrap();
+            upcalls.sleep(&[&upcall]).unwrap();
+            upcall.close().unwrap()
+        });
         assert_eq!(counts.calls, most);
-        eprintln!("latest by {}", counts.most_late);
         drop(upcalls);
         if let Some(guard) = &self.guard {
             guard.vacate(number);
         }
-        counts.missed
+        let calls: Vec<[Instant; 2]> = told.iter().collect();
+        let late = calls
+            .iter()
+            .map(|[due, began]| began.saturating_since(*due));
+        assert_eq!(late.max(), Some(counts.most_late));
+        let held_up = calls.iter().map(|[due, began]| halts.beyond(*due, *began));
+        let held_up = held_up.max().unwrap();
+        eprintln!("latest by {}, {held_up} beyond halts", counts.most_late);
+        Seen {
+            missed: counts.missed,
+            held_up,
+        }
     }
+}
+
+/// What became of the calls of an upcall.
+struct Seen {
+    /// How many releases came to nothing.
+    missed: u64,
+    /// How much later than its release one began at most, halts of the machine apart.
+    held_up: Span,
 }
 
 impl Other {
@@ -304,12 +331,19 @@ fn upcalls_of_several_processes_run_in_one_order_one_at_a_time() {
     }
 }
 
-/// What befalls another process makes no upcall of this one miss.
-fn holds_up_nobody(hit: &str) -> Option<(House, Other)> {
+/// What befalls another process makes no upcall of this one miss, nor begin later than so much after its release.
+fn holds_up_for(hit: &str, at_most: Span) -> Option<(House, Other)> {
     let house = House::open()?;
     let other = house.start(hit);
-    assert_eq!(house.misses(12), 0);
+    let seen = house.own(12);
+    assert_eq!(seen.missed, 0);
+    let held_up = seen.held_up;
+    assert!(held_up <= at_most + Halts::UNSEEN, "held up for {held_up}");
     Some((house, other))
+}
+
+fn holds_up_nobody(hit: &str) -> Option<(House, Other)> {
+    holds_up_for(hit, HELD_UP)
 }
 
 #[test]
@@ -344,7 +378,7 @@ fn a_process_that_is_killed_holds_up_nobody_and_its_seat_is_free_again() {
     other.child.wait().unwrap();
     house.guard.as_ref().unwrap().vacate(other.seat);
     assert_eq!(house.region.standing(other.seat), Some(Standing::Free));
-    assert_eq!(house.misses(3), 0);
+    assert_eq!(house.own(3).missed, 0);
 }
 
 #[test]
@@ -359,7 +393,9 @@ fn a_process_that_executes_another_program_holds_up_nobody() {
 
 /// Of one that does not come back, whatever it did before.
 fn is_removed(hit: &str) {
-    let Some((house, other)) = holds_up_nobody(hit) else {
+    // Between two looks it must have had more than it may: where looking and the test's own thread take a part of that, it takes looks more.
+    let at_most = detection(Watch::default().longest) * 2;
+    let Some((house, other)) = holds_up_for(hit, at_most) else {
         return;
     };
     assert_eq!(
@@ -425,5 +461,8 @@ fn without_a_guard_one_that_sleeps_holds_up_all() {
     };
     house.guard = None;
     let _other = house.start("sleeps");
-    assert!(house.misses(12) > 0);
+    let seen = house.own(12);
+    assert!(seen.missed > 0);
+    let held_up = seen.held_up;
+    assert!(held_up > HELD_UP + Halts::UNSEEN, "held up for {held_up}");
 }

@@ -1,0 +1,58 @@
+//! What no process has done: a thread above all of them sees when the machine itself stands still.
+
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::thread;
+
+use laxity::{Instant, Span, now};
+use laxity_linux::os::clock;
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::sched::{self, Policy, Tid};
+
+/// From one of its instants to the next.
+const EVERY: Span = Span::from_micros(500);
+/// Above executors and their guards.
+const RANK: u8 = 99;
+
+/// From when to when it slept too long, at each of its instants, in their order.
+pub(crate) struct Halts(Vec<[Instant; 2]>);
+
+impl Halts {
+    /// A halt of no more may be over before the next of its instants, or have begun so long before it.
+    pub(crate) const UNSEEN: Span = EVERY;
+
+    /// Those of a processor while something is done.
+    pub(crate) fn during<T>(processor: usize, does: impl FnOnce() -> T) -> (T, Self) {
+        thread::scope(|scope| {
+            // It is over when the sender is dropped, also where what is done panics.
+            let (under_way, over) = mpsc::channel();
+            let watching = scope.spawn(move || Self::watch(processor, &over));
+            let done = does();
+            drop(under_way);
+            (done, watching.join().unwrap())
+        })
+    }
+
+    fn watch(processor: usize, over: &Receiver<()>) -> Self {
+        let own = Tid::current();
+        sched::set_affinity(own, &CpuSet::single(processor)).unwrap();
+        sched::set_policy(own, Policy::Fifo(RANK)).unwrap();
+        let mut seen = Vec::new();
+        let mut due = now();
+        while over.try_recv() == Err(TryRecvError::Empty) {
+            clock::sleep_until(due);
+            let woke = now();
+            seen.push([due, woke]);
+            due += EVERY * (woke.saturating_since(due) / EVERY + 1);
+        }
+        Self(seen)
+    }
+
+    /// How much of the time from then to then was no halt.
+    pub(crate) fn beyond(&self, from: Instant, to: Instant) -> Span {
+        let within = self.0.iter().map(|[due, woke]| {
+            let (begins, ends) = (from.max(*due), to.min(*woke));
+            ends.saturating_since(begins)
+        });
+        to.saturating_since(from).saturating_sub(within.sum())
+    }
+}
