@@ -130,7 +130,7 @@ pub enum Origin {
     Measured,
     /// It was chosen so that something else agrees, or assumed.
     Calibrated,
-    /// It was said before it was measured: by the analysis, or by a twin of this machine.
+    /// An analysis said it, or a twin of this machine, which may have been told how fast that was beside the run.
     Predicted,
     /// It stands in a publication.
     Quoted,
@@ -213,7 +213,7 @@ pub struct Compared {
     /// From the twin of the study's host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub twin: Option<Cell>,
-    /// From a twin of this machine, before it was measured.
+    /// From a twin of this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Cell>,
     /// As measured here.

@@ -17,7 +17,11 @@ impl Origin {
                 "calibrated",
                 "chosen so that something else agrees, or assumed",
             ),
-            Self::Predicted => ('P', "predicted", "said before it was measured"),
+            Self::Predicted => (
+                'P',
+                "predicted",
+                "said by an analysis, or by a twin of this machine that may be told its speed",
+            ),
             Self::Quoted => ('Q', "quoted", "from a publication"),
         }
     }

@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Usual,
     /// A 99th percentile.
     Tail,
-    /// It follows from what a call was measured to take, which the twin was told.
+    /// It follows from what a call was measured to take, or from the callback's period, which the twin was told.
     PutIn,
 }
 
@@ -54,9 +54,17 @@ struct Measure {
     /// So little does not matter, and what it is called. Of what is not counted one by one nothing is too little to matter.
     #[serde(default)]
     slack: (u64, String),
+    /// What the callback's period makes of it where nothing keeps the callback waiting.
+    period: Option<u64>,
 }
 
 impl Measure {
+    /// Whether what the twin says is no more than the period that it was told, to a hundredth.
+    fn is_period(&self, predicted: Option<u64>) -> bool {
+        let both = self.period.zip(predicted);
+        both.is_some_and(|(period, said)| period.abs_diff(said) * 100 <= period)
+    }
+
     fn cell(&self, origin: Origin, number: Option<u64>) -> Option<Cell> {
         let value: Value = match self.of {
             Of::Gaps | Of::Responses | Of::Calls => Span::from_nanos(number?).into(),
@@ -82,6 +90,9 @@ pub(super) fn rows(
         let tells = |account: &Account| account.tells(measure.of);
         let is_judged = tells(predicted) && live.is_some_and(tells);
         let values = (number(predicted), live.and_then(number));
+        if measure.is_period(values.0) {
+            measure.kind = Kind::PutIn;
+        }
         let mut row = row(values, is_judged, &measure)?;
         if let (Some(why), Some(_)) = (doubt, row.outcome) {
             row.outcome = None;
@@ -138,6 +149,9 @@ fn judge(predicted: Option<u64>, live: Option<u64>, measure: &Measure) -> (Verdi
             ));
         };
     let verdict = match measure.kind {
+        Kind::PutIn if measure.period.is_some() => {
+            Verdict::Consistent(format!("{words}; the period is put in"))
+        }
         Kind::PutIn => Verdict::Consistent(format!("{words}; what a call takes was measured")),
         Kind::Usual | Kind::Tail => Verdict::Agrees(words),
     };
@@ -217,6 +231,31 @@ mod tests {
         };
         assert_eq!(row.outcome, None);
         assert_eq!(row.compared.verdict, Verdict::Inconclusive("noise".into()));
+    }
+
+    /// A gap of 1.004 ms is the millisecond that the callback asked for, in any twin; one of 2.9 ms is not.
+    #[test]
+    fn a_period_that_comes_out_again_is_not_predicted() {
+        let measures = TEXT.quoted::<Vec<Measure>>("rows").into_iter();
+        let of_period: Vec<Measure> = measures.filter(|of| of.period.is_some()).collect();
+        let [gap, switches] = &of_period[..] else {
+            panic!("the callback's gap and switches: {of_period:?}");
+        };
+        assert_eq!((gap.of, gap.ppm), (Of::Gaps, 500_000));
+        assert_eq!(switches.of, Of::Callback);
+        assert!(gap.is_period(Some(1_004_000)) && !gap.is_period(Some(1_011_000)));
+        assert!(switches.is_period(Some(1_000)) && !switches.is_period(Some(921)));
+        assert!(!gap.is_period(None) && !samples().is_period(Some(1_000)));
+        let mut predicted = Account::default();
+        for (number, kind) in [(1_000, Kind::PutIn), (921, Kind::Usual)] {
+            predicted.set_callback(number);
+            let rows = rows(&predicted, (Some(&predicted), None), &[]);
+            let kinds: Vec<Kind> = rows.iter().map(|row| row.kind).collect();
+            assert_eq!(kinds, [kind], "{number}");
+            let verdict = &rows[0].compared.verdict;
+            let is_consistent = matches!(verdict, Verdict::Consistent(_));
+            assert_eq!(is_consistent, kind == Kind::PutIn, "{verdict:?}");
+        }
     }
 
     #[test]

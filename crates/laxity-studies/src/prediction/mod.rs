@@ -2,9 +2,9 @@
 //!
 //! The twin knows the machine from its machine file ([`laxity_model::enforce::machine`]), and what a call of the signal processing takes here from
 //! runs beside spinners alone; in each other run as much more or less as a reference block took beside it ([`laxity_lab::runner::speed`]), because a
-//! machine's speed changes from minute to minute. So the modem's share, and its response where nothing but interrupts keeps it waiting, are checks of
-//! consistency. The rest it says before it is measured: the gaps of the callback, the response of a reserved modem, samples pending,
-//! switches. Both sides are read by the same code, and intervals that the witness saw disturbed are left out of both.
+//! machine's speed changes from minute to minute. So the modem's share, and where nothing but interrupts keeps it waiting its response and the samples that come in
+//! meanwhile, are checks of consistency, and so is the callback's period where it comes out again. The rest the twin says of runs of which it is told nothing but
+//! that speed, though it says so after they were made: the tails of the callback's gaps, the response of a reserved modem and its samples pending, switches. Both sides are read by the same code, and intervals that the witness saw disturbed are left out of both.
 
 mod compare;
 mod drawing;
@@ -159,14 +159,7 @@ impl Study for Prediction {
                 continue;
             };
             let live = account(&made.live, index);
-            let reserved = |device: &ResolvedDevice| device.placing.request().is_some();
-            let is_hindered = variant.devices.iter().any(reserved);
-            // What a call takes was measured; where nothing but interrupts keeps one from running through, so much for its response.
-            let put_in: &[Of] = match (charged, is_hindered) {
-                (false, _) => &[],
-                (true, true) => &[Of::Share],
-                (true, false) => &[Of::Share, Of::Responses],
-            };
+            let put_in = put_in(charged, variant);
             let said = made.said(|case| case.planned.variant == index);
             let doubt = said.doubt();
             let rows = rows(&predicted, (live.as_ref(), doubt.as_deref()), put_in);
@@ -193,6 +186,18 @@ impl Study for Prediction {
         }
         tell(&judged, &doubts, made.request.live, draft);
         Ok(())
+    }
+}
+
+/// What follows from what a call was measured to take: the modem's share, and where nothing but interrupts keeps a call from running through, its response and
+/// the samples that come in meanwhile, 16 a millisecond.
+fn put_in(charged: bool, variant: &ResolvedVariant) -> &'static [Of] {
+    let reserved = |device: &ResolvedDevice| device.placing.request().is_some();
+    let is_hindered = variant.devices.iter().any(reserved);
+    match (charged, is_hindered) {
+        (false, _) => &[],
+        (true, true) => &[Of::Share],
+        (true, false) => &[Of::Share, Of::Responses, Of::Pending],
     }
 }
 
@@ -372,124 +377,4 @@ fn tell(
 }
 
 #[cfg(test)]
-mod tests {
-    use laxity_lab::bench::judge;
-    use laxity_model::Service;
-
-    use super::*;
-    use crate::{disturbed, told_and_open};
-
-    #[test]
-    fn nothing_is_claimed_of_nothing_and_what_is_put_in_is_counted_apart() {
-        let held = |judged: &[(Kind, Outcome)]| -> Vec<bool> {
-            let tallied = tallied(judged).into_iter();
-            tallied.filter_map(|(_, _, _, held)| held).collect()
-        };
-        assert!(held(&[]).is_empty());
-        let (usual, tail) = ((Kind::Usual, Outcome::Few), (Kind::Tail, Outcome::Within));
-        assert_eq!(held(&[usual, tail]), [true, true]);
-        let put_in = [usual, tail, (Kind::PutIn, Outcome::Off)];
-        assert_eq!(held(&put_in), [true, true, false]);
-        assert_eq!(held(&[usual, (Kind::Tail, Outcome::Off)]), [true, false]);
-        let [(_, _, words, _), ..] = tallied(&put_in);
-        assert_eq!(
-            words,
-            "0 of 1 within 10 %, 1 more within 2 samples or 1 a second"
-        );
-    }
-
-    #[test]
-    fn of_rows_in_doubt_nobody_knows_and_one_that_is_off_is_beyond_it() {
-        let request = Request {
-            live: true,
-            repeats: Some(1),
-            machine: Some(Machine::without_costs(250)),
-            ..Request::default()
-        };
-        let usage = |preemptions| Account::of_usage(Service::from_millis(20), preemptions);
-        let first = PROGRAMS.variants.iter().position(|of| !is_calibration(of));
-        // How often somebody lost the processor here (in the twin it was three times); whether too much of the first program was disturbed; what is claimed.
-        for (here, is_disturbed, held, open) in [
-            (3, false, &[true][..], 0),
-            (3, true, &[], 1),
-            (0, false, &[false], 0),
-            (0, true, &[false], 0),
-        ] {
-            let mut made = Made::nothing(&request);
-            for (trials, preemptions) in [(&mut made.live, here), (&mut made.twin, 3)] {
-                let cases = planned(&Made::nothing(&request), |_| true, |_| None);
-                let cases = cases.expect("all variants").into_iter();
-                trials.extend(cases.map(|case| (case, usage(preemptions))));
-            }
-            let share = |(case, _): &Trial<Prediction>| match is_disturbed {
-                true if Some(case.planned.variant) == first => disturbed(10_001),
-                _ => disturbed(10_000),
-            };
-            made.said = made.live.iter().map(share).collect();
-            let report = judge(&Prediction, &made).expect("nothing is analysed");
-            let found: Vec<bool> = report
-                .checks
-                .iter()
-                .filter_map(|check| check.held)
-                .collect();
-            assert_eq!(found, held, "{here} {is_disturbed}");
-            assert_eq!(told_and_open(&report).1, open, "{here} {is_disturbed}");
-        }
-    }
-
-    #[test]
-    fn a_call_costs_what_the_speed_beside_its_run_says() {
-        let request = Request {
-            live: true,
-            repeats: Some(1),
-            machine: Some(Machine::without_costs(250)),
-            ..Request::default()
-        };
-        let mut made = Made::nothing(&request);
-        let live = Prediction.cases(
-            Round {
-                live: true,
-                number: 0,
-            },
-            &made,
-        );
-        for case in live.expect("all variants") {
-            made.live.push((case, Account::of_calls([2_000_000; 100])));
-        }
-        let calibration = PROGRAMS.variants.iter().position(is_calibration);
-        let is_calibrated = |case: &Case| Some(case.planned.variant) == calibration;
-        let place = made.live.iter().position(|(case, _)| is_calibrated(case));
-        // A block takes a millisecond beside the calibration, and 1.3 beside everything that is not next to it.
-        let calibrated = place.expect("it is run");
-        let took = |place: usize| match [calibrated, calibrated + 1].contains(&place) {
-            true => vec![1_000_000; 4],
-            false => vec![1_300_000; 4],
-        };
-        made.took = (0..=made.live.len()).map(took).collect();
-        let told = Prediction.cases(
-            Round {
-                live: false,
-                number: 1,
-            },
-            &made,
-        );
-        let told = told.expect("calls were measured");
-        assert_eq!(told.len() + 1, made.live.len());
-        let median = |case: &Case| {
-            case.told
-                .as_ref()
-                .map(|told| told.calls.median().as_micros())
-        };
-        for case in &told {
-            let is_this = |live: &(Case, Account)| live.0.planned == case.planned;
-            let place = made.live.iter().position(is_this).expect("it was run");
-            // What is beside the calibration has blocks of either speed.
-            let expected = match place.abs_diff(calibrated) {
-                1 => 1_980..=2_620,
-                _ => 2_580..=2_620,
-            };
-            let charged = median(case).expect("it is told");
-            assert!(expected.contains(&charged), "{place}: {charged} us");
-        }
-    }
-}
+mod tests;

@@ -147,4 +147,10 @@ impl Account {
             ..Self::default()
         }
     }
+
+    /// The callback's switches, of a second in which nothing else was seen.
+    pub(super) fn set_callback(&mut self, switches: u64) {
+        self.counts.insert(Of::Callback, switches);
+        self.length_ns = 1_000_000_000;
+    }
 }

@@ -1,5 +1,7 @@
 //! What a figure compares: what the study prints of a number, what the twin makes of it, and by which criterion they agree.
 
+use std::collections::BTreeSet;
+
 use laxity_lab::report::{Compared, Origin, Value, Verdict};
 use laxity_model::base::time::Beside;
 use serde::Deserialize;
@@ -57,6 +59,10 @@ pub(super) struct Quantity {
     charged_if: Option<Reading>,
     #[serde(default = "measured")]
     live: Origin,
+    /// What is put in and leaves the twin no other outcome, though the number itself comes out: then that it agrees shows nothing.
+    rests_on: Option<String>,
+    /// On this machine it is judged only where this is nought.
+    live_if_none: Option<Reading>,
     judged: Option<Criterion>,
     /// What is remarked if they do not agree.
     otherwise: Option<String>,
@@ -67,15 +73,22 @@ const fn measured() -> Origin {
 }
 
 impl Quantity {
-    /// The runs that it is read from.
+    /// The runs that are made for it.
     pub(super) fn runs(&self) -> Vec<&str> {
+        let besides = self.charged_if.iter().chain(&self.live_if_none);
+        let besides = besides.flat_map(Reading::runs);
+        self.read().into_iter().chain(besides).collect()
+    }
+
+    /// The runs that its verdict is read from, each once: a doubt of another is none of it.
+    fn read(&self) -> BTreeSet<&str> {
         let others: Vec<&Reading> = match &self.judged {
             Some(Criterion::Within { of, .. }) => of.iter().collect(),
             Some(Criterion::So(so)) => so.of.iter().chain(&so.others).collect(),
             None => Vec::new(),
         };
-        let all = others.into_iter().chain(&self.charged_if);
-        all.chain([&self.of]).flat_map(Reading::runs).collect()
+        let all = others.into_iter().chain([&self.of]);
+        all.flat_map(Reading::runs).collect()
     }
 
     /// The row; `None` where neither host has anything to tell. What was seen on this machine is judged by the same criterion as the twin's, beside it; what
@@ -101,13 +114,21 @@ impl Quantity {
             paper: printed.and_then(|value| Origin::Quoted.cell(value)),
             twin: origin.and_then(|origin| origin.cell(self.of.seen(twin)?)),
             live_verdict: match (&here, self.live) {
-                (Some(_), Origin::Measured) => self.verdict_here(live),
+                (Some(_), Origin::Measured) if self.is_judged_here(live) => self.verdict_here(live),
                 _ => Verdict::Alone,
             },
             live: here.and_then(|value| self.live.cell(value)),
-            verdict: origin.map_or(Verdict::Alone, |origin| self.verdict(twin, origin)),
+            verdict: origin.map_or(Verdict::Alone, |origin| {
+                resting(self.verdict(twin, origin), self.rests_on.as_deref())
+            }),
             ..Compared::new(&self.name)
         })
+    }
+
+    /// Whether what was seen on this machine is what the row is about.
+    fn is_judged_here(&self, live: &Runs<'_>) -> bool {
+        let none = self.live_if_none.as_ref();
+        none.is_none_or(|none| none.number(live) == Some(0))
     }
 
     /// What is to be said where the twin does not agree.
@@ -123,7 +144,7 @@ impl Quantity {
 
     /// What was seen on this machine, judged if enough of it was undisturbed.
     fn verdict_here(&self, live: &Runs<'_>) -> Verdict {
-        let runs = self.runs().into_iter().filter_map(|run| live.get(run));
+        let runs = self.read().into_iter().filter_map(|run| live.get(run));
         match said(runs.flatten().copied()).doubt() {
             Some(why) if self.judged.is_some() => Verdict::Inconclusive(why),
             _ => self.verdict(live, Origin::Measured),
@@ -235,179 +256,13 @@ pub(super) fn judge(agrees: bool, criterion: &str, seen: &str, origin: Origin) -
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use laxity::study::Profile;
-    use laxity_devices::modem::Costs;
-    use laxity_devices::modem::card::Setting;
-
-    use super::super::super::transfers::Place;
-    use super::super::PLAN;
-    use super::super::readings::Series;
-    use super::super::readings::tests::seen;
-    use super::super::tests::of;
-    use super::*;
-    use crate::disturbed;
-
-    #[test]
-    fn a_verdict_knows_what_was_put_in() {
-        let near = |origin| within((1_000, 1_149), 15, origin);
-        assert_eq!(
-            near(Origin::Simulated),
-            Verdict::Agrees("within 15 %: +14.9 %".into())
-        );
-        assert!(matches!(near(Origin::Charged), Verdict::Consistent(_)));
-        assert!(matches!(near(Origin::Calibrated), Verdict::Consistent(_)));
-        assert_eq!(
-            within((100_000, 115_001), 15, Origin::Simulated),
-            Verdict::Disagrees("not within 15 %: +15.1 %".into())
-        );
-        let far = within((1_000, 849), 15, Origin::Charged);
-        assert_eq!(far, Verdict::Disagrees("not within 15 %: -15.1 %".into()));
-    }
-
-    #[test]
-    fn what_was_measured_is_judged_by_itself() {
-        let row = |figure: &str, name: &str, run, series, points: [(u64, u64); 2]| {
-            let mut quantities = PLAN.quantities.iter();
-            let quantity = quantities.find(|of| of.figure == figure && of.name.starts_with(name));
-            let [twin, live] = points.map(|point| seen(series, &[point]));
-            let [twin, live] = [&twin, &live].map(|readings| Runs::from([(run, vec![readings])]));
-            let row = quantity.expect("it is compared").compared(&twin, &live);
-            row.expect("both hosts have it")
-        };
-        // The study: 5.313 ms. What this machine shows does not stand under the twin's verdict.
-        let gaps = [(9_000, 5_000), (9_000, 3_320)];
-        let row_of_gaps = row(
-            "figure-11",
-            "largest gap",
-            "callback-int",
-            Series::Gaps,
-            gaps,
-        );
-        assert!(matches!(row_of_gaps.verdict, Verdict::Agrees(_)));
-        let live = &row_of_gaps.live_verdict;
-        assert!(matches!(live, Verdict::Disagrees(_)), "{live:?}");
-        // Of a run of which more than 1 % was disturbed there is no verdict.
-        let judged = |disturbed_ppm| {
-            let mut readings = seen(Series::Gaps, &[(9_000, 5_000)]);
-            readings.said = disturbed(disturbed_ppm);
-            let live = Runs::from([("callback-int", vec![&readings])]);
-            let mut quantities = PLAN.quantities.iter();
-            let quantity =
-                quantities.find(|of| of.figure == "figure-11" && of.name == row_of_gaps.quantity);
-            let row = quantity
-                .expect("it is compared")
-                .compared(&Runs::new(), &live);
-            row.expect("it was seen here").live_verdict
-        };
-        assert!(matches!(judged(10_000), Verdict::Agrees(_)));
-        assert!(matches!(judged(10_001), Verdict::Inconclusive(_)));
-        // How long a live call is on hook is chosen here.
-        let on_hook = row(
-            "figure-1",
-            "on hook",
-            "int",
-            Series::Phases,
-            [(2_000, 2_000); 2],
-        );
-        assert_eq!(on_hook.live_verdict, Verdict::Alone);
-    }
-
-    /// What samples pile up in while a call waits, and how long it takes, is calculated from the cost of a call and the pause of its reservation, both of which were
-    /// put in: so neither is a result of the twin's, nor ever said to agree.
-    #[test]
-    fn figures_14_and_15_show_the_sum_of_what_was_put_in() {
-        let reservation = Place::try_from("RES 2/8".to_owned()).map(|place| place.reservation());
-        let reservation = reservation.expect("a place").expect("a reservation");
-        let call = Costs::STUDY.data.as_dedicated_span();
-        let pause = reservation.period() - reservation.service().as_dedicated_span();
-        let sum = (call + pause).as_nanos();
-        let seen = ["int", "res"].map(|name| of(Profile::WIN2000_PII450, name, None, 0).1);
-        let [int, res] = &seen;
-        let twin = Runs::from([("int", vec![int]), ("res", vec![res])]);
-        let row = |figure: &str, name: &str| {
-            let mut quantities = PLAN.quantities.iter();
-            let quantity = quantities.find(|of| of.figure == figure && of.name.starts_with(name));
-            let row = quantity.and_then(|of| of.compared(&twin, &Runs::new()));
-            row.expect("the twin has it")
-        };
-        let longest = row("figure-15", "longest");
-        let pending = row("figure-14", "most samples pending");
-        for row in [&longest, &pending] {
-            let origin = row.twin.as_ref().map(|cell| cell.origin);
-            assert_eq!(origin, Some(Origin::Charged), "{row:?}");
-            assert!(matches!(row.verdict, Verdict::Consistent(_)), "{row:?}");
-        }
-        // A handler, a tick and two switches come on top.
-        let Some(Value::Span(longest)) = longest.twin.map(|cell| cell.value) else {
-            panic!("a span");
-        };
-        let besides = longest.as_nanos().checked_sub(sum);
-        assert!(besides.is_some_and(|besides| besides < 20_000), "{longest}");
-        let expected = Value::Count(sum * Setting::CONNECTED.rate_hz / 1_000_000_000);
-        assert_eq!(pending.twin.map(|cell| cell.value), Some(expected));
-    }
-
-    /// What the quantity of this name is in a run in which only this was seen.
-    fn read(name: &str, run: &'static str, series: Series, points: &[(u64, u64)]) -> Option<u64> {
-        let mut quantities = PLAN.quantities.iter();
-        let quantity = quantities.find(|quantity| quantity.name.starts_with(name));
-        let readings = seen(series, points);
-        let runs = Runs::from([(run, vec![&readings])]);
-        quantity.expect("it is compared").of.number(&runs)
-    }
-
-    #[test]
-    fn a_point_is_scattered_if_no_block_lasts_so_long() {
-        let scattered = |took| read("scattered", "int", Series::Intervals, &[(20_000, took)]);
-        let usual = [2_500, 12_500, 13_125, 11_250, 12_520];
-        assert_eq!(usual.map(scattered), [Some(0); 5]);
-        assert_eq!([15_900, 19_400, 5_000].map(scattered), [Some(1); 3]);
-    }
-
-    #[test]
-    fn what_is_quoted_says_where_it_is_printed() {
-        for quantity in &PLAN.quantities {
-            let source = quantity.source.as_deref();
-            assert_eq!(quantity.paper.is_some(), source.is_some(), "{quantity:?}");
-            let is_known = source.is_none_or(|at| at.starts_with('§') || at.starts_with("slide"));
-            assert!(is_known, "{quantity:?}");
-        }
-    }
-
-    #[test]
-    fn a_key_that_is_none_is_an_error_that_names_it() {
-        let row = |of: &str, judged: &str| {
-            let row = format!(
-                r#"{{"figure": "figure-2", "name": "typical", "of": {of}, "judged": {judged}}}"#
-            );
-            serde_json::from_str::<Quantity>(&row).map_err(|error| error.to_string())
-        };
-        let read = r#"{"run": "int", "series": "handler", "statistic": "median"}"#;
-        let within = r#"{"within": {"percent": 5}}"#;
-        assert!(row(read, within).is_ok());
-        let wrong = read.replace("\"run\"", "\"phase\": [\"training\"], \"run\"");
-        let deeper = read.replace("\"run\"", &format!("\"less\": {wrong}, \"run\""));
-        for wrong in [wrong, deeper] {
-            let error = row(&wrong, within).expect_err("it has no such key");
-            assert!(error.contains("`phase`"), "{error}");
-        }
-        let wrong = within.replace("percent\": 5", "percent\": 5, \"least\": 1");
-        let error = row(read, &wrong).expect_err("it has no such key");
-        assert!(error.contains("`least`"), "{error}");
-        let without_run = read.replace("\"run\": \"int\",", "");
-        let error = row(&without_run, within).expect_err("it is of no run");
-        assert!(error.contains("`run`"), "{error}");
-    }
-
-    #[test]
-    fn two_ticks_are_near_two_milliseconds() {
-        let near =
-            |gaps: &[(u64, u64)]| read("share near 2 ms", "callback-absent", Series::Gaps, gaps);
-        let mut gaps = vec![(5_000, 976); 99];
-        gaps.push((5_000, 1_953));
-        assert_eq!(near(&gaps), Some(10_000));
-        assert_eq!(near(&[]), None);
+/// What could not have come out otherwise, by something that was put in, is consistent at best.
+pub(super) fn resting(verdict: Verdict, on: Option<&str>) -> Verdict {
+    match (verdict, on) {
+        (Verdict::Agrees(words), Some(on)) => Verdict::Consistent(format!("{words}; {on}")),
+        (verdict, _) => verdict,
     }
 }
+
+#[cfg(test)]
+mod tests;

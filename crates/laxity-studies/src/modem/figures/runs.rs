@@ -52,6 +52,11 @@ pub struct Run {
     further_receivers: usize,
 }
 
+/// The seed of a call among those of a seed that was asked for: no two seeds have one in common.
+fn seed_of(seed: u64, number: u32) -> u64 {
+    seed.wrapping_mul(1_000).wrapping_add(u64::from(number))
+}
+
 /// A callback is measured in it.
 fn has_callback(variant: &ResolvedVariant) -> bool {
     let mut tasks = variant.tasks.iter();
@@ -80,7 +85,7 @@ pub(super) fn in_twin(names: &[&str], seed: u64) -> Vec<Run> {
         (0..calls).map(move |number| Run {
             variant,
             number,
-            seed: seed + u64::from(number),
+            seed: seed_of(seed, number),
             length,
             further_receivers: 0,
         })
@@ -99,7 +104,7 @@ pub(super) fn here(names: &[&str], request: &Request, further_receivers: usize) 
     let run = |variant, number: u32, length| Run {
         variant,
         number,
-        seed: request.seed + u64::from(number),
+        seed: seed_of(request.seed, number),
         length,
         further_receivers,
     };
@@ -175,5 +180,30 @@ impl Run {
             }
             added(program);
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn neighbouring_seeds_have_no_call_in_common() {
+        let name = ["callback-int"];
+        let seeds = |runs: Vec<Run>| -> BTreeSet<u64> { runs.iter().map(|run| run.seed).collect() };
+        let here = |seed| {
+            let request = Request {
+                seed,
+                ..Request::default()
+            };
+            seeds(here(&name, &request, 0))
+        };
+        let of = [1, 2].map(|seed| [seeds(in_twin(&name, seed)), here(seed)]);
+        assert_eq!(of[0].each_ref().map(BTreeSet::len), [10, 3]);
+        for (one, other) in of[0].iter().zip(&of[1]) {
+            assert!(one.is_disjoint(other), "{one:?} {other:?}");
+        }
     }
 }

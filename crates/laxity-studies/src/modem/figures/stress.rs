@@ -4,7 +4,7 @@ use laxity_lab::bench::Holes;
 use laxity_lab::report::{Compared, Figure, Origin, Row, Verdict};
 use serde::Deserialize;
 
-use super::quantity::judge;
+use super::quantity::{judge, resting};
 use super::reading::{Measure, Runs, said};
 use super::readings::Readings;
 use super::runs::SCENES;
@@ -20,6 +20,8 @@ pub(super) struct Pair {
     name: String,
     /// Its run beside the spinner alone, and under stress.
     pub(super) runs: [String; 2],
+    /// What is put in and leaves the twin no other outcome.
+    rests_on: Option<String>,
 }
 
 /// What is compared of a run: the last three columns of the table.
@@ -132,7 +134,7 @@ fn compared(plan: &Plan, pair: &Pair, [twin, here]: [&Runs<'_>; 2]) -> Compared 
         live: live
             .flatten()
             .and_then(|seen| Origin::Measured.cell(told(&seen))),
-        verdict: of_twin.unwrap_or(Verdict::Alone),
+        verdict: resting(of_twin.unwrap_or(Verdict::Alone), pair.rests_on.as_deref()),
         live_verdict: of_live.unwrap_or(Verdict::Alone),
         ..Compared::new(&pair.name)
     }
