@@ -244,6 +244,22 @@ fn rmdp_is_asked_once_and_says_one_thing() {
     assert_eq!((found.admitted, line.verdict.as_str()), (true, "admits"));
 }
 
+/// The tests of a processor say whom they leave out, once and in both forms; and nothing of that where they know of all.
+#[test]
+fn tests_say_whose_work_they_know_nothing_of() {
+    let set = |does: &str| {
+        let text = format!(
+            r#"{{ "tasks": {{ "one": {{ "run": 100, {does} "timer": {{ "ref": "unique", "period": 10000 }} }},
+                "two": {{ "run": 100, "timer": {{ "ref": "unique", "period": 10000 }} }} }} }}"#
+        );
+        read(&text, "x.json", Format::RtApp).expect("a task set")
+    };
+    let found = only(&set(r#""lock": "m","#), &Options::default());
+    assert_eq!(found.tests_without, ["one"], "{found:?}");
+    let found = only(&set(""), &Options::default());
+    assert!(found.tests_without.is_empty(), "{found:?}");
+}
+
 #[test]
 fn what_is_not_analysed_gives_no_bound_to_whom_it_may_delay() {
     let timer = "\"timer\": { \"ref\": \"unique\", \"period\": 10000 }";

@@ -1,8 +1,11 @@
 //! What the planner of slots refuses: nothing small that can be kept, and nothing at length.
 
+mod slot_oracle;
+
 use std::collections::BTreeSet;
 
 use laxity_model::policy::slots::{PlanCosts, plan};
+use laxity_model::request::Shortage;
 use laxity_model::{Reservation, Service, Span};
 
 /// Switches cost nothing, as in the twin.
@@ -103,6 +106,81 @@ fn of_small_sets_that_can_be_kept_none_is_refused() {
         }
     }
     assert!(kept > 700 && full > 200, "{kept} {full}");
+}
+
+/// Switches cost nothing, and the shortest slot is the millisecond in which all is asked for.
+const TICKS: PlanCosts = PlanCosts {
+    granularity: Span::from_millis(1),
+    ..FREE
+};
+
+/// Requests of X ms in every Y ms.
+fn of_ms(set: &[(u32, u32)]) -> Vec<Reservation> {
+    let us = |ticks: &u32| u64::from(*ticks) * 1_000;
+    set.iter().map(|(x, y)| every(us(x), us(y))).collect()
+}
+
+/// What fills the processor, of periods that are no multiples of one another.
+#[test]
+fn what_takes_turns_millisecond_by_millisecond_has_a_table() {
+    for set in [
+        &[(1, 6), (2, 6), (4, 8)][..],
+        &[(1, 4), (1, 4), (1, 6), (2, 6)],
+        &[(1, 3), (1, 5), (2, 5)],
+        &[(2, 5), (2, 7), (2, 7)],
+    ] {
+        for costs in [FREE, TICKS] {
+            let requests = of_ms(set);
+            let table = plan(&requests, &costs).unwrap();
+            for (owner, request) in requests.iter().enumerate() {
+                let least =
+                    slot_oracle::least_service_in_any_window(&table, owner, request.period());
+                assert!(least >= request.service(), "{request}: {least}");
+            }
+        }
+    }
+}
+
+/// All sets of up to three requests with windows of up to 8 ms, of whatever load: none is refused that has a table in whole milliseconds, of
+/// however long a cycle, though no slot is shorter; none is granted a table that does not keep it; and what is said to be missing is.
+#[test]
+fn of_sets_of_up_to_eight_ticks_none_is_refused_that_has_a_table_of_ticks() {
+    let sizes: Vec<(u32, u32)> = (2..=8)
+        .flat_map(|window| (1..window).map(move |service| (service, window)))
+        .collect();
+    let (mut kept, mut refused) = (0, 0);
+    let mut check = |set: &[(u32, u32)]| {
+        // The load in parts of 840.
+        let load: u32 = set.iter().map(|(x, y)| 840 * x / y).sum();
+        let requests = of_ms(set);
+        match plan(&requests, &TICKS) {
+            Ok(table) => {
+                for (owner, request) in requests.iter().enumerate() {
+                    let least =
+                        slot_oracle::least_service_in_any_window(&table, owner, request.period());
+                    assert!(least >= request.service(), "{set:?}: {request}: {least}");
+                }
+                kept += 1;
+            }
+            Err(refusal) => {
+                assert!(load > 840 || !has_table_of_ticks(set), "{set:?}: {refusal}");
+                let lacks_time = matches!(refusal.shortage, Shortage::ProcessorTime { .. });
+                assert!(!lacks_time || load > 840, "{set:?}: {refusal}");
+                refused += 1;
+            }
+        }
+    };
+    for (first, a) in sizes.iter().enumerate() {
+        for (second, b) in sizes.iter().enumerate().skip(first) {
+            check(&[*a, *b]);
+            // What is more by far than there is, is refused by two of them.
+            let third = sizes.iter().skip(second);
+            let light =
+                third.filter(|c| [a, b, *c].iter().map(|(x, y)| 840 * x / y).sum::<u32>() <= 900);
+            light.for_each(|c| check(&[*a, *b, *c]));
+        }
+    }
+    assert!(kept > 600 && refused > 300, "{kept} {refused}");
 }
 
 /// So many requests that take the processor as good as whole together, no two windows alike.

@@ -7,13 +7,25 @@ use crate::{Service, Span};
 /// What is short, and by how much.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Shortage {
-    /// More of the processor than there is, even if every slot could be placed freely.
+    /// More of the processor is asked for than there is.
     #[error(
         "processor time: {} needed, {} available, {} missing",
         Share(*needed_ppm), Share(available_ppm / 100 * 100), Share(needed_ppm.saturating_sub(*available_ppm))
     )]
     ProcessorTime {
         /// Parts per million that the best arrangement takes, the dispatcher's cost included; more than a million is possible.
+        needed_ppm: u64,
+        /// Parts per million left for slots.
+        available_ppm: u64,
+    },
+    /// No more of the processor is asked for than there is, but the tables that were tried take more, with slots more often or longer than is
+    /// asked for and the dispatcher's cost. There may be others.
+    #[error(
+        "a table: those that were tried take {} of the processor, and {} are available",
+        Share(*needed_ppm), Share(available_ppm / 100 * 100)
+    )]
+    Tables {
+        /// Parts per million that the least of them takes, the dispatcher's cost included; more than a million is possible.
         needed_ppm: u64,
         /// Parts per million left for slots.
         available_ppm: u64,
@@ -40,7 +52,7 @@ pub enum Shortage {
         limit: u64,
     },
     /// There is time enough, but no arrangement was found that keeps every promise.
-    #[error("an arrangement: {} of the processor would do, but no table of that load keeps every promise", Share(*load_ppm))]
+    #[error("an arrangement: {} of the processor would do, but no table that was tried keeps every promise", Share(*load_ppm))]
     Arrangement {
         /// Parts per million of the processor that the arrangement with the least load would take.
         load_ppm: u64,

@@ -156,6 +156,9 @@ pub struct ProcessorPlan {
     pub lines: Vec<Line>,
     /// What each test says.
     pub tests: Vec<TestPlan>,
+    /// Whose work the tests know nothing of: what they say is of the others. Left out of the JSON if they know of all.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests_without: Vec<String>,
     /// Whom the set fails on, or would first.
     pub bottleneck: Option<Bottleneck>,
     /// All costs times this, in parts per million, rounded down to 0.1 %, are admitted, each task's own reservation as it is. `None` if no such

@@ -66,6 +66,7 @@ pub(super) fn plan(
             )
         }
     });
+    let unknown = members.iter().filter(|member| member.work.is_err());
     Ok(ProcessorPlan {
         processor: Some(number),
         utilization_ppm: sum_ppm(members),
@@ -73,6 +74,7 @@ pub(super) fn plan(
         unknown: is_open(&methods, members, (&chosen, &observed.members), supply)?,
         test: chosen.method.name().into(),
         tests: verdicts::run(members, &chosen, supply)?,
+        tests_without: unknown.map(|member| member.name.clone()).collect(),
         lines: lines.collect(),
         bottleneck: bottleneck.map(|(_, found)| found),
         scale_ppm: advice.scale.map(|most| most.number * 1_000),

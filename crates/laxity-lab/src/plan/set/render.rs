@@ -202,7 +202,13 @@ fn render_tests(plan: &ProcessorPlan, width: usize, text: &mut String) {
     if plan.tests.is_empty() {
         return;
     }
-    text.push_str("  tests:\n");
+    if plan.tests_without.is_empty() {
+        text.push_str("  tests:\n");
+    } else {
+        let unknown = shown(&plan.tests_without);
+        let whose = format!("of those that are known, without {unknown}:");
+        wrap_to(width, "  tests:      ", &whose, text);
+    }
     let longest = plan.tests.iter().map(|test| test.test.chars().count());
     let longest = longest.max().unwrap_or(0);
     for test in &plan.tests {

@@ -50,10 +50,12 @@
 //!
 //! At most [`MAX_ENTRIES`] slots in a table. Lengths are whole nanoseconds, so a plan may give some nanoseconds more than it must. The
 //! search is bounded by steps, not by time: the same requests give the same table on every machine. Tables whose slots are not
-//! strictly periodic (as online pinwheel schedulers make them) are not tried.
+//! strictly periodic (as online pinwheel schedulers make them) are tried last, and only small ones: for up to six requests, in cycles of up
+//! to 32 times the greatest common divisor of all X and Y, where slots cost nothing and may be as short as that.
 
 mod arrange;
 mod calendar;
+mod cyclic;
 mod item;
 mod nearest;
 mod objective;

@@ -4,7 +4,8 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use super::arrange::arrangements;
-use super::item::WHOLE;
+use super::cyclic;
+use super::item::{WHOLE, share_floor};
 use super::nearest::Effort;
 use super::objective::{Judged, Objective};
 use super::place::{Obstacle, place};
@@ -22,6 +23,8 @@ const WORK: u64 = 60_000;
 /// What a plan may take altogether, which only sets of dozens come to; and what the question whether there is any table.
 const WORK_A_PLAN: u64 = 8_000_000;
 pub(super) const WORK_A_CHECK: u64 = 500_000;
+/// What small tables that are filled grain by grain may take of it.
+const WORK_OF_CYCLIC: u64 = 100_000;
 /// Any over-allocation at all.
 const ANY_OVER_PPM: u64 = u32::MAX as u64;
 /// How often a limit that nothing is within is moved.
@@ -207,6 +210,9 @@ impl<'a> Planner<'a> {
             if self.best.is_none() {
                 self.search(ANY_OVER_PPM, WORK / 8);
             }
+            if self.best.is_none() {
+                self.try_cyclic();
+            }
         } else {
             self.search(u64::from(self.objective.most_over_ppm), WORK);
             if !self.is_within() {
@@ -256,9 +262,19 @@ impl<'a> Planner<'a> {
         let load = loads.min().unwrap_or(0);
         let load_ppm = load.div_ceil(WHOLE / 1_000_000);
         if too_much(load) {
-            return Shortage::ProcessorTime {
-                needed_ppm: load_ppm,
-                available_ppm,
+            let asked =
+                |r: &Reservation| share_floor(r.service().as_nanos(), r.period().as_nanos());
+            let asked = self.requests.iter().map(asked).fold(0, u64::saturating_add);
+            let needed_ppm = load_ppm;
+            return match too_much(asked) {
+                true => Shortage::ProcessorTime {
+                    needed_ppm,
+                    available_ppm,
+                },
+                false => Shortage::Tables {
+                    needed_ppm,
+                    available_ppm,
+                },
             };
         }
         let mut shortage = Shortage::Arrangement { load_ppm };
@@ -302,6 +318,15 @@ impl<'a> Planner<'a> {
         });
         let spent = work - search.work;
         self.left = self.left.saturating_sub(spent);
+    }
+
+    /// Tries small tables whose slots are not strictly periodic.
+    fn try_cyclic(&mut self) {
+        let mut work = WORK_OF_CYCLIC.min(self.left);
+        self.left -= work;
+        let (requests, costs) = (self.requests.clone(), self.costs);
+        cyclic::tables(&requests, costs, &mut work, |table| self.consider(table));
+        self.left += work;
     }
 
     /// Nothing is within the limit: bisects the limit that something is within.
