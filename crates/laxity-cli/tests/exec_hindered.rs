@@ -86,6 +86,30 @@ fn on_one_processor_nobody_of_laxity_is_in_its_own_way() {
     assert!(periods > 10, "{received}");
 }
 
+/// What stood still then was laxity, and not the machine, which would excuse the periods.
+#[test]
+fn who_stops_laxity_itself_leaves_the_verdict_open() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    let child = start(&bench, processors()[0]);
+    program(&bench);
+    for _ in 0..3 {
+        wait(40);
+        send(Signal::STOP, child.id());
+        wait(40);
+        send(Signal::CONT, child.id());
+    }
+    wait(100);
+    let (output, received) = end(&bench, child);
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    assert_eq!(received["grade"], "uncertain", "{}", said(&output));
+    let reason = received["grade_reason"].as_str().unwrap();
+    assert!(
+        reason.contains("somebody stopped laxity itself"),
+        "{reason}"
+    );
+}
+
 #[test]
 fn a_program_that_is_moved_from_its_slots_is_named() {
     let Some(_live) = live(2) else { return };

@@ -225,7 +225,7 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
             K::Refused => self.point(event, Label::REFUSED, [0; 2]),
             // The change is drawn when it was granted.
             K::ReservationFrom => {}
-            K::Disturbed => self.disturbed(event, Label::DISTURBED),
+            K::Disturbed | K::Stopped => self.disturbed(event, Label::DISTURBED),
             K::Held => self.disturbed(event, Label::HELD),
             K::Mark(mark) if trace.is_level(mark) => {
                 self.draw(event.at, Lane::Level(mark), Edge::Level(event.args[0]));

@@ -14,6 +14,7 @@ use crate::os::clock;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::schedstat::Account;
+use crate::os::usage;
 use crate::run::own::{Ought, Own, Role};
 use crate::run::{self, Run, Thread};
 
@@ -25,6 +26,8 @@ pub(crate) struct Vigil {
     waits: Option<Account>,
     /// How long the thread had waited for its processor when it went to sleep.
     before: Option<Span>,
+    /// How often it had waited for anything.
+    waits_before: u64,
 }
 
 impl Vigil {
@@ -34,6 +37,7 @@ impl Vigil {
             activity,
             waits: Account::of_current(),
             before: None,
+            waits_before: 0,
         }
     }
 
@@ -42,9 +46,15 @@ impl Vigil {
         Some(self.waits.as_ref()?.read().ok()?.waited)
     }
 
-    /// The thread is about to wait for an instant. A system call.
+    /// The thread is about to wait for an instant, once. Two system calls.
     pub(crate) fn begin(&mut self) {
         self.before = self.waited();
+        self.waits_before = usage::waits();
+    }
+
+    /// Whether the thread waited for something else too than what it was waiting for: a signal stopped it, or a debugger, or its control group was frozen.
+    fn was_stopped(&self) -> bool {
+        usage::waits() > self.waits_before + 1
     }
 
     /// It woke at `now`, and should have at `due`: records that if it was late, and raises the alarm if somebody may have held it up.
@@ -59,6 +69,7 @@ impl Vigil {
             return;
         };
         let kind = match late.why {
+            _ if self.was_stopped() => EventKind::Stopped,
             Lateness::Standstill => EventKind::Disturbed,
             Lateness::Held | Lateness::Untold => EventKind::Held,
         };

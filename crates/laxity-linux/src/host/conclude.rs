@@ -108,10 +108,12 @@ pub(super) struct Conclusion {
 pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conclusion {
     let (mut findings, mut spared) = (Vec::new(), Vec::new());
     evidence.stopped(events, &mut findings);
+    let of_ours = |event: &&Event| event.kind == EventKind::Stopped;
+    let ours: Vec<Disturbance> = events.iter().filter(of_ours).map(stretch).collect();
     let mut doubtful = Vec::new();
     events.retain_mut(|event| {
         let weighed = match is_late(event) {
-            true => evidence.weigh(event),
+            true => evidence.weigh(event, &ours),
             false => Weighed::As(event.kind),
         };
         match weighed {
@@ -133,7 +135,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         evidence.strangers(processor, &mut findings);
         spared.extend(evidence.spared(*cpu).map(|text| (*cpu, text)));
         evidence.holds(processor, events, &mut findings);
-        evidence.doubts(processor, &doubtful, &mut findings);
+        evidence.doubts(processor, (&doubtful, &ours), &mut findings);
     }
     evidence.tampered(&mut findings);
     let untold = "the kernel does not tell how long threads wait (/proc/thread-self/schedstat): whatever delayed the witness is judged, for it may have been somebody";
@@ -145,7 +147,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         spared,
         notices: untold
             .into_iter()
-            .chain(evidence.stops())
+            .chain(evidence.stops(&ours))
             .chain(evidence.seen.guardian.clone())
             .collect(),
     }
@@ -153,7 +155,10 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
 
 /// Whether somebody woke late.
 const fn is_late(event: &Event) -> bool {
-    matches!(event.kind, EventKind::Disturbed | EventKind::Held)
+    matches!(
+        event.kind,
+        EventKind::Disturbed | EventKind::Held | EventKind::Stopped
+    )
 }
 
 /// When witnesses woke late.
@@ -170,6 +175,12 @@ fn stretch(event: &Event) -> Disturbance {
         from,
         to,
     }
+}
+
+/// Whether our own process stood still then, and not the machine: it is stopped as a whole.
+fn was_ours(late: Disturbance, ours: &[Disturbance]) -> bool {
+    ours.iter()
+        .any(|one| one.from < late.to && late.from < one.to)
 }
 
 /// To whole multiples of a grain.
@@ -247,7 +258,7 @@ impl Evidence<'_> {
     }
 
     /// What a late wake-up was, now that everybody was looked for.
-    fn weigh(&self, event: &Event) -> Weighed {
+    fn weigh(&self, event: &Event, ours: &[Disturbance]) -> Weighed {
         let (late, cpu) = (stretch(event), self.cpu(event.processor));
         let is_doubtful = self.seen.tampered.iter().any(|tampered| {
             let changed = &tampered.changed;
@@ -257,7 +268,7 @@ impl Evidence<'_> {
         if is_doubtful {
             return Weighed::Nothing;
         }
-        if self.was_ours(late) {
+        if was_ours(late, ours) {
             return Weighed::Doubtful;
         }
         if event.kind == EventKind::Disturbed || self.tells != Some(true) {
@@ -273,23 +284,16 @@ impl Evidence<'_> {
         }
     }
 
-    /// That our own process was stopped.
-    fn stops(&self) -> Option<String> {
-        let continued = self.seen.continued.iter();
-        let continued: Vec<_> = continued.map(|at| self.after_the_start(*at)).collect();
-        (!continued.is_empty()).then(|| {
-            format!(
-                "somebody stopped laxity itself, and continued it {}: what was late then says nothing of the machine",
-                continued.join(", ")
-            )
-        })
-    }
-
-    /// Whether our own process stood still, and not the machine: somebody stopped it, and continued it then.
-    fn was_ours(&self, late: Disturbance) -> bool {
-        let mut continued = self.seen.continued.iter();
-        // The handler may run before the late thread, or after it.
-        continued.any(|at| late.from <= *at && *at <= late.to + MILLISECOND * 100)
+    /// That our own process was stopped, by what one of those who watch saw of it.
+    fn stops(&self, ours: &[Disturbance]) -> Option<String> {
+        let one = ours.first()?.processor;
+        let mut by_one = ours.to_vec();
+        by_one.retain(|late| late.processor == one);
+        let often = self.often(&by_one);
+        let told = "what was late then says nothing of the machine";
+        Some(format!(
+            "somebody stopped laxity itself, which stood still {often}: {told}"
+        ))
     }
 
     /// Whether the program itself can have held a processor for so long.
@@ -394,10 +398,15 @@ impl Evidence<'_> {
     }
 
     /// That a processor was held, and nobody was there who could have done it, or that our own threads were stopped.
-    fn doubts(&self, processor: usize, doubtful: &[Disturbance], findings: &mut Vec<Finding>) {
+    fn doubts(
+        &self,
+        processor: usize,
+        (doubtful, ours): (&[Disturbance], &[Disturbance]),
+        findings: &mut Vec<Finding>,
+    ) {
         let here = doubtful.iter().copied();
         let here = here.filter(|held| held.processor.index() == processor);
-        let (ours, here): (Vec<_>, Vec<_>) = here.partition(|held| self.was_ours(*held));
+        let (ours, here): (Vec<_>, Vec<_>) = here.partition(|held| was_ours(*held, ours));
         if !ours.is_empty() {
             let (cpu, often) = (self.cpus[processor], self.often(&ours));
             let reason = format!(

@@ -60,8 +60,6 @@ pub(crate) struct Seen {
     pub(crate) tampered: Vec<Tampered>,
     /// What became of the guardian, if it died.
     pub(crate) guardian: Option<String>,
-    /// When our process was continued, having been stopped.
-    pub(crate) continued: Vec<Instant>,
 }
 
 /// Looks, and keeps what it saw.

@@ -101,8 +101,7 @@ pub(super) fn run(
     let span = started.and_then(|expected| supervise(&run, &watch, expected, length));
     // From then on nobody is served any more: who is owed something is owed it until then. The threads see it at their next look.
     let end = run.end_was_wanted().unwrap_or_else(clock::now);
-    let mut ended = end_all(&run, threads);
-    ended.seen.continued = watch.continued();
+    let ended = end_all(&run, threads);
 
     let ended_by = span?;
     if let Some(error) = run.failure() {

@@ -1,15 +1,14 @@
-//! SIGINT and SIGTERM while a run is under way: noted and announced, so that everything can be restored before the program ends. SIGCONT is noted too:
-//! what stood still until then was this process, and not the machine.
+//! SIGINT and SIGTERM while a run is under way: noted and announced, so that everything can be restored before the program ends.
 
 use std::convert::Infallible;
 use std::mem::{self, MaybeUninit};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use laxity_model::Instant;
 
+use crate::os::futex;
 use crate::os::shared::{Needed, Shared};
-use crate::os::{clock, futex};
 
 /// Rung whenever something happened that a supervising thread should look at. One for the process: a ring too many is harmless.
 static DOORBELL: AtomicU32 = AtomicU32::new(0);
@@ -17,17 +16,12 @@ static DOORBELL: AtomicU32 = AtomicU32::new(0);
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
 const SIGNALS: [(libc::c_int, &str); 2] = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM")];
 
-/// When this process was continued, in nanoseconds: the first times.
-static CONTINUED_NS: [AtomicU64; 8] = [const { AtomicU64::new(0) }; 8];
-/// How often it was.
-static CONTINUED: AtomicUsize = AtomicUsize::new(0);
-
-/// The handlers from before, where they could be replaced; the last is that of SIGCONT.
-type Before = [Option<libc::sigaction>; 3];
+/// The handlers from before, where they could be replaced.
+type Before = [Option<libc::sigaction>; 2];
 
 static WATCHES: Shared<Before> = Shared::new(|before| {
     let all = SIGNALS.iter().map(|(signal, _)| *signal);
-    for (signal, before) in all.chain([libc::SIGCONT]).zip(&before) {
+    for (signal, before) in all.zip(&before) {
         reinstall(signal, before.as_ref());
     }
 });
@@ -51,13 +45,6 @@ pub fn wait(seen: u32, until: Option<Instant>) {
 extern "C" fn note(signal: libc::c_int) {
     CAUGHT.store(signal, Ordering::SeqCst);
     ring();
-}
-
-extern "C" fn note_continued(_: libc::c_int) {
-    let index = CONTINUED.fetch_add(1, Ordering::SeqCst);
-    if let Some(at) = CONTINUED_NS.get(index) {
-        at.store(clock::now().as_nanos(), Ordering::SeqCst);
-    }
 }
 
 /// Installs a handler and returns what was there. The handler must be async-signal-safe.
@@ -132,10 +119,7 @@ impl Watch {
     pub fn begin() -> Self {
         let Ok(needed) = WATCHES.need(|| {
             CAUGHT.store(0, Ordering::SeqCst);
-            CONTINUED.store(0, Ordering::SeqCst);
-            let [interrupted, terminated] = SIGNALS.map(|(signal, _)| install(signal, note));
-            let continued = install(libc::SIGCONT, note_continued);
-            Ok::<_, Infallible>([interrupted, terminated, continued])
+            Ok::<_, Infallible>(SIGNALS.map(|(signal, _)| install(signal, note)))
         });
         Self { _needed: needed }
     }
@@ -147,13 +131,5 @@ impl Watch {
             .iter()
             .find(|(signal, _)| *signal == caught)
             .map(|(_, name)| *name)
-    }
-
-    /// When this process was continued that somebody had stopped, since the first watch began: the first eight times.
-    pub fn continued(&self) -> Vec<Instant> {
-        let times = CONTINUED.load(Ordering::SeqCst);
-        let noted = CONTINUED_NS.iter().take(times);
-        let noted = noted.map(|at| Instant::from_nanos(at.load(Ordering::SeqCst)));
-        noted.collect()
     }
 }

@@ -6,14 +6,26 @@ use laxity_model::Usage;
 
 use crate::os::clock;
 
-/// Of the calling thread, since it began. Two system calls.
-pub(crate) fn now() -> Usage {
+/// What the kernel counts of the calling thread.
+fn of_current() -> libc::rusage {
     // SAFETY: all-zero bytes are a valid rusage.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };
     // SAFETY: `usage` is a valid place for the answer; the call cannot fail for RUSAGE_THREAD.
     unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
     }
+    usage
+}
+
+/// How often the calling thread gave its processor up by itself: once for each time that it waited, and once more where it was stopped meanwhile.
+/// One system call, no allocation.
+pub(crate) fn waits() -> u64 {
+    of_current().ru_nvcsw as u64
+}
+
+/// Of the calling thread, since it began. Two system calls.
+pub(crate) fn now() -> Usage {
+    let usage = of_current();
     Usage {
         service: clock::thread_service(),
         voluntary_switches: usage.ru_nvcsw as u64,

@@ -56,6 +56,9 @@ pub enum EventKind {
     /// The witness woke late, and was runnable: somebody held its processor, or nobody can tell that. `args`: when it should have and when it
     /// did, in nanoseconds.
     Held,
+    /// The witness woke late, and had been stopped while it waited: by a signal, a debugger or a frozen control group, and all of its process with it.
+    /// `args`: when it should have woken and when it did, in nanoseconds.
+    Stopped,
     /// An event of the application's own.
     Mark(Mark),
 }
@@ -64,7 +67,7 @@ pub enum EventKind {
 const MARK_BASE: u16 = 0x8000;
 
 /// All kinds but marks, at the place of their code.
-const KINDS: [EventKind; 21] = [
+const KINDS: [EventKind; 22] = [
     EventKind::Wake,
     EventKind::Dispatch,
     EventKind::Preempt,
@@ -86,6 +89,7 @@ const KINDS: [EventKind; 21] = [
     EventKind::Refused,
     EventKind::ReservationFrom,
     EventKind::Held,
+    EventKind::Stopped,
 ];
 
 impl EventKind {
