@@ -110,6 +110,33 @@ fn who_stops_laxity_itself_leaves_the_verdict_open() {
     );
 }
 
+/// Between the ranks of slots and dispatcher it delays nobody who would tell, and is there for less than lies between two looks: it is seen, or what it took is.
+#[test]
+fn who_held_the_processor_and_has_gone_leaves_nothing_enforced() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    let cpu = processors()[0];
+    let child = start(&bench, cpu);
+    program(&bench);
+    wait(230);
+    let stranger = thread::spawn(move || {
+        let own = Tid::current();
+        sched::set_affinity(own, &CpuSet::single(cpu)).unwrap();
+        sched::set_policy(own, Policy::Fifo(90)).unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(60) {}
+    });
+    stranger.join().unwrap();
+    wait(230);
+    let (output, received) = end(&bench, child);
+    let line = said(&output);
+    assert_ne!(received["grade"], "enforced", "{line}");
+    assert_ne!(output.status.code(), Some(0), "{line}");
+    let reason = received["grade_reason"].as_str().unwrap();
+    let (seen, inferred) = ("ranked above the slot", "kept from its processor for");
+    assert!(reason.contains(seen) || reason.contains(inferred), "{line}");
+}
+
 #[test]
 fn a_program_that_is_moved_from_its_slots_is_named() {
     let Some(_live) = live(2) else { return };

@@ -272,7 +272,7 @@ impl Received {
             (disturbed > seen.largest_gap).then(|| format!("{} disturbed", rounded(disturbed)));
         let possible = seen.largest_gap_possible;
         let possible = (possible > seen.largest_gap)
-            .then(|| format!("perhaps {} while nobody looked", rounded(possible)));
+            .then(|| format!("perhaps {} between two looks", rounded(possible)));
         let promised = self.gap_promised();
         let promised = promised.map(|promised| format!("{} promised", rounded(promised)));
         in_brackets(disturbed.into_iter().chain(possible).chain(promised))

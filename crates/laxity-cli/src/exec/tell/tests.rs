@@ -385,7 +385,7 @@ fn a_gap_that_may_have_been_is_told_and_not_met() {
         (
             85,
             5,
-            "largest gap 6ms (perhaps 85ms while nobody looked; 6ms promised)",
+            "largest gap 6ms (perhaps 85ms between two looks; 6ms promised)",
         ),
     ] {
         let mut received = received(Delivery {

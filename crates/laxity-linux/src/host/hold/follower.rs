@@ -162,6 +162,8 @@ pub(super) struct Follower {
     places: Box<dyn Places>,
     seen: Arc<Seen>,
     threads: BTreeMap<Tid, Found>,
+    /// Those that ran or waited when any was last seen to.
+    acted: BTreeSet<Tid>,
     /// Who was there first has its place: who comes now may have it from one of them.
     has_begun: bool,
     look_at: Instant,
@@ -188,6 +190,7 @@ impl Follower {
             places,
             seen,
             threads: BTreeMap::new(),
+            acted: BTreeSet::new(),
             has_begun: false,
             look_at: Instant::ZERO,
         }
@@ -327,9 +330,15 @@ impl Follower {
 impl Subject for Follower {
     fn look(&mut self) -> Option<Part> {
         let mut part = Part::NOBODY;
-        let counted = self.threads.values_mut();
-        for one in counted.filter_map(|found| found.counted.as_mut()) {
-            part.add(one.look().unwrap_or(Part::NOBODY));
+        let mut acted = BTreeSet::new();
+        for (thread, found) in &mut self.threads {
+            let looked = found.counted.as_mut().and_then(Subject::look);
+            acted.extend(looked.filter(Part::acted).map(|_| *thread));
+            part.add(looked.unwrap_or(Part::NOBODY));
+        }
+        if !acted.is_empty() {
+            part.several = acted.union(&self.acted).count() > 1;
+            self.acted = acted;
         }
         self.read_back();
         self.follow();

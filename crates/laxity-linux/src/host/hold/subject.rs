@@ -16,6 +16,8 @@ pub(crate) struct Part {
     pub(crate) waited: Span,
     /// No single one of them was longer.
     pub(crate) longest: Span,
+    /// More than one of its threads ran or waited, since the last time that any did.
+    pub(crate) several: bool,
     /// It had the processor.
     pub(crate) ran: bool,
     /// A thread of it has ended since the last look: what that had since then nobody saw.
@@ -89,10 +91,16 @@ impl Part {
         service: Service::ZERO,
         waited: Span::ZERO,
         longest: Span::ZERO,
+        several: false,
         ran: false,
         ended: false,
         gone: true,
     };
+
+    /// Whether it ran, or waited and does not any more.
+    pub(super) fn acted(&self) -> bool {
+        self.ran || !self.waited.is_zero()
+    }
 
     /// What two have had together.
     pub(super) fn add(&mut self, other: Self) {
@@ -120,6 +128,7 @@ impl Subject for OneThread {
             service,
             waited,
             longest: waited,
+            several: false,
             ran: now.turns != before.turns || !service.is_zero(),
             ended: false,
             gone: false,

@@ -201,6 +201,9 @@ impl Watcher {
         let WatcherStart {
             reservation, held, ..
         } = self.start;
+        if self.start.slots_on.is_some() {
+            self.seen.note(delivery.grade_of_slots(reservation));
+        }
         let together = self.looks.every() / reservation.period();
         let subjects = self.seen.publish(delivery, &kept);
         for mut subject in subjects {
@@ -378,6 +381,7 @@ fn look_of(part: Part, turn: Turn, stood: &[Span], at: Instant) -> Look {
         service: part.service,
         kept_from: part.waited + stood_in_all,
         longest: part.longest + longest_stood,
+        several: part.several,
         turn,
         ended: part.ended,
     }

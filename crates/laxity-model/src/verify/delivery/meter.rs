@@ -40,6 +40,8 @@ pub struct Look {
     pub kept_from: Span,
     /// No single one of them was longer.
     pub longest: Span,
+    /// Several threads share it, of which more than one ran, or waited, since it was last seen to run: while one waited another may have run.
+    pub several: bool,
     /// Whether it had the processor.
     pub turn: Turn,
     /// A thread of it has ended since the look before: what that had nobody saw.
@@ -85,6 +87,7 @@ pub struct Stretch {
 ///     service: Service::from_millis(2),
 ///     kept_from: Span::from_millis(6),
 ///     longest: Span::from_millis(6),
+///     several: false,
 ///     turn: Turn::Ran,
 ///     ended: false,
 /// });
@@ -111,6 +114,8 @@ pub struct Meter {
     still: Vec<Disturbance>,
     /// It has ended, and that was told.
     is_gone: bool,
+    /// Between these looks it was last seen to run.
+    ran: [Instant; 2],
     delivery: Delivery,
 }
 
@@ -129,6 +134,8 @@ struct Open {
     longest: Span,
     /// So long one of them was, at least: of waits between looks that were far apart their sum alone is known.
     longest_sure: Span,
+    /// So long it surely had nothing at one time, however waits lie between the looks.
+    kept_surely: Span,
     /// A look came so late that more periods lie before it than can be judged together.
     late: bool,
     /// So many periods are not known of a thread of it that ended.
@@ -146,6 +153,7 @@ impl Open {
             kept_from: Span::ZERO,
             longest: Span::ZERO,
             longest_sure: Span::ZERO,
+            kept_surely: Span::ZERO,
             late: false,
             unseen: 0,
         }
@@ -186,6 +194,7 @@ impl Meter {
             open: Open::from(from),
             still: Vec::new(),
             is_gone: false,
+            ran: [from; 2],
             delivery: Delivery::default(),
         }
     }
@@ -236,13 +245,28 @@ impl Meter {
         let before = core::mem::replace(&mut open.looked, look.at);
         open.service += look.service;
         open.kept_from += look.kept_from;
-        open.longest = open.longest.max(look.longest);
         let length = look.at.saturating_since(before);
+        // Of waits that are longer than it is since the look before, together, one began before that; and since it was last seen to run it had nothing.
+        let without = before.saturating_since(self.ran[1]);
+        let surely = look.longest.saturating_sub(length).min(without);
+        open.kept_surely = open.kept_surely.max(surely);
+        // Whoever waited while another ran was not all that holds it.
+        let most = look.at.saturating_since(self.ran[0]);
+        let longest = if look.several {
+            look.longest.min(most)
+        } else {
+            look.longest
+        };
+        open.longest = open.longest.max(longest);
+        if look.turn == Turn::Ran {
+            self.ran = [before, look.at];
+        }
         let periods = nearest(length, self.period);
         let late = periods > TOGETHER;
         open.late |= late;
         // Of such a sum only what is longer than the time between the looks is one wait: it began before.
         let sure = match late && look.longest > self.period {
+            _ if look.several => surely,
             true => look.longest.saturating_sub(length),
             false => look.longest,
         };
@@ -282,6 +306,8 @@ impl Meter {
             self.open.kept_from = self.open.kept_from.max(waited);
             self.open.longest = self.open.longest.max(waited);
             self.open.longest_sure = self.open.longest_sure.max(waited);
+            let surely = at.saturating_since(self.ran[1].max(self.open.idle_until));
+            self.open.kept_surely = self.open.kept_surely.max(surely);
         }
         let awake = if waits { self.open.idle_until } else { at };
         // Less than a period tells nothing of one.
@@ -442,6 +468,7 @@ impl Meter {
         }
         let own = |gap: Span| gap.saturating_sub(self.period * touched);
         delivery.largest_gap = delivery.largest_gap.max(own(sure));
+        delivery.kept_surely = delivery.kept_surely.max(own(self.open.kept_surely));
         if longest > sure {
             delivery.largest_gap_possible = delivery.largest_gap_possible.max(own(longest));
         }

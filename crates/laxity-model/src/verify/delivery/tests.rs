@@ -7,6 +7,7 @@ use super::*;
 use crate::verify::contract::{Evidence, Outcome, Subject, Verdict, judge};
 use crate::{Disturbance, Grade, Instant, ProcessorId, Reservation};
 
+mod gaps;
 mod idle;
 mod sums;
 
@@ -23,6 +24,7 @@ fn look(at_ms: u64, service_us: u64, kept_from: Span) -> Look {
         service: Service::from_micros(service_us),
         kept_from,
         longest: kept_from,
+        several: false,
         turn: Turn::Ran,
         ended: false,
     }

@@ -10,6 +10,7 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
         largest_gap: MS(n),
         largest_gap_disturbed: MS(n + 1),
         largest_gap_possible: MS(n + 2),
+        kept_surely: MS(n),
         periods: 100 * n,
         kept: 90 * n,
         asleep: 60 * n,
