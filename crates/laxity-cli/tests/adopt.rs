@@ -12,7 +12,7 @@ use common::{Bench, comes_true, eventually, json, said};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::sched::{self, Policy, Tid};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 fn live() -> Option<LiveTest> {
     rights::require(&[Right::RealTime, Right::Deadline, Right::Processors(2)])
@@ -116,6 +116,30 @@ fn who_all_depend_on_is_not_held() {
             assert!(all.iter().all(|part| told.contains(part)), "{told}");
         }
     }
+}
+
+/// Audio servers are limited so, and would be ended in their slots.
+#[test]
+fn who_is_limited_in_real_time_has_no_slots() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+    let pid = Pid::from_child(&program);
+    let limit = Rlimit {
+        current: Some(20_000),
+        maximum: None,
+    };
+    prlimit(Some(pid), Resource::Rttime, limit).unwrap();
+    let number = program.id().to_string();
+    let output = bench.run(&["exec", "--reserve", "2ms/8ms", "--pid", &number]);
+    let told = said(&output);
+    let policy = sched::policy(Tid(program.id().cast_signed()));
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{told}");
+    let remedy = format!("prlimit --pid {number} --rttime=unlimited");
+    assert!(told.contains("SIGXCPU") && told.contains(&remedy), "{told}");
+    assert_eq!(policy, Ok(Policy::Other { nice: 0 }));
 }
 
 /// It has its slots' processor from who started it, and no slots: there it would compete with them, and with all that was put out of their way.

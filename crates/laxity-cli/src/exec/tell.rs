@@ -265,15 +265,15 @@ impl Received {
         )
     }
 
-    /// The largest gap is of what was not disturbed: what it was otherwise, where that is more; and what was promised.
+    /// The largest gap is of what was not disturbed: what it was otherwise, where that is more; what it may have been, where that is more than was promised; and that.
     fn beside_gap(&self, seen: &Delivery) -> String {
         let disturbed = seen.largest_gap_disturbed;
         let disturbed =
             (disturbed > seen.largest_gap).then(|| format!("{} disturbed", rounded(disturbed)));
         let possible = seen.largest_gap_possible;
-        let possible = (possible > seen.largest_gap)
-            .then(|| format!("perhaps {} between two looks", rounded(possible)));
         let promised = self.gap_promised();
+        let possible = (possible > seen.largest_gap.max(promised.unwrap_or_default()))
+            .then(|| format!("perhaps {} between two looks", rounded(possible)));
         let promised = promised.map(|promised| format!("{} promised", rounded(promised)));
         in_brackets(disturbed.into_iter().chain(possible).chain(promised))
     }

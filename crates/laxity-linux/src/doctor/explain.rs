@@ -382,16 +382,20 @@ pub(super) fn lock_memory(rights: &Rights) -> Option<Diagnosis> {
 /// What will end a FIFO thread that does not block, if anything.
 pub(super) fn time_limit(rights: &Rights) -> Option<Diagnosis> {
     let limit_us = rights.rttime_us?;
-    Some(Diagnosis::new(
+    Some(time_limited(limit_us, std::process::id()))
+}
+
+/// The same of a process that has this limit.
+pub(super) fn time_limited(limit_us: u64, process: u32) -> Diagnosis {
+    Diagnosis::new(
         Cause::RealTimeTimeLimited { limit_us },
         format!(
             "RLIMIT_RTTIME ends a process (SIGXCPU, then SIGKILL) when a real-time thread of it runs {limit_us} us without blocking"
         ),
         format!(
-            "`prlimit --pid {} --rttime=unlimited` as root, or `ulimit -R unlimited` before starting (rtkit and desktop portals set this limit)",
-            std::process::id()
+            "`prlimit --pid {process} --rttime=unlimited` as root, or `ulimit -R unlimited` before starting (rtkit and desktop portals set this limit)"
         ),
-    ))
+    )
 }
 
 fn unexplained(errno: i32, machine: &Machine) -> Diagnosis {

@@ -26,6 +26,7 @@ pub use outranking::Hidden;
 use laxity_model::Span;
 
 use crate::os::clock;
+use crate::os::fact::{Fact, read_as};
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
 /// The highest FIFO priority that a live run needs.
@@ -58,6 +59,12 @@ pub(crate) fn can_be_fifo(priority: u8) -> Result<(), Diagnosis> {
     let no = |found: Option<Diagnosis>| found.map_or(Ok(()), Err);
     no(explain::fifo(priority, &rights))?;
     no(explain::time_limit(&rights))
+}
+
+/// What will end another process whose threads are FIFO and do not block, if anything; or why that is not known.
+pub(crate) fn time_limit_of(process: u32) -> Fact<Option<Diagnosis>> {
+    let limit_us = read_as(format!("/proc/{process}/limits"), parse::real_time_limit)?;
+    Ok(limit_us.map(|limit_us| explain::time_limited(limit_us, process)))
 }
 
 /// How much later than else any real-time thread of this machine may go on, because whoever has its processor may put off the end of its turn (the time slice extension of Linux 7.0). Where the kernel does not tell, it

@@ -23,6 +23,16 @@ pub fn status_bytes(status: &str, name: &str) -> Option<u64> {
     kilobytes.checked_mul(1024)
 }
 
+/// How long a real-time thread of a process may run without blocking, in microseconds, by `/proc/PID/limits`; `Some(None)`: for as long as it likes.
+pub fn real_time_limit(limits: &str) -> Option<Option<u64>> {
+    let mut lines = limits.lines();
+    let numbers = lines.find_map(|line| line.strip_prefix("Max realtime timeout"))?;
+    match numbers.split_ascii_whitespace().next()? {
+        "unlimited" => Some(None),
+        soft => soft.parse().ok().map(Some),
+    }
+}
+
 /// A hexadecimal set of capabilities of `/proc/PID/status` (`CapEff` and its like).
 pub fn status_capabilities(status: &str, name: &str) -> Option<u64> {
     u64::from_str_radix(status_field(status, name)?, 16).ok()
@@ -164,6 +174,21 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_real_time() {
+        let limits = |soft: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units     \nMax realtime priority     0                    0                    \nMax realtime timeout      {soft:<20} unlimited            us        \n"
+            )
+        };
+        assert_eq!(real_time_limit(&limits("200000")), Some(Some(200_000)));
+        assert_eq!(real_time_limit(&limits("unlimited")), Some(None));
+        for silent in [limits("much"), limits(""), String::new()] {
+            assert_ne!(real_time_limit(&silent), Some(Some(200_000)), "{silent}");
+        }
+        assert_eq!(real_time_limit("Max realtime priority 0 0\n"), None);
+    }
+
+    #[test]
     fn user_namespaces() {
         assert!(is_initial_user_namespace(
             "         0          0 4294967295\n"
@@ -249,6 +274,7 @@ mod tests {
                 let _ = status_capabilities(text, "CapEff");
                 let _ = is_initial_user_namespace(text);
                 let _ = hrtick(text);
+                let _ = real_time_limit(text);
                 let _ = chosen(text);
                 let _ = boot_option(text, "a");
                 let _ = build_option(text, "A");

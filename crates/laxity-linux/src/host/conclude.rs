@@ -109,7 +109,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     let (mut findings, mut spared) = (Vec::new(), Vec::new());
     evidence.stopped(events, &mut findings);
     let of_ours = |event: &&Event| event.kind == EventKind::Stopped;
-    let ours: Vec<Disturbance> = events.iter().filter(of_ours).map(stretch).collect();
+    let ours: Vec<Disturbance> = events.iter().filter(of_ours).map(Disturbance::of).collect();
     let mut doubtful = Vec::new();
     events.retain_mut(|event| {
         let weighed = match is_late(event) {
@@ -120,7 +120,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
             Weighed::As(kind) => event.kind = kind,
             Weighed::Doubtful => {
                 event.kind = EventKind::Disturbed;
-                doubtful.push(stretch(event));
+                doubtful.push(Disturbance::of(event));
             }
             Weighed::Nothing => {}
         }
@@ -129,7 +129,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     let still = events
         .iter()
         .filter(|event| event.kind == EventKind::Disturbed);
-    let disturbances = Disturbance::joined(still.map(stretch));
+    let disturbances = Disturbance::joined(still.map(Disturbance::of));
     let own = evidence.cpus.iter().take(evidence.with_slots);
     for (processor, cpu) in own.enumerate() {
         evidence.strangers(processor, &mut findings);
@@ -164,17 +164,7 @@ const fn is_late(event: &Event) -> bool {
 /// When witnesses woke late.
 pub(super) fn witnessed(events: &[Event]) -> impl Iterator<Item = Disturbance> + '_ {
     let of_witness = |event: &&Event| is_late(event) && event.activity == WITNESS_ACTIVITY;
-    events.iter().filter(of_witness).map(stretch)
-}
-
-/// From when to when the witness was late.
-fn stretch(event: &Event) -> Disturbance {
-    let [from, to] = event.args.map(Instant::from_nanos);
-    Disturbance {
-        processor: event.processor,
-        from,
-        to,
-    }
+    events.iter().filter(of_witness).map(Disturbance::of)
 }
 
 /// Whether our own process stood still then, and not the machine: it is stopped as a whole.
@@ -219,7 +209,7 @@ impl Evidence<'_> {
             .collect();
         let mut stopped: BTreeMap<usize, Vec<Disturbance>> = BTreeMap::new();
         events.retain(|event| {
-            let late = stretch(event);
+            let late = Disturbance::of(event);
             let mut witnesses = self.witnesses.iter();
             let would_see = witnesses
                 .any(|one| one.processor == late.processor && one.would_see(late.from, late.to));
@@ -259,7 +249,7 @@ impl Evidence<'_> {
 
     /// What a late wake-up was, now that everybody was looked for.
     fn weigh(&self, event: &Event, ours: &[Disturbance]) -> Weighed {
-        let (late, cpu) = (stretch(event), self.cpu(event.processor));
+        let (late, cpu) = (Disturbance::of(event), self.cpu(event.processor));
         let is_doubtful = self.seen.tampered.iter().any(|tampered| {
             let changed = &tampered.changed;
             let watches = matches!(changed.role, Role::Dispatcher | Role::Witness);
@@ -376,7 +366,7 @@ impl Evidence<'_> {
         let cpu = self.cpus[processor];
         let is_here =
             |event: &&Event| event.kind == EventKind::Held && event.processor.index() == processor;
-        let held: Vec<Disturbance> = events.iter().filter(is_here).map(stretch).collect();
+        let held: Vec<Disturbance> = events.iter().filter(is_here).map(Disturbance::of).collect();
         if held.is_empty() || self.tells != Some(true) {
             return;
         }

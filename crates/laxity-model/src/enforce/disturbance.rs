@@ -4,7 +4,11 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::host::RunRecord;
-use crate::{Activity, ActivityId, Enforcer, Instant, Placement, ProcessorId, Reservation, Span};
+use super::witness::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY};
+use crate::{
+    Activity, ActivityId, Enforcer, Event, EventKind, Instant, Placement, ProcessorId, Reservation,
+    Span,
+};
 
 /// A stretch of time in which a processor itself stood still, as the witness saw it there, or the dispatcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +41,22 @@ impl Disturbance {
         let mut all: Vec<Self> = each.collect();
         all.sort_by_key(|one| one.from);
         all
+    }
+
+    /// As an event tells it: when its thread should have woken, and when it did.
+    #[must_use]
+    pub fn of(event: &Event) -> Self {
+        let [from, to] = event.args.map(Instant::from_nanos);
+        Self {
+            processor: event.processor,
+            from,
+            to,
+        }
+    }
+
+    /// Whether this is a part of that one.
+    fn is_of(&self, all: &Self) -> bool {
+        self.processor == all.processor && all.from <= self.from && self.to <= all.to
     }
 
     /// How long it was.
@@ -138,16 +158,32 @@ impl RunRecord {
         bearing.stretches.len() as u64
     }
 
-    /// How often a processor stood still on which one of those ran who ran there, or may have: of several, that which did most often, as nobody is on more than one of them.
-    /// What the machine does once the run is over is none of its time.
+    /// How often a witness saw a processor stand still on which one of those ran who ran there, or may have: of several, that which did most often, as nobody is on more than one of them.
+    /// What the machine does once the run is over is none of its time, and what a dispatcher saw alone is none of the witness's looks.
     pub fn halts(&self, ran: impl IntoIterator<Item = Whereabouts>) -> u64 {
         let ran: Vec<Whereabouts> = ran.into_iter().collect();
         let mut often: BTreeMap<ProcessorId, u64> = BTreeMap::new();
+        let [by_witness, by_dispatcher] =
+            [WITNESS_ACTIVITY, DISPATCHER_ACTIVITY].map(|by| self.seen_by(by));
+        let has = |all: &[Disturbance], halt: &Disturbance| all.iter().any(|one| one.is_of(halt));
         let begun = self.disturbances.iter().filter(|one| one.from < self.end);
         for one in begun.filter(|one| ran.iter().any(|ran| ran.may_be_on(one.processor))) {
-            *often.entry(one.processor).or_default() += 1;
+            if has(&by_witness, one) || !has(&by_dispatcher, one) {
+                *often.entry(one.processor).or_default() += 1;
+            }
         }
         often.into_values().max().unwrap_or(0)
+    }
+
+    /// What one of these recorded of halts.
+    fn seen_by(&self, activity: ActivityId) -> Vec<Disturbance> {
+        let of_it =
+            |event: &&Event| event.kind == EventKind::Disturbed && event.activity == activity;
+        self.events
+            .iter()
+            .filter(of_it)
+            .map(Disturbance::of)
+            .collect()
     }
 }
 

@@ -18,7 +18,7 @@ fn judge_met(
 }
 
 /// This processor stood still.
-fn still(processor: u16, from: u64, to: u64) -> Disturbance {
+pub(super) fn still(processor: u16, from: u64, to: u64) -> Disturbance {
     Disturbance {
         processor: ProcessorId(processor),
         from: Instant::from_nanos(from),
@@ -318,25 +318,6 @@ fn beside_budgets_what_halts_met_as_often_elsewhere_is_open_however_quiet_it_loo
     assert_eq!(QUIET.beside_budgets(Span::from_millis(16)), QUIET);
 }
 
-/// Ten halts of a processor made as many gaps of another open.
-#[test]
-fn halts_of_one_processor_leave_open_nothing_that_ran_on_another() {
-    let mut record = record(&[], 1_000);
-    record.disturbances = (0..10)
-        .map(|k| still(1, 1_000 + 20 * k, 1_010 + 20 * k))
-        .collect();
-    let met = |ran| Doubts::of([(&record, [ran])]).looks_ppm;
-    assert_eq!(met(Whereabouts::On(ProcessorId(0))), 0);
-    assert_eq!(met(Whereabouts::On(ProcessorId(1))), 10_000);
-    assert_eq!(met(Whereabouts::Anywhere), 10_000);
-    assert_eq!(met(Whereabouts::Outside), 0);
-    // Nobody is on two of them: as many of another one make no more of it.
-    let others = (0..10).map(|k| still(0, 1_005 + 20 * k, 1_015 + 20 * k));
-    record.disturbances.extend(others);
-    let met = Doubts::of([(&record, [Whereabouts::Anywhere])]).looks_ppm;
-    assert_eq!(met, 10_000);
-}
-
 #[test]
 fn where_nobody_looked_for_halts_values_convict_nobody() {
     let mut record = record(&[], 0);
@@ -381,15 +362,6 @@ fn what_a_phase_breaks_each_time_is_held_against_it() {
     };
     let verdict = judge_met(&contract(limit), &[seen], &[], (&facts, 10_000));
     assert_eq!(verdict.result, Outcome::Violated);
-}
-
-/// One halt is one, however long, and ends with the run.
-#[test]
-fn a_long_halt_is_met_once_and_by_nobody_after_the_end() {
-    let over_the_end = record(&[(2_970, 3_200), (3_300, 3_400)], 1_000);
-    let looks_ppm = Doubts::of([(&over_the_end, [Whereabouts::Anywhere])]).looks_ppm;
-    let disturbed_ppm = RunFacts::of([&over_the_end]).disturbed_ppm;
-    assert_eq!((looks_ppm, disturbed_ppm), (1_000, 10_000));
 }
 
 /// A halt of 0.15 ms excused whatever it fell into, a starvation of five seconds too.

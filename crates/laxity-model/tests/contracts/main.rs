@@ -1,6 +1,7 @@
 //! Verdicts: the rules of the judge one by one, and PC 99 on the numbers of the modem study.
 
 mod halts;
+mod looks;
 mod subjects;
 mod windows;
 

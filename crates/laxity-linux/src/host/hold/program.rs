@@ -13,6 +13,7 @@ use super::slots::{self, SlotSession};
 use super::{HoldError, HoldRequest, How, Observer, Watch};
 use crate::doctor::{self, Machine, Operation};
 use crate::enforce::confine::{ConfineError, FairQuota, Freezer};
+use crate::enforce::guardian;
 use crate::enforce::holding::{Bound, Place};
 use crate::enforce::slots::Program;
 use crate::os::clock;
@@ -137,6 +138,9 @@ impl ProgramHold {
     /// As above; also where there is no such process, or it is the first of all, or the kernel's.
     pub fn of_running(request: &ProgramRequest, process: u32) -> Result<Self, HoldError> {
         may_be_held(process)?;
+        if request.hold.enforcer == Enforcer::Slots {
+            may_be_fifo(process)?;
+        }
         let family = Family::new(process, None, request.choice.children);
         Self::begin(request, Tid(process as i32), family)
     }
@@ -188,6 +192,12 @@ impl ProgramHold {
         let mut hold = request.hold.clone();
         if request.confinement.is_some() {
             hold.outside = Outside::Confined;
+        }
+        if request.confinement.is_some() || family.is_adopted() {
+            // A fork makes all threads of a process wait for their memory. Whoever gives slots does not wait yet.
+            let started = guardian::start();
+            started
+                .map_err(|error| HostError::CannotRun(format!("no guardian process: {error}")))?;
         }
         let before = (Attributes::of(process)?, sched::affinity(process)?);
         let placed = slots::placed(before.0.policy());
@@ -283,6 +293,15 @@ fn may_be_held(process: u32) -> Result<(), HostError> {
     Err(HostError::Refused(format!(
         "process {process} is {whose}: nothing was changed"
     )))
+}
+
+/// In its slots it is FIFO, for as long as it likes: of another's program no limit is changed.
+fn may_be_fifo(process: u32) -> Result<(), HoldError> {
+    let limited = doctor::time_limit_of(process).map_err(|why| unseen(&why))?;
+    limited.map_or(Ok(()), |why| {
+        let text = format!("process {process} cannot have slots: {why}");
+        Err(HoldError::Host(why.as_of_host(text)))
+    })
 }
 
 /// The program before it executes, and its keeper.
