@@ -20,7 +20,7 @@ pub(super) static PERIOD: Key<Span> = Key::new(
     "period",
     &Within(&SPAN, DURATIONS),
     Without::Refused("\"1ms\""),
-    "From release to release; of a task with `after`, that of the first of its chain, and not written here.",
+    "From release to release. A task with `after` has that of the first of its chain: there this is not required, and refused.",
 );
 static DEADLINE: Key<Span> = Key::new(
     "deadline",
