@@ -260,7 +260,7 @@ int rts_usage_of(int group, rts_usage *usage, rts_set *rtus);
 
 /* Whether somebody more urgent waits than the handler that asks, whose argument this is: 1 or 0; -1 where the caller is in no call with it. A handler need not ask, as the executor looks
  * after every quantum. One whose PDUs take long may, and return where it is 1, before pdu_goal, with what it has done in pdu_count: it is called again for the rest when nobody more urgent
- * waits. In the last quantum of a call it is 1 only for one with RTS_PAUSES. It costs a reading of the clock and a load, and no system call. 1 stays in yield_request. When a quantum begins nobody more urgent waits, or that one would have been called. */
+ * waits. In the last quantum of a call it is 1 only for one with RTS_PAUSES. It costs a reading of the clock and a load, and no system call. 1 stays in yield_request, which nobody but this sets: who reads that field and never asks finds 0 for ever. When a quantum begins nobody more urgent waits, or that one would have been called. */
 int rts_yield(const rts_funargs *arg);
 
 /* Which upcalls there are, in *rtus: those that were made, and not closed. */
