@@ -122,15 +122,13 @@ fn another_laxity_is_named_as_that_by_whoever_comes_second() {
     assert!(doctor.contains(&named), "{doctor}");
     assert!(plan.iter().any(|why| why.contains(&named)), "{plan:?}");
     let mut second = bench.command();
-    second.args(hold).args(["--judge", "--", "sleep", "0.5"]);
+    second.args(hold).args(["--", "touch", "started"]);
     let second = second.output().expect("laxity starts");
     let said = String::from_utf8_lossy(&second.stderr);
-    assert!(said.contains(&named), "{said}");
-    assert_eq!(
-        second.status.code(),
-        Some(2),
-        "it is not as reserved: {said}"
-    );
+    let refused = format!("slots already, of {named} on processor 0");
+    assert!(said.contains(&refused), "{said}");
+    assert_eq!(second.status.code(), Some(125), "{said}");
+    assert!(!bench.files().contains(&"started".to_owned()), "{said}");
     let run = ["run", "--on", "linux", "--json=out.json", "s.toml"];
     let run = bench.run(&run);
     let said = String::from_utf8_lossy(&run.stderr);

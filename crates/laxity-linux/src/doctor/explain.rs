@@ -310,7 +310,10 @@ fn bandwidth(asked: &DeadlineRequest, machine: &Machine) -> Option<Diagnosis> {
     let threads = machine.threads.iter().flatten();
     let holders = threads
         .filter(|thread| matches!(thread.policy, Policy::Deadline(_)) && !thread.is_scheduler());
-    let holders: Vec<String> = holders.map(ToString::to_string).take(3).collect();
+    let mut holders: Vec<String> = holders.map(ToString::to_string).collect();
+    let more = holders.len().saturating_sub(3);
+    holders.truncate(3);
+    holders.extend((more > 0).then(|| format!("and {more} more")));
     Some(Diagnosis::new(
         Cause::NoBandwidthLeft {
             missing: Some(missing),

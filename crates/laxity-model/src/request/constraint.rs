@@ -1,5 +1,6 @@
 //! Time constraints: an amount of service between a start and a deadline, once.
 
+use super::shortage::Share;
 use crate::{Instant, Service, Span};
 use derive_more::Display;
 
@@ -98,7 +99,7 @@ pub enum Refused {
     #[error("no instant to change over was found in the time for the search, which is bounded")]
     SearchEnded,
     /// The kernel has not so much deadline bandwidth.
-    #[error("deadline bandwidth: {needed_ppm} ppm needed, more than is free")]
+    #[error("deadline bandwidth: {} of a processor needed, more than is free", Share(*needed_ppm))]
     DeadlineBandwidth {
         /// The share of one processor, in parts per million, rounded up.
         needed_ppm: u64,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::admission::{Launch, admit};
 use laxity_model::base::ring;
-use laxity_model::enforce::{Switching, Witness, slots};
+use laxity_model::enforce::{Switching, Witness, ranks, slots};
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::verify::delivery::Held;
 use laxity_model::{
@@ -26,7 +26,8 @@ use crate::enforce::holding::Place;
 use crate::enforce::slots::{self as enforcer, Dispatched, Doorbell, ParkSignal};
 use crate::enforce::witness;
 use crate::os::clock;
-use crate::os::proc;
+use crate::os::cpuset::CpuSet;
+use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::run::own::Own;
 use crate::run::port::Ports;
@@ -202,6 +203,13 @@ impl Drop for Claim {
     }
 }
 
+/// Whether this thread gives slots of another laxity on a processor: what is there is admitted by that one alone.
+fn gives_slots(thread: &RealTimeThread, cpu: usize) -> bool {
+    thread.of_laxity
+        && thread.policy == Policy::Fifo(ranks::DISPATCHER)
+        && thread.affinity == Ok(CpuSet::single(cpu))
+}
+
 /// The processor that was asked for, or the first that is free and on which nobody is seen who would outrank the holder; and one for what
 /// watches.
 fn choose(asked: Option<usize>) -> Result<(Claim, LiveConfig), HostError> {
@@ -213,6 +221,19 @@ fn choose(asked: Option<usize>) -> Result<(Claim, LiveConfig), HostError> {
         !threads.any(|thread| outranks(thread, *cpu))
     };
     let mut candidates: Vec<usize> = asked.map_or_else(|| usable.iter().collect(), |cpu| vec![cpu]);
+    let mut theirs = Vec::new();
+    candidates.retain(|cpu| {
+        let mut threads = threads.iter().flatten();
+        let other = threads.find(|thread| gives_slots(thread, *cpu));
+        theirs.extend(other.map(|thread| format!("of {thread} on processor {cpu}")));
+        other.is_none()
+    });
+    if candidates.is_empty() {
+        return Err(HostError::Refused(format!(
+            "there are slots already, {}, and each laxity admits its own alone: name another processor, let that end first, or reserve by `deadline`, which the kernel admits for all",
+            theirs.join(", ")
+        )));
+    }
     candidates.sort_by_key(|cpu| !alone(cpu));
     let claim = candidates.iter().find_map(|cpu| Claim::of(*cpu));
     let claim = claim.ok_or_else(|| {

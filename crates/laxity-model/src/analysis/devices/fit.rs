@@ -10,6 +10,7 @@ use super::choose::{compare_shares, least_reservations};
 use crate::analysis::Overflow;
 use crate::analysis::supply::ExplicitDeadline;
 use crate::policy::slots::{PlanCosts, Refusal, SlotTable, plan};
+use crate::request::Share;
 use crate::{Reservation, Span};
 
 /// Tables tried before giving up: each refusal costs up to some ten milliseconds.
@@ -38,7 +39,7 @@ pub enum Unfit {
         device: usize,
     },
     /// Even the least shares together are more than there is.
-    #[error("the devices need {needed_ppm} ppm of the processor, {available_ppm} are available")]
+    #[error("the devices need {} of the processor, {} are available", Share(*needed_ppm), Share(*available_ppm))]
     ProcessorTime {
         /// The sum of their least shares with these periods, in parts per million, rounded down.
         needed_ppm: u64,

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::{Answer, Bottleneck, Item, Presence, Told};
 use crate::analysis::supply::{Dedicated, Delayed};
 use crate::executor::linked::{self, Linked};
+use crate::request::Share;
 use crate::{Instant, Service, Span};
 
 /// So many upcalls of all processes together: what analysis takes grows with the square of it.
@@ -82,10 +83,6 @@ fn ppm(nanos: u64, window: Span) -> u64 {
     let share = u128::from(nanos) * u128::from(WHOLE_PPM);
     let share = share.div_ceil(window.as_nanos().max(1).into());
     u64::try_from(share).unwrap_or(u64::MAX)
-}
-
-fn percent(ppm: u64) -> String {
-    format!("{}.{:02} %", ppm / 10_000, ppm % 10_000 / 100)
 }
 
 impl Registry {
@@ -240,7 +237,7 @@ impl Registry {
         let quota = *quota.unwrap_or(&self.terms.share_ppm);
         let asked = self.kept_ppm(own);
         if asked > quota {
-            let (asked, quota) = (percent(asked), percent(quota));
+            let (asked, quota) = (Share(asked), Share(quota));
             let reason = format!(
                 "user {} would keep {asked} of the processor from others, and may keep {quota}",
                 who.user
