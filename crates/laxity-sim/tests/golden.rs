@@ -113,7 +113,10 @@ fn every_kind_that_a_twin_records_is_in_the_golden_runs() {
     let kinds = (0..).map_while(EventKind::from_code);
     let unseen: Vec<_> = kinds.filter(|kind| !seen(*kind)).collect();
     // Only a live host has a witness that can be disturbed, or held up.
-    assert_eq!(unseen, [EventKind::Disturbed, EventKind::Held]);
+    assert_eq!(
+        unseen,
+        [EventKind::Disturbed, EventKind::Held, EventKind::Stopped]
+    );
 }
 
 #[test]
