@@ -218,7 +218,8 @@ pub mod command {
 /// Reservations of programs that are not ours: started for it, or running already.
 pub mod hold {
     pub use laxity_linux::host::hold::{
-        Choice, CloseHold, Confinement, HoldError, HoldRequest, ProgramHold, ProgramRequest,
+        Choice, CloseHold, Confinement, HoldError, HoldRequest, Holders, ProgramHold,
+        ProgramRequest,
     };
     pub use laxity_linux::os::sched::Tid;
     pub use laxity_model::verify::delivery::{KIND, OVERRUNS, SHORT_PERIODS, Stretch};

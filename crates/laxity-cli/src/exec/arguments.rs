@@ -67,7 +67,7 @@ pub(crate) struct Exec {
     /// Keep the program from running outside its slots.
     #[arg(long, value_enum, requires = "reserve")]
     pub(crate) confine: Option<Confine>,
-    /// Only threads of these names; `all` are all.
+    /// Only threads of these names, which are awaited in a program that laxity starts; `all` are all.
     #[arg(
         long,
         value_name = "NAME,...",

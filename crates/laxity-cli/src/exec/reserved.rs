@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use laxity::command::Used;
-use laxity::hold::{HoldError, ProgramHold, ProgramRequest};
+use laxity::hold::{HoldError, Holders, ProgramHold, ProgramRequest};
 use laxity::{Delivery, Grade, Observer, Service, Unknown};
 
 use super::measured::{Measured, Round, begun, find};
@@ -195,6 +195,13 @@ impl Reserved {
         let took = self.since.elapsed();
         let last = self.hold.map(|hold| (hold.end(), took));
         let (observer, took) = last.or(self.measured)?;
+        // What a thread had before it came is none of this.
+        let took = match observer.holders() {
+            Holders::CameAfter(after) => {
+                took.saturating_sub(Duration::from_nanos(after.as_nanos()))
+            }
+            Holders::FromTheBeginning | Holders::Awaited => took,
+        };
         let mut rounds = self.rounds;
         let note = match had {
             Had::Measurement => {

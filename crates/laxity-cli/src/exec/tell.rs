@@ -5,7 +5,7 @@ mod words;
 
 use laxity::contract::{Contract, Evidence, Outcome, Subject};
 use laxity::doctor::Machine;
-use laxity::hold::KIND;
+use laxity::hold::{Holders, KIND};
 use laxity::{Delivery, Grade, Service, Span, Unknown};
 use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table, Value, page};
 use laxity_model::verify::contract;
@@ -13,7 +13,7 @@ use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 use serde::Serialize;
 
 use self::file::{Figures, File};
-use self::words::{coarseness, in_brackets, lost, not_judged, periods, why_nothing};
+use self::words::{coarseness, in_brackets, lost, nobody, not_judged, periods, why_nothing};
 use super::arguments::Exec;
 use super::measured::{Round, told as told_rounds};
 use super::reserved::{Had, Over};
@@ -54,6 +54,9 @@ pub(super) struct Received {
     /// Why periods are short by this enforcer on this machine, where that is known.
     cause: Option<String>,
     had: Had,
+    /// Whether anybody held it, and the names of who was to.
+    holders: Holders,
+    names: Vec<String>,
     judged: Option<Judged>,
 }
 
@@ -82,7 +85,12 @@ impl Received {
             ..
         } = over;
         let words = arguments.command.iter();
-        let delivery = observer.delivery();
+        let names = request.choice.names.clone();
+        let holders = observer.holders();
+        let delivery = match holders {
+            Holders::Awaited => Err(Unknown(nobody(&names))),
+            Holders::FromTheBeginning | Holders::CameAfter(_) => observer.delivery(),
+        };
         let both = used.as_ref().ok().zip(delivery.as_ref().ok());
         let unseen = both.and_then(|(used, seen)| {
             too_much_unseen(&request, (*used, seen.service), seen.together)
@@ -110,6 +118,8 @@ impl Received {
                 .then(|| coarseness(&Machine::probe().kernel))
                 .flatten(),
             had,
+            holders,
+            names,
             judged: None,
         }
     }
@@ -158,8 +168,14 @@ impl Received {
             reasons: reasons
                 .chain(why_nothing(&seen))
                 .chain(self.why_unseen())
+                .chain(self.why_nobody())
                 .collect(),
         }
+    }
+
+    /// That none of the threads that were meant has come, if that is so.
+    fn why_nobody(&self) -> Option<String> {
+        (self.holders == Holders::Awaited).then(|| nobody(&self.names))
     }
 
     /// That nobody saw much of what the program had, if that is so.
@@ -222,7 +238,11 @@ impl Received {
                 line.push_str("; it ended before a period was seen");
             }
             Ok(seen) => line.push_str(&format!("; {}", self.received(seen))),
+            Err(why) if self.holders == Holders::Awaited => line.push_str(&format!("; {why}")),
             Err(why) => line.push_str(&format!("; what it received cannot be seen: {why}")),
+        }
+        if let Holders::CameAfter(after) = self.holders {
+            line.push_str(&format!("; its thread came after {}", rounded(after)));
         }
         for more in self.cause.iter().chain(&told_rounds(&self.rounds)) {
             line.push_str(&format!("; {more}"));
@@ -308,6 +328,10 @@ impl Received {
             reserved_for: self.note.as_deref(),
             measured: self.rounds.iter().map(file::Measured::of).collect(),
             cause: self.cause.as_deref(),
+            came_after_ns: match self.holders {
+                Holders::CameAfter(after) => Some(after.as_nanos()),
+                Holders::FromTheBeginning | Holders::Awaited => None,
+            },
             took_ns: self.took.as_nanos(),
             received: self.delivery.as_ref().ok().map(Figures::of),
             not_seen: self.delivery.as_ref().err().map(ToString::to_string),

@@ -30,6 +30,10 @@ pub(super) struct File<'a> {
     pub(super) measured: Vec<Measured<'a>>,
     /// By `deadline`, where periods are short: what this kernel makes of budgets.
     pub(super) cause: Option<&'a str>,
+    /// So long after the program's start the first thread came that was named for it; left out where nobody was awaited, or nobody came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) came_after_ns: Option<u64>,
+    /// What was received is of this time.
     pub(super) took_ns: u64,
     pub(super) received: Option<Figures>,
     pub(super) not_seen: Option<String>,

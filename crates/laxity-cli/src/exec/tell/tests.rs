@@ -24,6 +24,8 @@ fn received(delivery: Delivery) -> Received {
         rounds: Vec::new(),
         cause: None,
         had: Had::Reservation,
+        holders: Holders::FromTheBeginning,
+        names: Vec::new(),
         judged: None,
     }
 }

@@ -12,6 +12,15 @@ pub(super) fn why_nothing(seen: &Delivery) -> Option<String> {
     })
 }
 
+/// That none of the threads with these names has come.
+pub(super) fn nobody(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    format!(
+        "no thread that was named {} came to hold it before the program ended",
+        names.join(" or ")
+    )
+}
+
 /// The periods that were not judged, and why.
 pub(super) fn not_judged(seen: &Delivery) -> String {
     let disturbed = match (seen.disturbed, seen.short_disturbed) {

@@ -166,6 +166,8 @@ pub(super) struct Follower {
     acted: BTreeSet<Tid>,
     /// Who was there first has its place: who comes now may have it from one of them.
     has_begun: bool,
+    /// Some thread was placed: until then nobody holds anything.
+    is_held: bool,
     look_at: Instant,
 }
 
@@ -192,11 +194,13 @@ impl Follower {
             threads: BTreeMap::new(),
             acted: BTreeSet::new(),
             has_begun: false,
+            is_held: false,
             look_at: Instant::ZERO,
         }
     }
 
-    /// Places who is there. One that cannot be placed is an error, and so is a program without a thread that is meant.
+    /// Places who is there. One that cannot be placed is an error, and so is a program without a thread that is meant: unless it was started for this, and
+    /// its threads take their names later. Those are awaited.
     pub(super) fn first(&mut self) -> Result<(), HoldError> {
         let living = self.living()?;
         for thread in living {
@@ -207,11 +211,18 @@ impl Follower {
             }
         }
         self.has_begun = true;
-        let placed = self.threads.values().any(|found| found.restore.is_some());
-        let nobody = "the program has no thread that is meant".to_owned();
-        placed
-            .then_some(())
-            .ok_or(HoldError::Host(HostError::Failed(nobody)))
+        if self.awaits() {
+            self.seen.await_holder();
+        } else if !self.is_held {
+            let nobody = "the program has no thread that is meant".to_owned();
+            return Err(HostError::Failed(nobody).into());
+        }
+        Ok(())
+    }
+
+    /// Whether none of the threads that are meant has come, and one may still.
+    pub(super) fn awaits(&self) -> bool {
+        !self.is_held && !self.choice.names.is_empty() && !self.family.is_adopted()
     }
 
     /// Places who came since, and forgets who has gone.
@@ -225,10 +236,11 @@ impl Follower {
         if !self.family.may_have_grown() && self.choice.names.is_empty() {
             return;
         }
+        let is_meant = self.choice.new_threads || self.awaits();
         match self.living() {
             Ok(living) => {
                 for thread in living {
-                    if let Err(error) = self.take(thread, self.choice.new_threads) {
+                    if let Err(error) = self.take(thread, is_meant) {
                         self.note(thread, &error);
                     }
                 }
@@ -272,6 +284,9 @@ impl Follower {
             found.restore = Some(guarded);
             self.places.place(thread, own)?;
             self.count(thread, &mut found);
+            if !std::mem::replace(&mut self.is_held, true) {
+                self.seen.holder_came();
+            }
         } else if self.has_begun && known.is_none() {
             self.places.pass(thread);
         }
@@ -329,6 +344,8 @@ impl Follower {
 
 impl Subject for Follower {
     fn look(&mut self) -> Option<Part> {
+        // Who is placed by this look holds something from now on, and had nothing before.
+        let is_held = self.is_held;
         let mut part = Part::NOBODY;
         let mut acted = BTreeSet::new();
         for (thread, found) in &mut self.threads {
@@ -342,7 +359,7 @@ impl Subject for Follower {
         }
         self.read_back();
         self.follow();
-        self.places.is_shared().then_some(part)
+        (self.places.is_shared() && is_held).then_some(part)
     }
 
     /// What the program starts has its rank from it, and may end before it is placed.

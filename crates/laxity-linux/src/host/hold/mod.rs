@@ -38,6 +38,7 @@ pub use closely::CloseHold;
 pub use program::{Choice, Confinement, ProgramHold, ProgramRequest};
 
 use above::above;
+pub use seen::Holders;
 use seen::Seen;
 use slots::{READY_WITHIN, RING_CAPACITY, SlotSession};
 use subject::{OneThread, Subject};
@@ -243,6 +244,11 @@ impl Observer {
     /// What is kept of it.
     fn stretches(&self) -> Fact<Vec<Stretch>> {
         self.seen.stretches()
+    }
+
+    /// Whether anybody holds it yet: threads of certain names are awaited in a program that was started for it. Nothing is told of what they had before.
+    pub fn holders(&self) -> Holders {
+        self.seen.holders()
     }
 
     /// How firmly it is held, by the worst moment that was seen until now: by `deadline` the thread's policy is read back, since who has the

@@ -256,6 +256,10 @@ impl ProgramHold {
             HoldError::Deadline(source) => HoldError::of_kernel(reservation, source),
             error => error,
         })?;
+        if follower.awaits() {
+            // What can be refused is before the program begins, and not only to the thread that comes later.
+            may_reserve(reservation)?;
+        }
         seen.observe(Ok(Box::new(follower)));
         watch.run.begin(clock::now());
         Ok(Self {
@@ -273,11 +277,16 @@ impl ProgramHold {
 
 /// Before a witness starts, which would be refused for less than what it is to stand beside, whose remedies do not help with that.
 fn may_witness(reservation: Reservation) -> Result<(), HostError> {
+    may_reserve(reservation)?;
+    doctor::try_fifo().map_err(|why| why.as_of_host(format!("no witness: {why}")))
+}
+
+/// Whether the kernel would give a thread this here, as far as that can be foreseen.
+fn may_reserve(reservation: Reservation) -> Result<(), HostError> {
     let reserving = Operation::SetDeadline(reservation.into());
-    match doctor::foresee(&reserving, &Machine::as_reserving()) {
-        Some(why) => Err(why.as_of_host(format!("{reservation} cannot be reserved: {why}"))),
-        None => doctor::try_fifo().map_err(|why| why.as_of_host(format!("no witness: {why}"))),
-    }
+    doctor::foresee(&reserving, &Machine::as_reserving()).map_or(Ok(()), |why| {
+        Err(why.as_of_host(format!("{reservation} cannot be reserved: {why}")))
+    })
 }
 
 /// Whoever holds these takes from all what they depend on.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::verify::delivery::{Delivery, Stretch};
-use laxity_model::{Grade, Instant};
+use laxity_model::{Grade, Instant, Span};
 
 use super::subject::Subject;
 use crate::os::clock;
@@ -22,6 +22,20 @@ struct State {
     grade: Grade,
     /// When the reservation was given back.
     over_since: Option<Instant>,
+    holders: Holders,
+    /// Since then a holder is awaited.
+    awaited_since: Instant,
+}
+
+/// Whether anybody holds what is reserved for threads of certain names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holders {
+    /// Somebody has from the beginning.
+    FromTheBeginning,
+    /// Nobody yet: the program was started, and none of its threads that had such a name could be given it so far.
+    Awaited,
+    /// Somebody has, after so long.
+    CameAfter(Span),
 }
 
 impl Seen {
@@ -32,6 +46,8 @@ impl Seen {
             stretches: Vec::new(),
             grade,
             over_since: None,
+            holders: Holders::FromTheBeginning,
+            awaited_since: clock::now(),
         })))
     }
 
@@ -68,6 +84,26 @@ impl Seen {
         let state = self.state();
         state.delivery.as_ref()?;
         Ok(state.stretches.clone())
+    }
+
+    /// Nobody holds it yet.
+    pub(super) fn await_holder(&self) {
+        let mut state = self.state();
+        state.holders = Holders::Awaited;
+        state.awaited_since = clock::now();
+    }
+
+    /// The first holder has come; if it was awaited, that is known from now on.
+    pub(super) fn holder_came(&self) {
+        let mut state = self.state();
+        if state.holders == Holders::Awaited {
+            let after = clock::now().saturating_since(state.awaited_since);
+            state.holders = Holders::CameAfter(after);
+        }
+    }
+
+    pub(super) fn holders(&self) -> Holders {
+        self.state().holders
     }
 
     /// How firmly it is held, by the worst moment that was seen.

@@ -39,7 +39,7 @@ pub(crate) enum State {
 
 /// The holder of a reservation: a thread, or the threads of a program that share one.
 pub(crate) trait Subject: Send {
-    /// What it has had since the last look; `None` of what holds nothing itself, and only looks for who does.
+    /// What it has had since the last look; `None` of what holds nothing itself, or not yet, and only looks for who does.
     fn look(&mut self) -> Option<Part>;
 
     /// Whether this thread is the holder, or one of its threads, whether it was found yet or not.

@@ -346,6 +346,8 @@ impl Observed {
     ) -> impl Iterator<Item = Stretch> + use<> {
         let mut over = [None; 3];
         let Some(part) = self.subject.look() else {
+            // Of nobody no period is judged: they are counted from when somebody holds it.
+            self.meter.begin_at(at);
             return over.into_iter().flatten();
         };
         for still in &seen.still {

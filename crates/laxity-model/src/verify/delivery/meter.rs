@@ -214,6 +214,13 @@ impl Meter {
         }
     }
 
+    /// Nobody held anything until now, and nothing was taken: its periods begin at this instant.
+    pub fn begin_at(&mut self, from: Instant) {
+        (self.origin, self.since, self.ran) = (from, from, [from; 2]);
+        self.open = Open::from(from);
+        self.still.clear();
+    }
+
     /// What was seen of the periods that are over.
     pub const fn delivery(&self) -> Delivery {
         self.delivery

@@ -86,3 +86,17 @@ fn who_slept_until_just_now_has_not_waited_for_longer() {
     assert_eq!([seen.periods, seen.kept, seen.asleep], [10, 5, 5]);
     assert_eq!(seen.largest_gap, MS(40));
 }
+
+#[test]
+fn of_nobody_no_period_is_judged() {
+    let mut meter = meter(Held::BySlots);
+    // For a second nobody held anything; the machine stood still meanwhile.
+    meter.stood_still(still(at(900), at(990)));
+    meter.begin_at(at(1_000));
+    assert_eq!(meter.delivery(), Delivery::default());
+    meter.take(look(1_008, 2_000, MS(6)));
+    let seen = meter.delivery();
+    assert_eq!((seen.periods, seen.kept, seen.disturbed), (1, 1, 0));
+    meter.finish(at(1_016), true);
+    assert_eq!(meter.delivery().largest_gap, MS(8));
+}

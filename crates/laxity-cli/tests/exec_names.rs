@@ -1,0 +1,103 @@
+//! `laxity exec --threads` of a program that laxity starts: its threads take their names later. Needs the rights to schedule.
+
+mod common;
+
+use common::{Bench, is_enforced, json, said};
+use laxity_linux::doctor::rights::{self, Right};
+
+/// It works under its shell's name, takes another, and works on.
+const NAMED_LATER: &str = "work() { i=0; while [ $i -lt $1 ]; do i=$((i+1)); done; }
+work 100000; sleep 0.3; echo audio > /proc/self/comm; work 300000";
+
+#[test]
+fn a_thread_that_takes_its_name_later_is_held_from_then_on() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
+        return;
+    };
+    for enforcer in ["slots", "deadline"] {
+        let bench = Bench::new();
+        let enforced = format!("--enforcer={enforcer}");
+        let options = ["exec", "--reserve=2ms/8ms", "--threads=gui,audio"];
+        let rest = [&enforced, "--json=r.json", "--", "sh", "-c", NAMED_LATER];
+        let output = bench.run(&[&options[..], &rest].concat());
+        let told = said(&output);
+        assert!(output.status.success(), "{enforcer}: {told}");
+        let received = json(&bench, "r.json");
+        let came_after = received["came_after_ns"].as_u64().expect(&told);
+        assert!(came_after >= 300_000_000, "{told}");
+        assert!(told.contains("; its thread came after "), "{told}");
+        assert!(is_enforced(&received), "{told}");
+        let figure = |name: &str| received["received"][name].as_u64().unwrap();
+        let counted = ["periods", "periods_disturbed", "periods_unseen"].map(figure);
+        let together = figure("periods_seen_as_one");
+        let periods = counted.iter().sum::<u64>() * together;
+        let took = received["took_ns"].as_u64().unwrap();
+        // Of what was before it nothing is claimed; the first look may lie a stretch before it.
+        assert!(counted[0] > 0, "{told}");
+        assert!(
+            periods * 8_000_000 <= took + 3 * together * 8_000_000,
+            "{told}"
+        );
+    }
+}
+
+/// Before it executes, its only thread has the name of who starts it.
+#[test]
+fn the_name_of_the_program_is_that_which_it_has_when_it_executes() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
+        return;
+    };
+    for enforcer in ["slots", "deadline"] {
+        let bench = Bench::new();
+        std::os::unix::fs::symlink("/bin/sh", bench.path("named")).unwrap();
+        let enforcer = format!("--enforcer={enforcer}");
+        let options = ["exec", "--reserve=2ms/8ms", "--threads=named", &enforcer];
+        let program = ["--json=r.json", "--", "./named", "-c", NAMED_LATER];
+        let output = bench.run(&[&options[..], &program].concat());
+        assert!(output.status.success(), "{}", said(&output));
+        let received = json(&bench, "r.json");
+        let periods = received["received"]["periods"].as_u64();
+        assert!(periods.is_some_and(|periods| periods > 0), "{received}");
+    }
+}
+
+#[test]
+fn where_no_such_thread_came_that_is_said_and_nothing_is_met() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
+        return;
+    };
+    for enforcer in ["slots", "deadline"] {
+        let bench = Bench::new();
+        let enforcer = format!("--enforcer={enforcer}");
+        let options = [
+            "exec",
+            "--reserve=2ms/8ms",
+            "--threads=audio,gui",
+            &enforcer,
+        ];
+        let program = ["--judge", "--json=r.json", "--", "sh", "-c", "echo ran"];
+        let output = bench.run(&[&options[..], &program].concat());
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(5), "{told}");
+        assert_eq!(output.stdout, b"ran\n", "the program itself runs");
+        let nobody = "no thread that was named `audio` or `gui` came";
+        assert!(told.contains(nobody), "{told}");
+        let received = json(&bench, "r.json");
+        assert_eq!(received["verdict"], "inconclusive", "{received}");
+        assert_eq!(received["received"], serde_json::Value::Null);
+    }
+}
+
+/// What cannot be had at all is refused before the program begins, whoever is to have it later.
+#[test]
+fn a_reservation_that_the_kernel_would_not_give_is_refused_at_once() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
+        return;
+    };
+    let bench = Bench::new();
+    let options = ["exec", "--reserve=1ns/5ms", "--enforcer=deadline"];
+    let program = ["--threads=audio", "--", "sh", "-c", "echo ran"];
+    let output = bench.run(&[&options[..], &program].concat());
+    assert_eq!(output.status.code(), Some(125), "{}", said(&output));
+    assert!(output.stdout.is_empty(), "it was not executed");
+}
