@@ -29,6 +29,8 @@ pub(crate) const BESIDE_SLOTS: Span = Span::from_millis(1);
 /// Nor than this beside the kernel, so that all of ours takes less than half a hundredth of a processor whatever the period is: a look takes some 30 µs
 /// where it begins with nothing in the caches, and who came since is looked for as often.
 pub(crate) const BESIDE_KERNEL: Span = Span::from_millis(20);
+/// It does not wake for the lookout alone where it looks so soon afterwards in any case: who looks every few milliseconds looks out then.
+const LOOKS_OUT_WITHIN: Span = Span::from_millis(20);
 /// To ask whether holders that were not seen to run sleep takes no more than one part of so many of the time.
 const ASKING_SHARE: u64 = 500;
 
@@ -123,6 +125,15 @@ pub(crate) fn spawn(
     })
 }
 
+/// When it wakes: to look, a period after it did, or before that to look out, which is not put off for as long as a period may be.
+fn wake_at(look_at: Instant, look_out_at: Instant) -> Instant {
+    if look_at > look_out_at + LOOKS_OUT_WITHIN {
+        look_out_at
+    } else {
+        look_at
+    }
+}
+
 struct Watcher {
     start: WatcherStart,
     seen: Arc<Seen>,
@@ -165,11 +176,16 @@ impl Watcher {
     }
 
     fn watch(&mut self, run: &Run) {
-        while run.sleep_until(self.looks.after(clock::now())) {
-            if clock::now() >= self.lookout.due(run.alarm()) {
+        let mut look_at = self.looks.after(clock::now());
+        while run.sleep_until(wake_at(look_at, self.lookout.due(run.alarm()))) {
+            let now = clock::now();
+            if now >= self.lookout.due(run.alarm()) {
                 self.look_out(run);
             }
-            self.look(false);
+            if now >= look_at {
+                self.look(false);
+                look_at = self.looks.after(clock::now());
+            }
         }
         // Whoever came, or took something, after the look before is seen by this one.
         self.look_out(run);

@@ -122,3 +122,22 @@ fn beside_whom_the_kernel_holds_short_halts_are_passed_over() {
     let tolerances: Vec<Span> = start.witnesses().map(|one| one.tolerance).collect();
     assert_eq!(tolerances, [Witness::BESIDE_BUDGETS; 2]);
 }
+
+/// Between two looks that are far apart strangers come and go, and the lookout would say of itself that it was blind.
+#[test]
+fn it_looks_out_between_two_looks_that_are_far_apart() {
+    let at = Instant::from_millis;
+    let cases = [
+        // It looks before it is to look out, or soon after.
+        ((8, 100), 8),
+        ((104, 100), 104),
+        ((120, 100), 120),
+        // It would be asleep for most of a period.
+        ((121, 100), 100),
+        ((1_000, 100), 100),
+    ];
+    for ((look_at, look_out_at), expected) in cases {
+        let found = wake_at(at(look_at), at(look_out_at));
+        assert_eq!(found, at(expected), "{look_at} {look_out_at}");
+    }
+}
