@@ -1,8 +1,12 @@
-//! When `laxity exec` looks at the program, and at who could take from it. Needs the rights to schedule.
+//! `laxity exec` while the program runs: when it looks at who could take from it, and what becomes of the slots in which it is measured. Needs the rights
+//! to schedule.
 
 mod common;
 
-use common::{Bench, json, said};
+use std::collections::BTreeSet;
+use std::fs;
+
+use common::{Bench, comes_true, json, said};
 use laxity_linux::doctor::rights::{self, Right};
 
 /// The looks at a program are a period apart; those who could take from it are looked for all the time.
@@ -29,4 +33,64 @@ fn over_a_long_period_nobody_is_blind() {
     let figure = |name: &str| received["received"][name].as_u64().unwrap();
     let counted = ["periods", "periods_disturbed", "periods_unseen"].map(figure);
     assert!(counted.iter().sum::<u64>() >= 2, "{told}");
+}
+
+/// Those of its threads that give slots.
+fn dispatchers(process: u32) -> BTreeSet<String> {
+    let threads = fs::read_dir(format!("/proc/{process}/task"));
+    let numbers = threads.into_iter().flatten().flatten();
+    let gives_slots =
+        |name: std::io::Result<String>| name.is_ok_and(|it| it.starts_with("dispatcher/"));
+    let given = numbers.filter(|one| gives_slots(fs::read_to_string(one.path().join("comm"))));
+    given
+        .map(|one| one.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Where one dispatcher ends and another begins the program has no slots in between, and is late.
+#[test]
+fn the_slots_in_which_it_is_measured_become_those_that_are_reserved() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let bench = Bench::new();
+    let options = [
+        "exec",
+        "--reserve=auto/2ms",
+        "--json=r.json",
+        "--judge",
+        "--",
+    ];
+    // It begins, is measured, and goes on for half a second or more.
+    let program = "exec 3<> <(:); >begun; for i in {1..3200}; do read -t 0.002 -u 3; done; true";
+    let mut command = bench.command();
+    command.args(options).args(["bash", "-c", program]);
+    command.stderr(fs::File::create(bench.path("said")).unwrap());
+    let mut child = command.spawn().unwrap();
+    let mut found = BTreeSet::new();
+    let ended = comes_true(std::time::Duration::from_secs(60), || {
+        if bench.path("begun").exists() {
+            found.append(&mut dispatchers(child.id()));
+        }
+        child.try_wait().unwrap().is_some()
+    });
+    assert!(ended, "it ends by itself");
+    let received = json(&bench, "r.json");
+    if received["held"] != "reservation" {
+        return rights::skip(
+            "the machine stood still in so many periods that a thousand others were not seen",
+        );
+    }
+    let told = String::from_utf8(bench.read("said")).unwrap();
+    assert_eq!(found.len(), 1, "one gives all slots: {found:?}: {told}");
+    let measured = received["measured"].as_array().unwrap();
+    assert!(measured.len() >= 2, "{told}");
+    let figure = |of: &serde_json::Value, name: &str| of[name].as_u64().unwrap();
+    // What is told of each part is of that part alone.
+    let beginning = figure(&measured[0], "periods");
+    assert!((100..1_000).contains(&beginning), "{told}");
+    let since = figure(&received["received"], "periods");
+    let took = figure(&received, "took_ns");
+    assert!(since > 0 && since * 2_000_000 <= took + 4_000_000, "{told}");
+    assert_eq!(received["received"]["periods_seen_as_one"], 1, "{told}");
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use laxity::command::Used;
 use laxity::hold::{HoldError, Holders, ProgramHold, ProgramRequest};
-use laxity::{Delivery, Grade, Observer, Service, Unknown};
+use laxity::{Delivery, Grade, Observer, Reservation, Service, Unknown};
 
 use super::measured::{Measured, Round, begun, find};
 use super::used::{Count, is_comparable};
@@ -19,6 +19,8 @@ pub(super) struct Reserved {
     request: ProgramRequest,
     hold: Option<ProgramHold>,
     since: Instant,
+    /// When it first had anything.
+    began: Instant,
     /// What was measured last, where nothing is reserved.
     measured: Option<(Observer, Duration)>,
     /// How often it is measured still; 0: not any more.
@@ -89,6 +91,7 @@ impl Reserved {
             // What it used while this was being prepared is none of it.
             count: count(),
             since: Instant::now(),
+            began: Instant::now(),
             measured: None,
             request: request.clone(),
             tries: if is_open { TRIES } else { 0 },
@@ -134,38 +137,27 @@ impl Reserved {
         if found == Measured::NotYet {
             return;
         }
-        self.rounds.extend(round(seen, observer.grade(), &found));
-        let next = match found {
+        let grade = observer.grade();
+        let round = round(seen, grade, &found);
+        let went_on = match &found {
             Measured::NotYet => return,
             Measured::Begun => {
                 self.begins = false;
-                Some(as_measured(&self.request, true))
+                self.measure_anew();
+                true
             }
             Measured::TooMuch(why) => {
                 self.tries -= 1;
-                self.note = Some(why);
-                (self.tries > 0).then(|| as_measured(&self.request, true))
+                self.note = Some(why.clone());
+                self.measure_anew();
+                true
             }
-            Measured::Found { reservation, why } => {
-                self.tries = 0;
-                self.note = Some(why);
-                let mut found = self.request.clone();
-                found.hold.reservation = reservation;
-                Some(found)
-            }
+            Measured::Found { reservation, why } => self.reserve(*reservation, why, hold),
         };
-        // One after the other: on a processor there is one holder.
-        let took = self.since.elapsed();
-        self.measured = self.hold.take().map(|hold| (hold.end(), took));
-        if let Some(next) = next {
-            match hold(&next) {
-                Ok(hold) => self.hold = Some(hold),
-                Err(error) => self.note = Some(format!("{}: {error}", next.hold.reservation)),
-            }
-            if self.hold.is_some() && self.tries == 0 {
-                self.request = next;
-            }
+        if !went_on {
+            return;
         }
+        self.rounds.extend(round);
         self.since = Instant::now();
         self.count = Count::from_now(used());
         if self.hold.is_none() {
@@ -173,6 +165,64 @@ impl Reserved {
             let why = self.note.as_deref().unwrap_or_default();
             files::say(&format!("laxity: nothing is reserved: {why}"));
         }
+    }
+
+    /// In the slots that it has, if it is measured once more.
+    fn measure_anew(&mut self) {
+        let Some(hold) = &self.hold else { return };
+        if self.tries > 0 {
+            hold.tell_anew(&self.request);
+        } else {
+            self.give_back();
+        }
+    }
+
+    fn give_back(&mut self) {
+        let took = self.since.elapsed();
+        self.measured = self.hold.take().map(|hold| (hold.end(), took));
+    }
+
+    /// What was found for it; `false` where it is to be asked for again later. The slots that it was measured in become those that are reserved, so that it
+    /// has none fewer at any time. Where it is confined from now on they cannot: then it is without for a while, which is told.
+    fn reserve(
+        &mut self,
+        found: Reservation,
+        why: &str,
+        hold: impl Fn(&ProgramRequest) -> Result<ProgramHold, HoldError>,
+    ) -> bool {
+        let mut next = self.request.clone();
+        next.hold.reservation = found;
+        let mut note = why.to_owned();
+        let held = match &self.hold {
+            Some(current) if next.confinement.is_none() => match current.change(found) {
+                Ok(true) => Ok(()),
+                Ok(false) => return false,
+                Err(error) => {
+                    self.give_back();
+                    Err(error.to_string())
+                }
+            },
+            _ => {
+                // One after the other: on a processor there is one holder.
+                let without = Instant::now();
+                self.give_back();
+                let held = hold(&next).map_err(|error| error.to_string());
+                let without = without.elapsed().as_millis();
+                note.push_str(&format!(
+                    "; before it was confined it had no slots for {without}ms"
+                ));
+                held.map(|hold| self.hold = Some(hold))
+            }
+        };
+        self.tries = 0;
+        match held {
+            Ok(()) => {
+                self.note = Some(note);
+                self.request = next;
+            }
+            Err(error) => self.note = Some(format!("{found}: {error}")),
+        }
+        true
     }
 
     /// Whoever gives slots is about to stand still.
@@ -198,7 +248,8 @@ impl Reserved {
         // What a thread had before it came is none of this.
         let took = match observer.holders() {
             Holders::CameAfter(after) => {
-                took.saturating_sub(Duration::from_nanos(after.as_nanos()))
+                let after = Duration::from_nanos(after.as_nanos());
+                took.min(self.began.elapsed().saturating_sub(after))
             }
             Holders::FromTheBeginning | Holders::Awaited => took,
         };

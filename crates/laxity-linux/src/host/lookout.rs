@@ -104,6 +104,13 @@ impl Lookout {
         lookout
     }
 
+    /// What others did until now counts no more: whoever is there still is seen by the next look. What became of our own threads stays so.
+    pub(crate) fn begin_anew(&mut self) {
+        let before = std::mem::take(&mut self.seen);
+        self.seen.tampered = before.tampered;
+        self.seen.guardian = before.guardian;
+    }
+
     fn waited(&self) -> Option<Span> {
         Some(self.waits.as_ref()?.read().ok()?.waited)
     }

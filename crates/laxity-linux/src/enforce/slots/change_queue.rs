@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use laxity_model::admission::changes::AdmissionState;
 use laxity_model::enforce::Dispatcher;
-use laxity_model::policy::slots::Calendar;
+use laxity_model::policy::slots::{Calendar, SlotTable};
 use laxity_model::{Instant, Refused, Reservation, Span, TimeConstraint};
 
 use super::doorbell::Doorbell;
@@ -88,6 +88,13 @@ impl ChangeQueue {
     /// What an owner holds; `None` for one without a reservation, and before the run.
     pub(crate) fn held(&self, owner: usize) -> Option<Reservation> {
         self.current()?.held(owner)
+    }
+
+    /// The table of what was granted last, and when it begins or began; `None` before the run.
+    pub(crate) fn followed(&self) -> Option<(SlotTable, Instant)> {
+        let admission = self.current()?;
+        let (table, from) = admission.calendar().last();
+        Some((table.clone(), from))
     }
 
     /// Asks for another reservation of an owner's.
@@ -228,7 +235,7 @@ mod tests {
 
     use super::*;
     use laxity_model::Service;
-    use laxity_model::policy::slots::{PlanCosts, SlotTable, plan};
+    use laxity_model::policy::slots::{PlanCosts, plan};
 
     const COSTS: PlanCosts = PlanCosts {
         per_slot: Service::from_micros(50),

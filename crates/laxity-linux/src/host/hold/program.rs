@@ -9,6 +9,7 @@ use super::super::command::family::{Family, parent_of};
 use super::super::command::{Held, RunningCommand};
 use super::follower::{Follower, Passed, Reserving, Slotted};
 use super::members::Members;
+use super::seen::Anew;
 use super::slots::{self, SlotSession};
 use super::{HoldError, HoldRequest, How, Observer, Watch};
 use crate::doctor::{self, Machine, Operation};
@@ -175,6 +176,28 @@ impl ProgramHold {
         if let Some(slots) = &self.slots {
             slots.bind();
         }
+    }
+
+    /// What is told of it begins anew, and what was seen until now is forgotten. For the program nothing changes.
+    pub fn tell_anew(&self, request: &ProgramRequest) {
+        self.observer.seen.begin_anew(Anew {
+            reservation: request.hold.reservation,
+            looks: None,
+            from: clock::now(),
+        });
+    }
+
+    /// Changes what its slots are, without a moment in which it has none; what is told begins anew with that. `false`: nothing was changed, since nobody
+    /// answered in time, and it is to be asked for again.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError`]: that cannot be had, or it holds no slots. It has what it had.
+    pub fn change(&self, asked: Reservation) -> Result<bool, HostError> {
+        let by_slots = self.slots.as_ref().ok_or_else(|| {
+            HostError::CannotRun("only slots can be changed while they are held".to_owned())
+        })?;
+        by_slots.session.change(asked)
     }
 
     /// Gives it back. What is told afterwards is all.

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::verify::delivery::{Delivery, Stretch};
-use laxity_model::{Grade, Instant, Span};
+use laxity_model::{Grade, Instant, Reservation, Span};
 
 use super::subject::Subject;
+use super::watcher::Looks;
 use crate::os::clock;
 use crate::os::fact::Fact;
 
@@ -20,11 +21,25 @@ struct State {
     stretches: Vec<Stretch>,
     /// Of the worst moment.
     grade: Grade,
+    /// It was this when it was granted.
+    granted: Grade,
+    /// What was seen until then is none of what is told.
+    anew: Option<Anew>,
     /// When the reservation was given back.
     over_since: Option<Instant>,
     holders: Holders,
     /// Since then a holder is awaited.
     awaited_since: Instant,
+}
+
+/// What is told of the holder begins anew.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Anew {
+    /// What it has from then on.
+    pub(super) reservation: Reservation,
+    /// When it is looked at then, if not as before.
+    pub(super) looks: Option<Looks>,
+    pub(super) from: Instant,
 }
 
 /// Whether anybody holds what is reserved for threads of certain names.
@@ -44,7 +59,9 @@ impl Seen {
             subjects: Vec::new(),
             delivery: Ok(Delivery::default()),
             stretches: Vec::new(),
+            granted: grade.clone(),
             grade,
+            anew: None,
             over_since: None,
             holders: Holders::FromTheBeginning,
             awaited_since: clock::now(),
@@ -67,11 +84,39 @@ impl Seen {
     /// What was received until now, and what of it is kept since the look before; hands back who is to be looked at too.
     pub(super) fn publish(&self, delivery: Delivery, kept: &[Stretch]) -> Vec<Box<dyn Subject>> {
         let mut state = self.state();
+        if state.anew.is_some() {
+            // What was seen until now is told to nobody any more.
+            return Vec::new();
+        }
         state.stretches.extend_from_slice(kept);
         if state.delivery.is_ok() {
             state.delivery = Ok(delivery);
         }
         std::mem::take(&mut state.subjects)
+    }
+
+    /// Nothing of what was seen is told any more: it begins with the first look from that instant on, and until then there is nothing.
+    pub(super) fn begin_anew(&self, anew: Anew) {
+        let mut state = self.state();
+        state.delivery = state
+            .delivery
+            .as_ref()
+            .map(|_| Delivery::default())
+            .map_err(Clone::clone);
+        state.stretches.clear();
+        state.grade = state.granted.clone();
+        state.anew = Some(anew);
+    }
+
+    /// Whether it begins anew: a look now sees nothing else. Told until its time has come.
+    pub(super) fn begins_anew(&self, now: Instant) -> Option<Anew> {
+        let mut state = self.state();
+        let is_due = state.anew.as_ref().is_some_and(|anew| now >= anew.from);
+        if is_due {
+            state.anew.take()
+        } else {
+            state.anew
+        }
     }
 
     /// What it received, by the last look.

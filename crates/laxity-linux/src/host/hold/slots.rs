@@ -11,14 +11,14 @@ use laxity_model::policy::slots::SlotTable;
 use laxity_model::verify::delivery::Held;
 use laxity_model::{
     Activity, Context, Enforcer, Grade, HostError, Instant, Outside, Placement, ProcessorId,
-    Program, ReservationRequest, Scheduling, Span, Step,
+    Program, Refused, Reservation, ReservationRequest, Scheduling, Span, Step,
 };
 
 use super::super::admit::{ProcessorSlots, prepare};
 use super::super::supervise::dispatcher;
 use super::super::supply::supply;
 use super::super::{LiveConfig, thread};
-use super::seen::Seen;
+use super::seen::{Anew, Seen};
 use super::watcher::{self, BESIDE_SLOTS, Looks, WatcherStart};
 use super::{HoldRequest, How, Observer};
 use crate::doctor::outranking::outranks;
@@ -122,13 +122,33 @@ impl SlotSession {
             keeps_stretches: false,
             consumers: vec![from_dispatcher, from_witness],
         };
-        let looks = move |begin| looks(begin, &table);
+        let looks = move |begin| looks(slots::origin(begin, &table) + table.cycle(), &table);
         let watcher = watcher::spawn(watcher, looks, Arc::clone(&self.seen), run())?;
         self.watcher = Some(watcher);
         let expected = 2 + usize::from(self.witness.is_some());
         self.run.await_ready(expected, READY_WITHIN)?;
         self.run.begin(clock::now() + LEAD_IN);
         Ok(())
+    }
+
+    /// Changes what is held, with no moment in between at which less than either is given: the dispatcher goes on, and what is told of the holder begins
+    /// anew when the change holds. `false`: that was not answered in time, as where somebody held who asked, and nothing is changed.
+    pub(super) fn change(&self, asked: Reservation) -> Result<bool, HostError> {
+        let Place::Slots(bound) = &self.place else {
+            return Err(HostError::Failed("no slots were granted".to_owned()));
+        };
+        let from = match bound.changes.change(bound.owner, asked) {
+            Ok(from) => from,
+            Err(Refused::NotAnswered) => return Ok(false),
+            Err(why) => return Err(HostError::Refused(why.to_string())),
+        };
+        let followed = bound.changes.followed();
+        self.seen.begin_anew(Anew {
+            reservation: asked,
+            looks: followed.map(|(table, from)| looks(from, &table)),
+            from,
+        });
+        Ok(true)
     }
 
     /// This thread is to stay what it is.
@@ -158,13 +178,14 @@ impl Drop for SlotSession {
     }
 }
 
-/// Shortly after each of the holder's slots: then all that it waited for the slot is counted, and it has had the slot.
-fn looks(begin: Instant, table: &SlotTable) -> Looks {
+/// Shortly after each of the holder's slots, the first of which is in a cycle that begins then: then all that it waited for the slot is counted, and it has
+/// had the slot.
+fn looks(cycle: Instant, table: &SlotTable) -> Looks {
     let slot = table.slots().first();
     let (start, length) = slot.map_or((Span::ZERO, Span::ZERO), |slot| (slot.start, slot.length));
     let idle = table.cycle().saturating_sub(length);
     let settled = (length / 8 + SETTLED_AFTER).min(idle / 2);
-    let first = slots::origin(begin, table) + table.cycle() + start + length + settled;
+    let first = cycle + start + length + settled;
     Looks::new(first, table.cycle(), BESIDE_SLOTS)
 }
 

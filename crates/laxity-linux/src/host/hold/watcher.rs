@@ -14,7 +14,7 @@ use super::super::conclude::{Evidence, conclude, witnessed};
 use super::super::lookout::{self, Lookout};
 use super::HOLDER;
 use super::above::is_above;
-use super::seen::Seen;
+use super::seen::{Anew, Seen};
 use super::subject::{Part, State, Subject};
 use crate::doctor::machine::Throttling;
 use crate::doctor::probe;
@@ -149,6 +149,8 @@ struct Watcher {
     tells: bool,
     begin: Instant,
     looks: Looks,
+    /// So many records had been lost when what is told began.
+    lost_before: u64,
     /// When holders that do not run are asked again whether they sleep.
     ask_at: Instant,
 }
@@ -171,6 +173,7 @@ impl Watcher {
             tells: Account::of_current().is_some(),
             begin,
             looks,
+            lost_before: 0,
             ask_at: Instant::ZERO,
         }
     }
@@ -194,6 +197,10 @@ impl Watcher {
 
     /// Looks; publishes what is known so far. What comes after the reservation's end is none of it.
     fn look(&mut self, is_last: bool) {
+        if let Some(anew) = self.seen.begins_anew(clock::now()) {
+            self.begin_anew(anew);
+            return;
+        }
         let seen = self.records();
         let now = clock::now();
         let at = self.seen.over_since().map_or(now, |over| over.min(now));
@@ -211,8 +218,7 @@ impl Watcher {
         if asking.may {
             self.ask_at = now + asking.took * ASKING_SHARE;
         }
-        let consumers = self.start.consumers.iter();
-        delivery.events_lost = consumers.map(Consumer::lost).sum();
+        delivery.events_lost = self.lost() - self.lost_before;
         delivery.halts_unseen = self.start.consumers.is_empty();
         let WatcherStart {
             reservation, held, ..
@@ -230,6 +236,33 @@ impl Watcher {
                 meter: Meter::new(reservation, held, now).together(together),
                 pending: None,
             });
+        }
+    }
+
+    /// So many records did not fit until now.
+    fn lost(&self) -> u64 {
+        self.start.consumers.iter().map(Consumer::lost).sum()
+    }
+
+    /// What was seen until now is none of what is told: periods, standstills and strangers are those from this look on.
+    fn begin_anew(&mut self, anew: Anew) {
+        for consumer in &mut self.start.consumers {
+            consumer.drain(&mut self.events);
+        }
+        self.events.clear();
+        self.before.clear();
+        self.stopped = None;
+        self.lost_before = self.lost();
+        self.lookout.begin_anew();
+        self.start.reservation = anew.reservation;
+        self.looks = anew.looks.unwrap_or(self.looks);
+        self.begin = clock::now();
+        let together = self.looks.every() / anew.reservation.period();
+        for observed in &mut self.observed {
+            observed.subject.look();
+            observed.meter = Meter::new(anew.reservation, self.start.held, self.begin);
+            observed.meter = observed.meter.clone().together(together);
+            observed.pending = None;
         }
     }
 

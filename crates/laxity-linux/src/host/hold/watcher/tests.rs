@@ -141,3 +141,50 @@ fn it_looks_out_between_two_looks_that_are_far_apart() {
         assert_eq!(found, at(expected), "{look_at} {look_out_at}");
     }
 }
+
+#[test]
+fn what_was_before_it_begins_anew_is_told_no_more() {
+    let seen = Seen::new(Grade::Enforced);
+    let now = clock::now();
+    let (mut watcher, [mut dispatcher, _witness]) = by_slots(&seen, now);
+    let event = Event {
+        at: now,
+        kind: EventKind::SlotEnd,
+        processor: ProcessorId(0),
+        activity: HOLDER,
+        args: [0; 2],
+    };
+    // Three of five do not fit.
+    for _ in 0..5 {
+        dispatcher.push(event);
+    }
+    watcher.look(false);
+    assert_eq!(seen.delivery().unwrap().events_lost, 3);
+    let reason = "somebody".to_owned();
+    seen.note(Grade::Unenforced { reason });
+    let reservation = Reservation::new(Service::from_millis(1), Span::from_millis(8)).unwrap();
+    let begins_at = |from| Anew {
+        reservation,
+        looks: None,
+        from,
+    };
+    // Until its time has come nothing is told.
+    seen.begin_anew(begins_at(clock::now() + Span::from_secs(1_000)));
+    watcher.look(false);
+    for _ in 0..3 {
+        dispatcher.push(event);
+    }
+    watcher.look(false);
+    assert_eq!(seen.delivery().unwrap(), Delivery::default());
+    seen.begin_anew(begins_at(clock::now()));
+    for expected in [0, 1, 2] {
+        watcher.look(false);
+        assert_eq!(seen.delivery().unwrap().events_lost, expected);
+        // One of three does not fit.
+        for _ in 0..3 {
+            dispatcher.push(event);
+        }
+    }
+    assert_eq!(seen.grade(), Grade::Enforced);
+    assert_eq!(watcher.start.reservation, reservation);
+}
