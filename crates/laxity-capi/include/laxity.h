@@ -47,7 +47,7 @@ typedef struct laxity_request {
     uint32_t enforcer;   /* LAXITY_DEADLINE or LAXITY_SLOTS */
     uint64_t service_ns; /* X, in nanoseconds */
     uint64_t period_ns;  /* Y, in nanoseconds */
-    int32_t processor;   /* of the slots, by the kernel's number, or LAXITY_ANY_PROCESSOR */
+    int32_t processor;   /* of the slots, by the kernel's number, or LAXITY_ANY_PROCESSOR, as by LAXITY_DEADLINE always */
     uint32_t flags;      /* LAXITY_CONFINED, or 0 */
 } laxity_request;
 

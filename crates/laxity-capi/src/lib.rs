@@ -42,7 +42,7 @@ pub struct laxity_request {
     pub service_ns: u64,
     /// Y, in nanoseconds.
     pub period_ns: u64,
-    /// The processor of the slots, by the kernel's number, or [`LAXITY_ANY_PROCESSOR`].
+    /// The processor of the slots, by the kernel's number, or [`LAXITY_ANY_PROCESSOR`], as by [`LAXITY_DEADLINE`] always.
     pub processor: i32,
     /// [`LAXITY_CONFINED`], or 0.
     pub flags: u32,
@@ -216,6 +216,12 @@ fn asked(request: &laxity_request) -> Result<Request, Failure> {
         other => return Err(invalid("there is no enforcer", other)),
     };
     let asked = match usize::try_from(request.processor) {
+        Ok(processor) if request.enforcer == LAXITY_DEADLINE => {
+            let text = format!(
+                "by LAXITY_DEADLINE the thread may run on every processor, and not on {processor} alone: ask for LAXITY_ANY_PROCESSOR, or for LAXITY_SLOTS"
+            );
+            return Err(Failure::new(libc::EINVAL, text));
+        }
         Ok(processor) => asked.on(processor),
         Err(_) if request.processor == LAXITY_ANY_PROCESSOR => asked,
         Err(_) => {

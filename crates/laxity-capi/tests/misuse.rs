@@ -54,7 +54,7 @@ fn wrong_arguments_are_refused_with_what_is_wrong() {
         change(&mut request);
         (reserve(&request), said())
     };
-    let cases: [(Change, &str); 8] = [
+    let cases: [(Change, &str); 10] = [
         (|request| request.size = 16, "16 bytes"),
         (|request| request.enforcer = 9, "enforcer 9"),
         (|request| request.service_ns = 0, "more than zero"),
@@ -62,6 +62,8 @@ fn wrong_arguments_are_refused_with_what_is_wrong() {
         (|request| request.service_ns = u64::MAX, "at most"),
         (|request| request.period_ns = u64::MAX, "at most"),
         (|request| request.processor = -2, "processor -2"),
+        (|request| request.processor = 77, "not on 77 alone"),
+        (|request| request.processor = 0, "LAXITY_ANY_PROCESSOR"),
         (|request| request.flags = 6, "flags: 6"),
     ];
     for (change, why) in cases {

@@ -17,7 +17,9 @@ pub enum Error {
     #[error(transparent)]
     NoReservation(#[from] ReservationError),
     /// The calling thread holds a reservation already, which must be dropped first.
-    #[error("the calling thread already holds a reservation of {held}: drop that one first")]
+    #[error(
+        "the calling thread already holds a reservation of {held}: that one is to be given back first"
+    )]
     AlreadyReserved {
         /// What it holds.
         held: Reservation,
