@@ -18,7 +18,8 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ask::Hold { items, keep } = ask {
         let mut registry = Registry::new(Terms {
             longest: Service::MAX,
-            detection: Span::from_millis(1),
+            tolerance: Service::from_micros(250),
+            switches: Span::from_micros(90),
             pass: Service::from_micros(20),
             share_ppm: u64::MAX,
             quotas: BTreeMap::new(),

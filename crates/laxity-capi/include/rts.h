@@ -203,7 +203,8 @@ typedef struct rts_counts {
 int rts_start(const rts_options *options);
 
 /* Starts the executor of the process among those of other processes. On one processor the upcalls of all of them take turns in one rate monotonic order, and are admitted together: rts_creat() is refused where an upcall of any
- * process would be late. A process that dies, is stopped or does not come back from a handler holds no other up; the last of these loses its executor, as rts_enforced() says. The coordinator that sees to that is started where there is
+ * process would be late. A process that dies, is stopped or does not come back from a handler holds no other up; the last of these loses its executor, as rts_enforced() says. An upcall that takes more than it was admitted with is called behind those of all processes until it has
+ * made up for that; or it waits for its next release, and what was said for overruns becomes of it, if that is RTS_SUSPEND, RTS_END or RTS_ABORT. The coordinator that sees to that is started where there is
  * none; it is waited for, ten seconds at the most. The options say its processor, RTS_RMDP, and RTS_FIFO at its priority, 90 as a rule, or RTS_FAIR where it serves ordinary threads. EALREADY: there is an executor; EINVAL: no such policy, rank, priority or processor, or one that is not for several processes; EPERM: a right
  * is missing; ECONNREFUSED: there is no coordinator and none can be started, or it says no, or does not answer: the message says which. */
 int rts_join(const rts_options *options, const rts_coordinator *coordinator);

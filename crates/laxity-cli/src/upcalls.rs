@@ -40,7 +40,7 @@ pub(crate) struct Serve {
     /// Serve executors that are ordinary threads, for which no right is needed; nobody guards them.
     #[arg(long, conflicts_with = "priority")]
     ordinary: bool,
-    /// The longest quantum: who works twice as long without a look loses its seat, and that is charged to all others.
+    /// The longest quantum: a longer one is refused, and who works twice as long without a look loses its seat, sooner if it was admitted with less. What that takes by the longest of all is charged to all.
     #[arg(long, value_name = "SPAN", default_value = "500us", value_parser = longest)]
     longest: Span,
     /// Users other than its own may connect.

@@ -94,6 +94,7 @@ impl Keeper for Keep {
             deadline: member.deadline,
             unit: Service::MAX,
             share: None,
+            account: None,
             work: Box::new(move |context, call| does(Teller { told, place }, context, call)),
         })
     }

@@ -18,7 +18,8 @@ const MS: Span = Span::from_millis(1);
 fn terms() -> Terms {
     Terms {
         longest: Service::from_micros(500),
-        detection: Span::from_micros(1_100),
+        tolerance: Service::ZERO,
+        switches: Span::from_micros(575),
         pass: Service::from_micros(10),
         share_ppm: u64::MAX,
         quotas: BTreeMap::from([(7, 300_000)]),
@@ -92,7 +93,7 @@ fn who_shares_a_processor_waits_for_the_detection_of_one_that_does_not_come_back
     let mut registry = Registry::new(terms());
     registry.joins(0, who(10), "one".to_owned());
     registry.joins(1, who(11), "other".to_owned());
-    let small = || vec![item("small", 100, 1)];
+    let small = || vec![item("small", 200, 1)];
     assert!(matches!(registry.holds(0, small(), true), Answer::Held(_)));
     let answer = registry.holds(1, vec![item("slow", 100, 50)], true);
     // The one that is there could not bear it.
@@ -111,8 +112,52 @@ fn who_shares_a_processor_waits_for_the_detection_of_one_that_does_not_come_back
     let Answer::Held(bounds) = answer else {
         panic!("{answer:?}");
     };
-    // The detection, both, and their passes.
-    assert_eq!(bounds, [Span::from_micros(1_100 + 2 * 110)]);
+    // The detection of a quantum of 0.1 ms, both, and their passes.
+    assert_eq!(
+        bounds,
+        [Span::from_nanos(2 * 106_250 + 575_000 + 2 * 110_000)]
+    );
+}
+
+/// What it takes to see one that does not come back follows from the longest quantum that anybody was admitted with, and nobody is held to less than what he may do and a tolerance.
+#[test]
+fn all_wait_for_the_detection_of_the_longest_quantum_and_each_is_held_to_its_own() {
+    let mut registry = Registry::new(Terms {
+        tolerance: Service::from_micros(40),
+        ..terms()
+    });
+    registry.joins(0, who(10), "one".to_owned());
+    registry.joins(1, who(11), "other".to_owned());
+    let limits = |registry: &Registry| {
+        let limits = registry.limits().map(|(_, limit)| limit.as_nanos() / 1_000);
+        limits.collect::<Vec<u64>>()
+    };
+    assert!(matches!(
+        registry.holds(0, vec![item("small", 60, 10)], true),
+        Answer::Held(_)
+    ));
+    // There is nobody to be kept from anything.
+    assert_eq!(limits(&registry), [500, 500]);
+    let answer = registry.holds(1, vec![item("large", 150, 50)], true);
+    let seen = Span::from_micros(575 + 40);
+    let both = Span::from_micros(60 + 150 + 2 * 10);
+    assert_eq!(
+        answer,
+        Answer::Held(vec![Span::from_nanos(2 * 201_875) + seen + both])
+    );
+    assert_eq!(limits(&registry), [100, 190]);
+    let mut item = item("long", 480, 50);
+    item.linked.task = item.linked.task.with_preemption(Preemption::Never).unwrap();
+    assert!(matches!(
+        registry.holds(1, vec![item], true),
+        Answer::Held(_)
+    ));
+    assert_eq!(limits(&registry), [100, 500]);
+    // One of whom nobody knows what he has may have anything.
+    registry.awaits(2, who(12));
+    assert_eq!(limits(&registry), [100, 500, 500]);
+    registry.joins(3, who(13), "none".to_owned());
+    assert_eq!(limits(&registry), [100, 500, 500, 40]);
 }
 
 #[test]
@@ -146,8 +191,8 @@ fn a_user_has_a_share_and_no_more_in_all_processes_together() {
     };
     assert_eq!(
         reason,
-        // With 10 us of each for handing on, and 1.1 ms for who does not come back.
-        "user 7 would keep 45.60 % of the processor from others, and may keep 30.00 %"
+        // With 10 us of each for handing on, and 1 ms for who does not come back.
+        "user 7 would keep 45.10 % of the processor from others, and may keep 30.00 %"
     );
     let small = vec![item("small", 500, 20)];
     assert!(matches!(registry.holds(1, small, true), Answer::Held(_)));
@@ -162,7 +207,8 @@ fn a_user_has_a_share_and_no_more_in_all_processes_together() {
 #[test]
 fn a_quota_counts_what_is_kept_from_others_and_not_processor_time_alone() {
     let terms = Terms {
-        detection: Span::ZERO,
+        switches: Span::ZERO,
+        pass: Service::from_micros(100),
         ..terms()
     };
     let who = Who {
@@ -178,17 +224,17 @@ fn a_quota_counts_what_is_kept_from_others_and_not_processor_time_alone() {
     };
     let refused = |answer: Answer| matches!(answer, Answer::No { reason, .. } if reason.contains("may keep 30.00 %"));
     assert!(matches!(asks(|_| ()), Answer::Held(_)));
-    // 13 us of 40 with the pass: it would be 7.5 % of processor time, or next to nothing.
+    // 103 us of 300 with the pass: it would be 1 % of processor time, or next to nothing.
     assert!(refused(asks(|small| {
-        let often = Task::new(Service::from_micros(3), Span::from_micros(40));
+        let often = Task::new(Service::from_micros(3), Span::from_micros(300));
         small.task = often.unwrap();
     })));
     assert!(refused(asks(|small| {
-        small.task = small.task.with_deadline(Span::from_micros(40)).unwrap();
+        small.task = small.task.with_deadline(Span::from_micros(300)).unwrap();
     })));
-    assert!(refused(asks(|small| small.calls = 700)));
-    let detection = Span::from_millis(6);
-    let mut registry = Registry::new(Terms { detection, ..terms });
+    assert!(refused(asks(|small| small.calls = 70)));
+    let switches = Span::from_millis(6);
+    let mut registry = Registry::new(Terms { switches, ..terms });
     registry.joins(0, who, "alone".to_owned());
     // What is kept free for who does not come back: 6 ms of 20.
     let small = || item("small", 3, 20);

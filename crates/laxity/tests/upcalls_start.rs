@@ -92,6 +92,7 @@ fn only_an_executor_that_its_guards_can_judge_takes_a_seat() {
         priority,
         processor: processor as u32,
         longest: Service::from_millis(1),
+        tolerance: Service::ZERO,
     };
     region.limit(terms(1));
     let refused = at(Rank::Fair).unwrap_err();

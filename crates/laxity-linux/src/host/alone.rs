@@ -11,7 +11,7 @@ use laxity_model::base::port::{Arrival, PortKind};
 use laxity_model::program::together::{Others, Terms};
 use laxity_model::{
     ActivityId, Body, Context, EventKind, Grade, HostError, Instant, Mark, PortId, Refused,
-    SemaphoreId, Service, Step,
+    SemaphoreId, Service, Span, Step,
 };
 
 use super::hold::{HoldError, HoldRequest, Observer, ThreadHold};
@@ -426,6 +426,10 @@ impl Context for Solitary<'_> {
 
     fn service(&self) -> Service {
         clock::thread_service()
+    }
+
+    fn stood(&self) -> Span {
+        self.sitting.as_ref().map_or(Span::ZERO, Sitting::stood)
     }
 }
 

@@ -56,6 +56,9 @@ struct Entry {
     generation: u32,
     /// A job is due so long after its release; the greatest span if never.
     deadline: Span,
+    /// Whether its jobs go behind all others, and whether the policy was told otherwise of the one that is there.
+    behind: bool,
+    moves: bool,
 }
 
 /// What a policy names has no job.
@@ -65,7 +68,12 @@ const FREE: Entry = Entry {
     state: State::Free,
     generation: 0,
     deadline: Span::MAX,
+    behind: false,
+    moves: false,
 };
+
+/// Behind all who are ever due, and before those who never are.
+const BEHIND: Span = Span::from_nanos(u64::MAX / 4);
 
 impl Entry {
     /// Whose it is at this place.
@@ -76,9 +84,14 @@ impl Entry {
         }
     }
 
+    /// A job of it is to others as one that is due so long after its release.
+    const fn time(&self) -> Span {
+        if self.behind { BEHIND } else { self.deadline }
+    }
+
     /// Its job if released then.
     fn job(&self, release: Instant) -> Job {
-        let deadline = release.checked_add(self.deadline);
+        let deadline = release.checked_add(self.time());
         Job {
             release,
             deadline: deadline.unwrap_or(Instant::MAX),
@@ -155,11 +168,32 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
         Ok(())
     }
 
+    /// Jobs of the running handler go behind all others from its next yield or wait on, or as they did before.
+    ///
+    /// # Errors
+    ///
+    /// It does not run.
+    pub fn go_behind(&mut self, handler: HandlerId, behind: bool) -> Result {
+        self.release_of_running(handler)?;
+        let entry = self.entry_mut(handler.place);
+        entry.moves |= entry.behind != behind;
+        entry.behind = behind;
+        Ok(())
+    }
+
     /// The running job lets its equals go first.
     pub fn yield_now(&mut self, handler: HandlerId, now: Instant) -> Result {
         let release = self.release_of_running(handler)?;
-        self.policy.yield_now(handler.place.into(), now);
-        self.entry_mut(handler.place).state = State::Ready(release);
+        let entry = self.entry_mut(handler.place);
+        entry.state = State::Ready(release);
+        let (moves, job) = (core::mem::take(&mut entry.moves), entry.job(release));
+        let place = handler.place.into();
+        if moves {
+            self.policy.leave(place, now);
+            self.policy.enter(place, job, now);
+        } else {
+            self.policy.yield_now(place, now);
+        }
         self.running = None;
         Ok(())
     }
@@ -196,7 +230,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
                 State::Ready(release) | State::Running(release) => release,
             };
             Some(Claim {
-                rank_ns: entry.deadline.as_nanos(),
+                rank_ns: entry.time().as_nanos(),
                 release,
             })
         })
@@ -296,7 +330,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
 
     fn enter(&mut self, place: u16, at: Instant, now: Instant) {
         let entry = self.entry_mut(place);
-        entry.state = State::Ready(at);
+        (entry.state, entry.moves) = (State::Ready(at), false);
         let job = entry.job(at);
         self.policy.enter(place.into(), job, now);
         self.released += 1;

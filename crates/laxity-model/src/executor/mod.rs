@@ -14,6 +14,7 @@
 //!
 //! All state is of fixed size: what takes turns among them allocates nothing.
 
+pub mod account;
 pub mod edf;
 pub mod fcfs;
 mod handlers;

@@ -62,6 +62,11 @@ impl<P: ExecutorPolicy, const N: usize> Context for Hosted<'_, P, N> {
         self.executor.end(self.outer, handler)
     }
 
+    fn go_behind(&mut self, behind: bool) {
+        // It runs.
+        let _ = self.executor.handlers.go_behind(self.handler, behind);
+    }
+
     fn handler(&self) -> Option<HandlerId> {
         Some(self.handler)
     }
@@ -93,5 +98,9 @@ impl<P: ExecutorPolicy, const N: usize> Context for Hosted<'_, P, N> {
 
     fn service(&self) -> Service {
         self.outer.service()
+    }
+
+    fn stood(&self) -> Span {
+        self.outer.stood()
     }
 }

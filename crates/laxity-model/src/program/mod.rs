@@ -160,6 +160,14 @@ pub trait Context {
     /// Processor time this activity has received so far; 0 for one outside the machine, and all that its executor has received for one
     /// that is on an executor. Costs a system call live (about 150 ns).
     fn service(&self) -> Service;
+
+    /// A handler of an executor goes behind all others that have anything to do from its next yield or wait on, also those of other processes; or goes in its turn as before.
+    fn go_behind(&mut self, _behind: bool) {}
+
+    /// How long the machine was seen to stand still since some moment before, by whoever guards the activity's turns: that is no service, though it may be counted as that.
+    fn stood(&self) -> Span {
+        Span::ZERO
+    }
 }
 
 /// An activity's code, as a state machine.

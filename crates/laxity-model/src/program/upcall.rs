@@ -3,17 +3,20 @@
 //! Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, §§3–5. What is worked on is
 //! counted in protocol data units (PDUs) there: a *batch* B_p of them each period, a *quantum* b_p of them between two looks.
 
+mod held;
 mod timing;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Body, Context, Links, Step};
+use crate::executor::account::Account;
 use crate::executor::pacing::{Arriving, Next, Paced, Pacing};
 use crate::executor::share::Share;
 use crate::{Instant, Mark, PortId, Service, Span};
 
 pub use crate::executor::pacing::Epoch;
+use held::Took;
 pub use timing::{First, Timing};
 
 /// What a handler is told of the call that it is in.
@@ -119,8 +122,12 @@ pub struct Upcall<W> {
     unit: Service,
     /// What it has together with others.
     share: Option<Arc<Share>>,
-    /// When it began to do the work that it does now.
-    working: Option<Instant>,
+    /// What it is held to.
+    account: Option<Arc<Account>>,
+    /// It owes service, and works where nobody else has anything to do.
+    behind: bool,
+    /// When it began to do the work that it does now, and where it is held to anything, what its thread had received then, and how long the machine had stood still.
+    working: Option<(Instant, Service, Span)>,
     /// What is left of what was declared for the quantum that is under way.
     allowed: Span,
     /// What the last one took, until somebody asks; whether that was too long, and whether one of this call was.
@@ -129,15 +136,6 @@ pub struct Upcall<W> {
     over_in_call: bool,
     /// A call was over since somebody asked.
     completed: bool,
-}
-
-/// What a quantum took.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Took {
-    /// On the clock.
-    pub(super) span: Span,
-    /// Whether it is the first of its call that took longer than was declared.
-    pub(super) is_over: bool,
 }
 
 /// What is to be done when it has the processor.
@@ -173,6 +171,8 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             at: At::Idle,
             unit: Service::MAX,
             share: None,
+            account: None,
+            behind: false,
             working: None,
             allowed: Span::MAX,
             took: None,
@@ -186,6 +186,13 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     #[must_use]
     pub fn declared(mut self, unit: Service, share: Option<Arc<Share>>) -> Self {
         (self.unit, self.share) = (unit, share);
+        self
+    }
+
+    /// One that waits where it has taken more than it was admitted with, if there is an account of that.
+    #[must_use]
+    pub fn held_to(mut self, account: Option<Arc<Account>>) -> Self {
+        self.account = account;
         self
     }
 
@@ -223,28 +230,6 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     pub(super) fn take_completed(&mut self) -> bool {
         let is_over = matches!(self.at, At::Looking(call) if call.is_over());
         core::mem::take(&mut self.completed) || is_over
-    }
-
-    /// What the last quantum that is over took, if this was not asked since.
-    pub(super) const fn take_took(&mut self) -> Option<Took> {
-        self.took.take()
-    }
-
-    /// The quantum that was at work, if one was, is over.
-    pub(super) fn measure(&mut self, now: Instant) {
-        let Some(began) = self.working.take() else {
-            return;
-        };
-        let span = now.saturating_since(began);
-        let declared = self.allowed;
-        self.allowed = declared.saturating_sub(span);
-        self.over = span > declared;
-        let is_over = self.over && !self.over_in_call;
-        self.over_in_call |= self.over;
-        self.took = Some(Took { span, is_over });
-        if let Some(share) = &self.share {
-            share.charge(span, now);
-        }
     }
 
     /// One that each arrival at a port releases, if there is one: no sooner than a period after the release before, so that it takes no more than
@@ -339,6 +324,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     /// The call is over.
     fn end(&mut self, context: &mut dyn Context, call: &Call) -> Step {
         let now = context.now();
+        self.goes_behind(context, false);
         if let Some(ends) = self.ends {
             context.mark(ends, [call.origin, call.began].map(Instant::as_nanos));
         }
@@ -403,18 +389,20 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         call.now = call.left;
         let next = call.paced.release.checked_add(self.timing.period);
         call.overruns = next.is_some_and(|next| next < now);
-        if let Some(share) = &self.share
-            && let Err(until) = share.admits(Service::from_nanos(declared(call.now)), now)
-        {
+        let instead = self.instead(context, declared(call.now), call.paced.release, now);
+        if let Some(step) = instead {
             call.left *= u32::from(!begins);
             self.at = At::Resumed(call);
-            return Step::SleepUntil(until);
+            return step;
         }
         if begins && call.done == 0 {
             (call.began, self.over_in_call) = (now, false);
         }
         call.over_service = self.over;
-        self.working = Some(now);
+        self.working = Some(match &self.account {
+            Some(_) => (now, context.service(), context.stood()),
+            None => (now, Service::ZERO, Span::ZERO),
+        });
         let step = (self.work)(context, &mut call);
         call.done += call.now;
         call.left -= call.now;
@@ -430,7 +418,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Body for Upcall<W> {
             At::Waiting => self.arrived(context),
             At::Due(paced) => self.begin(context, paced),
             At::Looking(_) if self.working.is_some() => {
-                self.measure(context.now());
+                self.measure(context);
                 self.step(context)
             }
             At::Looking(call) if call.is_over() => self.end(context, &call),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use laxity_model::program::together::{
     Act, Member, Occupant, Others, Region, Standing, Vigil, Watchdog,
 };
-use laxity_model::{Instant, Service};
+use laxity_model::{Instant, Service, Span};
 
 use crate::machine::Shared;
 
@@ -62,6 +62,82 @@ fn who_does_not_look_loses_its_seat_within_twice_the_limit() {
     region.remove(seat, at);
     assert_eq!(region.standing(seat), Some(Standing::Removed));
     assert_eq!(member.wait(at), Act::Removed);
+}
+
+/// A seat is held to less than others are, and looked at as often as that needs.
+#[test]
+fn who_was_admitted_with_less_loses_its_seat_sooner() {
+    let region = Arc::new(Shared::default());
+    let _member = holder(&region);
+    assert_eq!(region.give(), Some(1));
+    let mut watchdog: Watchdog<_, 4> = Watchdog::new(Arc::clone(&region), LIMIT);
+    watchdog.hold(0, Service::from_micros(20));
+    watchdog.hold(1, Service::from_micros(10));
+    // There is no such seat.
+    watchdog.hold(4, Service::ZERO);
+    let mut now = us(0);
+    let removed = loop {
+        let service = |seat, _| match seat {
+            0 => Occupant::Present(Some(Service::from_nanos(now.as_nanos()))),
+            1 => Occupant::Present(None),
+            _ => Occupant::Unknown,
+        };
+        match watchdog.look(now, service) {
+            Vigil::Sleep { until, .. } => now = until,
+            Vigil::Remove(seat) => break (seat, now),
+            other => panic!("{other:?}"),
+        }
+    };
+    // The limit of the one at work, and not of one that is there.
+    assert_eq!(removed, (0, Instant::from_nanos(21_250)));
+}
+
+/// Where the watchdog wakes late the machine stood still, and whoever was at work was charged that.
+#[test]
+fn who_was_at_work_while_the_machine_stood_still_keeps_its_seat() {
+    for (late, is_removed) in [(90, true), (110, false), (20_000, false)] {
+        let region = Arc::new(Shared::default());
+        let _member = holder(&region);
+        let mut watchdog: Watchdog<_, 4> = Watchdog::new(Arc::clone(&region), LIMIT);
+        let mut look = |now: Instant, received| {
+            watchdog.look(now, |seat, _| match seat {
+                0 => Occupant::Present(Some(Service::from_micros(received))),
+                _ => Occupant::Unknown,
+            })
+        };
+        let Vigil::Sleep { until, .. } = look(us(0), 0) else {
+            panic!("it was not at work yet");
+        };
+        let found = look(until + Span::from_micros(late), 50 + late);
+        assert_eq!(found == Vigil::Remove(0), is_removed, "{late}: {found:?}");
+        let Vigil::Sleep { until, .. } = found else {
+            continue;
+        };
+        // That once, and whoever goes on is seen.
+        assert_eq!(look(until, 156 + late), Vigil::Remove(0), "{late}");
+        assert_eq!(region.stood(), Span::from_micros(late));
+    }
+}
+
+/// It is late because somebody else had the processor.
+#[test]
+fn who_keeps_the_watchdog_itself_from_the_processor_is_charged_that() {
+    let region = Arc::new(Shared::default());
+    let _member = holder(&region);
+    let mut watchdog: Watchdog<_, 4> = Watchdog::new(Arc::clone(&region), LIMIT);
+    let mut look = |now: Instant, waited| {
+        watchdog.has_waited(Span::from_micros(waited));
+        watchdog.look(now, |seat, _| match seat {
+            0 => Occupant::Present(Some(Service::from_nanos(now.as_nanos()))),
+            _ => Occupant::Unknown,
+        })
+    };
+    let Vigil::Sleep { until, .. } = look(us(0), 7_000) else {
+        panic!("it was not at work yet");
+    };
+    let late = Span::from_micros(500);
+    assert_eq!(look(until + late, 7_450), Vigil::Remove(0));
+    assert_eq!(region.stood(), Span::ZERO);
 }
 
 #[test]

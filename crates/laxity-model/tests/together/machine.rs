@@ -1,18 +1,18 @@
 //! One processor in virtual time, and the executors of several processes on it that take turns: as the kernel would run their threads, all of one priority, and the
 //! sentinel where none of them can run.
 
+mod asked;
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use laxity_model::executor::rmdp::Rmdp;
-use laxity_model::program::together::{
-    Act, Member, Occupant, Region, Sentinel, Standing, Vigil, Watchdog,
-};
+use laxity_model::program::together::{Act, Member, Occupant, Region, Sentinel, Vigil, Watchdog};
 use laxity_model::program::upcalls::{Board, Command, Control, turns};
 use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
 
-use crate::process::{Arrives, Ask, At, Done, Fault, Keep, Own, Spec};
+use crate::process::{Arrives, Ask, At, Done, Fault, Held, Keep, Misbehaves, Own, Spec};
 
 /// Small, so that its ends are reached.
 pub(crate) type Shared = Region<4, 8>;
@@ -25,6 +25,10 @@ pub(crate) const GRACE: Span = Span::from_micros(5);
 /// No quantum takes as long.
 pub(crate) const LIMIT: Service = Service::from_micros(50);
 
+/// No quantum takes longer that is as it was declared.
+const TAKES: Span = Span::from_micros(8);
+const MICRO: Span = Span::from_micros(1);
+
 struct Process {
     own: Own,
     body: Box<dyn Body>,
@@ -32,7 +36,6 @@ struct Process {
     boards: Arc<[Board]>,
     seat: u16,
     quanta: u64,
-    received: Service,
     is_removed: bool,
     fault: Option<(u64, Fault)>,
     /// Stopped until then, wherever it is.
@@ -58,11 +61,22 @@ pub(crate) struct Machine {
     between: Vec<(u64, Arrives)>,
     steps: u64,
     done: Arc<Mutex<Vec<Done>>>,
+    misbehaves: Option<Misbehaves>,
+    held: Held,
 }
 
 impl Machine {
     /// With these upcalls, which all run from 10 µs on. One process that shares nothing where `alone`.
     pub(crate) fn new(specs: &[Spec], alone: bool) -> Self {
+        Self::held(specs, alone, (None, None))
+    }
+
+    /// The same, where all are held to what they were admitted with, and one does otherwise.
+    pub(crate) fn held(
+        specs: &[Spec],
+        alone: bool,
+        (misbehaves, held): (Option<Misbehaves>, Held),
+    ) -> Self {
         let region = Arc::new(Shared::default());
         let done = Arc::default();
         let mut machine = Self {
@@ -77,6 +91,8 @@ impl Machine {
             between: Vec::new(),
             steps: 0,
             done,
+            misbehaves,
+            held,
             region,
         };
         let of = |spec: &Spec| if alone { 0 } else { spec.process };
@@ -109,6 +125,8 @@ impl Machine {
         let keep = Keep {
             upcalls: upcalls.to_vec(),
             done: Arc::clone(&self.done),
+            misbehaves: self.misbehaves.clone(),
+            held: self.held,
         };
         let boards: Arc<[Board]> = upcalls.iter().map(|_| Board::default()).collect();
         let control = Control::new([COMMANDS, PortId(EVENTS)], Arc::clone(&boards), keep);
@@ -117,6 +135,7 @@ impl Machine {
             own: Own {
                 now: Cell::new(self.now),
                 reading: Span::ZERO,
+                received: Service::ZERO,
                 ports: (0..ports).map(|_| VecDeque::new()).collect(),
                 rings: vec![None; ports],
                 member: (!alone).then_some(member),
@@ -126,58 +145,11 @@ impl Machine {
             boards,
             seat,
             quanta: 0,
-            received: Service::ZERO,
             is_removed: false,
             fault: None,
             stopped: Instant::ZERO,
         });
         self.runnable.push_back(number);
-    }
-
-    /// Something arrives at this microsecond for the upcall that is at this place in its process.
-    pub(crate) fn arrives(&mut self, at: u64, process: usize, place: u16) {
-        self.comes(at, (process, PortId(EVENTS + place), [0; 2]));
-    }
-
-    /// This is asked of a process at this microsecond.
-    pub(crate) fn asks(&mut self, at: u64, ask: &Ask) {
-        self.comes(at, ask.arrives());
-    }
-
-    /// This is asked of a process before the step of this number, of whichever.
-    pub(crate) fn asks_before(&mut self, step: u64, ask: &Ask) {
-        self.between.push((step, ask.arrives()));
-    }
-
-    /// Whether what was asked is done, or refused.
-    pub(crate) fn has_answered(&self, ask: &Ask) -> bool {
-        let board = &self.processes[ask.process].boards[usize::from(ask.place)];
-        board.answer(ask.ticket).is_some()
-    }
-
-    fn comes(&mut self, at: u64, what: Arrives) {
-        let at = Instant::from_micros(at);
-        let after = self.script.partition_point(|other| other.0 <= at);
-        self.script.insert(after, (at, what));
-    }
-
-    /// This befalls a process after so many of its quanta.
-    pub(crate) fn befalls(&mut self, process: usize, after: u64, fault: Fault) {
-        self.processes[process].fault = Some((after, fault));
-    }
-
-    /// Nobody sees to it that the baton goes on.
-    pub(crate) fn leave_unguarded(&mut self) {
-        (self.sentinel, self.watchdog) = (None, None);
-    }
-
-    pub(crate) fn processes(&self) -> usize {
-        self.processes.len()
-    }
-
-    /// What a process's seat is.
-    pub(crate) fn standing(&self, process: usize) -> Option<Standing> {
-        self.region.standing(self.processes[process].seat)
     }
 
     /// Runs until this microsecond; every quantum in its order.
@@ -220,12 +192,16 @@ impl Machine {
         match process.at {
             At::Body => match process.body.step(&mut process.own) {
                 Step::Charge(Service::ZERO) => {}
+                Step::Charge(service) if service.as_dedicated_span() > TAKES => {
+                    process.at = At::Busy(service.as_dedicated_span());
+                }
                 Step::Charge(service) => {
                     self.works(running, service.as_dedicated_span());
                     self.gives_way(running);
                 }
-                Step::Wait(_) if process.own.member.is_some() => process.at = At::Waiting,
-                Step::WaitUntil(..) if process.own.member.is_some() => process.at = At::Waiting,
+                Step::Wait(_) | Step::WaitUntil(..) if process.own.member.is_some() => {
+                    process.at = At::Waiting;
+                }
                 Step::Wait(_) => self.sleeps(running, 0, Instant::MAX),
                 Step::WaitUntil(_, until) => self.sleeps(running, 0, until),
                 other => panic!("{other:?}"),
@@ -243,7 +219,15 @@ impl Machine {
                     Act::Removed => panic!("nobody removes anybody here"),
                 }
             }
-            At::Spinning => self.works(running, Span::from_micros(1)),
+            At::Spinning => self.works(running, MICRO),
+            At::Busy(Span::ZERO) => {
+                process.at = At::Body;
+                self.gives_way(running);
+            }
+            At::Busy(left) => {
+                process.at = At::Busy(left.saturating_sub(MICRO));
+                self.works(running, MICRO);
+            }
             other => panic!("{other:?} cannot run"),
         }
     }
@@ -321,7 +305,7 @@ impl Machine {
         let end = self.now + takes;
         let process = &mut self.processes[running];
         process.quanta += 1;
-        process.received += Service::from_nanos(takes.as_nanos());
+        process.own.received += Service::from_nanos(takes.as_nanos());
         let hit = process.fault.filter(|(after, _)| *after == process.quanta);
         self.pass_to(end);
         let process = &mut self.processes[running];
@@ -378,7 +362,7 @@ impl Machine {
         let received = |seat, _| match processes.iter().find(|one| one.seat == seat) {
             None => Occupant::Unknown,
             Some(one) if one.is_removed => Occupant::Removed,
-            Some(one) => Occupant::Present(Some(one.received)),
+            Some(one) => Occupant::Present(Some(one.own.received)),
         };
         match watchdog.look(self.now, received) {
             Vigil::Sleep { until, .. } => self.patrol = Some(until),

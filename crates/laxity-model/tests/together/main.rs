@@ -1,6 +1,7 @@
 //! Executors of several processes take turns as one would that had all their upcalls, whatever becomes of one of them.
 
 mod guards;
+mod held;
 mod machine;
 mod process;
 
@@ -12,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::program::together::{Act, Member, Standing};
 use laxity_model::program::upcalls::{Command, turns};
-use laxity_model::{Body, Context, Instant, PortId, Span, Step};
+use laxity_model::{Body, Context, Instant, PortId, Service, Span, Step};
 use machine::{GRACE, LIMIT, Machine, Shared};
-use process::{Ask, Done, Fault, Own, Spec};
+use process::{Ask, Done, Fault, Held, Misbehaves, Own, Spec};
 use proptest::prelude::*;
 
 /// Upcalls of three processes, no two of one rate, that leave some time.
@@ -57,7 +58,16 @@ fn place(specs: &[Spec], upcall: usize, alone: bool) -> u16 {
 }
 
 fn machine(specs: &[Spec], arrivals: &[(u64, usize)], alone: bool) -> Machine {
-    let mut machine = Machine::new(specs, alone);
+    machine_of(specs, arrivals, alone, (None, None))
+}
+
+fn machine_of(
+    specs: &[Spec],
+    arrivals: &[(u64, usize)],
+    alone: bool,
+    held: (Option<Misbehaves>, Held),
+) -> Machine {
+    let mut machine = Machine::held(specs, alone, held);
     for (at, upcall) in arrivals {
         let upcall = upcall % specs.len();
         if specs[upcall].is_event {
@@ -328,6 +338,7 @@ fn what_is_released_while_an_executor_looks_is_not_slept_through() {
         let mut own = Own {
             now: Cell::new(Instant::from_micros(100)),
             reading: Span::from_nanos(10),
+            received: Service::ZERO,
             ports: vec![VecDeque::new(); 2],
             rings: vec![None; 2],
             member: Member::sit(Arc::clone(&region), seat, 1),

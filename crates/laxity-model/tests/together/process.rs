@@ -5,7 +5,10 @@ use std::collections::VecDeque;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
+use laxity_model::analysis::{Preemption, Task};
 use laxity_model::base::port::Arrival;
+use laxity_model::executor::account::Account;
+use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::program::together::{Member, Others};
 use laxity_model::program::upcall::{First, Timing};
 use laxity_model::program::upcalls::{Command, Entrant, Keeper, Order};
@@ -28,6 +31,31 @@ pub(crate) struct Spec {
     pub(crate) takes: u64,
     /// Arrivals release it.
     pub(crate) is_event: bool,
+}
+
+impl Spec {
+    fn quanta(&self) -> u32 {
+        self.batch.div_ceil(self.quantum)
+    }
+
+    /// What a call takes.
+    pub(crate) fn service(&self) -> Service {
+        Service::from_micros(self.takes) * u64::from(self.quanta())
+    }
+
+    /// As it is admitted.
+    pub(crate) fn task(&self) -> Task {
+        let takes = Service::from_micros(self.takes);
+        let task = Task::new(self.service(), Span::from_micros(self.period)).unwrap();
+        let regions = match self.quanta() {
+            1 => Preemption::Never,
+            _ => Preemption::Fixed {
+                longest: takes,
+                last: takes,
+            },
+        };
+        task.with_preemption(regions).unwrap()
+    }
 }
 
 /// One quantum of an upcall, by its index among all, with the release of its call and when it began.
@@ -60,6 +88,8 @@ pub(crate) enum At {
     },
     /// In a handler that does not come back.
     Spinning,
+    /// In one that does, after so long.
+    Busy(Span),
     Dead,
 }
 
@@ -86,10 +116,23 @@ impl Ask {
     }
 }
 
+/// An upcall, by its index among all, whose quanta really take so many microseconds, one after the other and again; and what becomes of releases that come meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct Misbehaves {
+    pub(crate) upcall: usize,
+    pub(crate) takes: Vec<u64>,
+    pub(crate) on_overrun: OnOverrun,
+}
+
+/// What each is held to: what it may spare, and what no stretch takes more than.
+pub(crate) type Held = Option<(Service, Service)>;
+
 #[derive(Clone)]
 pub(crate) struct Keep {
     pub(crate) upcalls: Vec<(usize, Spec)>,
     pub(crate) done: Arc<Mutex<Vec<Done>>>,
+    pub(crate) misbehaves: Option<Misbehaves>,
+    pub(crate) held: Held,
 }
 
 impl Keeper for Keep {
@@ -100,7 +143,19 @@ impl Keeper for Keep {
     fn enter(&mut self, place: u16) -> Option<Entrant> {
         let (index, spec) = self.upcalls[usize::from(place)];
         let done = Arc::clone(&self.done);
+        let wrong = self.misbehaves.clone();
+        let wrong = wrong.filter(|wrong| wrong.upcall == index);
+        let on_overrun = wrong
+            .as_ref()
+            .map_or(OnOverrun::SKIP, |wrong| wrong.on_overrun);
+        let really = wrong.map_or_else(|| vec![spec.takes], |wrong| wrong.takes);
+        let mut really = really.into_iter().cycle();
+        let account = self.held.and_then(|(spare, most)| {
+            let period = Span::from_micros(spec.period);
+            Account::new(spec.service(), period, spare, most)
+        });
         let timing = Timing {
+            on_overrun,
             first: First::At(Instant::from_micros(spec.first)),
             batch: NonZeroU32::new(spec.batch).unwrap(),
             quantum: NonZeroU32::new(spec.quantum).unwrap(),
@@ -108,8 +163,9 @@ impl Keeper for Keep {
         };
         Some(Entrant {
             deadline: timing.period,
-            unit: Service::MAX,
+            unit: Service::from_micros(spec.takes),
             share: None,
+            account: account.map(Arc::new),
             paced_by: spec
                 .is_event
                 .then_some((PortId(EVENTS + place), timing.period)),
@@ -120,7 +176,7 @@ impl Keeper for Keep {
                 done.lock()
                     .unwrap()
                     .push((index, release, call.done(), now));
-                Step::Charge(Service::from_micros(spec.takes))
+                Step::Charge(Service::from_micros(really.next().unwrap_or(spec.takes)))
             }),
         })
     }
@@ -137,6 +193,8 @@ pub(crate) struct Own {
     pub(crate) now: Cell<Instant>,
     /// So much later the clock is each time that it was read.
     pub(crate) reading: Span,
+    /// What its thread has received.
+    pub(crate) received: Service,
     pub(crate) ports: Vec<VecDeque<Arrival>>,
     pub(crate) rings: Vec<Option<SemaphoreId>>,
     pub(crate) member: Option<Member<Arc<Shared>>>,
@@ -196,6 +254,6 @@ impl Context for Own {
     }
 
     fn service(&self) -> Service {
-        Service::ZERO
+        self.received
     }
 }

@@ -33,6 +33,7 @@ impl Keeper for Keep {
             paced_by: None,
             unit,
             share: None,
+            account: None,
             work: Box::new(move |_, call| Step::Charge(unit * u64::from(call.now()))),
         })
     }

@@ -72,6 +72,7 @@ impl Keeper for Links {
             deadline: one.deadline,
             unit: one.unit,
             share: one.share,
+            account: None,
             work: Box::new(move |context, call| {
                 let took = takes * u64::from(call.now());
                 quanta

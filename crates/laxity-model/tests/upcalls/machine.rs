@@ -173,6 +173,7 @@ impl Keeper for Keep {
             timing,
             unit: Service::MAX,
             share: None,
+            account: None,
             work: Box::new(move |_, call| {
                 let mut calls = calls.lock().unwrap();
                 if call.done() == 0 {

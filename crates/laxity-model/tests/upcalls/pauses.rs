@@ -67,6 +67,7 @@ impl Keeper for Pausing {
             deadline: one.timing.period,
             unit: one.unit,
             share: None,
+            account: None,
             work: Box::new(move |_, call| Step::Charge(work(call))),
         })
     }

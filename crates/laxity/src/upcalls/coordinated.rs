@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use laxity_linux::host::coordinator::{At, Client, Departed, Refusal, Starter};
-use laxity_model::Span;
 use laxity_model::executor::Unschedulable;
+use laxity_model::executor::account::Account;
 use laxity_model::executor::linked::Linked;
 use laxity_model::program::coordinator::{Bottleneck, Item};
+use laxity_model::program::together::detection;
 use laxity_model::program::upcalls::charged;
+use laxity_model::{Service, Span};
 
 use super::beside;
 use super::core::{Core, PATIENCE};
 use super::members::set;
-use super::{Error, Rank};
+use super::{Error, Rank, Spec};
 
 /// The coordinator of a processor: it has the upcalls of all processes there in one set, admits by that, gives each executor a seat and guards the baton. Where there is none it is started.
 ///
@@ -184,6 +186,18 @@ impl Question<'_> {
 }
 
 impl Core {
+    /// What an upcall is held to, where those of other processes were admitted beside it. A group has a budget for all of its own.
+    pub(super) fn account(&self, spec: &Spec) -> Option<Account> {
+        let terms = self.footing.region()?.terms();
+        let terms = terms.filter(|_| self.books.is_some() && spec.group.is_none())?;
+        let batch = spec.timing.batch.get();
+        let budget = spec.service.as_nanos().saturating_mul(batch.into());
+        let budget = Service::from_nanos(budget);
+        // Who takes more than that in one stretch has lost its seat.
+        let most = Service::from_nanos(detection(terms.longest).as_nanos());
+        Account::new(budget, spec.timing.period, terms.tolerance, most)
+    }
+
     /// What is closed is the others' again, once it [counts](Core::closed) no more. By a handler that is not said, which would wait: then it is by whatever is created or closed next.
     pub(super) fn gives_back(self: &Arc<Self>) {
         let Some(books) = self.books.as_ref().filter(|_| !self.is_inside()) else {

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::mem;
 use std::sync::{Arc, Mutex};
 
+use laxity_model::executor::account::Account;
 use laxity_model::executor::share::Share;
 use laxity_model::program::upcall::{self, First, Timing};
 use laxity_model::program::upcalls::{Entrant, Keeper, Rests};
@@ -26,6 +27,7 @@ pub(super) struct When {
     pub(super) paced_by: Option<(PortId, Span)>,
     pub(super) unit: Service,
     pub(super) share: Option<Arc<Share>>,
+    pub(super) account: Option<Arc<Account>>,
     /// Which one of its place it is.
     pub(super) serial: u64,
     pub(super) after: Option<Predecessor>,
@@ -152,6 +154,7 @@ impl<S: 'static> Keeper for Keep<S> {
             deadline: when.deadline,
             unit: when.unit,
             share: when.share.clone(),
+            account: when.account.clone(),
             work: Box::new(move |context, call| quantum::<S>(&core, place, context, call)),
         })
     }

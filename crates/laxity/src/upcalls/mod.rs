@@ -255,6 +255,7 @@ impl<S: 'static> Upcalls<S> {
             paced_by: spec.pace.port(id.place, spec.timing.period),
             unit: spec.service,
             share: spec.group.as_ref().map(|group| Arc::clone(&group.0.share)),
+            account: self.core.account(&spec).map(Arc::new),
             serial: id.serial,
             after: spec.after_whom(),
             timing: spec.timing,

@@ -108,6 +108,7 @@ fn a_quantum_longer_than_the_guard_allows_is_refused() {
         priority: 90,
         processor: 0,
         longest: Service::from_micros(502),
+        tolerance: Service::ZERO,
     });
     assert_eq!(create(250, 2), Ok(()));
     let refused = |service, units| create(service, units).unwrap_err().to_string();

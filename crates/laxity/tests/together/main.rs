@@ -2,6 +2,7 @@
 
 mod alone;
 mod halts;
+mod held;
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::num::NonZeroU32;

@@ -11,7 +11,7 @@ use std::os::unix::fs::{
 };
 use std::path::Path;
 
-use laxity_model::program::coordinator::{Answer, Ask, Presence, Registry, Told, Who};
+use laxity_model::program::coordinator::{Answer, Ask, Item, Presence, Registry, Told, Who};
 use laxity_model::program::together::{SEATS, Standing};
 use laxity_model::{Instant, Span};
 use rustix::fs::{FlockOperation, flock};
@@ -319,7 +319,7 @@ impl Coordinator {
                 Err(reason) => Answer::Refused(reason),
             },
             Ok(Ask::Hold { items, keep }) => match seat {
-                Some(seat) => self.registry.holds(seat, items, keep),
+                Some(seat) => self.holds(seat, items, keep),
                 None => Answer::Refused("whoever asks has no seat".to_owned()),
             },
             Ok(Ask::Settled(gone)) => {
@@ -339,6 +339,22 @@ impl Coordinator {
             Err(garbled) => Answer::Refused(garbled.to_string()),
         };
         self.says(id, &answer, &[]);
+    }
+
+    /// Whoever has more is held to that before it is told so.
+    fn holds(&mut self, seat: u16, items: Vec<Item>, keep: bool) -> Answer {
+        let answer = self.registry.holds(seat, items, keep);
+        self.hold_all();
+        answer
+    }
+
+    /// The guard holds each to what it was admitted with.
+    fn hold_all(&self) {
+        if let Some(house) = &self.house {
+            for (seat, limit) in self.registry.limits() {
+                house.guard.hold(seat, limit);
+            }
+        }
     }
 
     /// With whether it is stopped, by a signal or a debugger.
@@ -436,6 +452,7 @@ impl Coordinator {
             // Where there is no memory, it is tried again at the next look.
             let _ = self.founds();
         }
+        self.hold_all();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use laxity_model::program::coordinator::Terms;
-use laxity_model::program::together::{SEATS, detection};
+use laxity_model::program::together::SEATS;
 use laxity_model::{Service, Span};
 
 use super::At;
@@ -51,15 +51,11 @@ impl Settings {
 
     pub(super) fn terms(&self) -> Terms {
         let watch = self.watch.unwrap_or_default();
-        // And a switch or two.
-        let seen = detection(watch.longest);
         let switches = Span::from_nanos(2 * PASS.as_nanos());
-        let longest_detection = seen
-            .checked_add(watch.grace)
-            .and_then(|seen| seen.checked_add(switches));
         Terms {
             longest: watch.longest,
-            detection: longest_detection.unwrap_or(Span::MAX),
+            tolerance: watch.tolerance,
+            switches: watch.grace.checked_add(switches).unwrap_or(Span::MAX),
             pass: PASS,
             share_ppm: self.share_ppm,
             quotas: self.quotas.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
@@ -25,6 +25,8 @@ pub struct Watch {
     pub executors: u8,
     /// The longest that a handler may work without a look: a longer quantum is admitted in no process. One that takes more than twice as much, and an eighth, has lost its seat.
     pub longest: Service,
+    /// So much more than its process was [held to](Guard::hold) a handler may take, as the machine itself may keep the processor meanwhile.
+    pub tolerance: Service,
     /// So long after a release it is looked for who does not attend to it.
     pub grace: Span,
 }
@@ -34,6 +36,7 @@ impl Default for Watch {
         Self {
             executors: 90,
             longest: Service::from_micros(500),
+            tolerance: Service::from_micros(250),
             grace: Span::from_micros(50),
         }
     }
@@ -47,6 +50,8 @@ struct Post {
     processes: [AtomicU32; SEATS],
     /// Whether the seat was taken away from that process.
     taken: [AtomicBool; SEATS],
+    /// For how long each may be at work without a look; here, where nobody who has a seat writes.
+    limits_ns: [AtomicU64; SEATS],
     /// Whose seat was taken away, and what stood in the way of making the thread an ordinary one.
     removed: Mutex<Vec<(u16, Option<String>)>>,
 }
@@ -67,6 +72,7 @@ pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, S
         priority: watch.executors.into(),
         processor: processor as u32,
         longest: watch.longest,
+        tolerance: watch.tolerance,
     });
     let mut guard = Guard::without_threads(region);
     let (sentinel, watchdog) = (Arc::clone(&guard.post), Arc::clone(&guard.post));
@@ -92,6 +98,7 @@ impl Guard {
                 ends: AtomicBool::new(false),
                 processes: [const { AtomicU32::new(0) }; SEATS],
                 taken: [const { AtomicBool::new(false) }; SEATS],
+                limits_ns: [const { AtomicU64::new(u64::MAX) }; SEATS],
                 removed: Mutex::default(),
             }),
             threads: Vec::new(),
@@ -138,7 +145,15 @@ impl Guard {
         let place = usize::from(seat);
         if let Some((given, taken)) = post.processes.get(place).zip(post.taken.get(place)) {
             taken.store(false, Ordering::SeqCst);
+            self.hold(seat, Service::MAX);
             given.store(process, Ordering::SeqCst);
+        }
+    }
+
+    /// The executor in this seat is at work for no longer than this without a look, as it was admitted, and never for longer than [anybody](Watch::longest) may be.
+    pub fn hold(&self, seat: u16, limit: Service) {
+        if let Some(held) = self.post.limits_ns.get(usize::from(seat)) {
+            held.store(limit.as_nanos(), Ordering::SeqCst);
         }
     }
 
@@ -283,7 +298,16 @@ fn stand(post: &Post, grace: Span) {
 fn watch_over(post: &Post, longest: Service) {
     let mut watchdog: Watchdog<_, SEATS> = Watchdog::new(post.region.clone(), longest);
     let mut clocks = Clocks::default();
+    // Opened here, as looking is to take no more than it must.
+    let own = Account::of_current();
     while !post.ends() {
+        for (number, limit) in (0..).zip(&post.limits_ns) {
+            let limit = Service::from_nanos(limit.load(Ordering::SeqCst));
+            watchdog.hold(number, limit.min(longest));
+        }
+        if let Some(Ok(counted)) = own.as_ref().map(Account::read) {
+            watchdog.has_waited(counted.waited);
+        }
         let look = watchdog.look(clock::now(), |seat, interrupted| {
             match post.occupant(seat) {
                 Occupant::Present(_) if interrupted => clocks.read(post, seat),

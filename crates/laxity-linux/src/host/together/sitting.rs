@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use laxity_model::HostError;
 use laxity_model::program::together::{Act, Member, Others};
+use laxity_model::{HostError, Span};
 
 use super::{Region, Seat};
 use crate::host::alone::StartError;
@@ -143,6 +143,11 @@ impl Sitting {
         if self.may_yield && self.member.gives_way() {
             thread::yield_now();
         }
+    }
+
+    /// As whoever guards the region has seen it.
+    pub(crate) fn stood(&self) -> Span {
+        self.place.region().stood()
     }
 
     /// Nobody, where a handler's child looks for a yield.

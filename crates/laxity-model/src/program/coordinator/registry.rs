@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use super::{Answer, Bottleneck, Item, Presence, Told};
 use crate::analysis::supply::{Dedicated, Delayed};
 use crate::executor::linked::{self, Linked};
+use crate::program::together::{detection, limit};
 use crate::request::Share;
 use crate::{Instant, Service, Span};
 
@@ -22,8 +23,10 @@ const WHOLE_PPM: u64 = 1_000_000;
 pub struct Terms {
     /// The longest quantum: whoever takes more without a look is taken for one who does not come back.
     pub longest: Service,
-    /// Where there are several processes: so much a handler of one that does not come back may take from the others before it is seen. Of one such process at a time.
-    pub detection: Span,
+    /// So much more than it was admitted with a process may take before it has to make up for that, or is taken for one that does not come back.
+    pub tolerance: Service,
+    /// Where there are several processes: what it takes beside that until one is seen, and the others go on.
+    pub switches: Span,
     /// Where there are several processes: what it takes to hand the baton on and back again, for each call.
     pub pass: Service,
     /// What the processes of one user may [keep from others](Registry::holds) together, in millionths of the processor.
@@ -83,6 +86,29 @@ fn ppm(nanos: u64, window: Span) -> u64 {
     let share = u128::from(nanos) * u128::from(WHOLE_PPM);
     let share = share.div_ceil(window.as_nanos().max(1).into());
     u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+/// What a process of such items does without a look at the most, as it was admitted.
+fn longest(items: &[Item]) -> Service {
+    let quanta = items.iter().map(|item| item.linked.task.longest_region());
+    quanta.max().unwrap_or(Service::ZERO)
+}
+
+impl Terms {
+    /// A process of such quanta is at work without a look for no longer than this.
+    fn limit(&self, quantum: Service) -> Service {
+        limit(quantum, self.tolerance, self.longest)
+    }
+
+    /// Where there are several processes: so much one of such quanta may take from the others beyond what it was admitted with, whatever one of its handlers does. That is what was
+    /// spared of its [account](crate::executor::account::Account), and the time in which one is seen that does not come back. Of one such handler at a time.
+    #[must_use]
+    pub fn detection(&self, quantum: Service) -> Span {
+        let seen = detection(self.limit(quantum)).checked_add(self.switches);
+        let spared = self.tolerance.as_dedicated_span();
+        seen.and_then(|seen| seen.checked_add(spared))
+            .unwrap_or(Span::MAX)
+    }
 }
 
 impl Registry {
@@ -249,14 +275,15 @@ impl Registry {
 
     /// What these keep from others, in millionths of the processor.
     fn kept_ppm<'a>(&self, items: impl Iterator<Item = &'a Item>) -> u64 {
-        let (mut kept, mut shortest) = (0_u64, None);
+        let (mut kept, mut shortest, mut quantum) = (0_u64, None, Service::ZERO);
         for item in items {
             let task = self.among(&item.linked, 0, true).task;
             let window = task.period().min(task.deadline());
             kept = kept.saturating_add(ppm(task.cost().as_nanos(), window));
+            quantum = quantum.max(item.linked.task.longest_region());
             shortest = Some(shortest.map_or(window, |shortest: Span| shortest.min(window)));
         }
-        let detection = self.terms.detection.as_nanos();
+        let detection = self.terms.detection(quantum).as_nanos();
         kept.saturating_add(shortest.map_or(0, |shortest| ppm(detection, shortest)))
     }
 
@@ -277,8 +304,9 @@ impl Registry {
             );
             before += items.len();
         }
+        let quantum = sets().map(longest).max().unwrap_or(Service::ZERO);
         let late = if several {
-            self.terms.detection
+            self.terms.detection(quantum)
         } else {
             Span::ZERO
         };
@@ -325,6 +353,21 @@ impl Registry {
             after: linked.after.map(|index| index + before),
             ..*linked
         }
+    }
+
+    /// For how long each that has a seat may be at work without a look. Where there is nobody to be kept from anything, for as long as anybody may.
+    pub fn limits(&self) -> impl Iterator<Item = (u16, Service)> {
+        let all = self.processes.values();
+        let several = all.filter(|one| !one.items.is_empty()).count() > 1;
+        // One who is awaited may have anything.
+        let is_known = move |one: &Process| several && !matches!(one.state, State::Awaited);
+        self.processes.iter().map(move |(seat, one)| {
+            let limit = match is_known(one) {
+                true => self.terms.limit(longest(&one.items)),
+                false => self.terms.longest,
+            };
+            (*seat, limit)
+        })
     }
 
     /// The process of a seat has gone. Tells whom to say so: those who are there, where it had anything.

@@ -139,11 +139,21 @@ const fn apart(limit: Service) -> Span {
     }
 }
 
+/// Who is admitted with such quanta loses his seat for no less than this, and none that takes more than `longest` is admitted anywhere: so much more one may take for what the machine does meanwhile.
+#[must_use]
+pub fn limit(quantum: Service, tolerance: Service, longest: Service) -> Service {
+    let more = quantum.checked_add(tolerance);
+    more.map_or(longest, |limit| limit.min(longest))
+}
+
 /// Whoever may work for no longer than `limit` without a look, and does not come back, is seen after so long at the latest: at the second look.
 #[must_use]
 pub const fn detection(limit: Service) -> Span {
     Span::from_nanos(apart(limit).as_nanos().saturating_mul(2))
 }
+
+/// A timer is later than that only where the machine stood still.
+const LATE: Span = Span::from_micros(100);
 
 /// What the watchdog knows of a seat that is at work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,35 +162,74 @@ pub struct Watched {
     service: Service,
 }
 
-/// Sees who does not come back from a handler. It looks while somebody works, so long after each look as a handler may take, and a sixteenth; an executor that has had more
+/// Sees who does not come back from a handler. It looks while somebody works, so long after each look as a handler of his may take, and a sixteenth; an executor that has had more
 /// service than that within one stretch of work without a look has lost its seat. So that is after twice as long, and a little. What it knows of one who sleeps in a handler it
 /// keeps while the baton rests: one who wakes then and does not come back keeps the processor from whoever is due next.
+///
+/// Each is [held](Self::hold) to what he was admitted with, which is known here and not read from the region. Where the watchdog itself wakes late, and did not [wait](Self::has_waited) meanwhile for a processor, the machine stood still, and nobody is charged that.
 #[derive(Debug)]
 pub struct Watchdog<M, const S: usize> {
     region: M,
-    limit: Service,
+    longest: Service,
+    limits: [Service; S],
     known: [Option<Watched>; S],
+    /// It was to wake then.
+    woken_at: Option<Instant>,
+    /// It has waited so long for its processor since it looked last, and in all.
+    waited: [Span; 2],
 }
 
 impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M, S> {
-    /// No stretch of work of any of them takes more than `limit`.
+    /// No stretch of work of any of them takes more than `limit`, unless another one is [said](Self::hold) of a seat.
     pub const fn new(region: M, limit: Service) -> Self {
         Self {
             region,
-            limit,
+            longest: limit,
+            limits: [limit; S],
             known: [None; S],
+            woken_at: None,
+            waited: [Span::ZERO; 2],
         }
+    }
+
+    /// No stretch of work of this seat takes more.
+    pub fn hold(&mut self, number: u16, limit: Service) {
+        if let Some(known) = self.limits.get_mut(usize::from(number)) {
+            *known = limit;
+        }
+    }
+
+    /// The watchdog's own thread was runnable and had no processor for so long in all: what it was late by for that was somebody's doing, in the kernel or above it, and not the machine's.
+    pub fn has_waited(&mut self, in_all: Span) {
+        let [since, before] = &mut self.waited;
+        *since += in_all.saturating_sub(*before);
+        *before = in_all;
     }
 
     /// It is time to look. `who` has a seat, and what has his thread received, if he is at work?
     pub fn look(&mut self, now: Instant, mut who: impl FnMut(u16, bool) -> Occupant) -> Vigil {
-        let apart = apart(self.limit);
-        let after = |at: Instant| at.checked_add(apart).unwrap_or(Instant::MAX);
+        let waited = core::mem::take(&mut self.waited[0]);
+        let late = self.woken_at.take().map(|at| now.saturating_since(at));
+        let stood = late.map(|late| late.saturating_sub(waited));
+        let stood = stood.filter(|stood| *stood > LATE).unwrap_or(Span::ZERO);
+        self.region.adds_standstill(stood);
+        let mut at_work = Service::MAX;
+        let mut there = self.longest;
         for number in (0..=u16::MAX).take(S) {
-            if let Some(vigil) = self.look_at(number, &mut who) {
-                return vigil;
+            match self.look_at(number, stood, &mut who) {
+                Seen::Nobody => {}
+                Seen::There(limit) => there = there.min(limit),
+                Seen::AtWork(limit) => at_work = at_work.min(limit),
+                Seen::Wrong(vigil) => return vigil,
             }
         }
+        // Who begins after him is seen no later than this one would be, for which all have the time.
+        let limit = if at_work < Service::MAX {
+            at_work
+        } else {
+            there
+        };
+        let after = |at: Instant| at.checked_add(apart(limit)).unwrap_or(Instant::MAX);
         let turn = self.region.turn();
         if turn.is_at_rest() {
             let until = after(self.region.due(now).max(now));
@@ -188,33 +237,37 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M
         }
         // It looks by itself, and nobody is to wake it.
         self.region.watchdog.store(0, SeqCst);
-        Vigil::Sleep {
-            word: 0,
-            until: after(now),
-        }
+        let until = after(now);
+        self.woken_at = Some(until);
+        Vigil::Sleep { word: 0, until }
     }
 
-    /// What is to be done about a seat, if anything is.
+    /// What there is of a seat.
     fn look_at(
         &mut self,
         number: u16,
+        stood: Span,
         who: &mut impl FnMut(u16, bool) -> Occupant,
-    ) -> Option<Vigil> {
-        let (seat, known) = (
-            self.region.seat(number)?,
-            self.known.get_mut(number as usize)?,
-        );
+    ) -> Seen {
+        let place = usize::from(number);
+        let of_seat = self.region.seat(number).zip(self.known.get_mut(place));
+        let Some(((seat, known), limit)) = of_seat.zip(self.limits.get(place).copied()) else {
+            return Seen::Nobody;
+        };
         let standing = seat.standing();
         let works = standing == Some(Standing::Working);
         let interrupted = works || standing == Some(Standing::Withdrawn);
         let before = known.take();
         let service = match who(number, interrupted) {
-            Occupant::Unknown => return None,
+            Occupant::Unknown => return Seen::Nobody,
             Occupant::Present(service) => service,
-            Occupant::Gone => return interrupted.then_some(Vigil::Remove(number)),
+            Occupant::Gone if interrupted => return Seen::Wrong(Vigil::Remove(number)),
+            Occupant::Gone => return Seen::Nobody,
             Occupant::Removed => {
-                let is_gone = matches!(standing, Some(Standing::Removed | Standing::Left));
-                return (!is_gone).then_some(Vigil::Remove(number));
+                return match standing {
+                    Some(Standing::Removed | Standing::Left) => Seen::Nobody,
+                    _ => Seen::Wrong(Vigil::Remove(number)),
+                };
             }
         };
         self.region.uses(number);
@@ -222,16 +275,34 @@ impl<const S: usize, const R: usize, M: Deref<Target = Region<S, R>>> Watchdog<M
         let is_odd = matches!(standing, None | Some(Standing::Free | Standing::Removed));
         if is_odd && matches!(who(number, false), Occupant::Present(_)) && seat.is_mended() {
             seat.kick();
-            return Some(Vigil::Wake(number));
+            return Seen::Wrong(Vigil::Wake(number));
         }
-        let found = Watched {
-            began_ns: seat.began_ns.load(SeqCst),
-            service: service.filter(|_| works)?,
+        let Some(service) = service.filter(|_| works) else {
+            return Seen::There(limit);
         };
-        *known = before
-            .filter(|before| before.began_ns == found.began_ns)
-            .or(Some(found));
-        let had = found.service.saturating_sub(known.as_ref()?.service);
-        (had > self.limit).then_some(Vigil::Remove(number))
+        let began_ns = seat.began_ns.load(SeqCst);
+        let before = before.filter(|before| before.began_ns == began_ns);
+        let had_before = before.map_or(service, |before| {
+            let stood = Service::from_nanos(stood.as_nanos());
+            let excused = before.service.checked_add(stood);
+            excused.unwrap_or(Service::MAX).min(service)
+        });
+        *known = Some(Watched {
+            began_ns,
+            service: had_before,
+        });
+        match service.saturating_sub(had_before) > limit {
+            true => Seen::Wrong(Vigil::Remove(number)),
+            false => Seen::AtWork(limit),
+        }
     }
+}
+
+/// What the watchdog sees of a seat, and how long a handler may take there.
+enum Seen {
+    Nobody,
+    There(Service),
+    AtWork(Service),
+    /// That is to be done first.
+    Wrong(Vigil),
 }

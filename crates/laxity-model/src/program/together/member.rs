@@ -2,8 +2,8 @@
 
 use core::ops::Deref;
 
-use super::region::{CONTROL, Scan, Seat, Standing};
-use super::{Others, Region, Seen, Turn};
+use super::region::{CONTROL, Scan, Seat};
+use super::{Others, Region, Seen, Standing, Turn};
 use crate::Instant;
 use crate::base::atomic::Ordering::{Relaxed, SeqCst};
 use crate::base::atomic::fence;

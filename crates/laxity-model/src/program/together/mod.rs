@@ -15,11 +15,13 @@
 mod guard;
 mod member;
 mod region;
+mod standing;
 
-pub use guard::{Occupant, Sentinel, Vigil, Watchdog, Watched, detection};
+pub use guard::{Occupant, Sentinel, Vigil, Watchdog, Watched, detection, limit};
 pub use member::{Act, Member};
 pub(super) use region::CONTROL;
-pub use region::{ROWS, Region, SEATS, Standing, Terms, Turn};
+pub use region::{ROWS, Region, SEATS, Terms, Turn};
+pub use standing::Standing;
 
 use crate::Instant;
 use crate::executor::Claim;

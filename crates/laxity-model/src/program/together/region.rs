@@ -1,8 +1,9 @@
 //! The memory that processes share, and who goes first by what is written there.
 
+use super::Standing;
 use crate::base::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst, fence};
 use crate::executor::{Claim, HANDLERS};
-use crate::{Instant, Service};
+use crate::{Instant, Service, Span};
 
 /// So many processes.
 pub const SEATS: usize = 32;
@@ -12,7 +13,7 @@ pub const ROWS: usize = HANDLERS;
 /// The least urgent rank.
 const LAST: u64 = u64::MAX - 1;
 /// The layout's version.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// Whose turn it is: a seat or nobody, at work or at rest, and a count that makes every turn another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,37 +39,6 @@ impl Turn {
     }
 }
 
-/// What a seat is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
-    /// Nobody has it.
-    Free = 0,
-    /// It was given to a process.
-    Given = 1,
-    /// Its rows are true, and it waits for the baton or rests with it.
-    Waiting = 2,
-    /// It is at work, with the baton or on what is left of a quantum.
-    Working = 3,
-    /// It did not take the baton: its rows are skipped until it wakes.
-    Withdrawn = 4,
-    /// It was taken away: a handler did not come back.
-    Removed = 5,
-    /// Its process has left.
-    Left = 6,
-}
-
-impl Standing {
-    const ALL: [Self; 7] = [
-        Self::Free,
-        Self::Given,
-        Self::Waiting,
-        Self::Working,
-        Self::Withdrawn,
-        Self::Removed,
-        Self::Left,
-    ];
-}
-
 /// What whoever guards a region counts on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Terms {
@@ -78,6 +48,8 @@ pub struct Terms {
     pub processor: u32,
     /// The longest that a quantum may take, above zero.
     pub longest: Service,
+    /// So much more than he was admitted with one may take before he has to make up for it, or loses his seat.
+    pub tolerance: Service,
 }
 
 #[derive(Debug, Default)]
@@ -234,7 +206,11 @@ pub struct Region<const S: usize = SEATS, const R: usize = ROWS> {
     /// Who watches, if anybody does: waits here for work to begin.
     pub(super) sentinel: AtomicU32,
     pub(super) watchdog: AtomicU32,
-    _line: [AtomicU32; 7],
+    _gap: AtomicU32,
+    tolerance_ns: AtomicU64,
+    /// How long the machine was seen to stand still while somebody was at work, in all.
+    stood_ns: AtomicU64,
+    _line: [AtomicU32; 2],
     turn: AtomicU64,
     /// Raised whenever the holder is to look.
     changes: AtomicU32,
@@ -252,6 +228,9 @@ impl<const S: usize, const R: usize> Default for Region<S, R> {
             used: AtomicU32::default(),
             sentinel: AtomicU32::default(),
             watchdog: AtomicU32::default(),
+            _gap: AtomicU32::default(),
+            tolerance_ns: AtomicU64::default(),
+            stood_ns: AtomicU64::default(),
             _line: core::array::from_fn(|_| AtomicU32::default()),
             turn: AtomicU64::default(),
             changes: AtomicU32::default(),
@@ -283,6 +262,7 @@ impl<const S: usize, const R: usize> Region<S, R> {
     pub fn limit(&self, terms: Terms) {
         self.priority.store(terms.priority, SeqCst);
         self.processor.store(terms.processor, SeqCst);
+        self.tolerance_ns.store(terms.tolerance.as_nanos(), SeqCst);
         self.longest_ns.store(terms.longest.as_nanos(), SeqCst);
     }
 
@@ -293,7 +273,19 @@ impl<const S: usize, const R: usize> Region<S, R> {
             priority: self.priority.load(SeqCst),
             processor: self.processor.load(SeqCst),
             longest: Service::from_nanos(longest),
+            tolerance: Service::from_nanos(self.tolerance_ns.load(SeqCst)),
         })
+    }
+
+    /// How long the machine was seen to stand still while somebody was at work, in all: whoever was is charged none of that.
+    pub fn stood(&self) -> Span {
+        Span::from_nanos(self.stood_ns.load(SeqCst))
+    }
+
+    pub(super) fn adds_standstill(&self, stood: Span) {
+        if stood > Span::ZERO {
+            self.stood_ns.fetch_add(stood.as_nanos(), SeqCst);
+        }
     }
 
     /// Gives a free seat away, as is written; `None` if there is none. One process gives.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Board, Command, Effect, Standing};
 use crate::base::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::executor::account::Account;
 use crate::executor::share::Share;
 use crate::executor::{ExecutorError, ExecutorPolicy, HandlerId, Result};
 use crate::program::executor::{Executes as _, Executor};
@@ -29,6 +30,8 @@ pub struct Entrant {
     pub unit: Service,
     /// The budget that it has together with others.
     pub share: Option<Arc<Share>>,
+    /// What it is held to, if to anything.
+    pub account: Option<Arc<Account>>,
     /// What it does. [`Step::Finish`] ends it, a sleep until [`Instant::MAX`] suspends it.
     pub work: Work,
 }
@@ -365,6 +368,7 @@ impl Watched {
         // Nobody records what is made here, so the mark is never read.
         let upcall = Upcall::apart(entrant.paced_by, entrant.timing, Mark(0), work);
         let upcall = upcall.declared(entrant.unit, entrant.share);
+        let upcall = upcall.held_to(entrant.account);
         Self {
             upcall: upcall.asked(asked, boards[place].called()),
             boards,
@@ -414,7 +418,7 @@ impl Body for Watched {
         // What its work asked for itself is no overrun.
         let asked = rests && board.quanta() != before;
         if asked {
-            self.upcall.measure(context.now());
+            self.upcall.measure(context);
         }
         if let Some(took) = self.upcall.take_took() {
             board.measured(took.span, took.is_over);

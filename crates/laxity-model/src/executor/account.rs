@@ -1,0 +1,193 @@
+//! What one handler was admitted with, and what it has taken of it.
+
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use crate::{Instant, Service, Span};
+
+/// What a handler was admitted with: a budget for each of its calls, a period apart at least. It is held to that, so that others who were admitted beside it are in time whatever it takes: a quantum begins in its turn only where anything of what was given is
+/// left; who has taken more is behind all others, or waits, until releases of its own have made up for that. So in any time in which others have something to do it has no more than the budgets of its releases, what it spared and one quantum.
+///
+/// The executor alone writes it. It outlives the handler's [upcall](crate::program::upcall::Upcall), as nobody is forgiven what he owes by being suspended.
+#[derive(Debug)]
+pub struct Account {
+    budget_ns: i64,
+    period: Span,
+    /// Of what it did not take it may take so much later.
+    spare_ns: i64,
+    /// No stretch takes more, whatever was counted.
+    most: Service,
+    /// Less than nothing is owed.
+    left_ns: AtomicI64,
+    /// The last release that it was given a budget for; 0: none was.
+    given_ns: AtomicU64,
+}
+
+impl Account {
+    /// Of a budget for each call; so much may be spared of it, and of any stretch no more than `most` is the handler's: the rest is the machine's. `None` where it was admitted with nothing, or more than can be counted.
+    #[must_use]
+    pub fn new(budget: Service, period: Span, spare: Service, most: Service) -> Option<Self> {
+        let [budget_ns, spare_ns] = [budget, spare].map(|of| i64::try_from(of.as_nanos()).ok());
+        let is_one = budget > Service::ZERO && period > Span::ZERO;
+        Some(Self {
+            budget_ns: budget_ns.filter(|_| is_one)?,
+            period,
+            spare_ns: spare_ns?,
+            most,
+            left_ns: AtomicI64::new(spare_ns?),
+            given_ns: AtomicU64::new(0),
+        })
+    }
+
+    /// Whether another quantum of the call of this release may begin.
+    ///
+    /// # Errors
+    ///
+    /// When it may.
+    pub(crate) fn admits(&self, release: Instant, now: Instant) -> Result<(), Instant> {
+        let given = self.given();
+        if given == Instant::ZERO {
+            self.gives(1, release);
+        } else if release > given {
+            // Those that another one's end releases may be closer for once.
+            let passed = release.saturating_since(given) / self.period;
+            self.gives(passed.max(1), release);
+        }
+        if self.left() > 0 {
+            return Ok(());
+        }
+        let given = self.given();
+        let passed = now.saturating_since(given) / self.period;
+        self.gives(passed, self.after(given, passed));
+        if self.left() > 0 {
+            return Ok(());
+        }
+        Err(self.after(given, passed.saturating_add(self.lacking())))
+    }
+
+    /// So many budgets until there is something left.
+    fn lacking(&self) -> u64 {
+        self.left().unsigned_abs() / self.budget_ns.unsigned_abs() + 1
+    }
+
+    fn given(&self) -> Instant {
+        Instant::from_nanos(self.given_ns.load(Ordering::Relaxed))
+    }
+
+    fn left(&self) -> i64 {
+        self.left_ns.load(Ordering::Relaxed)
+    }
+
+    fn after(&self, given: Instant, periods: u64) -> Instant {
+        let since = Span::from_nanos(self.period.as_nanos().saturating_mul(periods));
+        given.checked_add(since).unwrap_or(Instant::MAX)
+    }
+
+    /// So many budgets, the last of which is for the release at this instant.
+    fn gives(&self, periods: u64, until: Instant) {
+        let periods = i64::try_from(periods).unwrap_or(i64::MAX);
+        let left = self
+            .left()
+            .saturating_add(self.budget_ns.saturating_mul(periods));
+        let most = self.budget_ns.saturating_add(self.spare_ns);
+        self.left_ns.store(left.min(most), Ordering::Relaxed);
+        self.given_ns.store(until.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// A stretch of work that is over took so much.
+    pub(crate) fn charge(&self, took: Service) {
+        let took = i64::try_from(took.min(self.most).as_nanos()).unwrap_or(i64::MAX);
+        // Nobody owes more than one stretch: what is taken while one does is taken behind all others.
+        let most = i64::try_from(self.most.as_nanos()).unwrap_or(i64::MAX);
+        let left = self.left().saturating_sub(took).max(-most);
+        self.left_ns.store(left, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BUDGET: u64 = 50;
+    const PERIOD: u64 = 1_000;
+    const SPARE: u64 = 30;
+    const MOST: u64 = 2_000;
+
+    fn account() -> Account {
+        let [budget, spare, most] = [BUDGET, SPARE, MOST].map(Service::from_nanos);
+        Account::new(budget, Span::from_nanos(PERIOD), spare, most).unwrap()
+    }
+
+    /// What calls of one quantum each took, one after the other, and when each began: so many periods after the one before.
+    fn calls(account: &Account, asked: &[(u64, u64)]) -> Vec<(u64, u64)> {
+        let (mut release, mut now) = (PERIOD, 0);
+        let mut taken = Vec::new();
+        for (after, took) in asked {
+            release += PERIOD * after;
+            now = now.max(release);
+            while let Err(until) =
+                account.admits(Instant::from_nanos(release), Instant::from_nanos(now))
+            {
+                assert!(until.as_nanos() > now, "it waits for nothing");
+                now = until.as_nanos();
+            }
+            account.charge(Service::from_nanos(*took));
+            taken.push((now, *took.min(&MOST)));
+            now += took;
+        }
+        taken
+    }
+
+    proptest! {
+        #[test]
+        fn in_any_time_it_has_its_budgets_what_it_spared_and_a_stretch(
+            asked in proptest::collection::vec((1..4_u64, prop_oneof![0..120_u64, 0..4_000_u64]), 1..60),
+        ) {
+            let taken = calls(&account(), &asked);
+            for (place, (from, _)) in taken.iter().enumerate() {
+                let mut sum = 0;
+                for (at, took) in &taken[place..] {
+                    let releases = at / PERIOD - from / PERIOD + 1;
+                    // What is left of the budgets before is the last stretch's.
+                    prop_assert!(sum < releases * BUDGET + SPARE, "{sum} from {from} to {at}");
+                    sum += took;
+                }
+            }
+        }
+
+        #[test]
+        fn who_keeps_to_its_budget_never_waits(asked in proptest::collection::vec((1..4_u64, 0..=BUDGET), 1..60)) {
+            let mut release = PERIOD;
+            for ((after, _), (at, _)) in asked.iter().zip(calls(&account(), &asked)) {
+                release += PERIOD * after;
+                prop_assert_eq!(at, release);
+            }
+        }
+    }
+
+    /// No more of one stretch is charged than one may be, whatever the machine did.
+    #[test]
+    fn a_stretch_is_made_up_for_in_as_many_periods_as_it_has_budgets() {
+        let asked = [(1, 5 * BUDGET + SPARE), (1, 0)];
+        assert_eq!(calls(&account(), &asked)[1].0, 2 * PERIOD + 5 * PERIOD);
+        let [long, longer] = [MOST, 100 * MOST].map(|took| {
+            let account = account();
+            account
+                .admits(Instant::from_nanos(1), Instant::ZERO)
+                .unwrap();
+            account.charge(Service::from_nanos(took));
+            account.left()
+        });
+        assert_eq!(long, longer);
+        let none = Account::new(
+            Service::ZERO,
+            Span::from_millis(1),
+            Service::ZERO,
+            Service::MAX,
+        );
+        assert!(none.is_none());
+    }
+}
