@@ -91,6 +91,7 @@ reserves is granted, so 0 also where it reserves nothing: which deadlines can be
 Examples:
   laxity plan scenarios/soft-modem.toml
   laxity plan --on twin --json s.toml
+  laxity plan --machine none s.toml                          without what was measured of this machine
   laxity plan scenarios/upcalls-12.csv                       bounds, margins, the twin
   laxity plan --scheduler edf --supply 8ms/10ms tasks.csv    in a reservation
   laxity plan --processors 2 scenarios/rt-app.json           partitionings, global EDF, the kernel's admission";
@@ -176,6 +177,9 @@ pub(crate) struct Plan {
     /// Do not look in the twin how long things take.
     #[arg(long)]
     pub(crate) no_observe: bool,
+    /// What this machine costs, for bounds on Linux; without it, where `laxity calibrate` leaves it; `none`: no file; `-` is standard input. Scenarios only.
+    #[arg(long, value_name = "FILE|none")]
+    pub(crate) machine: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: Json,
     /// Who schedules a task set.

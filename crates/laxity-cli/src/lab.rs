@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use laxity_lab::bench::{self, Request};
-use laxity_lab::machine_file;
+use laxity_lab::machine_file::{self, Known, Measured};
 use laxity_lab::plain;
 use laxity_lab::report::{Report, json, page, svg, text};
 use laxity_lab::runner::{On as Host, Progress};
-use laxity_model::enforce::machine::Machine;
 use laxity_studies::STUDIES;
 
 use crate::arguments::Lab;
@@ -16,7 +15,7 @@ use crate::experiments::{Experiment, Study};
 use crate::on::On;
 use crate::outputs::{self, Output, Written};
 use crate::progress::Reporter;
-use crate::{files, run, scenario};
+use crate::{files, machine, run};
 
 /// Runs an experiment; without one, lists them.
 pub(crate) fn run(lab: &Lab) -> Result<u8, Failure> {
@@ -72,7 +71,9 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
     };
     let (host, _) = run::choose(on, arguments.threads)?;
     let live = host == Host::Linux;
-    let machine = machine(arguments.machine.as_deref(), live)?;
+    let known = known(arguments.machine.as_deref(), live)?;
+    let (machine, elsewhere) =
+        known.map_or((None, None), |known| (Some(known.machine), known.elsewhere));
     let request = Request {
         figures: experiment.figures.clone(),
         live,
@@ -80,6 +81,7 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
         seed: arguments.seed,
         repeats: arguments.repeats,
         machine,
+        elsewhere,
         options: experiment.options.clone(),
     };
     let mut reporter = Reporter::patient(arguments.quiet);
@@ -117,7 +119,7 @@ fn leave(report: &Report, page: &Path, arguments: &Study, written: &mut Written)
 
 /// What this machine costs, for predictions of what is measured. The twin alone reads none that is not named: its reports are the same on
 /// every machine.
-fn machine(named: Option<&Path>, live: bool) -> Result<Option<Machine>, Failure> {
+fn known(named: Option<&Path>, live: bool) -> Result<Option<Measured>, Failure> {
     let default = || live.then(machine_file::default_path).flatten();
     let Some(path) = named.map(Path::to_owned).or_else(default) else {
         return Ok(None);
@@ -126,9 +128,13 @@ fn machine(named: Option<&Path>, live: bool) -> Result<Option<Machine>, Failure>
         files::say("Without predictions: `laxity calibrate` measures what they need.");
         return Ok(None);
     }
-    let read = files::read(&path);
-    let (name, text) = read.map_err(|failure| Failure::new(USAGE, failure.message))?;
-    let found = machine_file::parse(&text, &name);
-    let found = found.map_err(|errors| scenario::wrong(&name, &errors))?;
-    Ok(Some(found.machine))
+    match machine::read(&path)? {
+        Known::Measured(known) if live => Ok(Some(*known)),
+        // The twin alone is of the machine that the file is of, wherever it runs.
+        Known::Measured(known) => Ok(Some(Measured {
+            elsewhere: None,
+            ..*known
+        })),
+        Known::Nothing | Known::LeftOut | Known::Unreadable(_) => Ok(None),
+    }
 }

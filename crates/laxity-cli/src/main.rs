@@ -13,6 +13,7 @@ mod exit;
 mod experiments;
 mod files;
 mod lab;
+mod machine;
 mod on;
 mod outputs;
 mod permission;

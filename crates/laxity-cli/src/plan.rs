@@ -1,8 +1,12 @@
 //! `laxity plan`: what would be admitted, by whom and how well. Of a scenario, or of a task set.
 
+use std::path::Path;
+
 use laxity_lab::import::{self, Format};
+use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario as scenarios;
 use laxity_lab::plan::set::{self as sets, Options, PlanError, Supply};
+use laxity_lab::runner::On as Host;
 use laxity_lab::scenario::{Length, units};
 use laxity_model::Span;
 use serde::Serialize;
@@ -13,11 +17,16 @@ use crate::exit::{ERROR, Failure, INCONCLUSIVE, MET, REFUSED, USAGE, failed};
 use crate::on::On;
 use crate::progress::Reporter;
 use crate::run::{choose, failure};
-use crate::{files, outputs, scenario};
+use crate::{files, machine, outputs, scenario};
 
 /// Prints the plan. Exit code 3 if something would be refused, 5 if that cannot be told; 1 if the twin showed what a bound rules out.
 pub(crate) fn run(arguments: &Plan) -> Result<u8, Failure> {
     outputs::check(Some(&arguments.file), arguments.json.output().as_slice())?;
+    let is_stream = |path: &Path| files::is_stream(path);
+    if is_stream(&arguments.file) && arguments.machine.as_deref().is_some_and(is_stream) {
+        let message = "standard input can be the file or the machine file, and not both";
+        return Err(Failure::new(USAGE, message));
+    }
     let (name, text) = files::read(&arguments.file)?;
     match Format::of(&name, &text) {
         Some(format) => of_set(arguments, &text, &name, format),
@@ -39,8 +48,10 @@ fn of_scenario(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> 
     let (on, _) = choose(arguments.on, 0)?;
     scenario::print_notes(&scenario.notes);
     let resolved = scenario.resolve(Length::Quick);
+    let known = known(arguments.machine.as_deref(), on)?;
     let progress = &mut Reporter::patient(false);
-    let plan = scenarios::plan(&resolved, on, !arguments.no_observe, progress);
+    let how = (on, !arguments.no_observe);
+    let plan = scenarios::plan(&resolved, how, &known, progress);
     let plan = plan.map_err(|error| failure(&error))?;
     print(arguments, &plan, || {
         scenarios::render(&plan, files::width())
@@ -49,7 +60,30 @@ fn of_scenario(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> 
     Ok(code(answer, plan.is_contradicted()))
 }
 
+/// What is known of the costs of this machine: what was measured here before, unless another file is named, or none. A file that is named must be right.
+fn known(named: Option<&Path>, on: Host) -> Result<Known, Failure> {
+    let Some(path) = named else {
+        return Ok(match on {
+            Host::Linux => Known::here(),
+            Host::Twin { .. } => Known::Nothing,
+        });
+    };
+    if on != Host::Linux {
+        let message =
+            "--machine is for plans of this machine (--on linux): the twin has costs of its own";
+        return Err(Failure::new(USAGE, message));
+    }
+    if path == Path::new("none") {
+        return Ok(Known::LeftOut);
+    }
+    machine::read(path)
+}
+
 fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8, Failure> {
+    if arguments.machine.is_some() {
+        let message = "--machine is for scenarios: the bounds of a task set are of no machine";
+        return Err(Failure::new(USAGE, message));
+    }
     if arguments.on != On::Auto {
         let message = "--on is for scenarios: the bounds of a task set are of no host";
         return Err(Failure::new(USAGE, message));
@@ -141,6 +175,7 @@ mod tests {
             file_version: 0,
             scenario: String::new(),
             host: String::new(),
+            machine: None,
             notes: Vec::new(),
             variants: vec![VariantPlan {
                 lines,

@@ -20,6 +20,10 @@
 //!
 //! A figure without `samples`, `disturbed` and `medians` was not measured, but is what theory allows, or what somebody wrote.
 
+mod known;
+
+pub use known::{Elsewhere, Known, Measured};
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;

@@ -4,6 +4,7 @@
 use laxity::Twin;
 use laxity::doctor::rights::{self, Right};
 use laxity::{LiveConfig, LiveHost};
+use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario::{Plan, plan};
 use laxity_lab::runner::admit::{FurtherReceivers, Ready, ready};
 use laxity_lab::runner::proposal::{Settled, settled};
@@ -112,7 +113,7 @@ fn the_twin_grants_what_its_plan_says() {
         if !resolved.variants.iter().any(|variant| variant.twin) {
             continue;
         }
-        let plan = plan(&resolved, TWIN, false, &mut Silent).expect("a plan");
+        let plan = plan(&resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan");
         if !plan.admitted() {
             let error = twin::run(&resolved, 0, &mut Silent).err();
             let Some(RunError::Refused { variant, reason }) = error else {

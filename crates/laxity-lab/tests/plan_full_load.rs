@@ -1,6 +1,7 @@
 //! Task sets that need all that their supply gives: a plan admits or refuses them, as every tick of an exhaustive search says.
 
 use laxity_lab::import::{Format, TaskSet, read};
+use laxity_lab::plan::Deadline;
 use laxity_lab::plan::set::{Options, Scheduler, SetPlan, Supply, plan, render};
 use laxity_model::{Reservation, Service, Span};
 use proptest::prelude::*;
@@ -44,6 +45,47 @@ fn a_task_that_is_released_late_and_takes_all_that_slots_give_is_decided() {
             assert_eq!(found, (is_admitted, false), "{}", render(&plan, 100));
         }
     }
+}
+
+/// What the demand test admits is in time, also where nobody searched for the bounds of all: the windows of many tasks are too long for that.
+#[test]
+fn what_the_demand_test_admits_meets_its_deadlines_with_bounds_or_without() {
+    let mut without_bounds = 0;
+    for (count, load_ppm) in [
+        (80_u64, 990_000),
+        (150, 950_000),
+        (300, 900_000),
+        (1_000, 897_000),
+    ] {
+        let mut csv = "name,cost_ns,period_us\n".to_owned();
+        for index in 0..count {
+            let period = 1_000 + index * 7_919 % 99_000;
+            let cost = period * load_ppm / count / 1_000;
+            csv += &format!("t{index},{cost},{period}\n");
+        }
+        let plan = planned(&csv, Scheduler::Edf, Supply::Dedicated);
+        assert!(plan.admitted, "{count}");
+        let lines = &plan.processors[0].lines;
+        for line in lines {
+            assert_eq!(line.deadline, Some(Deadline::Met), "{line:?}");
+        }
+        let text = render(&plan, 100);
+        assert!(
+            text.contains("admitted by earliest deadline first, by demand\n"),
+            "{text}"
+        );
+        assert!(!text.contains("not known"), "{text}");
+        let json = serde_json::to_string(&plan).expect("JSON");
+        assert!(!json.contains("\"not known\""), "{count}");
+        let why = "its deadline is met (earliest deadline first, by demand); how long before is not computed: ";
+        let unbounded = lines.iter().filter(|line| line.bound_ns.is_none());
+        for line in unbounded {
+            let said = line.no_bound.as_deref().expect("a reason");
+            assert!(said.starts_with(why), "{said}");
+            without_bounds += 1;
+        }
+    }
+    assert!(without_bounds > 0);
 }
 
 /// C, T, D, J.

@@ -1,6 +1,7 @@
 //! Which deadlines can be missed, in a plan's headline and in its lines, most of all those that have no bound.
 
 use laxity_lab::import::{Format, read};
+use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario::{self as scenarios, Plan, VariantPlan};
 use laxity_lab::plan::set::{self as sets, Options, Scheduler, SetPlan, Supply};
 use laxity_lab::plan::{Deadline, Line};
@@ -13,7 +14,13 @@ fn of_tasks(tasks: &str) -> Plan {
     let text = format!("{tasks}\n[variants.x]\n");
     let resolved = parse(&text, "x.toml").expect("a scenario");
     let resolved = resolved.resolve(Length::Quick);
-    scenarios::plan(&resolved, On::Twin { threads: 0 }, false, &mut Silent).expect("a plan")
+    scenarios::plan(
+        &resolved,
+        (On::Twin { threads: 0 }, false),
+        &Known::Nothing,
+        &mut Silent,
+    )
+    .expect("a plan")
 }
 
 fn periodic(name: &str, (service, period): (&str, &str), priority: u8) -> String {
@@ -133,7 +140,12 @@ fn a_device_and_its_line_and_those_below_it_say_the_same() {
     let text = "[devices.music]\nkind = \"audio\"\nload = \"30 %\"\n[tasks.mid]\nkind = \"periodic\"\nservice = \"1ms\"\nperiod = \"10ms\"\npriority = 12\n[variants.v]\nplacement = \"reserved 1ms/10ms\"\n";
     let resolved = parse(text, "x.toml").expect("a scenario");
     let resolved = resolved.resolve(Length::Quick);
-    let plan = scenarios::plan(&resolved, On::Twin { threads: 0 }, true, &mut Silent);
+    let plan = scenarios::plan(
+        &resolved,
+        (On::Twin { threads: 0 }, true),
+        &Known::Nothing,
+        &mut Silent,
+    );
     let plan = plan.expect("a plan");
     assert!(!plan.is_contradicted());
     let variant = &plan.variants[0];
@@ -160,7 +172,12 @@ fn a_device_and_its_line_and_those_below_it_say_the_same() {
 fn of_devices(text: &str) -> (VariantPlan, String) {
     let resolved = parse(text, "x.toml").expect("a scenario");
     let resolved = resolved.resolve(Length::Quick);
-    let plan = scenarios::plan(&resolved, On::Twin { threads: 0 }, true, &mut Silent);
+    let plan = scenarios::plan(
+        &resolved,
+        (On::Twin { threads: 0 }, true),
+        &Known::Nothing,
+        &mut Silent,
+    );
     let mut plan = plan.expect("a plan");
     assert!(!plan.is_contradicted());
     let text = scenarios::render(&plan, 1_000);

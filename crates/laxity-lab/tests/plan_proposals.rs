@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use laxity_lab::evidence::results::{RunResults, VariantResults};
+use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario::{DevicePlan, Plan, plan, render};
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::units::format_span;
@@ -30,7 +31,7 @@ fn scenario(device: &str, reservations: &[(u64, u64)]) -> Resolved {
 }
 
 fn planned(resolved: &Resolved) -> Plan {
-    plan(resolved, TWIN, false, &mut Silent).expect("a plan")
+    plan(resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan")
 }
 
 /// The least at each of these periods, and the cheapest of all: of who asks for next to nothing.
@@ -399,7 +400,7 @@ fn a_gap_that_nothing_bounds_is_no_time() {
 #[test]
 fn what_was_seen_late_is_said() {
     let resolved = scenario("kind = \"soft-modem\"", &[(1_000_000, 8_000_000)]);
-    let plan = plan(&resolved, TWIN, true, &mut Silent).expect("a plan");
+    let plan = plan(&resolved, (TWIN, true), &Known::Nothing, &mut Silent).expect("a plan");
     let late = |line: &&laxity_lab::plan::Line| line.observed_max_ns > line.deadline_ns;
     assert!(plan.variants[0].lines.iter().any(|line| late(&line)));
     let words = render(&plan, 100);
@@ -417,7 +418,7 @@ fn a_variant_without_a_proposal_is_named_beside_the_others() {
     let resolved = parse(text, "open.toml").expect("a scenario");
     let resolved = resolved.resolve(Length::Quick);
     for observe in [false, true] {
-        let plan = plan(&resolved, TWIN, observe, &mut Silent).expect("a plan");
+        let plan = plan(&resolved, (TWIN, observe), &Known::Nothing, &mut Silent).expect("a plan");
         let [never, served, thread] = &plan.variants[..] else {
             panic!("{plan:?}");
         };
@@ -447,7 +448,7 @@ fn a_thousand_calls_are_seen_of_every_device_whenever_its_card_begins() {
             .resolve(Length::Quick);
         for seed in 1..=8 {
             resolved.seed = seed;
-            let plan = plan(&resolved, TWIN, false, &mut Silent);
+            let plan = plan(&resolved, (TWIN, false), &Known::Nothing, &mut Silent);
             let plan = plan.unwrap_or_else(|error| panic!("{kind}, seed {seed}: {error}"));
             assert!(
                 plan.variants[0].proposals[0].contains("longest of 10"),

@@ -5,6 +5,7 @@
 
 mod random_scenarios;
 
+use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario::{Plan, plan, render};
 use laxity_lab::plan::{Deadline, Line};
 use laxity_lab::runner::{On, Silent};
@@ -19,7 +20,7 @@ fn planned(text: &str, seed: u64) -> Plan {
         .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
         .resolve(Length::Quick);
     resolved.seed = seed;
-    plan(&resolved, TWIN, true, &mut Silent).expect("a plan")
+    plan(&resolved, (TWIN, true), &Known::Nothing, &mut Silent).expect("a plan")
 }
 
 fn factor() -> u64 {

@@ -2,6 +2,7 @@
 //!
 //! `LAXITY_CASES` multiplies the number of seeds (default 1: two seeds); above 1, the shipped scenario is looked at in its full length too.
 
+use laxity_lab::machine_file::Known;
 use laxity_lab::plan::Deadline;
 use laxity_lab::plan::scenario::{Plan, plan, render};
 use laxity_lab::runner::{On, Silent};
@@ -16,7 +17,11 @@ fn resolved(text: &str) -> Resolved {
 }
 
 fn whole(resolved: &Resolved) -> Plan {
-    plan(resolved, TWIN, true, &mut Silent).expect("a plan")
+    plan(resolved, (TWIN, true), &Known::Nothing, &mut Silent).expect("a plan")
+}
+
+fn unobserved(resolved: &Resolved) -> Plan {
+    plan(resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan")
 }
 
 /// How many bounds there are that something was seen of, all of it within.
@@ -59,7 +64,7 @@ devices = { music = { kind = "audio" }, air = { kind = "radio" } }
 [variants.reserved]
 placement = { music = "reserved 2ms/4ms", air = "reserved 0.1ms/0.3125ms" }
 "#;
-    let plan = plan(&resolved(text), TWIN, false, &mut Silent).expect("a plan");
+    let plan = unobserved(&resolved(text));
     let devices = &plan.variants[0].devices;
     let rings: Vec<bool> = devices
         .iter()
@@ -219,7 +224,7 @@ fn a_reservation_is_judged_by_the_studys_lines_and_by_the_cards_rings() {
             "[devices.modem]\nkind = \"soft-modem\"\n[variants.a.placement]\nmodem = {{ placement = \"reserved {reservation}\", outside = \"confined\" }}\n"
         );
         let resolved = resolved(&text);
-        let plan = plan(&resolved, TWIN, false, &mut Silent).expect("a plan");
+        let plan = unobserved(&resolved);
         let variant = &plan.variants[0];
         let device = variant.devices.first().expect("a reserved modem");
         assert_eq!(
@@ -272,7 +277,7 @@ fn what_is_too_much_is_refused_and_the_file_is_right() {
             )
         });
         let text = executors.collect::<String>() + "[variants.v]\ncontracts = []\n";
-        let plan = plan(&resolved(&text), TWIN, false, &mut Silent).expect("a plan");
+        let plan = unobserved(&resolved(&text));
         assert!(!plan.admitted(), "{what}");
         let refusals = &plan.variants[0].refusals;
         assert!(refusals[0].contains(said), "{refusals:?}");
@@ -297,7 +302,7 @@ fn several(places: [u16; 3], of_b: &str) -> Resolved {
 #[test]
 fn each_of_several_modems_is_judged_by_itself() {
     for places in [[0, 1, 2], [0, 0, 0]] {
-        let plan = plan(&several(places, "1ms/8ms"), TWIN, false, &mut Silent).expect("a plan");
+        let plan = unobserved(&several(places, "1ms/8ms"));
         let devices = &plan.variants[0].devices;
         let told = devices.iter().map(|device| {
             let name = device.activity.split(':').next().expect("a name");
@@ -377,7 +382,7 @@ fn what_never_stops_has_no_bound_and_takes_it_from_its_equals() {
     let text = "[tasks.spin]\nkind = \"spinner\"\ncount = 2\n[tasks.work]\nkind = \"periodic\"\nperiod = \"10ms\"\npriority = 8\n[variants.a]\nplacement = \"absent\"\n";
     let text = text.replace("placement = \"absent\"\n", "tasks = [\"spin\", \"work\"]\n");
     let resolved = resolved(&text);
-    let plan = plan(&resolved, TWIN, false, &mut Silent).expect("a plan");
+    let plan = unobserved(&resolved);
     let why = |name: &str| {
         let line = plan.variants[0].lines.iter().find(|line| line.name == name);
         line.and_then(|line| line.no_bound.clone())
@@ -482,7 +487,7 @@ fn of_a_modem_that_is_on_hook_its_reservation_says_nothing() {
     let text = "[devices.m]\nkind = \"soft-modem\"\n[tasks.s]\nkind = \"spinner\"\npriority = 24\n\
         [variants.v]\nplacement = \"reserved 3ms/8ms\"\ntasks = [\"s\"]\ncontracts = []\n";
     let met = |text: &str| {
-        let plan = plan(&resolved(text), TWIN, false, &mut Silent).expect("a plan");
+        let plan = unobserved(&resolved(text));
         let lines = plan.variants[0].lines.iter();
         let mut on_hook = lines.filter(|line| line.phase.as_deref() == Some("on-hook"));
         on_hook.next().unwrap().deadline

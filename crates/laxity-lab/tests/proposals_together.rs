@@ -2,6 +2,7 @@
 
 use laxity::Twin;
 use laxity_lab::evidence::results::VariantResults;
+use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario::{DevicePlan, plan};
 use laxity_lab::report::run::table;
 use laxity_lab::runner::proposal::settled;
@@ -104,7 +105,7 @@ proptest! {
     ) {
         let planned = |asked: &str| {
             let devices = [device("a", kind, load, asked), device("b", other, 10, beside)];
-            let plan = plan(&scenario(&devices), TWIN, false, &mut Silent).expect("a plan");
+            let plan = plan(&scenario(&devices), (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan");
             plan.variants[0].clone()
         };
         let least = planned(&format!("0.05ms/{period_ms}ms")).devices[0].least_service_ns;
@@ -168,7 +169,8 @@ fn in_every_order_the_same_runs_and_loses_nothing() {
     for [one, other] in sets {
         let words = [[&one, &other], [&other, &one]].map(|order| {
             let resolved = scenario(&order.map(Clone::clone));
-            let plan = plan(&resolved, TWIN, false, &mut Silent).expect("a plan");
+            let plan =
+                plan(&resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan");
             let variant = &plan.variants[0];
             assert!(variant.admitted, "{variant:?}");
             assert!(

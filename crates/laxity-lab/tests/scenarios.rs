@@ -10,6 +10,7 @@ use laxity::Twin;
 use laxity::observe::observe;
 use laxity_devices::modem::CardClock;
 use laxity_lab::evidence::results::RunResults;
+use laxity_lab::machine_file::Known;
 use laxity_lab::observe::Probes;
 use laxity_lab::plan::scenario as plan;
 use laxity_lab::plan::set as sets;
@@ -90,7 +91,7 @@ fn in_the_studys_twin(name: &str, resolved: &Resolved) {
 }
 
 fn planned_for_the_studys_twin(name: &str, resolved: &Resolved) {
-    let plan = plan::plan(resolved, TWIN, true, &mut Silent).expect("a plan");
+    let plan = plan::plan(resolved, (TWIN, true), &Known::Nothing, &mut Silent).expect("a plan");
     assert_is(&format!("{name}.study.plan"), &plan::render(&plan, 100));
     let json = serde_json::to_value(&plan).expect("JSON");
     assert_is(&format!("{name}.study.plan.json"), &lines(json));

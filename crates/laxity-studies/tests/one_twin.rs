@@ -3,6 +3,7 @@
 
 use laxity_lab::bench::{Request, make};
 use laxity_lab::evidence::results::RunResults;
+use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario as plan;
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::{Length, Resolved, parse};
@@ -116,7 +117,12 @@ fn a_plan_says_of_a_reservation_what_the_study_predicts() {
 
 /// Of each reservation, what the exact test and the two lines of a plan say.
 fn planned<'a>(reservations: impl IntoIterator<Item = &'a str>) -> Vec<(bool, bool)> {
-    let planned = plan::plan(&confined(reservations), TWIN, false, &mut Silent);
+    let planned = plan::plan(
+        &confined(reservations),
+        (TWIN, false),
+        &Known::Nothing,
+        &mut Silent,
+    );
     let variants = planned.expect("a plan").variants.into_iter().skip(1);
     let said = variants.map(|variant| {
         let [device] = &variant.devices[..] else {

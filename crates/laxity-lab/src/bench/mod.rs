@@ -39,6 +39,7 @@ use laxity_model::enforce::machine::Machine;
 
 use crate::each_once::each_once;
 use crate::evidence::results::Speed;
+use crate::machine_file::Elsewhere;
 use crate::report::Report;
 use crate::runner::speed::Took;
 use crate::runner::{Progress, RunError};
@@ -64,6 +65,8 @@ pub struct Request {
     pub repeats: Option<u32>,
     /// This machine as `laxity calibrate` found it, for predictions; `None`: no predictions.
     pub machine: Option<Machine>,
+    /// In what that differs from this machine, where something is measured here to be compared with it.
+    pub elsewhere: Option<Elsewhere>,
     /// What was chosen of the study's own options ([`Text::options`]), by name.
     pub options: BTreeMap<String, u64>,
 }

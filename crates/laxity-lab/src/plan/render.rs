@@ -26,7 +26,9 @@ pub(super) fn shown(words: &[String]) -> String {
 /// Which deadlines can be missed, by how much, and why the worst one, behind the word of a verdict; and of which it is not known whether they are met.
 pub(super) fn lateness(lines: &[Line], bottleneck: Option<&Bottleneck>) -> String {
     let late = |line: &Line| {
-        let by = match (line.slack_ns.filter(|slack| *slack < 0), line.seen_late()) {
+        let slack = line.slack_ns.filter(|slack| *slack < 0);
+        let by = match (slack, line.seen_late()) {
+            _ if line.no_proof.is_some() => String::new(),
             (Some(slack), _) => format!(" by up to {}", Span::from_nanos(slack.unsigned_abs())),
             (None, Some(late)) => format!(" by {late} as seen"),
             (None, None) if line.is_too_much() => " by more and more".to_owned(),
@@ -94,7 +96,8 @@ pub(super) fn render(
         text.push_str(format!("{MARGIN}{line}").trim_end());
         text.push('\n');
     }
-    render_reasons(lines, width, text);
+    render_reasons(lines, (width, "  no bound: "), |line| &line.no_bound, text);
+    render_reasons(lines, (width, "  no proof: "), |line| &line.no_proof, text);
     for line in lines.iter().filter(|line| line.is_contradicted()) {
         if let (Some(seen), Some(bound)) = (line.observed_max_ns, line.bound_ns) {
             let sentence = format!(
@@ -135,11 +138,16 @@ fn how_it_waits(found: &Bottleneck) -> String {
     }
 }
 
-/// Why there are no bounds: each reason once, with those it holds for.
-fn render_reasons(lines: &[Line], width: usize, text: &mut String) {
+/// Why there are no bounds, or why they prove nothing: each reason once, with those it holds for.
+fn render_reasons(
+    lines: &[Line],
+    (width, head): (usize, &str),
+    reason: impl Fn(&Line) -> &Option<String>,
+    text: &mut String,
+) {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
     for line in lines {
-        let Some(why) = &line.no_bound else {
+        let Some(why) = reason(line) else {
             continue;
         };
         let name = format!("`{}`", line.name);
@@ -150,12 +158,7 @@ fn render_reasons(lines: &[Line], width: usize, text: &mut String) {
         }
     }
     for (why, names) in reasons {
-        wrap_to(
-            width,
-            "  no bound: ",
-            &format!("{}: {why}", shown(&names)),
-            text,
-        );
+        wrap_to(width, head, &format!("{}: {why}", shown(&names)), text);
     }
 }
 
@@ -187,7 +190,7 @@ fn cells<'h>(
     line: &Line,
     several: bool,
     unit: TimeUnit,
-) -> [(&'h str, Align, String); 15] {
+) -> [(&'h str, Align, String); 16] {
     let up = |value: Option<u64>| value.map_or_else(String::new, |ns| unit.up(ns));
     let down = |value: Option<u64>| value.map_or_else(String::new, |ns| unit.down(ns));
     let said = |words: &Option<String>| words.clone().unwrap_or_default();
@@ -223,6 +226,7 @@ fn cells<'h>(
         ("U %", right, said(&line.utilization_ppm.map(percent))),
         ("bound", right, bound),
         ("slack", right, slack),
+        ("usual", right, up(line.usual_bound_ns)),
         ("seen", right, up(line.observed_max_ns)),
         ("of it %", right, said(&ratio)),
         ("jobs", right, said(&jobs.map(|jobs| jobs.to_string()))),

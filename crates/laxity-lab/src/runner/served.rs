@@ -16,7 +16,7 @@ use laxity_model::request::Work;
 use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest, Service, Span};
 
 use super::left::Granted;
-use super::machine::Machine;
+use super::machine::{Charged, Machine};
 use super::modes::{ANSWER, Mode, Modem, modes};
 use super::proposal::{GRAIN, periods};
 use super::together::{Choice, Outcome, find};
@@ -55,7 +55,7 @@ impl Taken {
         let processor = holder.processor;
         let slots = twin.map_or(SUPPLY, |twin| twin.machine.slot_supply());
         let machine = twin.map_or_else(
-            || Machine::live(None, None, None),
+            || Machine::live((None, Charged::Largest), None, None),
             |twin| Machine::of(twin.machine),
         );
         let devices = variant.devices.iter();

@@ -118,6 +118,14 @@ impl<'s> Source<'s> {
 }
 
 impl Diagnostic {
+    /// File with line and column, cause and remedy, where there is no room for more.
+    pub fn in_one_line(&self) -> String {
+        let Self {
+            file, line, column, ..
+        } = self;
+        format!("{file}:{line}:{column}: {}; {}", self.cause, self.remedy)
+    }
+
     /// Several lines of text: cause, file with line and column, the line itself with the place marked, and the remedy.
     pub fn render(&self, style: Style) -> String {
         let level = match self.severity {

@@ -184,7 +184,7 @@ impl Study for Prediction {
                     .extend(pace.filter(|_| has_calls).map(Pace::words));
             }
         }
-        tell(&judged, &doubts, made.request.live, draft);
+        tell(&judged, &doubts, made.request, draft);
         Ok(())
     }
 }
@@ -318,9 +318,13 @@ fn circumstances(made: &Made<'_, Prediction>, draft: &mut Draft<'_>) -> Result<(
         Some(calls) => TEXT.say("measured", &[("median", &calls.median())]),
         None => TEXT.say("assumed", &[("median", &ASSUMED_CALL)]),
     };
+    let mut file = machine.provenance.clone();
+    if let Some(elsewhere) = &made.request.elsewhere {
+        file = format!("{file}; {}", elsewhere.sentence());
+    }
     for (name, value) in [
         ("machine", machine.description.clone()),
-        ("machine file", machine.provenance.clone()),
+        ("machine file", file),
         ("its processors", processors(made).to_string()),
         ("runs of each program", repeats(made.request).to_string()),
         ("a call of the signal processing", call),
@@ -359,18 +363,29 @@ fn tallied(judged: &[(Kind, Outcome)]) -> [(Kind, &'static str, String, Option<b
 fn tell(
     judged: &[(Kind, Outcome)],
     doubts: &[(Kind, String)],
-    is_measured: bool,
+    request: &Request,
     draft: &mut Draft<'_>,
 ) {
-    if !is_measured {
+    if !request.live {
         return draft.say("alone", &[]);
     }
+    let elsewhere = request.elsewhere.as_ref();
+    if let Some(elsewhere) = elsewhere {
+        let key = ["other-kernel", "elsewhere"][usize::from(elsewhere.is_other_hardware)];
+        draft.say(key, &[("measured", &elsewhere.sentence())]);
+    }
+    let elsewhere = elsewhere.filter(|elsewhere| elsewhere.is_other_hardware);
+    let is_here = elsewhere.is_none();
+    let elsewhere =
+        elsewhere.map(|elsewhere| format!("the machine file was {}", elsewhere.sentence()));
     for (kind, key, words, held) in tallied(judged) {
         draft.say(key, &[("seen", &words)]);
         let doubt = doubts.iter().find(|(of, _)| *of == kind);
         if held.is_some() || doubt.is_some() {
-            let held_so = (held == Some(true), held == Some(false));
-            let said = Said::default().but(doubt.map(|(_, why)| why.clone()));
+            // Whether a twin of another machine is right of this one is nobody's claim.
+            let held_so = (held == Some(true), held == Some(false) && is_here);
+            let doubt = elsewhere.clone().or(doubt.map(|(_, why)| why.clone()));
+            let said = Said::default().but(doubt);
             draft.claim_here(key, held_so, &[("seen", &words)], &said);
         }
     }

@@ -1,4 +1,6 @@
 use laxity_lab::bench::judge;
+use laxity_lab::machine_file::Elsewhere;
+use laxity_lab::report::Report;
 use laxity_model::Service;
 
 use super::*;
@@ -42,14 +44,6 @@ fn samples_pending_are_put_in_where_a_call_runs_through() {
 
 #[test]
 fn of_rows_in_doubt_nobody_knows_and_one_that_is_off_is_beyond_it() {
-    let request = Request {
-        live: true,
-        repeats: Some(1),
-        machine: Some(Machine::without_costs(250)),
-        ..Request::default()
-    };
-    let usage = |preemptions| Account::of_usage(Service::from_millis(20), preemptions);
-    let first = PROGRAMS.variants.iter().position(|of| !is_calibration(of));
     // How often somebody lost the processor here (in the twin it was three times); whether too much of the first program was disturbed; what is claimed.
     for (here, is_disturbed, held, open) in [
         (3, false, &[true][..], 0),
@@ -57,26 +51,69 @@ fn of_rows_in_doubt_nobody_knows_and_one_that_is_off_is_beyond_it() {
         (0, false, &[false], 0),
         (0, true, &[false], 0),
     ] {
-        let mut made = Made::nothing(&request);
-        for (trials, preemptions) in [(&mut made.live, here), (&mut made.twin, 3)] {
-            let cases = planned(&Made::nothing(&request), |_| true, |_| None);
-            let cases = cases.expect("all variants").into_iter();
-            trials.extend(cases.map(|case| (case, usage(preemptions))));
-        }
-        let share = |(case, _): &Trial<Prediction>| match is_disturbed {
-            true if Some(case.planned.variant) == first => disturbed(10_001),
-            _ => disturbed(10_000),
-        };
-        made.said = made.live.iter().map(share).collect();
-        let report = judge(&Prediction, &made).expect("nothing is analysed");
-        let found: Vec<bool> = report
-            .checks
-            .iter()
-            .filter_map(|check| check.held)
-            .collect();
+        let (_, found, told) = report(here, is_disturbed, None);
         assert_eq!(found, held, "{here} {is_disturbed}");
-        assert_eq!(told_and_open(&report).1, open, "{here} {is_disturbed}");
+        assert_eq!(told, open, "{here} {is_disturbed}");
     }
+}
+
+/// A twin of another machine is no twin of this one, right or wrong; after another kernel it may still be one.
+#[test]
+fn nothing_is_claimed_of_a_twin_of_another_machine() {
+    let elsewhere = |is_other_hardware| Elsewhere {
+        is_other_hardware,
+        words: "ARM Cortex, here AMD EPYC".to_owned(),
+    };
+    for here in [3, 0] {
+        let (report, found, open) = report(here, false, Some(elsewhere(true)));
+        assert_eq!((&found[..], open), (&[][..], 1), "{here}");
+        let why = "measured on another machine: ARM Cortex, here AMD EPYC";
+        let is_said = |text: &str| text.contains(why);
+        assert!(
+            report.summary.iter().any(|said| is_said(said)),
+            "{report:?}"
+        );
+        assert!(report.checks.iter().any(|check| is_said(&check.seen)));
+        let mut circumstances = report.circumstances.iter();
+        assert!(circumstances.any(|(name, value)| *name == "machine file" && is_said(value)));
+    }
+    let (report, found, _) = report(3, false, Some(elsewhere(false)));
+    assert_eq!(found, [true]);
+    let mut said = report.summary.iter();
+    assert!(said.any(|said| said.contains("measured under another kernel")));
+}
+
+/// A report on somebody who lost the processor so often here, and three times in the twin; what of its claims held or not, and how many are open.
+fn report(
+    here: u64,
+    is_disturbed: bool,
+    elsewhere: Option<Elsewhere>,
+) -> (Report, Vec<bool>, usize) {
+    let request = Request {
+        live: true,
+        repeats: Some(1),
+        machine: Some(Machine::without_costs(250)),
+        elsewhere,
+        ..Request::default()
+    };
+    let usage = |preemptions| Account::of_usage(Service::from_millis(20), preemptions);
+    let first = PROGRAMS.variants.iter().position(|of| !is_calibration(of));
+    let mut made = Made::nothing(&request);
+    for (trials, preemptions) in [(&mut made.live, here), (&mut made.twin, 3)] {
+        let cases = planned(&Made::nothing(&request), |_| true, |_| None);
+        let cases = cases.expect("all variants").into_iter();
+        trials.extend(cases.map(|case| (case, usage(preemptions))));
+    }
+    let share = |(case, _): &Trial<Prediction>| match is_disturbed {
+        true if Some(case.planned.variant) == first => disturbed(10_001),
+        _ => disturbed(10_000),
+    };
+    made.said = made.live.iter().map(share).collect();
+    let report = judge(&Prediction, &made).expect("nothing is analysed");
+    let held = report.checks.iter().filter_map(|check| check.held);
+    let held = held.collect();
+    let open = told_and_open(&report).1;
+    (report, held, open)
 }
 
 #[test]

@@ -234,6 +234,10 @@ impl Study for Upcalls {
         many::judge(draft, made);
         activities::judge(draft, made);
         shorter::judge(draft, made);
+        // What is called a twin of this machine is then one of another.
+        if let Some(elsewhere) = &made.request.elsewhere {
+            draft.circumstance("machine file", elsewhere.sentence());
+        }
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use super::ranks::{is_thread, slot_rank, thread_rank};
 use super::sources::{Source, Stage, Wakes, Work};
 use super::{Ready, VariantPlan, slots_of};
 use crate::plan::{Bottleneck, Line, NoBound, Reason, bound};
-use crate::runner::machine::Machine;
+use crate::runner::machine::{Charged, Machine};
 use crate::runner::modes::{Mode, Modem, modes};
 use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind, devices};
 
@@ -35,41 +35,42 @@ pub(super) fn of(
     ready: &Ready,
     (live, plan): (Option<&Live<'_>>, &VariantPlan),
 ) -> Result<(Vec<Line>, Option<Bottleneck>), Overflow> {
-    let twin = live.is_none().then_some(resolved.host.profile);
-    let start = if live.is_some() {
-        Start::Connected
-    } else {
-        variant.start
-    };
     let mut lines = Vec::new();
     let mut worst: Option<(i64, Option<Bottleneck>)> = None;
     for processor in 0..resolved.host.processors {
-        let machine = match live {
-            Some(live) => live.machine(ready, processor),
-            None => Machine::of(resolved.host.profile.machine),
+        let analyst = |charged| {
+            let machine = match live {
+                Some(live) => live.machine(ready, processor, charged),
+                None => Machine::of(resolved.host.profile.machine),
+            };
+            Analyst::on((resolved, variant, ready), processor, machine, live)
         };
-        let stage = Stage::new((machine, twin), variant, ready, processor);
-        let mut devices = variant.devices.iter();
-        let modem = devices.find(|device| {
-            device.processor.0 == processor && device.device.kind() == devices::KINDS[0]
-        });
-        let modes = modem.map_or_else(Vec::new, |modem| modes(start, Modem::of(modem, twin)));
-        let analyst = Analyst { stage, modes };
-        for (subject, mut line) in analyst.subjects() {
+        let (largest, usual) = (analyst(Charged::Largest), analyst(Charged::Usual));
+        for (subject, mut line) in largest.subjects() {
             let found = match live {
-                Some(live) => live.bound(&analyst, &subject),
-                None => analyst.bound(&subject),
+                Some(live) => live.bound((&largest, Charged::Largest), &subject),
+                None => largest.bound(&subject),
             };
             line.answer(NoBound::settle(found)?);
             plan.heed_device(&mut line, reserves_later(variant));
             // Who takes the time of a thread in the kernel's reservation is not known.
             let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
+            if let Some(live) = live {
+                let others = (&usual, &analyst(Charged::Least));
+                live.heed_costs(&mut line, &subject, others, is_known)?;
+            }
+            // What takes most of its time usually, where that is known: the largest costs, each time, are nobody's course of events.
+            let at_usual = line.at_usual_costs();
+            let (judged, as_judged) = match &at_usual {
+                Some(at_usual) => (&usual, at_usual),
+                None => (&largest, &line),
+            };
             // Who gets later and later is furthest behind.
-            let behind = line.slack_ns.or(line.is_too_much().then_some(i64::MIN));
-            if let Some(slack) = behind.filter(|_| is_known)
+            let too_much = as_judged.is_too_much().then_some(i64::MIN);
+            if let Some(slack) = as_judged.slack_ns.or(too_much).filter(|_| is_known)
                 && worst.as_ref().is_none_or(|(least, _)| slack < *least)
             {
-                let found = analyst.bottleneck(&subject, &line);
+                let found = judged.bottleneck(&subject, as_judged);
                 // Of one that has no work, and waits for nothing, there is nothing to say.
                 let is_idle =
                     line.cost_ns == Some(0) && found.contributor == Some(line.name.clone());
@@ -109,6 +110,30 @@ pub(super) struct Analyst<'a> {
     pub(super) stage: Stage<'a>,
     /// Those of the modem here; none where there is none.
     pub(super) modes: Vec<Mode>,
+}
+
+impl<'a> Analyst<'a> {
+    /// Of a variant on one processor of a machine.
+    fn on(
+        (resolved, variant, ready): (&Resolved, &'a ResolvedVariant, &'a Ready),
+        processor: u16,
+        machine: Machine,
+        live: Option<&Live<'_>>,
+    ) -> Self {
+        let twin = live.is_none().then_some(resolved.host.profile);
+        let start = if live.is_some() {
+            Start::Connected
+        } else {
+            variant.start
+        };
+        let stage = Stage::new((machine, twin), variant, ready, processor);
+        let mut devices = variant.devices.iter();
+        let modem = devices.find(|device| {
+            device.processor.0 == processor && device.device.kind() == devices::KINDS[0]
+        });
+        let modes = modem.map_or_else(Vec::new, |modem| modes(start, Modem::of(modem, twin)));
+        Self { stage, modes }
+    }
 }
 
 impl Analyst<'_> {

@@ -6,9 +6,6 @@
 //!
 //! Besides, jobs pay what the machine takes, at most what `laxity calibrate` measured here: waking and going to sleep, and the kernel's ticks.
 
-use std::io::ErrorKind;
-use std::path::Path;
-
 use laxity_model::admission::Supply;
 use laxity_model::analysis::supply::KernelDeadline;
 use laxity_model::analysis::{Task, fixed_priority};
@@ -17,9 +14,10 @@ use laxity_model::{Enforcer, Grade, Reservation, ReservationRequest, Service, Sp
 
 use super::bounds::Analyst;
 use super::sources::{Source, Work};
-use super::{Ready, VariantPlan};
-use crate::machine_file;
+use super::{MachinePlan, Ready, VariantPlan};
+use crate::machine_file::{Elsewhere, Known};
 use crate::plan::{NoBound, bound};
+use crate::runner::machine::Charged;
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
@@ -27,30 +25,31 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 pub(super) struct Live<'a> {
     pub(super) supply: &'a Supply,
     /// What it was measured to cost, if it was; or why that cannot be read.
-    machine: Result<Option<Machine>, String>,
+    known: &'a Known,
 }
 
 impl<'a> Live<'a> {
-    /// With what was measured here before.
-    pub(super) fn here(supply: &'a Supply) -> Self {
-        let machine = machine_file::default_path().map_or(Ok(None), |path| measured(&path));
-        Self { supply, machine }
-    }
-
     /// With what is known of it.
-    #[cfg(test)]
-    pub(super) const fn of(supply: &'a Supply, machine: Machine) -> Self {
-        let machine = Ok(Some(machine));
-        Self { supply, machine }
+    pub(super) const fn of(supply: &'a Supply, known: &'a Known) -> Self {
+        Self { supply, known }
     }
 
-    /// What this machine takes on one of the program's processors.
-    pub(super) fn machine(&self, ready: &Ready, processor: u16) -> crate::runner::machine::Machine {
+    /// What this machine takes on one of the program's processors, if every event is charged so much.
+    pub(super) fn machine(
+        &self,
+        ready: &Ready,
+        processor: u16,
+        charged: Charged,
+    ) -> crate::runner::machine::Machine {
         let here = self.supply.processors.get(usize::from(processor));
         let slots = here.and_then(|here| here.slots.as_ref().ok());
         let mut plans = ready.admission().slots.iter();
         let table = plans.find(|plan| plan.processor.0 == processor);
-        crate::runner::machine::Machine::live(self.measured(), slots, table.map(|plan| &plan.table))
+        crate::runner::machine::Machine::live(
+            (self.measured(), charged),
+            slots,
+            table.map(|plan| &plan.table),
+        )
     }
 
     /// Whether its thread has a reservation by the kernel.
@@ -63,8 +62,12 @@ impl<'a> Live<'a> {
         request.is_some_and(|request| request.enforcer == Enforcer::Deadline)
     }
 
-    /// The longest response of a subject.
-    pub(super) fn bound(&self, analyst: &Analyst<'_>, subject: &Source) -> Result<Span, NoBound> {
+    /// The longest response of a subject, if every event is charged so much, as the analyst has it too.
+    pub(super) fn bound(
+        &self,
+        (analyst, charged): (&Analyst<'_>, Charged),
+        subject: &Source,
+    ) -> Result<Span, NoBound> {
         let ready = analyst.stage.ready;
         let Work::Jobs { net, .. } = subject.work else {
             return Err("it never stops, so it is never done".into());
@@ -79,7 +82,7 @@ impl<'a> Live<'a> {
         let own = ready.probes.periodic().find(|task| task.activity == holder);
         match (request, own) {
             (Some(request), Some(task)) if request.enforcer == Enforcer::Deadline => {
-                self.reserved((net, task.period), request)
+                self.reserved((net, task.period), request, charged)
             }
             (_, None) if self.is_by_deadline(ready, subject) => {
                 Err("its calls share the kernel's budget; what they get is said above".into())
@@ -117,8 +120,9 @@ impl<'a> Live<'a> {
         }
     }
 
-    fn measured(&self) -> Option<&Machine> {
-        self.machine.as_ref().ok().and_then(Option::as_ref)
+    /// The machine as it was measured, if it was.
+    pub(super) fn measured(&self) -> Option<&Machine> {
+        self.known.machine()
     }
 
     /// The longest response of a thread with so much work every so often.
@@ -126,12 +130,13 @@ impl<'a> Live<'a> {
         &self,
         (service, period): (Service, Span),
         request: ReservationRequest,
+        charged: Charged,
     ) -> Result<Span, NoBound> {
         let deadline = self.supply.deadline.as_ref().map_err(String::clone)?;
         let found = response(
             (service, period),
             (request.reservation, deadline.tick),
-            self.measured(),
+            (self.measured(), charged),
         )?;
         let found = found.checked_add(self.supply.timer_grain);
         Ok(found.ok_or("it takes longer than can be counted")?)
@@ -140,17 +145,7 @@ impl<'a> Live<'a> {
     /// What the bounds of a plan rest on, where it has any.
     pub(super) fn note(&self, plan: &VariantPlan) -> Option<String> {
         plan.lines.iter().find(|line| line.bound_ns.is_some())?;
-        let rest = match &self.machine {
-            Ok(Some(machine)) => format!(
-                "and for what was measured of this machine ({})",
-                machine.provenance
-            ),
-            Ok(None) => {
-                "without what this machine takes for itself, which `laxity calibrate` measures"
-                    .into()
-            }
-            Err(why) => format!("without what this machine takes for itself: {why}"),
-        };
+        let rest = self.rests_on();
         let mut modems = plan.lines.iter();
         let while_connected = match modems.any(|line| line.phase.is_some()) {
             true => "calls of the declared load, while modems are connected, ",
@@ -160,22 +155,65 @@ impl<'a> Live<'a> {
             "bounds hold for {while_connected}the service that is declared, nobody else at real-time ranks, no slot's edge late by more than its jitter, {rest}"
         ))
     }
-}
 
-/// What a machine file says, if there is one.
-fn measured(path: &Path) -> Result<Option<Machine>, String> {
-    let name = path.display().to_string();
-    let text = match std::fs::read_to_string(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(|error| format!("{name}: {error}"))?,
-    };
-    match machine_file::parse(&text, &name) {
-        Ok(calibration) => Ok(Some(calibration.machine)),
-        Err(errors) => Err(errors.first().map_or(name, ToString::to_string)),
+    /// The machine whose costs the bounds count, if there is one.
+    pub(super) fn machine_plan(&self) -> Option<MachinePlan> {
+        let Known::Measured(known) = self.known else {
+            return None;
+        };
+        Some(MachinePlan {
+            provenance: known.machine.provenance.clone(),
+            elsewhere: known.elsewhere.as_ref().map(Elsewhere::sentence),
+        })
+    }
+
+    /// Whose costs the bounds count.
+    fn rests_on(&self) -> String {
+        let without = "without what this machine takes for itself";
+        match self.known {
+            Known::Measured(known) => {
+                let from = &known.machine.provenance;
+                match &known.elsewhere {
+                    None => format!("and for what was measured of this machine ({from})"),
+                    Some(elsewhere) => {
+                        format!("and for what was {} ({from})", elsewhere.sentence())
+                    }
+                }
+            }
+            Known::Nothing => format!("{without}, which `laxity calibrate` measures"),
+            Known::LeftOut => format!("{without}, as `--machine none` asks"),
+            Known::Unreadable(why) => format!("{without}: {why}"),
+        }
+    }
+
+    /// The cost whose largest is furthest above what 99.9 % of it do not exceed, as often as a thread pays it when it wakes; none where no cost is.
+    pub(super) fn dearest(&self) -> Option<String> {
+        let paid = [
+            (Figure::ContextSwitch, 2),
+            (Figure::Timer, 1),
+            (Figure::Tick, 1),
+            (Figure::Wakeup, 1),
+        ];
+        let of = |charged: Charged, figure| charged.of(self.measured(), figure);
+        let costs = paid.map(|(figure, times)| {
+            let [largest, usual] =
+                [Charged::Largest, Charged::Usual].map(|charged| of(charged, figure));
+            (
+                largest.saturating_sub(usual) * times,
+                figure,
+                largest,
+                usual,
+            )
+        });
+        let (above, figure, largest, usual) = costs.into_iter().max_by_key(|(above, ..)| *above)?;
+        (!above.is_zero()).then(|| {
+            let (name, usual) = (figure.name(), usual.beside(largest));
+            format!("`{name}` took up to {largest}, and 999 times of 1,000 no more than {usual}")
+        })
     }
 }
 
-/// The longest response of a job in a reservation that the kernel looks at every `tick`, on a machine that was measured, if it was.
+/// The longest response of a job in a reservation that the kernel looks at every `tick`, on a machine that was measured, if it was, and every event charged so much.
 ///
 /// Whose jobs fit a budget each and come no closer together than budgets has one in every period of its own: it gets a full budget, due in Y, when
 /// it wakes; or, woken a little early after a late one, what is left of that one's, and the next in time all the same. Of all others only what the
@@ -183,10 +221,9 @@ fn measured(path: &Path) -> Result<Option<Machine>, String> {
 fn response(
     (service, period): (Service, Span),
     (reservation, tick): (Reservation, Span),
-    machine: Option<&Machine>,
+    (machine, charged): (Option<&Machine>, Charged),
 ) -> Result<Span, NoBound> {
-    let most =
-        |figure: Figure| machine.map_or(Span::ZERO, |known| known.figure(figure).at(1_000_000));
+    let most = |figure| charged.of(machine, figure);
     let switches = most(Figure::ContextSwitch) * 2 + most(Figure::Timer);
     // Who has no work is switched to all the same.
     let cost = service + switches.as_full_service();
@@ -233,7 +270,8 @@ mod tests {
         let reservation = Reservation::new(Service::from_micros(x_us), Span::from_millis(y_ms));
         let reserved = (reservation.expect("it fits"), Span::ZERO);
         let work = (Service::from_micros(service_us), Span::from_millis(10));
-        let found = NoBound::settle(response(work, reserved, machine)).expect("small numbers");
+        let found = NoBound::settle(response(work, reserved, (machine, Charged::Largest)))
+            .expect("small numbers");
         found.map_err(|why| why.words)
     }
 

@@ -6,6 +6,7 @@ use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
 use laxity_model::request::{Stranger, Strangers};
 
 use super::*;
+use crate::machine_file::Measured;
 use crate::runner::admit::supply;
 use crate::runner::left::Left;
 use crate::scenario::{Length, parse};
@@ -29,18 +30,21 @@ fn machine() -> Machine {
 }
 
 /// How many bounds there are that something was seen of, and for how many there is none.
-fn compared(text: &str, seed: u64) -> (usize, usize) {
+fn compared(text: &str, seed: u64, machine: Machine) -> (usize, usize) {
     let scenario = parse(text, "random.toml").expect("a scenario");
     let resolved = scenario.resolve(Length::Quick);
-    let machine = machine();
     let mut host = Twin::linux(&machine, seed);
     let supply = supply(&mut host, &resolved).expect("a supply");
-    let live = Live::of(&supply, machine);
+    let known = Known::Measured(Box::new(Measured {
+        machine,
+        elsewhere: None,
+    }));
+    let live = Live::of(&supply, &known);
     let run = schedule(&resolved, true).expect("runs").remove(0);
     let ready = ready(&resolved, run, &FurtherReceivers::new(), &supply).expect("a program");
     let variant = &resolved.variants[0];
-    let known = VariantPlan::default();
-    let found = bounds::of(&resolved, variant, &ready, (Some(&live), &known));
+    let plan = VariantPlan::default();
+    let found = bounds::of(&resolved, variant, &ready, (Some(&live), &plan));
     let (lines, _) = found.expect("small numbers");
     if ready.answer.is_err() {
         return (0, 0);
@@ -66,10 +70,23 @@ fn the_twin_of_linux_keeps_the_bounds_of_a_live_plan() {
     let (mut bounded, mut unbounded) = (0, 0);
     for seed in 0..60 * factor {
         let text = random_scenarios::random(seed, random_scenarios::Shape::Tasks);
-        let (more, none) = compared(&text, seed);
+        let (more, none) = compared(&text, seed, machine());
         (bounded, unbounded) = (bounded + more, unbounded + none);
     }
     assert!(bounded >= 60 && unbounded >= 5, "{bounded} {unbounded}");
+}
+
+/// The same with costs that differ from event to event, as they were measured.
+#[test]
+fn the_twin_of_a_measured_machine_keeps_the_bounds_of_a_live_plan() {
+    let measured = crate::machine_file::parse(costs_tests::EPYC, "machine.toml");
+    let machine = measured.expect("it is right").machine;
+    let mut bounded = 0;
+    for seed in 0..40 {
+        let text = random_scenarios::random(seed, random_scenarios::Shape::Tasks);
+        bounded += compared(&text, seed, machine.clone()).0;
+    }
+    assert!(bounded >= 20, "{bounded}");
 }
 
 /// What a plan for Linux says of a modem's reservation beside this.
@@ -229,7 +246,11 @@ fn with_lines(text: &str, change: impl FnOnce(&mut Strangers)) -> VariantPlan {
     let machine = machine();
     let mut supply = supply(&mut Twin::linux(&machine, 1), &resolved).expect("a supply");
     change(&mut supply.processors[0].outranking);
-    let live = Live::of(&supply, machine);
+    let known = Known::Measured(Box::new(Measured {
+        machine,
+        elsewhere: None,
+    }));
+    let live = Live::of(&supply, &known);
     let run = schedule(&resolved, true).expect("runs").remove(0);
     let ready = ready(&resolved, run, &FurtherReceivers::new(), &supply).expect("a program");
     let variant = &resolved.variants[0];
@@ -332,6 +353,7 @@ fn headline(variant: VariantPlan) -> String {
         file_version: FILE_VERSION,
         scenario: "it".to_owned(),
         host: "a machine".to_owned(),
+        machine: None,
         notes: Vec::new(),
         variants: vec![variant],
     };

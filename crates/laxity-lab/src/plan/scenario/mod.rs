@@ -6,10 +6,13 @@
 //!
 //! * `sources`: everything that takes a processor's time.
 //! * `device`: whether a reserved device gets what its rings need; `agreed`: that this and the bounds of its calls are one answer.
-//! * `subjects`: whose response times are asked for; `bounds`: those, in the twin, by `ranks` and by what executors give (`promises`); `linux`: those on Linux; `observe`: the same, as seen.
+//! * `subjects`: whose response times are asked for; `bounds`: those, in the twin, by `ranks` and by what executors give (`promises`); `linux`: those on Linux; `costs`: what those prove; `observe`: the same, as seen.
 
 mod agreed;
 mod bounds;
+mod costs;
+#[cfg(test)]
+mod costs_tests;
 mod device;
 mod linux;
 #[cfg(test)]
@@ -32,6 +35,7 @@ use laxity_model::{ActivityId, Enforcer, Host, Reservation, Span};
 use serde::Serialize;
 
 use super::{Bottleneck, FILE_VERSION, Line};
+use crate::machine_file::Known;
 use crate::runner::admit::{FurtherReceivers, Ready, ready, ready_for_twin, supply};
 use crate::runner::left::Left;
 use crate::runner::schedule::{PlannedRun, schedule};
@@ -48,10 +52,23 @@ pub struct Plan {
     pub scenario: String,
     /// What it was planned for.
     pub host: String,
+    /// What its bounds count of the costs of the machine. Left out of the JSON where they count none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachinePlan>,
     /// What is to be known of that host, and of what is said for it.
     pub notes: Vec<String>,
     /// By variant.
     pub variants: Vec<VariantPlan>,
+}
+
+/// A machine that was measured, as bounds count what it costs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct MachinePlan {
+    /// Where the machine file has it from.
+    pub provenance: String,
+    /// That it was measured on another machine, or under another kernel, and in what they differ; none where it was this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
 }
 
 /// What would become of one variant.
@@ -156,7 +173,7 @@ impl Plan {
 }
 
 /// Plans all variants that run on this host. To observe is to run each variant once, in the twin only, and to say what that showed of
-/// everything that has a line in the plan.
+/// everything that has a line in the plan. On Linux, bounds count what is `known` of the costs of this machine.
 ///
 /// # Errors
 ///
@@ -164,11 +181,22 @@ impl Plan {
 /// [`RunError::Failed`] if a number is too large to be reckoned with; and where everything is run once, as [`run`](crate::runner::run).
 pub fn plan(
     resolved: &Resolved,
-    on: On,
-    observe: bool,
+    (on, observe): (On, bool),
+    known: &Known,
     progress: &mut dyn Progress,
 ) -> Result<Plan, RunError> {
-    let (host, supply) = supply_of(resolved, on)?;
+    let of = supply_of(resolved, on)?;
+    plan_for(resolved, of, (on, observe), known, progress)
+}
+
+/// The same, for a host of this name that supplies so much.
+fn plan_for(
+    resolved: &Resolved,
+    (host, supply): (String, Supply),
+    (on, observe): (On, bool),
+    known: &Known,
+    progress: &mut dyn Progress,
+) -> Result<Plan, RunError> {
     let settled = match on {
         On::Twin { .. } => twin::settled(resolved, &supply)?,
         On::Linux => proposal::settled(resolved, &supply, true, |_| None)?,
@@ -177,7 +205,7 @@ pub fn plan(
     let is_live = on == On::Linux;
     let first = schedule(resolved, is_live)?.into_iter();
     let observed = observe && !is_live;
-    let live = is_live.then(|| Live::here(&supply));
+    let live = is_live.then(|| Live::of(&supply, known));
     let mut variants = Vec::new();
     let (mut admitted, mut notes) = (Vec::new(), None);
     for run in first.filter(|run| run.repeat == 0) {
@@ -221,6 +249,7 @@ pub fn plan(
         file_version: FILE_VERSION,
         scenario: resolved.title.clone(),
         host,
+        machine: live.as_ref().and_then(Live::machine_plan),
         notes: notes
             .into_iter()
             .chain(device::note(&variants, on.twin(resolved)))

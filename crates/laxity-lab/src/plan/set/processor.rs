@@ -70,12 +70,12 @@ pub(super) fn plan(
     Ok(ProcessorPlan {
         processor: Some(number),
         utilization_ppm: sum_ppm(members),
-        admitted: chosen.admits && is_known(chosen.method, members),
+        admitted: admitted(&chosen, members),
         unknown: is_open(&methods, members, (&chosen, &observed.members), supply)?,
         test: chosen.method.name().into(),
         tests: verdicts::run(members, &chosen, supply)?,
         tests_without: unknown.map(|member| member.name.clone()).collect(),
-        lines: lines.collect(),
+        lines: proved(lines, &chosen, members),
         bottleneck: bottleneck.map(|(_, found)| found),
         scale_ppm: advice.scale.map(|most| most.number * 1_000),
         scale_is_exact: advice.scale.is_some_and(|most| most.is_exact),
@@ -84,6 +84,24 @@ pub(super) fn plan(
         left_out,
         observed: observed.how,
     })
+}
+
+/// Whether all that are promised something are known, and get it.
+fn admitted(chosen: &Attempt, members: &[Member]) -> bool {
+    chosen.admits && is_known(chosen.method, members)
+}
+
+/// The lines, in the order of the attempt, with what its test has proved of all of them: it may know more than what was found of each.
+fn proved(lines: impl Iterator<Item = Line>, chosen: &Attempt, members: &[Member]) -> Vec<Line> {
+    let mut lines: Vec<Line> = lines.collect();
+    if admitted(chosen, members) {
+        for (line, index) in lines.iter_mut().zip(&chosen.order) {
+            if chosen.method.promises_to(members[*index].policy) {
+                line.be_met_by(chosen.method.name());
+            }
+        }
+    }
+    lines
 }
 
 /// The first method that admits the set; the first of all if none does.
