@@ -73,6 +73,15 @@ impl Arrivals {
         true
     }
 
+    /// The slot that was claimed first among those shown, and its number. Acquire: a look after this one sees what was shown before that slot.
+    fn oldest(&self) -> Option<(u64, &Slot)> {
+        let shown = self.slots.iter().filter_map(|slot| {
+            let stage = slot.stage.load(Ordering::Acquire);
+            (stage >= SHOWN).then_some((stage, slot))
+        });
+        shown.min_by_key(|(stage, _)| *stage)
+    }
+
     /// Takes the arrival whose slot was claimed first among those shown, for whoever holds a permit. O(capacity), and again whenever
     /// another one was faster.
     ///
@@ -80,14 +89,14 @@ impl Arrivals {
     /// in the first look, when others put and take meanwhile.
     pub fn take(&self) -> Arrival {
         loop {
-            let shown = self.slots.iter().filter_map(|slot| {
-                let stage = slot.stage.load(Ordering::Relaxed);
-                (stage >= SHOWN).then_some((stage, slot))
-            });
-            let Some((stage, slot)) = shown.min_by_key(|(stage, _)| *stage) else {
+            let Some((stage, slot)) = self.oldest() else {
                 pause();
                 continue;
             };
+            // What its thread put before it may have been shown behind the look: then the next one sees that.
+            if self.oldest().is_none_or(|(oldest, _)| oldest != stage) {
+                continue;
+            }
             // Acquire: what the slot holds is what was there when it was shown. No number is ever used twice.
             let claimed =
                 slot.stage
