@@ -10,12 +10,14 @@ pub(crate) struct Scheduling {
     pub(crate) name: String,
     pub(crate) policy: u32,
     pub(crate) priority: u32,
+    /// How often it was given a processor.
+    pub(crate) turns: u64,
     nice: i32,
     processors: String,
 }
 
 impl Scheduling {
-    /// Whether all but the name, which a thread may change, is the same.
+    /// Whether all but the name, which a thread may change, and what it did is the same.
     fn is_scheduled_as(&self, other: &Self) -> bool {
         (self.policy, self.priority, self.nice) == (other.policy, other.priority, other.nice)
             && self.processors == other.processors
@@ -53,7 +55,9 @@ fn thread(directory: &Path) -> Option<(Identity, Scheduling)> {
     let processors = status
         .lines()
         .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let schedstat = fs::read_to_string(directory.join("schedstat")).ok()?;
     let scheduling = Scheduling {
+        turns: schedstat.split_whitespace().nth(2)?.parse().ok()?,
         name: name.to_owned(),
         policy: field(41)?.parse().ok()?,
         priority: field(40)?.parse().ok()?,
