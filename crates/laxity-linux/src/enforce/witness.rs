@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use laxity_model::base::ring::Producer;
-use laxity_model::enforce::{Lateness, WITNESS_ACTIVITY, Witness, ranks};
+use laxity_model::enforce::{WITNESS_ACTIVITY, Waits, Witness, ranks};
 use laxity_model::{ActivityId, Event, EventKind, HostError, Instant, Span};
 
 use crate::os::clock;
@@ -23,11 +23,18 @@ pub(crate) struct Vigil {
     rule: Witness,
     /// As what it records.
     activity: ActivityId,
-    waits: Option<Account>,
-    /// How long the thread had waited for its processor when it went to sleep.
-    before: Option<Span>,
-    /// How often it had waited for anything.
-    waits_before: u64,
+    account: Option<Account>,
+    /// When the thread went to sleep for an instant that was still to come, the last time.
+    asleep: Option<Counted>,
+}
+
+/// What the kernel had counted of a thread.
+#[derive(Clone, Copy)]
+struct Counted {
+    /// How long it had waited for its processor.
+    runnable: Option<Span>,
+    /// How often it had given it up by itself, or was stopped.
+    given_up: u64,
 }
 
 impl Vigil {
@@ -35,26 +42,38 @@ impl Vigil {
         Self {
             rule,
             activity,
-            waits: Account::of_current(),
-            before: None,
-            waits_before: 0,
+            account: Account::of_current(),
+            asleep: None,
         }
     }
 
-    /// How long the thread has waited for its processor so far.
-    fn waited(&self) -> Option<Span> {
-        Some(self.waits.as_ref()?.read().ok()?.waited)
+    fn counted(&self) -> Counted {
+        let account = self.account.as_ref().and_then(|one| one.read().ok());
+        Counted {
+            runnable: account.map(|account| account.waited),
+            given_up: usage::waits(),
+        }
     }
 
     /// The thread is about to wait for an instant, once. Two system calls.
-    pub(crate) fn begin(&mut self) {
-        self.before = self.waited();
-        self.waits_before = usage::waits();
+    ///
+    /// Where the instant has passed it will not sleep, and what made it late was before: what is counted goes on from its last sleep then.
+    pub(crate) fn begin(&mut self, due: Instant) {
+        let counted = self.counted();
+        // Asked last: whoever stops the thread between the two is counted, and stops it before it sleeps.
+        if clock::now() < due || self.asleep.is_none() {
+            self.asleep = Some(counted);
+        }
     }
 
-    /// Whether the thread waited for something else too than what it was waiting for: a signal stopped it, or a debugger, or its control group was frozen.
-    fn was_stopped(&self) -> bool {
-        usage::waits() > self.waits_before + 1
+    /// How it has waited since it went to sleep, which gave its processor up once.
+    fn waits(&self) -> Waits {
+        let (now, before) = (self.counted(), self.asleep);
+        let runnable = now.runnable.zip(before.and_then(|before| before.runnable));
+        Waits {
+            runnable: runnable.map(|(now, before)| now.saturating_sub(before)),
+            stopped: before.is_some_and(|before| now.given_up > before.given_up + 1),
+        }
     }
 
     /// It woke at `now`, and should have at `due`: records that if it was late, and raises the alarm if somebody may have held it up.
@@ -63,16 +82,10 @@ impl Vigil {
         if now.saturating_since(due) <= self.rule.tolerance {
             return;
         }
-        let waited = self.waited().zip(self.before);
-        let waited = waited.map(|(total, before)| total.saturating_sub(before));
-        let Some(late) = self.rule.late(due, now, waited) else {
+        let Some(late) = self.rule.late(due, now, self.waits()) else {
             return;
         };
-        let kind = match late.why {
-            _ if self.was_stopped() => EventKind::Stopped,
-            Lateness::Standstill => EventKind::Disturbed,
-            Lateness::Held | Lateness::Untold => EventKind::Held,
-        };
+        let kind = late.why.recorded();
         ring.push(Event {
             at: now,
             kind,
@@ -110,7 +123,7 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
     let Some(mut due) = run.wait_for_start() else {
         return Ok(wakeups);
     };
-    vigil.begin();
+    vigil.begin(due);
     loop {
         let goes_on = run.sleep_until(due);
         let now = clock::now();
@@ -123,7 +136,7 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
             return Ok(wakeups);
         }
         due = config.next(due, now);
-        vigil.begin();
+        vigil.begin(due);
     }
 }
 
@@ -159,16 +172,14 @@ mod tests {
     use crate::os::sched::affinity;
     use crate::run::port::Ports;
 
-    /// What is recorded of a wake-up that came so late, after the thread had waited for its processor for so long or more.
-    fn recorded(late: Span, after_waiting: Span) -> EventKind {
+    /// What is recorded of a wake-up that comes so late, after the thread has done this since it began to wait.
+    fn recorded(late: Span, meanwhile: impl FnOnce(&mut Vigil)) -> EventKind {
         let run = Run::new(0, 0, Ports::new(&[], Vec::new()).expect("none"));
         let (mut producer, mut consumer) = ring::channel(4);
         let mut vigil = Vigil::new(Witness::new(ProcessorId(0)), WITNESS_ACTIVITY);
-        vigil.begin();
-        let begun = vigil.before.expect("the kernel tells");
-        while vigil.waited().expect("the kernel tells") < begun + after_waiting {
-            std::hint::spin_loop();
-        }
+        let hour = Span::from_secs(3_600);
+        vigil.begin(clock::now() + hour);
+        meanwhile(&mut vigil);
         let due = clock::now();
         vigil.end((due, due + late), &mut producer, &run);
         let mut events = Vec::new();
@@ -179,6 +190,18 @@ mod tests {
         events[0].kind
     }
 
+    /// Has the thread wait for its processor for so long or more.
+    fn wait_for_processor(vigil: &Vigil, long: Span) {
+        while vigil.waits().runnable.expect("the kernel tells") < long {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Gives the processor up once, as who sleeps and who is stopped does.
+    fn give_up() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+
     /// Beside a thread that shares its processor it has waited as the kernel counts it; before it waited for nobody there was nobody.
     #[test]
     fn who_waited_was_held_up_and_who_did_not_met_a_halt() {
@@ -186,7 +209,7 @@ mod tests {
             return;
         }
         let hour = Span::from_secs(3_600);
-        assert_eq!(recorded(hour, Span::ZERO), EventKind::Disturbed);
+        assert_eq!(recorded(hour, |_| ()), EventKind::Disturbed);
         let cpus = affinity(Tid::current()).expect("its own");
         let cpu = cpus.iter().next().expect("it runs somewhere");
         let over = AtomicBool::new(false);
@@ -200,11 +223,39 @@ mod tests {
             });
             let beside = scope.spawn(move || {
                 sched::pin(cpu).expect("its own");
-                recorded(late, late)
+                recorded(late, |vigil| wait_for_processor(vigil, late))
             });
             let kind = beside.join();
             over.store(true, Ordering::Relaxed);
             assert_eq!(kind.expect("it ends"), EventKind::Held);
         });
+    }
+
+    /// Late by far more than the thread can have waited for its processor meanwhile.
+    #[test]
+    fn who_was_stopped_asleep_or_at_work_met_no_halt() {
+        let hour = Span::from_secs(3_600);
+        let of = |meanwhile: fn(&mut Vigil)| recorded(hour, meanwhile);
+        assert_eq!(of(|_| give_up()), EventKind::Disturbed, "it slept");
+        let stopped_asleep = of(|_| {
+            give_up();
+            give_up();
+        });
+        assert_eq!(stopped_asleep, EventKind::Stopped);
+        // It has slept and is at work when it is stopped, past the next instant: for that it does not sleep.
+        let stopped_at_work = of(|vigil| {
+            give_up();
+            give_up();
+            vigil.begin(clock::now());
+        });
+        assert_eq!(stopped_at_work, EventKind::Stopped);
+        // Before the instant has come all is well.
+        let stopped_in_time = of(|vigil| {
+            give_up();
+            give_up();
+            vigil.begin(clock::now() + Span::from_secs(3_600));
+            give_up();
+        });
+        assert_eq!(stopped_in_time, EventKind::Disturbed);
     }
 }

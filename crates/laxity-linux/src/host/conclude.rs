@@ -49,6 +49,8 @@ enum Slots {
     None,
     On(usize),
     All,
+    /// And whatever the kernel enforces, on whichever processor that is: what it was worth was not seen either.
+    OnAndByDeadline(usize),
 }
 
 impl Finding {
@@ -73,8 +75,14 @@ impl Finding {
     }
 
     fn is_against(&self, (enforcer, holder, cpu): Granted) -> bool {
-        let concerns_slots = self.slots == Slots::All || self.slots == Slots::On(cpu);
-        (enforcer == Enforcer::Slots && concerns_slots) || self.holder == Some(holder)
+        let by_slots = enforcer == Enforcer::Slots;
+        let concerns = match self.slots {
+            Slots::None => false,
+            Slots::On(on) => by_slots && on == cpu,
+            Slots::All => by_slots,
+            Slots::OnAndByDeadline(on) => !by_slots || on == cpu,
+        };
+        concerns || self.holder == Some(holder)
     }
 }
 
@@ -109,7 +117,8 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     let (mut findings, mut spared) = (Vec::new(), Vec::new());
     evidence.stopped(events, &mut findings);
     let of_ours = |event: &&Event| event.kind == EventKind::Stopped;
-    let ours: Vec<Disturbance> = events.iter().filter(of_ours).map(Disturbance::of).collect();
+    // Several who watch saw the same.
+    let ours = Disturbance::joined(events.iter().filter(of_ours).map(Disturbance::of));
     let mut doubtful = Vec::new();
     events.retain_mut(|event| {
         let weighed = match is_late(event) {
@@ -126,6 +135,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         }
         weighed != Weighed::Nothing
     });
+    let doubtful = Disturbance::joined(doubtful);
     let still = events
         .iter()
         .filter(|event| event.kind == EventKind::Disturbed);
@@ -402,7 +412,10 @@ impl Evidence<'_> {
             let reason = format!(
                 "somebody stopped laxity itself: its threads of processor {cpu} stood still {often}"
             );
-            findings.push(Finding::of_doubt(cpu, reason));
+            findings.push(Finding {
+                slots: Slots::OnAndByDeadline(cpu),
+                ..Finding::of_doubt(cpu, reason)
+            });
         }
         if !here.is_empty() {
             let (cpu, often) = (self.cpus[processor], self.often(&here));

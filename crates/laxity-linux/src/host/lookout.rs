@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::thread;
 
-use laxity_model::enforce::{Lateness, ranks};
+use laxity_model::enforce::{Lateness, Waits, ranks};
 use laxity_model::{HostError, Instant, Span};
 
 use super::beside::{Beside, known_as};
@@ -179,11 +179,12 @@ impl Lookout {
         // An alarm asks for a look at once, not since the last one.
         let due = self.due(self.alarm);
         let rests = due > promised + EVERY;
-        let lateness = Lateness::of(now.saturating_since(due), waited);
+        let lateness = Lateness::of(now.saturating_since(due), Waits::for_processor(waited));
         let (most, why) = match lateness {
             // Whoever rests does so while others work.
             _ if rests => (EVERY, "there are too many threads to look at"),
-            Lateness::Standstill => (BLIND, "those who look stood still"),
+            // Whether somebody stopped them is the witness's to tell.
+            Lateness::Standstill | Lateness::Stopped => (BLIND, "those who look stood still"),
             Lateness::Held => (EVERY, "somebody held the processor of those who look"),
             Lateness::Untold => (EVERY, "those who look were kept from it"),
         };

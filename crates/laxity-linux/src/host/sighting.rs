@@ -124,6 +124,7 @@ mod tests {
     use super::*;
     use crate::os::clock;
     use crate::os::cpuset::CpuSet;
+    use crate::os::proc::stat_of;
     use crate::os::sched::{Policy, Tid};
 
     /// A thread that works for a millisecond whenever it is told to, and says when it has.
@@ -147,22 +148,33 @@ mod tests {
                 }
             });
             let tid = done.recv().unwrap();
-            Self {
+            let worker = Self {
                 tid,
                 orders,
                 done,
                 thread,
-            }
+            };
+            worker.rest();
+            worker
         }
 
         fn work(&self) {
             self.orders.send(()).unwrap();
             self.done.recv().unwrap();
+            self.rest();
         }
 
-        /// As if it ranked above slots. What it does before it sleeps is over.
+        /// Waits until it sleeps: what it does before that is counted by then.
+        fn rest(&self) {
+            let latest = clock::now() + Span::from_secs(10);
+            while stat_of(self.tid, 3) != Ok('S') {
+                assert!(clock::now() < latest, "it works for ever");
+                thread::yield_now();
+            }
+        }
+
+        /// As if it ranked above slots.
         fn above(&self) -> RealTimeThread {
-            clock::sleep_until(clock::now() + Span::from_millis(20));
             RealTimeThread {
                 pid: 41,
                 parent: 1,

@@ -19,5 +19,5 @@ pub use dispatcher::{Command, Dispatcher};
 pub(crate) use disturbance::between_looks;
 pub use disturbance::{Disturbance, Disturbances, Whereabouts};
 pub use following::{Count, Following, Look, Switching, Ticks};
-pub use lateness::{Holder, KERNELS_OWN, Lateness};
+pub use lateness::{Holder, KERNELS_OWN, Lateness, Waits};
 pub use witness::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, Witness, WitnessLate};

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use super::disturbance::Disturbance;
-use super::lateness::Lateness;
+use super::lateness::{Lateness, Waits};
 use crate::{ActivityId, Instant, ProcessorId, Reservation, Span};
 
 /// The activity number under which disturbances are recorded: no activity of any program.
@@ -18,13 +18,14 @@ pub const DISPATCHER_ACTIVITY: ActivityId = ActivityId(u16::MAX - 1);
 /// Where and how a witness watches.
 ///
 /// ```
-/// use laxity_model::enforce::Witness;
+/// use laxity_model::enforce::{Waits, Witness};
 /// use laxity_model::{Instant, ProcessorId};
 ///
+/// let untold = Waits::for_processor(None);
 /// let witness = Witness::new(ProcessorId(0));
 /// let due = Instant::from_millis(10);
-/// assert_eq!(witness.late(due, Instant::from_micros(10_090), None), None);
-/// assert!(witness.late(due, Instant::from_micros(10_110), None).is_some());
+/// assert_eq!(witness.late(due, Instant::from_micros(10_090), untold), None);
+/// assert!(witness.late(due, Instant::from_micros(10_110), untold).is_some());
 /// assert_eq!(witness.next(due, Instant::from_micros(12_300)), Instant::from_millis(13));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,18 +119,20 @@ impl Witness {
         }
     }
 
-    /// What a wake-up at `now` that was due at `due` says, before which it was runnable and `waited` for so long; `None` if it was in time. As far as
-    /// others who outrank it may have kept it waiting, they did: what it was not even runnable for is the machine's all the same.
-    pub fn late(&self, due: Instant, now: Instant, waited: Option<Span>) -> Option<WitnessLate> {
+    /// What a wake-up at `now` that was due at `due` says, before which it waited so; `None` if it was in time. As far as others who outrank it may have
+    /// kept it waiting, they did: what it was not even runnable for is the machine's all the same.
+    pub fn late(&self, due: Instant, now: Instant, waits: Waits) -> Option<WitnessLate> {
         let late = now.saturating_since(due);
-        let theirs = self.outranked.min(waited.unwrap_or(Span::MAX)).min(late);
+        let possible = waits.runnable.unwrap_or(Span::MAX);
+        let theirs = self.outranked.min(possible).min(late);
         if late - theirs <= self.tolerance {
             return None;
         }
-        let why = Lateness::of(late - theirs, waited.map(|waited| waited - theirs));
+        let runnable = waits.runnable.map(|waited| waited - theirs);
+        let why = Lateness::of(late - theirs, Waits { runnable, ..waits });
         let until = match why {
             Lateness::Standstill => now - theirs,
-            Lateness::Held | Lateness::Untold => now,
+            Lateness::Held | Lateness::Untold | Lateness::Stopped => now,
         };
         let stretch = Disturbance {
             processor: self.processor,
@@ -167,7 +170,7 @@ mod tests {
 
     fn late_by(micros: u64, nanos: u64) -> Option<Span> {
         let now = DUE + Span::from_micros(micros) + Span::from_nanos(nanos);
-        let late = WITNESS.late(DUE, now, Some(Span::ZERO))?;
+        let late = WITNESS.late(DUE, now, Waits::for_processor(Some(Span::ZERO)))?;
         assert_eq!(
             (late.stretch.processor, late.stretch.from),
             (WITNESS.processor, DUE)
@@ -180,7 +183,8 @@ mod tests {
     fn a_tenth_of_a_millisecond_is_tolerated_and_no_more() {
         assert_eq!(late_by(100, 0), None);
         assert_eq!(late_by(100, 1), Some(Span::from_nanos(100_001)));
-        assert_eq!(WITNESS.late(DUE, Instant::from_millis(4), None), None);
+        let untold = Waits::for_processor(None);
+        assert_eq!(WITNESS.late(DUE, Instant::from_millis(4), untold), None);
     }
 
     #[test]
@@ -200,7 +204,8 @@ mod tests {
         let below = WITNESS.outranked_by([held(1), held(2)].into_iter(), grain);
         let seen = |late_us, waited_us: Option<u64>| {
             let now = DUE + Span::from_micros(late_us);
-            let late = below.late(DUE, now, waited_us.map(Span::from_micros))?;
+            let waits = Waits::for_processor(waited_us.map(Span::from_micros));
+            let late = below.late(DUE, now, waits)?;
             Some((late.why, late.stretch.length().as_nanos() / 1_000))
         };
         assert_eq!(seen(12_000, Some(12_000)), None);

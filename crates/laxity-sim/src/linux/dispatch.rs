@@ -1,8 +1,8 @@
 //! The host's own threads: the dispatcher of time slots, which does what [`laxity_model::enforce::Dispatcher`] says, and the witness.
 
 use laxity_model::enforce::machine::Figure;
-use laxity_model::enforce::{Command, Count, Lateness, Look, Witness};
-use laxity_model::{EventKind, Instant, ProcessorId, Span};
+use laxity_model::enforce::{Command, Count, Lateness, Look, Waits, Witness};
+use laxity_model::{Instant, ProcessorId, Span};
 
 use super::kernel::{Leaving, System};
 use crate::core::{Machinery, Waiting};
@@ -212,17 +212,14 @@ impl System {
             ..witness
         };
         let ready_at = self.activity(thread).own.ready_at;
-        let waited = self.now.saturating_since(ready_at);
-        let Some(late) = here.late(due, self.now, Some(waited)) else {
+        let waits = Waits::for_processor(Some(self.now.saturating_since(ready_at)));
+        let Some(late) = here.late(due, self.now, waits) else {
             return;
         };
         let args = [late.stretch.from, late.stretch.to].map(Instant::as_nanos);
-        match late.why {
-            Lateness::Standstill => {
-                self.record(EventKind::Disturbed, thread, args);
-                self.disturbances.push(late.stretch);
-            }
-            Lateness::Held | Lateness::Untold => self.record(EventKind::Held, thread, args),
+        self.record(late.why.recorded(), thread, args);
+        if late.why == Lateness::Standstill {
+            self.disturbances.push(late.stretch);
         }
     }
 

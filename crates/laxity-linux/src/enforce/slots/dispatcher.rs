@@ -241,7 +241,7 @@ impl Worker<'_> {
 
     fn sleep(&mut self, machine: &mut Dispatcher, rung: u32, due: Instant) {
         if let Some(vigil) = &mut self.vigil {
-            vigil.begin();
+            vigil.begin(due);
         }
         let woken = futex::wait(self.doorbell.word(), rung, Some(due));
         let now = clock::now();
