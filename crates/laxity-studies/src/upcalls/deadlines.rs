@@ -47,11 +47,18 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
     }
     let mut cases = Vec::new();
     let mut sweep = |members: &[Member], place: &(Where, Service), (first, set)| {
-        cases.extend(SWEPT.map(|percent| Case {
-            first,
-            set,
-            ..case(members, place.clone(), percent)
-        }));
+        // The rival stands beside the sets that are shown.
+        let shown: &[Serving] = match set {
+            0 => &[Serving::ByRate, Serving::ByDeadline],
+            _ => &[Serving::ByRate],
+        };
+        for serving in shown {
+            cases.extend(SWEPT.map(|percent| {
+                let mut case = case(members, place.clone(), percent);
+                case.setup.way.0 = *serving;
+                Case { first, set, ..case }
+            }));
+        }
     };
     let together = Phases::Together.of(first.clone(), &mut Draws::new(request.seed, 0));
     let machine = request.machine.iter();
@@ -151,6 +158,7 @@ fn left_row((case, seen): &Trial, live: bool) -> Row {
     let place = match (serving, case.load) {
         (Serving::ByRate, Load::None) => place.to_owned(),
         (Serving::ByRate, load) => format!("{place} beside {}", load.name()),
+        (Serving::ByDeadline, _) => format!("{place}, by deadline"),
         _ => format!("{place}, {}", way(serving, look)),
     };
     let mut row = origin.row([place.into(), case.first.name().into()]);

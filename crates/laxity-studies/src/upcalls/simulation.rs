@@ -21,12 +21,13 @@ const LENGTH: Span = Span::from_secs(6);
 const ONCE: (Serving, Look) = (Serving::Threads, Look::AtOnce);
 const HALF: (Serving, Look) = (Serving::ByRate, Look::Parts(TWO));
 /// What is compared; the paper does not tell the quantum.
-const WAYS: [(Serving, Look); 5] = [
+const WAYS: [(Serving, Look); 6] = [
     ONCE,
     (Serving::ByRate, Look::Parts(parts(8))),
     (Serving::ByRate, Look::Parts(parts(4))),
     HALF,
     (Serving::ByRate, Look::AT_THE_END),
+    (Serving::ByDeadline, Look::Parts(TWO)),
 ];
 /// Streams of audio, video and files: periods in microseconds, batches, and how many of each. Chosen: the paper's are those of a thesis.
 const STREAMS: [(u64, u32, u64); 6] = [
