@@ -298,3 +298,42 @@ fn an_unknown_set_has_no_margin() {
         assert_eq!(is_told, scheduler == Scheduler::Edf, "{text}");
     }
 }
+
+/// Equals go first in the order in which they come, and each once: `b` waits for one job of `a`, and the bound takes all that may come.
+#[test]
+fn what_equals_would_miss_in_another_order_is_not_told_as_a_miss() {
+    let tasks = periodic("a", ("0.87ms", "2ms"), 24) + &periodic("b", ("27ms", "50ms"), 24);
+    let plan = of_tasks(&tasks);
+    let text = unbroken(&scenarios::render(&plan, 100));
+    let headline = "x: nothing to admit; 1 deadline is not known to be met: `b`";
+    assert!(text.contains(headline), "{text}");
+    let why = "no proof: `b`: its bound has others that are as urgent, or of its executor, go first in any order";
+    assert!(text.contains(why), "{text}");
+    // Above it the same is a proof.
+    let tasks = periodic("a", ("0.87ms", "2ms"), 25) + &periodic("b", ("27ms", "50ms"), 24);
+    let answers = answers(&of_tasks(&tasks).variants[0].lines).pop();
+    assert_eq!(answers, Some(("b", Some(Deadline::CanBeMissed))));
+}
+
+/// An executor by rate that looks after a quantum serves all of these in time.
+#[test]
+fn what_an_executor_would_miss_in_another_order_is_not_told_as_a_miss() {
+    let task = |name: &str, (units, quantum, period_ms): (u32, u32, u32)| {
+        format!(
+            "[tasks.{name}]\nkind = \"periodic\"\nservice = \"{units}ms\"\nperiod = \"{period_ms}ms\"\non = \"e\"\nbatch = {units}\nquantum = {quantum}\n"
+        )
+    };
+    let tasks = [
+        "[executors.e]\npolicy = \"rmdp\"\nplacement = \"thread 24\"\n".to_owned(),
+        task("t0", (2, 1, 20)),
+        task("t1", (12, 4, 40)),
+        task("t2", (30, 5, 100)),
+    ];
+    let plan = of_tasks(&tasks.concat());
+    let lines = &plan.variants[0].lines;
+    for line in lines {
+        assert_ne!(line.deadline, Some(Deadline::CanBeMissed), "{line:?}");
+    }
+    let open = lines.iter().filter(|line| line.no_proof.is_some());
+    assert!(open.count() >= 1, "{lines:?}");
+}

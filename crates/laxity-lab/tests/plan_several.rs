@@ -211,3 +211,48 @@ fn numbers_at_the_end_of_what_can_be_counted_are_planned_or_refused() {
     }
     assert!(planned > 0);
 }
+
+/// First fit puts `t1` beside `t0`, and then two of three are left nowhere; the emptiest processor is right each time.
+#[test]
+fn where_first_fit_fails_others_are_tried_before_a_refusal() {
+    let text = "name,C_ms,T_ms,D_ms\nt0,1,5,1\nt1,1,4,4\nt2,3,10,10\nt3,2,6,3\nt4,3,12,3\n";
+    let set = read(text, "x.csv", Format::Csv).expect("a task set");
+    let options = Options {
+        processors: Some(2),
+        ..Options::default()
+    };
+    let found = plan(&set, &options).expect("a plan");
+    assert!(found.admitted, "{}", render(&found, 100));
+    let placed = "placed by worst fit, the most demanding first";
+    assert!(
+        found.notes.iter().any(|note| note.ends_with(placed)),
+        "{:?}",
+        found.notes
+    );
+}
+
+/// A thread that may run on two processors is placed on one of them, and there are both.
+#[test]
+fn who_may_run_on_several_processors_is_placed_on_one_of_them() {
+    let thread = |name: &str, cpus: &str| {
+        format!(
+            "\"{name}\": {{ \"policy\": \"SCHED_FIFO\", \"priority\": 10, \"cpus\": {cpus}, \"run\": 4000, \"timer\": {{ \"ref\": \"unique\", \"period\": 5000 }} }}"
+        )
+    };
+    let of = |threads: [String; 2]| {
+        let text = format!("{{ \"tasks\": {{ {} }} }}", threads.join(", "));
+        let set = read(&text, "x.json", Format::RtApp).expect("a task set");
+        plan(&set, &Options::default()).expect("a plan")
+    };
+    let found = of([thread("a", "[0, 1]"), thread("b", "[0]")]);
+    assert!(found.admitted, "{}", render(&found, 100));
+    let found = of([thread("a", "[1, 2]"), thread("b", "[0]")]);
+    assert!(
+        found.admitted && found.processors.len() == 3,
+        "{}",
+        render(&found, 100)
+    );
+    assert_eq!(found.processors[0].lines[0].name, "b");
+    let found = of([thread("a", "[0, 1]"), thread("b", "[0, 1]")]);
+    assert!(found.admitted, "{}", render(&found, 100));
+}

@@ -7,6 +7,8 @@
 mod csv;
 mod rt_app;
 
+use std::collections::BTreeSet;
+
 use laxity_model::analysis::Task;
 use laxity_model::analysis::multiprocessor::DeadlineRequest;
 
@@ -106,6 +108,8 @@ pub struct SetTask {
     pub policy: Policy,
     /// Where, if that is fixed.
     pub processor: Option<u16>,
+    /// Where it may be, if the file names several; empty: wherever it is placed.
+    pub may_be_on: BTreeSet<u16>,
     /// What it does, or why that cannot be told.
     pub work: Result<Task, String>,
     /// Whether it may ask for less than that: its jobs differ, or it begins later than the others, or ends. Who refuses it then has refused more than the

@@ -62,6 +62,9 @@ pub struct Line {
     /// Why a bound beyond the deadline, or more than there is, is no proof that the deadline can be missed. Left out of the JSON where it is, or is not needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_proof: Option<String>,
+    /// Whether jobs get later and later.
+    #[serde(skip)]
+    grows: bool,
     /// D less the bound, in nanoseconds; below zero if the bound is beyond the deadline. Of a modem's call in pieces this is what the last one has to spare: an
     /// earlier one may be late all the same, and only what is said of reserved devices is of all of them.
     pub slack_ns: Option<i64>,
@@ -93,6 +96,7 @@ impl Line {
             }
             Err(why) => {
                 self.no_bound = Some(why.words);
+                self.grows = why.is_too_much;
                 match why.is_too_much {
                     true => Deadline::CanBeMissed,
                     false => Deadline::NotKnown,
@@ -107,7 +111,7 @@ impl Line {
     fn be_in_time(&mut self, within: Option<Span>) {
         if self.deadline == Some(Deadline::CanBeMissed) {
             (self.bound_ns, self.slack_ns, self.no_bound) = (None, None, None);
-            self.usual_bound_ns = None;
+            (self.usual_bound_ns, self.grows) = (None, false);
             self.answer(within.ok_or_else(|| {
                 "calls as close together as any two can be would be too much; as they come they are in time, which is said above".into()
             }));
@@ -132,6 +136,7 @@ impl Line {
         (self.observed_max_ns, self.observed_jobs) = (longest_ns, jobs);
         if self.seen_late().is_some() {
             self.deadline = Some(Deadline::CanBeMissed);
+            self.no_proof = None;
         }
     }
 
@@ -141,9 +146,9 @@ impl Line {
         (late > 0).then_some(Span::from_nanos(late))
     }
 
-    /// Whether there is no bound because more is asked for than there is.
+    /// Whether it is sure that jobs can get later and later, since more is asked for than there is.
     fn is_too_much(&self) -> bool {
-        self.bound_ns.is_none() && self.deadline == Some(Deadline::CanBeMissed)
+        self.grows && self.deadline == Some(Deadline::CanBeMissed)
     }
 
     /// Whether the twin showed what the bound rules out, so that one of the two is wrong.

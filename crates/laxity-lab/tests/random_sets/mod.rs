@@ -1,5 +1,7 @@
 //! Random task sets, the same on every machine.
 
+use std::collections::BTreeSet;
+
 use laxity_lab::import::{Format, Policy, SetTask, TaskSet};
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::{Service, Span};
@@ -25,6 +27,7 @@ pub(crate) fn set_of(tasks: Vec<(Policy, Task)>) -> TaskSet {
                 name: format!("task {number}"),
                 policy,
                 processor: None,
+                may_be_on: BTreeSet::new(),
                 work: Ok(task),
                 asks_less: false,
                 own_deadline: false,

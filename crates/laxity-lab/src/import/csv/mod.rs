@@ -21,6 +21,8 @@
 
 mod row;
 
+use std::collections::BTreeSet;
+
 use csv::{ReaderBuilder, Trim};
 use laxity_model::Span;
 use laxity_model::analysis::{Preemption, Task, TaskError};
@@ -398,6 +400,7 @@ impl Cells<'_, '_> {
             name: name.map_or_else(|| format!("task {number}"), str::to_owned),
             policy: priority.map_or(Policy::Unsaid, |level| Policy::Priority(level as u8)),
             processor,
+            may_be_on: BTreeSet::new(),
             work: Ok(task),
             asks_less: false,
             own_deadline: deadline.is_some(),

@@ -63,6 +63,22 @@ pub(super) fn read(source: Source<'_>) -> Result<TaskSet, Vec<Wrong>> {
     file.set(root)
 }
 
+/// The only one, if there is only one.
+fn only(processors: &BTreeSet<u16>) -> Option<u16> {
+    processors
+        .first()
+        .copied()
+        .filter(|_| processors.len() == 1)
+}
+
+/// All of them, if there are several.
+fn several(processors: &BTreeSet<u16>) -> BTreeSet<u16> {
+    match processors.len() {
+        0 | 1 => BTreeSet::new(),
+        _ => processors.clone(),
+    }
+}
+
 fn bytes(value: &impl Ranged) -> Range<usize> {
     let range = value.range();
     range.start..range.end
@@ -79,7 +95,8 @@ enum Class {
 /// How a task is scheduled where its phases say no more, and where; and why that is not how it is, if it is not.
 struct Scheduling {
     policy: Policy,
-    processor: Option<u16>,
+    /// Empty: anywhere.
+    processors: BTreeSet<u16>,
     doubt: Option<String>,
 }
 
@@ -188,7 +205,8 @@ impl<'s> File<'s> {
             set.tasks.push(SetTask {
                 name,
                 policy: scheduling.policy,
-                processor: scheduling.processor,
+                processor: only(&scheduling.processors),
+                may_be_on: several(&scheduling.processors),
                 work,
                 asks_less,
                 own_deadline: false,
@@ -217,14 +235,21 @@ impl<'s> File<'s> {
         };
         // A reservation by deadline is on all processors; whoever may have one is bound to none.
         let moves = otherwise.as_ref().is_some_and(|otherwise| otherwise.moves);
-        let processor = if moves || policy == Policy::Changing(None) {
-            None
-        } else {
-            self.processor(name, object, notes)?
+        let processors = match object.get("cpus") {
+            Some(found) if !moves && policy != Policy::Changing(None) => {
+                self.processors(&found.value)?
+            }
+            _ => BTreeSet::new(),
         };
+        if processors.len() > 1 {
+            notes.push(format!(
+                "`{name}` may run on {} processors; it is placed on one of them",
+                processors.len()
+            ));
+        }
         Ok(Scheduling {
             policy,
-            processor,
+            processors,
             doubt: unread.or(otherwise.map(|otherwise| otherwise.why)),
         })
     }
@@ -340,27 +365,6 @@ impl<'s> File<'s> {
                 }))
             }
         }
-    }
-
-    /// The only processor a task may use, if there is only one.
-    fn processor(
-        self,
-        name: &str,
-        object: &Object<'_>,
-        notes: &mut Vec<String>,
-    ) -> Result<Option<u16>, Wrong> {
-        let Some(found) = object.get("cpus") else {
-            return Ok(None);
-        };
-        let processors = self.processors(&found.value)?;
-        if processors.len() > 1 {
-            notes.push(format!(
-                "`{name}` may run on {} processors; it is placed on one of all",
-                processors.len()
-            ));
-            return Ok(None);
-        }
-        Ok(processors.first().copied())
     }
 
     fn processors(self, value: &Value<'_>) -> Result<BTreeSet<u16>, Wrong> {

@@ -14,6 +14,10 @@ impl VariantPlan {
     pub(super) fn heed_device(&self, line: &mut Line, later: bool) {
         let mut devices = self.devices.iter();
         let device = devices.find(|device| device.activity == line.name);
+        if device.is_some_and(|device| device.is_late_in_pieces(line)) {
+            line.deadline = Some(Deadline::NotKnown);
+            line.no_proof = Some(OF_THE_LAST.to_owned());
+        }
         // Whoever outranks its slots and is not counted there may be counted in the bound.
         let device = device.filter(|device| self.is_enforced(device) && device.covers(line, later));
         if let Some(device) = device
@@ -44,7 +48,18 @@ impl VariantPlan {
     }
 }
 
+/// What it means that a modem's call is in time by its bound.
+const OF_THE_LAST: &str = "the last piece of a call's output is in time; earlier ones may not be, or it is called too seldom, as is said of the device";
+
 impl DevicePlan {
+    /// Whether it may be served too late in a phase though the last piece of each call is in time.
+    fn is_late_in_pieces(&self, line: &Line) -> bool {
+        let is_of = |phase: CallPhase| line.phase.as_deref() == Some(phase.name());
+        let is_served = self.is_served_at_work() && is_of(CallPhase::Connected);
+        let is_piece = line.phase.is_some() && line.deadline == Some(Deadline::Met);
+        is_piece && self.is_late() && !is_served
+    }
+
     /// Whether its answer is about these calls.
     fn covers(&self, line: &Line, later: bool) -> bool {
         let is_of = |phase: CallPhase| line.phase.as_deref() == Some(phase.name());

@@ -46,6 +46,7 @@ pub(super) fn of(
             Analyst::on((resolved, variant, ready), processor, machine, live)
         };
         let (largest, usual) = (analyst(Charged::Largest), analyst(Charged::Usual));
+        let without_equals = analyst(Charged::Largest).without_equals();
         for (subject, mut line) in largest.subjects() {
             let found = match live {
                 Some(live) => live.bound((&largest, Charged::Largest), &subject),
@@ -55,9 +56,12 @@ pub(super) fn of(
             plan.heed_device(&mut line, reserves_later(variant));
             // Who takes the time of a thread in the kernel's reservation is not known.
             let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
-            if let Some(live) = live {
-                let others = (&usual, &analyst(Charged::Least));
-                live.heed_costs(&mut line, &subject, others, is_known)?;
+            match live {
+                Some(live) => {
+                    let least = analyst(Charged::Least).without_equals();
+                    live.heed_costs(&mut line, &subject, (&usual, &least), is_known)?;
+                }
+                None => without_equals.heed_equals(&mut line, &subject)?,
             }
             // What takes most of its time usually, where that is known: the largest costs, each time, are nobody's course of events.
             let at_usual = line.at_usual_costs();
@@ -110,6 +114,8 @@ pub(super) struct Analyst<'a> {
     pub(super) stage: Stage<'a>,
     /// Those of the modem here; none where there is none.
     pub(super) modes: Vec<Mode>,
+    /// Whether those of its own rank, or in its own slots, may go before a job in any order; else none of them does.
+    pub(super) equals_first: bool,
 }
 
 impl<'a> Analyst<'a> {
@@ -132,7 +138,11 @@ impl<'a> Analyst<'a> {
             device.processor.0 == processor && device.device.kind() == devices::KINDS[0]
         });
         let modes = modem.map_or_else(Vec::new, |modem| modes(start, Modem::of(modem, twin)));
-        Self { stage, modes }
+        Self {
+            stage,
+            modes,
+            equals_first: true,
+        }
     }
 }
 
@@ -340,10 +350,11 @@ impl Analyst<'_> {
     /// Whether jobs of the one may go before jobs of the other, or are its own. In the slots of the other, nobody else runs in theirs.
     pub(super) fn goes_first(&self, source: &Source, own: &Source) -> bool {
         let slots = slot_rank(&self.stage.machine);
+        let equals = self.equals_first || source.activity == own.activity;
         match own.slots {
-            Some(_) if source.slots == own.slots => true,
+            Some(_) if source.slots == own.slots => equals,
             Some(_) => source.rank > slots,
-            None => source.rank >= own.rank,
+            None => source.rank > own.rank || (source.rank == own.rank && equals),
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A bound charges every event the largest cost that was ever measured of its kind, so that nothing that was measured is beyond it. But that was met once in
 //! thousands, and nobody knows whether the largest come together: what is met with less can be missed only perhaps. With the least costs, whatever
-//! happens takes longer, and what is missed then can be missed.
+//! happens takes longer, and what is missed then can be missed. So it is with others who may go first, and need not: as urgent ones, those of its
+//! executor in another order, strangers.
 
 use laxity_model::Span;
 use laxity_model::analysis::Overflow;
@@ -14,8 +15,8 @@ use crate::plan::{Deadline, Line, NoBound, Reason, slack_ns};
 use crate::runner::machine::Charged;
 
 impl Live<'_> {
-    /// Says of a line what is so with the usual costs, and takes back that its deadline can be missed where that does not follow. `is_attained`: a job may
-    /// come to take as long as its bound says; in a budget of the kernel's, which may come sooner, it need not.
+    /// Says of a line what is so with the usual costs, and whether its deadline can be missed by what is so with the least, if none goes first that need not.
+    /// `is_attained`: a job may come to take as long as its bound says; in a budget of the kernel's, which may come sooner, it need not.
     pub(super) fn heed_costs(
         &self,
         line: &mut Line,
@@ -30,16 +31,25 @@ impl Live<'_> {
             let usual = usual.as_ref().ok().filter(|_| is_asked);
             line.usual_bound_ns = usual.map(|usual| usual.as_nanos());
         }
-        if line.deadline != Some(Deadline::CanBeMissed) {
+        let Some(Deadline::CanBeMissed | Deadline::NotKnown) = line.deadline else {
+            return Ok(());
+        };
+        let was_missed = line.deadline == Some(Deadline::CanBeMissed);
+        let least = found(least, Charged::Least)?;
+        let is_missed = line.is_missed(&least, is_attained);
+        if !is_missed && !was_missed {
             return Ok(());
         }
-        let least = found(least, Charged::Least)?;
-        if line.is_missed(&least, is_attained) {
+        if !least.as_ref().is_err_and(|why| why.is_too_much) && line.grows {
+            let largest = |why| format!("{why}, if everything costs the largest");
+            line.no_bound = line.no_bound.take().map(largest);
+            line.grows = false;
+        }
+        if is_missed {
+            line.deadline = Some(Deadline::CanBeMissed);
             return Ok(());
         }
         line.deadline = Some(Deadline::NotKnown);
-        let largest = |why| format!("{why}, if everything costs the largest");
-        line.no_bound = line.no_bound.take().map(largest);
         line.no_proof = Some(self.no_proof(line.is_in_time(&usual), line.is_in_time(&least)));
         Ok(())
     }
@@ -51,9 +61,11 @@ impl Live<'_> {
                 "in time if nothing costs more than 99.9 % of what was measured, and not if everything costs the largest each time"
             }
             (false, true) => {
-                "in time if everything costs the least, and not if everything costs the most that it may each time"
+                "in time if everything costs the least and others as urgent, or of its executor, do not go first, and not if all that may happen does each time"
             }
-            (false, false) => "its bound is beyond the deadline, and it need not take so long",
+            (false, false) => {
+                "its bound is beyond the deadline, and it need not take so long: costs may be less, and others as urgent, or of its executor, need not go first"
+            }
         };
         match self.dearest() {
             Some(dearest) => format!("{what}: {dearest}"),
@@ -61,6 +73,32 @@ impl Live<'_> {
         }
     }
 }
+
+impl Analyst<'_> {
+    /// The same if nobody goes first who need not: what is late so can be late.
+    pub(super) fn without_equals(self) -> Self {
+        Self {
+            equals_first: false,
+            ..self
+        }
+    }
+
+    /// Takes back that a deadline can be missed where that does not follow, as it is met if [none goes first that need not](Self::without_equals).
+    pub(super) fn heed_equals(&self, line: &mut Line, subject: &Source) -> Result<(), Overflow> {
+        if line.deadline != Some(Deadline::CanBeMissed) {
+            return Ok(());
+        }
+        let found = NoBound::settle(self.bound(subject))?;
+        if !line.is_missed(&found, true) {
+            line.deadline = Some(Deadline::NotKnown);
+            line.no_proof = Some(ANY_ORDER.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Why what is reckoned with equals is no proof.
+const ANY_ORDER: &str = "its bound has others that are as urgent, or of its executor, go first in any order, as they need not";
 
 impl Line {
     /// Whether a job is complete in time, if that is its bound.

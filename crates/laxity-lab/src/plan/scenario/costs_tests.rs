@@ -111,6 +111,32 @@ fn what_the_least_costs_miss_can_be_missed() {
     }
 }
 
+/// 3 + 5 ms for 7.9: that is missed by little, and the largest costs each time would be more than there is.
+pub(super) const LATE_BY_LITTLE: &str = r#"
+[tasks.b]
+kind = "periodic"
+service = "3ms"
+period = "10ms"
+priority = 30
+[tasks.c]
+kind = "periodic"
+service = "5ms"
+period = "20ms"
+deadline = "7.9ms"
+priority = 20
+[variants.v]
+"#;
+
+#[test]
+fn who_is_late_by_little_at_the_least_costs_is_not_later_and_later() {
+    let calibration = measured();
+    let here = calibration.circumstances.clone();
+    let text = render(&plan_of(LATE_BY_LITTLE, calibration, &here), 1_000);
+    assert!(text.contains("1 deadline can be missed: `c`\n"), "{text}");
+    let largest = "ask for more than there is, if everything costs the largest";
+    assert!(text.contains(largest), "{text}");
+}
+
 /// Costs that are all the same leave no doubt, and the largest alone decides whether a bound is met.
 #[test]
 fn usual_bounds_are_within_bounds_and_change_no_answer_but_that_it_can_be_missed() {

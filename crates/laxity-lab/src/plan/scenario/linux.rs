@@ -87,12 +87,16 @@ impl<'a> Live<'a> {
             (_, None) if self.is_by_deadline(ready, subject) => {
                 Err("its calls share the kernel's budget; what they get is said above".into())
             }
-            _ => self.by_rank(analyst, subject),
+            _ => self.by_rank((analyst, charged), subject),
         }
     }
 
-    /// The longest response of whoever runs by its rank or in slots, if nobody outranks it but those who are known.
-    fn by_rank(&self, analyst: &Analyst<'_>, subject: &Source) -> Result<Span, NoBound> {
+    /// The longest response of whoever runs by its rank or in slots, if nobody outranks it but those who are known. At the least costs nobody else does.
+    fn by_rank(
+        &self,
+        (analyst, charged): (&Analyst<'_>, Charged),
+        subject: &Source,
+    ) -> Result<Span, NoBound> {
         let admission = analyst.stage.ready.admission();
         let is_one = self.is_by_deadline(analyst.stage.ready, subject);
         let mut by_kernel = admission.program.askers(Enforcer::Deadline);
@@ -109,7 +113,9 @@ impl<'a> Live<'a> {
         let found = NoBound::settle(analyst.bound(subject))?;
         match strangers.as_ref().and_then(Grade::reason) {
             // What is too much without strangers is so with them.
-            Some(reason) if !matches!(&found, Err(why) if why.is_too_much) => {
+            Some(reason)
+                if charged != Charged::Least && !matches!(&found, Err(why) if why.is_too_much) =>
+            {
                 // It is said of slots, and who has none waits for the same.
                 let others = reason.strip_prefix("ranked above the slot on its processor: ");
                 let others = others.filter(|_| subject.slots.is_none());

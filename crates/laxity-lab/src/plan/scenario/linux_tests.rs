@@ -293,6 +293,26 @@ fn what_is_too_much_is_so_whoever_else_is_there() {
     );
 }
 
+/// A job that is late by little is so beside a stranger too.
+#[test]
+fn what_is_missed_is_so_whoever_else_is_there() {
+    let stranger = |strangers: &mut Strangers| {
+        strangers.seen.push(Stranger {
+            name: "somebody".to_owned(),
+            had: None,
+        });
+    };
+    let text = costs_tests::LATE_BY_LITTLE;
+    let missed = "v: nothing to admit; 1 deadline can be missed: `c`";
+    for said in [
+        headline(with_lines(text, |_| {})),
+        headline(with_lines(text, stranger)),
+    ] {
+        assert!(said.starts_with(missed), "{said}");
+        assert!(!said.contains("more and more"), "{said}");
+    }
+}
+
 /// Slots under a rogue that takes nearly all give a modem nothing that is sure, and the driver is named.
 #[test]
 fn a_modem_whose_slots_are_taken_by_a_rogue_is_named() {

@@ -2,10 +2,12 @@
 
 use std::cmp::Reverse;
 
+use laxity_model::analysis::multiprocessor::Fit;
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Fraction, Task};
 
 use super::attempt::{Answer, Member, admits, budget, methods};
+use super::several::FITS;
 use super::{Options, PlanError, Scheduler, all_timesharing};
 use crate::import::{Policy, SetTask, TaskSet};
 
@@ -19,12 +21,15 @@ pub(super) struct Placed {
 
 /// How many processors there are.
 pub(super) fn count(set: &TaskSet, options: &Options) -> Result<u16, PlanError> {
-    let named = set.tasks.iter().filter_map(|task| task.processor).max();
+    let named = set.tasks.iter();
+    let named = named.flat_map(|task| task.processor.iter().chain(&task.may_be_on).copied());
+    let named = named.max();
     let processors = options
         .processors
         .unwrap_or_else(|| named.map_or(1, |most| most.saturating_add(1)));
     for task in &set.tasks {
-        if let Some(processor) = task.processor.filter(|number| *number >= processors) {
+        let least = task.processor.or(task.may_be_on.first().copied());
+        if let Some(processor) = least.filter(|number| *number >= processors) {
             return Err(PlanError::NoSuchProcessor {
                 task: task.name.clone(),
                 processor,
@@ -42,7 +47,8 @@ pub(super) fn members(set: &TaskSet) -> Vec<Member> {
 }
 
 /// Places the tasks that are on no processor yet: the most demanding first, each on the first processor that then still admits all it
-/// has (*first fit, decreasing*); one that fits nowhere on the least loaded, where it is refused.
+/// has (*first fit, decreasing*); where one fits nowhere so, on the fullest such (*best fit*), or the emptiest (*worst fit*). If one fits nowhere in any of
+/// these ways, it is on the least loaded by the first, where it is refused.
 ///
 /// Where no task is bound to a processor, no policy is given and all fit, this is what
 /// [`partition`](laxity_model::analysis::multiprocessor::partition) finds, to which [`several`](super::several) compares. It cannot be
@@ -57,7 +63,7 @@ pub(super) fn place(
     supply: &dyn SupplyBound,
 ) -> Result<Placed, PlanError> {
     let own = |(task, member): (&SetTask, &Member)| task.processor.filter(|_| !is_global(member));
-    let mut homes: Vec<Option<u16>> = set.tasks.iter().zip(members).map(own).collect();
+    let homes: Vec<Option<u16>> = set.tasks.iter().zip(members).map(own).collect();
     let is_anywhere = |index: usize| {
         set.tasks[index].processor.is_none() && matches!(members[index].policy, Policy::Changing(_))
     };
@@ -68,17 +74,21 @@ pub(super) fn place(
     // What is not known counts as nothing.
     let load = |index: usize| members[index].work.as_ref().ok().map(share);
     open.sort_by_key(|index| Reverse(load(*index)));
+    let placing = Placing {
+        set,
+        members,
+        processors,
+        scheduler,
+        supply,
+    };
+    let (homes, fit) = placing.all(homes, &open)?;
     let mut notes = Vec::new();
     if processors > 1 && !open.is_empty() {
         notes.push(format!(
-            "{} of {} tasks are on no processor of their own: placed by first fit, the most demanding first",
+            "{} of {} tasks are on no processor of their own: placed by {fit}, the most demanding first",
             open.len(),
             homes.len()
         ));
-    }
-    for index in open {
-        let found = home(index, members, &homes, (processors, scheduler), supply)?;
-        homes[index] = Some(found);
     }
     let on = |processor: u16| {
         let is_here = |index: &usize| homes[*index] == Some(processor) || is_anywhere(*index);
@@ -142,29 +152,91 @@ pub(super) fn sum_ppm(members: &[Member]) -> u64 {
     u64::try_from(loads.sum::<u128>().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-fn home(
-    index: usize,
-    members: &[Member],
-    homes: &[Option<u16>],
-    (processors, scheduler): (u16, Scheduler),
-    supply: &dyn SupplyBound,
-) -> Result<u16, PlanError> {
-    for processor in 0..processors {
-        if processors == 1 {
-            break;
+/// Places tasks one after the other.
+struct Placing<'a> {
+    set: &'a TaskSet,
+    members: &'a [Member],
+    processors: u16,
+    scheduler: Scheduler,
+    supply: &'a dyn SupplyBound,
+}
+
+impl Placing<'_> {
+    /// A home for each that has none yet, and by which heuristic.
+    fn all(
+        &self,
+        homes: Vec<Option<u16>>,
+        open: &[usize],
+    ) -> Result<(Vec<Option<u16>>, &'static str), PlanError> {
+        let mut first = None;
+        for (name, fit) in FITS {
+            let (mut homes, mut all_fit) = (homes.clone(), true);
+            for index in open {
+                let found = self.home(*index, &homes, fit)?;
+                all_fit &= found.is_some();
+                homes[*index] = Some(found.unwrap_or_else(|| self.emptiest(*index, &homes)));
+            }
+            if all_fit || self.processors == 1 {
+                return Ok((homes, name));
+            }
+            first.get_or_insert((homes, name));
         }
-        let mut homes = homes.to_vec();
-        homes[index] = Some(processor);
-        let with: Vec<Member> = of(processor, members, &homes).cloned().collect();
-        for method in methods(&with, scheduler) {
-            if admits(method, &with, supply)? == Answer::Admits {
-                return Ok(processor);
+        Ok(first.unwrap_or((homes, FITS[0].0)))
+    }
+
+    /// Where a task may be.
+    fn allowed(&self, index: usize) -> impl Iterator<Item = u16> + use<'_> {
+        let named = &self.set.tasks[index].may_be_on;
+        (0..self.processors).filter(|number| named.is_empty() || named.contains(number))
+    }
+
+    /// The first, fullest or emptiest that still admits all it has.
+    fn home(
+        &self,
+        index: usize,
+        homes: &[Option<u16>],
+        fit: Fit,
+    ) -> Result<Option<u16>, PlanError> {
+        let mut fitting = Vec::new();
+        for processor in self.allowed(index).filter(|_| self.processors > 1) {
+            let mut homes = homes.to_vec();
+            homes[index] = Some(processor);
+            if self.admits(processor, &homes)? {
+                fitting.push(processor);
+                if fit == Fit::First {
+                    break;
+                }
             }
         }
+        Ok(match fit {
+            Fit::First => fitting.first().copied(),
+            Fit::Best => fitting
+                .into_iter()
+                .rev()
+                .max_by_key(|one| self.load(*one, homes)),
+            Fit::Worst => fitting.into_iter().min_by_key(|one| self.load(*one, homes)),
+        })
     }
-    let load = |processor: &u16| -> u64 {
-        let loads = of(*processor, members, homes).map(load_ppm);
+
+    fn admits(&self, processor: u16, homes: &[Option<u16>]) -> Result<bool, PlanError> {
+        let with: Vec<Member> = of(processor, self.members, homes).cloned().collect();
+        for method in methods(&with, self.scheduler) {
+            if admits(method, &with, self.supply)? == Answer::Admits {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn load(&self, processor: u16, homes: &[Option<u16>]) -> u64 {
+        let loads = of(processor, self.members, homes).map(load_ppm);
         loads.fold(0, u64::saturating_add)
-    };
-    Ok((0..processors).min_by_key(load).unwrap_or(0))
+    }
+
+    fn emptiest(&self, index: usize, homes: &[Option<u16>]) -> u16 {
+        let allowed = self.allowed(index);
+        allowed
+            .min_by_key(|one| self.load(*one, homes))
+            .unwrap_or(0)
+    }
 }

@@ -20,7 +20,7 @@ use super::{Scheduler, TestPlan};
 use crate::import::Policy;
 
 /// Each in decreasing order of utilization.
-const FITS: [(&str, Fit); 3] = [
+pub(super) const FITS: [(&str, Fit); 3] = [
     ("first fit", Fit::First),
     ("best fit", Fit::Best),
     ("worst fit", Fit::Worst),
