@@ -14,6 +14,7 @@ use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Restore, Tid};
+use laxity_linux::os::schedstat::counted;
 use rustix::process::{Pid, Signal, kill_process};
 
 fn live(processors: usize) -> Option<LiveTest> {
@@ -203,18 +204,23 @@ fn while_nobody_can_look_nothing_is_enforced_and_nothing_kept() {
     assert!(unseen > 40, "{line}");
 }
 
+/// The thread of laxity that has this name.
+fn thread_of(child: &Child, name: &str) -> Tid {
+    let all = laxity_linux::os::proc::threads_of(child.id()).unwrap();
+    let is_it = |thread: &Tid| {
+        let found = fs::read_to_string(format!("/proc/{thread}/comm"));
+        found.is_ok_and(|found| found.trim() == name)
+    };
+    all.into_iter().find(is_it).expect("it is there")
+}
+
 #[test]
 fn who_looks_and_is_demoted_says_so() {
     let Some(_live) = live(2) else { return };
     let bench = Bench::new();
     let child = start(&bench, processors()[0]);
     program(&bench);
-    let all = laxity_linux::os::proc::threads_of(child.id()).unwrap();
-    let watches = |thread: &Tid| {
-        let name = fs::read_to_string(format!("/proc/{thread}/comm"));
-        name.is_ok_and(|name| name.trim() == "laxity-watcher")
-    };
-    let watcher = all.into_iter().find(watches).expect("it looks");
+    let watcher = thread_of(&child, "laxity-watcher");
     sched::set_policy(watcher, Policy::Batch { nice: 0 }).unwrap();
     wait(300);
     let (output, received) = end(&bench, child);
@@ -225,6 +231,36 @@ fn who_looks_and_is_demoted_says_so() {
         reason.starts_with("the lookout of processor ") && reason.contains(told),
         "{reason}"
     );
+}
+
+/// It has its rank again before anybody looks at it from outside.
+#[test]
+fn a_dispatcher_that_is_demoted_for_a_moment_says_so() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    let cpu = processors()[0];
+    let child = start(&bench, cpu);
+    program(&bench);
+    let dispatcher = thread_of(&child, &format!("dispatcher/{cpu}"));
+    let account = format!("/proc/{dispatcher}/schedstat");
+    let turns = || {
+        counted(&fs::read_to_string(&account).unwrap())
+            .unwrap()
+            .turns
+    };
+    sched::set_policy(dispatcher, Policy::Batch { nice: 0 }).unwrap();
+    let before = turns();
+    let has_run = comes_true(Duration::from_secs(20), || turns() > before + 2);
+    sched::set_policy(dispatcher, Policy::Fifo(98)).unwrap();
+    wait(300);
+    let (output, received) = end(&bench, child);
+    assert!(has_run, "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let reason = received["grade_reason"].as_str().unwrap();
+    let told = format!(
+        "the dispatcher of processor {cpu} had SCHED_BATCH nice 0 instead of SCHED_FIFO priority 98"
+    );
+    assert!(reason.contains(&told), "{reason}");
 }
 
 /// Works through children that end before anybody looks, one after the other, until it is told to end; each is so short that few are seen on a slow machine too.
