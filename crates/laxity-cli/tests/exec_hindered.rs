@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -15,7 +16,7 @@ use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Restore, Tid};
 use laxity_linux::os::schedstat::counted;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 fn live(processors: usize) -> Option<LiveTest> {
     rights::require(&[Right::RealTime, Right::Processors(processors)])
@@ -32,13 +33,17 @@ fn processors() -> Vec<usize> {
 
 /// `exec` of the spinner with slots on a processor.
 fn start(bench: &Bench, cpu: usize) -> Child {
+    start_with(bench, cpu, "2ms/8ms")
+}
+
+fn start_with(bench: &Bench, cpu: usize, reservation: &str) -> Child {
     let mut command = bench.command();
     let cpu = cpu.to_string();
     command
         .args([
             "exec",
             "--reserve",
-            "2ms/8ms",
+            reservation,
             "--judge",
             "--json=r.json",
             "-a",
@@ -231,6 +236,38 @@ fn who_looks_and_is_demoted_says_so() {
         reason.starts_with("the lookout of processor ") && reason.contains(told),
         "{reason}"
     );
+}
+
+/// No look has seen it before it had slots; without them it would go on.
+#[test]
+fn a_program_that_its_limit_ends_in_its_slots_is_not_told_as_one_that_ended() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    // More than half of the time, so that the kernel, which counts at its ticks, finds it there.
+    let child = start_with(&bench, processors()[0], "6ms/10ms");
+    let program = program(&bench);
+    let limit = Rlimit {
+        current: Some(50_000),
+        maximum: None,
+    };
+    prlimit(Pid::from_raw(program.0), Resource::Rttime, limit).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let received = json(&bench, "r.json");
+    let line = said(&output);
+    assert_eq!(
+        output.status.signal(),
+        Some(Signal::XCPU.as_raw()),
+        "{line}"
+    );
+    assert_eq!(received["grade"], "uncertain", "{line}");
+    assert_ne!(received["verdict"], "met", "{line}");
+    let reason = received["grade_reason"].as_str().unwrap();
+    let told = format!("process {program} ");
+    assert!(
+        reason.contains("RLIMIT_RTTIME") && reason.contains(&told),
+        "{reason}"
+    );
+    assert!(line.contains(reason), "{line}");
 }
 
 /// It has its rank again before anybody looks at it from outside.

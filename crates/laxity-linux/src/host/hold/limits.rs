@@ -13,6 +13,7 @@ use crate::os::sched::Tid;
 #[derive(Default)]
 pub(super) struct Limits(BTreeMap<u32, Limited>);
 
+#[derive(Clone)]
 struct Limited {
     name: String,
     limit: Diagnosis,
@@ -32,13 +33,16 @@ impl Limits {
                     self.0.remove(&process);
                 }
                 Ok(Some((name, limit))) => {
-                    let entry = self.0.entry(process);
-                    let limited = entry.or_insert_with(|| Limited {
-                        name: name.clone(),
-                        limit: limit.clone(),
+                    let found = Limited {
+                        name,
+                        limit,
                         since: now,
-                    });
-                    (limited.name, limited.limit) = (name, limit);
+                    };
+                    let limited = self.0.entry(process).or_insert_with(|| found.clone());
+                    // With each signal that it sends by this, the kernel adds a second to it.
+                    if found.longest() < limited.longest() {
+                        *limited = found;
+                    }
                 }
                 Err(_) => gone.push(process),
             }
@@ -65,12 +69,19 @@ impl Limits {
 }
 
 impl Limited {
+    /// For so long it may run.
+    fn longest(&self) -> Span {
+        match self.limit.cause {
+            Cause::RealTimeTimeLimited { limit_us } => {
+                Span::from_nanos(limit_us.saturating_mul(1_000))
+            }
+            _ => Span::MAX,
+        }
+    }
+
     /// No more is counted for it than it has lived.
     fn may_have_ended_it(&self, now: Instant) -> bool {
-        let Cause::RealTimeTimeLimited { limit_us } = self.limit.cause else {
-            return false;
-        };
-        now.saturating_since(self.since) >= Span::from_micros(limit_us)
+        now.saturating_since(self.since) >= self.longest()
     }
 }
 
@@ -101,7 +112,7 @@ mod tests {
         let mut limits = Limits::default();
         let all = || std::iter::once(process);
         let mut seen = Vec::new();
-        for current in [None, Some(30_000), None, Some(20_000)] {
+        for current in [None, Some(30_000), None, Some(20_000), Some(1_020_000)] {
             limit(current);
             assert_eq!(limits.look(all(), ms(100)), []);
             seen.push(limits.of(process));
@@ -111,15 +122,13 @@ mod tests {
         assert_eq!([&seen[0], &seen[2]], [&None, &None]);
         let told = |limit: &Option<String>| {
             let limit = limit.as_deref().unwrap();
-            limit
-                .starts_with(&format!("process {process} \"sleep\": "))
-                .then(|| {
-                    ["runs 30000 us without", "runs 20000 us without"]
-                        .map(|part| limit.contains(part))
-                })
+            limit.starts_with(&format!("process {process} ")).then(|| {
+                ["runs 30000 us without", "runs 20000 us without"].map(|part| limit.contains(part))
+            })
         };
         assert_eq!(told(&seen[1]), Some([true, false]));
         assert_eq!(told(&seen[3]), Some([false, true]));
+        assert_eq!(seen[4], seen[3]);
         // It has had that for less time than it allows.
         assert_eq!(limits.look(all(), ms(119)), []);
         assert_eq!(limits.look(all(), ms(120)), [process]);
