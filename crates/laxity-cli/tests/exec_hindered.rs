@@ -277,7 +277,9 @@ fn a_dispatcher_that_is_demoted_for_a_moment_says_so() {
     let bench = Bench::new();
     let cpu = processors()[0];
     let child = start(&bench, cpu);
-    program(&bench);
+    let program = program(&bench);
+    // In its slot the program would outrank it for ever.
+    send(Signal::STOP, program.0.cast_unsigned());
     let dispatcher = thread_of(&child, &format!("dispatcher/{cpu}"));
     let account = format!("/proc/{dispatcher}/schedstat");
     let turns = || {
@@ -289,6 +291,7 @@ fn a_dispatcher_that_is_demoted_for_a_moment_says_so() {
     let before = turns();
     let has_run = comes_true(Duration::from_secs(20), || turns() > before + 2);
     sched::set_policy(dispatcher, Policy::Fifo(98)).unwrap();
+    send(Signal::CONT, program.0.cast_unsigned());
     wait(300);
     let (output, received) = end(&bench, child);
     assert!(has_run, "{}", said(&output));
