@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -14,7 +15,8 @@ use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Restore, Tid};
-use rustix::process::{Pid, Signal, kill_process};
+use laxity_linux::os::schedstat::counted;
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 fn live(processors: usize) -> Option<LiveTest> {
     rights::require(&[Right::RealTime, Right::Processors(processors)])
@@ -31,13 +33,17 @@ fn processors() -> Vec<usize> {
 
 /// `exec` of the spinner with slots on a processor.
 fn start(bench: &Bench, cpu: usize) -> Child {
+    start_with(bench, cpu, "2ms/8ms")
+}
+
+fn start_with(bench: &Bench, cpu: usize, reservation: &str) -> Child {
     let mut command = bench.command();
     let cpu = cpu.to_string();
     command
         .args([
             "exec",
             "--reserve",
-            "2ms/8ms",
+            reservation,
             "--judge",
             "--json=r.json",
             "-a",
@@ -203,18 +209,23 @@ fn while_nobody_can_look_nothing_is_enforced_and_nothing_kept() {
     assert!(unseen > 40, "{line}");
 }
 
+/// The thread of laxity that has this name.
+fn thread_of(child: &Child, name: &str) -> Tid {
+    let all = laxity_linux::os::proc::threads_of(child.id()).unwrap();
+    let is_it = |thread: &Tid| {
+        let found = fs::read_to_string(format!("/proc/{thread}/comm"));
+        found.is_ok_and(|found| found.trim() == name)
+    };
+    all.into_iter().find(is_it).expect("it is there")
+}
+
 #[test]
 fn who_looks_and_is_demoted_says_so() {
     let Some(_live) = live(2) else { return };
     let bench = Bench::new();
     let child = start(&bench, processors()[0]);
     program(&bench);
-    let all = laxity_linux::os::proc::threads_of(child.id()).unwrap();
-    let watches = |thread: &Tid| {
-        let name = fs::read_to_string(format!("/proc/{thread}/comm"));
-        name.is_ok_and(|name| name.trim() == "laxity-watcher")
-    };
-    let watcher = all.into_iter().find(watches).expect("it looks");
+    let watcher = thread_of(&child, "laxity-watcher");
     sched::set_policy(watcher, Policy::Batch { nice: 0 }).unwrap();
     wait(300);
     let (output, received) = end(&bench, child);
@@ -225,6 +236,71 @@ fn who_looks_and_is_demoted_says_so() {
         reason.starts_with("the lookout of processor ") && reason.contains(told),
         "{reason}"
     );
+}
+
+/// No look has seen it before it had slots; without them it would go on.
+#[test]
+fn a_program_that_its_limit_ends_in_its_slots_is_not_told_as_one_that_ended() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    // More than half of the time, so that the kernel, which counts at its ticks, finds it there.
+    let child = start_with(&bench, processors()[0], "6ms/10ms");
+    let program = program(&bench);
+    let limit = Rlimit {
+        current: Some(50_000),
+        maximum: None,
+    };
+    prlimit(Pid::from_raw(program.0), Resource::Rttime, limit).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let received = json(&bench, "r.json");
+    let line = said(&output);
+    assert_eq!(
+        output.status.signal(),
+        Some(Signal::XCPU.as_raw()),
+        "{line}"
+    );
+    assert_eq!(received["grade"], "uncertain", "{line}");
+    assert_ne!(received["verdict"], "met", "{line}");
+    let reason = received["grade_reason"].as_str().unwrap();
+    let told = format!("process {program} ");
+    assert!(
+        reason.contains("RLIMIT_RTTIME") && reason.contains(&told),
+        "{reason}"
+    );
+    assert!(line.contains(reason), "{line}");
+}
+
+/// It has its rank again before anybody looks at it from outside.
+#[test]
+fn a_dispatcher_that_is_demoted_for_a_moment_says_so() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    let cpu = processors()[0];
+    let child = start(&bench, cpu);
+    let program = program(&bench);
+    // In its slot the program would outrank it for ever.
+    send(Signal::STOP, program.0.cast_unsigned());
+    let dispatcher = thread_of(&child, &format!("dispatcher/{cpu}"));
+    let account = format!("/proc/{dispatcher}/schedstat");
+    let turns = || {
+        counted(&fs::read_to_string(&account).unwrap())
+            .unwrap()
+            .turns
+    };
+    sched::set_policy(dispatcher, Policy::Batch { nice: 0 }).unwrap();
+    let before = turns();
+    let has_run = comes_true(Duration::from_secs(20), || turns() > before + 2);
+    sched::set_policy(dispatcher, Policy::Fifo(98)).unwrap();
+    send(Signal::CONT, program.0.cast_unsigned());
+    wait(300);
+    let (output, received) = end(&bench, child);
+    assert!(has_run, "{}", said(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let reason = received["grade_reason"].as_str().unwrap();
+    let told = format!(
+        "the dispatcher of processor {cpu} had SCHED_BATCH nice 0 instead of SCHED_FIFO priority 98"
+    );
+    assert!(reason.contains(&told), "{reason}");
 }
 
 /// Works through children that end before anybody looks, one after the other, until it is told to end; each is so short that few are seen on a slow machine too.

@@ -93,7 +93,7 @@ fn perform(arguments: &Exec) -> Result<Status, Status> {
         let is_asked = arguments.judge || contract.is_some();
         return Ok(Status::judged(end, is_asked.then_some(INCONCLUSIVE)));
     };
-    let mut received = Received::new(arguments, over);
+    let mut received = Received::new(arguments, over, end);
     received.judge(arguments.judge, contract);
     received.tell(arguments).map_err(|failure| {
         let ended = Status::of(end);

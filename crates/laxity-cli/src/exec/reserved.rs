@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use laxity::command::Used;
 use laxity::hold::{HoldError, Holders, ProgramHold, ProgramRequest};
-use laxity::{Delivery, Grade, Observer, Reservation, Service, Unknown};
+use laxity::{Delivery, Enforcer, Grade, Observer, Reservation, Service, Unknown};
+use signal_hook::consts::{SIGKILL, SIGXCPU};
 
 use super::measured::{Measured, Round, begun, find};
+use super::program::End;
 use super::used::{Count, is_comparable};
 use crate::files;
 
@@ -55,6 +57,18 @@ impl Over {
     pub(super) fn with_used(mut self, used: Result<Service, Unknown>) -> Self {
         self.count.take(used);
         self
+    }
+
+    /// How firmly it was held, by how it ended as well.
+    pub(super) fn grade(&self, end: End) -> Grade {
+        let grade = self.observer.grade();
+        let ended_by = match self.request.hold.enforcer {
+            Enforcer::Slots => ended_by_limit(end, self.observer.time_limit()),
+            Enforcer::Deadline => None,
+        };
+        ended_by.map_or(grade.clone(), |reason| {
+            grade.and(&Grade::Uncertain { reason })
+        })
     }
 
     /// What the program used meanwhile, at least, with all that it started; or why that is not known.
@@ -275,6 +289,20 @@ impl Reserved {
     }
 }
 
+/// That in its slots the program was ended by a limit of its own, or may have been; `limit`: the one that it was last seen to have.
+fn ended_by_limit(end: End, limit: Option<String>) -> Option<String> {
+    match (end, limit) {
+        (End::Killed(SIGXCPU | SIGKILL), Some(limit)) => Some(format!(
+            "it was ended, as it seems in its slots by a limit of its own: {limit}"
+        )),
+        (End::Killed(SIGXCPU), None) => Some(
+            "SIGXCPU ended it: a limit of its own that no look has seen, as RLIMIT_RTTIME, by which the kernel ends who is FIFO in slots for so long"
+                .to_owned(),
+        ),
+        _ => None,
+    }
+}
+
 /// The time that the program was measured, which is over unless more is to be seen.
 fn round(seen: Result<Delivery, Unknown>, grade: Grade, found: &Measured) -> Option<Round> {
     let why_not = match found {
@@ -297,5 +325,29 @@ fn as_measured(request: &ProgramRequest, is_measured: bool) -> ProgramRequest {
     ProgramRequest {
         confinement: request.confinement.filter(|_| !is_measured),
         ..request.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_ended_by_its_limit_is_told_from_who_ended_otherwise() {
+        let limit = || Some("process 1".to_owned());
+        let told = |end, limit| ended_by_limit(end, limit).map(|told| told.contains("process 1"));
+        for signal in [SIGXCPU, SIGKILL] {
+            assert_eq!(told(End::Killed(signal), limit()), Some(true), "{signal}");
+        }
+        assert_eq!(told(End::Killed(SIGXCPU), None), Some(false));
+        assert_eq!(told(End::Killed(SIGKILL), None), None);
+        let others = [
+            End::Killed(signal_hook::consts::SIGTERM),
+            End::Exited(0),
+            End::LetGo,
+        ];
+        for end in others {
+            assert_eq!(told(end, limit()), None, "{end:?}");
+        }
     }
 }

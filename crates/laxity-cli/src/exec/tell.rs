@@ -16,6 +16,7 @@ use self::file::{Figures, File};
 use self::words::{coarseness, in_brackets, lost, nobody, not_judged, periods, why_nothing};
 use super::arguments::Exec;
 use super::measured::{Round, told as told_rounds};
+use super::program::End;
 use super::reserved::{Had, Over};
 use super::used::too_much_unseen;
 use crate::exit::{Failure, VIOLATED, failed};
@@ -73,8 +74,8 @@ const NOT_RESERVED: &str =
     "no contract was judged: it had no reservation, but slots to be measured in";
 
 impl Received {
-    pub(super) fn new(arguments: &Exec, over: Over) -> Self {
-        let used = over.used();
+    pub(super) fn new(arguments: &Exec, over: Over, end: End) -> Self {
+        let (used, grade) = (over.used(), over.grade(end));
         let Over {
             request,
             observer,
@@ -111,7 +112,7 @@ impl Received {
             delivery,
             used,
             unseen,
-            grade: observer.grade(),
+            grade,
             note,
             rounds,
             cause: (is_short && by_kernel)

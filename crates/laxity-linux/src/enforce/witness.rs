@@ -15,7 +15,7 @@ use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::schedstat::Account;
 use crate::os::usage;
-use crate::run::own::{Ought, Own, Role};
+use crate::run::own::{Kept, Ought, Own, Role};
 use crate::run::{self, Run, Thread};
 
 /// The calling thread's watch over its own wake-ups. It allocates nothing: other threads may be parked inside the allocator.
@@ -140,8 +140,8 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
     }
 }
 
-/// Gives the calling thread its rank for good, and has it looked after that it keeps that.
-pub(crate) fn settle(role: Role, cpu: usize, rank: u8, run: &Run) -> Result<(), SchedError> {
+/// Gives the calling thread its rank for good, and has it looked after that it keeps that: by others, and by itself as often as it likes.
+pub(crate) fn settle(role: Role, cpu: usize, rank: u8, run: &Run) -> Result<Arc<Kept>, SchedError> {
     let tid = Tid::current();
     let policy = Policy::Fifo(rank);
     sched::set_policy(tid, policy)?;
@@ -150,15 +150,16 @@ pub(crate) fn settle(role: Role, cpu: usize, rank: u8, run: &Run) -> Result<(), 
         Role::Lookout => "lookout",
         _ => "witness",
     };
+    let kept = Arc::new(Kept::new(tid, policy));
     run.register(Own {
         tid,
         who: format!("the {what} of processor {cpu}"),
         role,
         cpu,
         may_wander: false,
-        ought: Ought::Always(policy),
+        ought: Ought::Kept(Arc::clone(&kept)),
     });
-    Ok(())
+    Ok(kept)
 }
 
 #[cfg(test)]

@@ -208,7 +208,8 @@ impl Lookout {
         let (tampered, at) = (&mut self.seen.tampered, self.last);
         self.own.retain(|own| {
             // At the end whoever works still is raised or let loose, so that it ends.
-            let Some(changed) = own.changed().filter(|_| !is_over()) else {
+            let now = || own.changed().filter(|_| !is_over());
+            let Some(changed) = own.found().or_else(now) else {
                 return true;
             };
             tampered.push(Tampered {
@@ -277,6 +278,7 @@ impl Seen {
 pub(crate) fn settle(cpu: usize, run: &Run) -> Result<(), HostError> {
     sched::pin(cpu)
         .and_then(|()| witness::settle(Role::Lookout, cpu, ranks::COLLECTOR, run))
+        .map(drop)
         .map_err(|error| HostError::Failed(format!("the lookout: {error}")))
 }
 

@@ -1,7 +1,7 @@
 //! The threads of a run, and what each must be for what was granted to hold: whoever has the right may change that from outside.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use laxity_model::analysis::multiprocessor::DeadlineRequest;
 use laxity_model::{ActivityId, Reservation, Service, Span};
@@ -41,12 +41,42 @@ pub(crate) struct Own {
 pub(crate) enum Ought {
     /// Always like this.
     Always(Policy),
+    /// Always as the thread has it that looks at itself.
+    Kept(Arc<Kept>),
     /// As its activity is placed, or as its reservation has it.
     Placed {
         standing: Arc<Standing>,
         own: Policy,
         held: Held,
     },
+}
+
+/// The policy that a thread is to keep, looked at by itself: whoever changes it for less time than lies between two looks from outside is seen too.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    tid: Tid,
+    policy: Policy,
+    found: OnceLock<Policy>,
+}
+
+impl Kept {
+    /// Of the calling thread.
+    pub(crate) const fn new(tid: Tid, policy: Policy) -> Self {
+        Self {
+            tid,
+            policy,
+            found: OnceLock::new(),
+        }
+    }
+
+    /// The thread looks at itself. One system call, no memory, and no lock that anybody holds.
+    pub(crate) fn look(&self) {
+        if let Ok(found) = sched::policy(self.tid)
+            && found != self.policy
+        {
+            let _ = self.found.set(found);
+        }
+    }
 }
 
 /// How a thread is scheduled while its reservation is in force.
@@ -62,7 +92,7 @@ impl Ought {
     /// A word that changes whenever what is expected does.
     fn word(&self) -> u32 {
         match self {
-            Self::Always(_) => OWN,
+            Self::Always(_) | Self::Kept(_) => OWN,
             Self::Placed { standing, .. } => standing.word.load(Ordering::SeqCst),
         }
     }
@@ -71,6 +101,7 @@ impl Ought {
     fn includes(&self, word: u32, policy: Policy) -> bool {
         match self {
             Self::Always(ought) => policy == *ought,
+            Self::Kept(kept) => policy == kept.policy,
             Self::Placed { own, .. } if word & STATES == OWN => policy == *own,
             Self::Placed { standing, held, .. } => match held {
                 Held::Deadline => policy == standing.reserved(),
@@ -82,6 +113,7 @@ impl Ought {
     fn describe(&self, word: u32) -> String {
         match self {
             Self::Always(ought) => ought.to_string(),
+            Self::Kept(kept) => kept.policy.to_string(),
             Self::Placed { own, .. } if word & STATES == OWN => own.to_string(),
             Self::Placed { standing, held, .. } => match held {
                 Held::Deadline => standing.reserved().to_string(),
@@ -168,6 +200,29 @@ pub(crate) struct Changed {
 }
 
 impl Own {
+    /// What it has found of itself at some time that it ought not to be.
+    pub(crate) fn found(&self) -> Option<Changed> {
+        let Ought::Kept(kept) = &self.ought else {
+            return None;
+        };
+        let policy = *kept.found.get()?;
+        Some(self.told(policy, self.has(OWN, policy)))
+    }
+
+    fn told(&self, policy: Policy, what: String) -> Changed {
+        Changed {
+            role: self.role,
+            cpu: self.cpu,
+            policy,
+            what,
+        }
+    }
+
+    fn has(&self, word: u32, policy: Policy) -> String {
+        let ought = self.ought.describe(word);
+        format!("{} had {policy} instead of {ought}", self.who)
+    }
+
     /// What somebody has made of it that it ought not to be. Two system calls.
     pub(crate) fn changed(&self) -> Option<Changed> {
         let Self { who, cpu, .. } = self;
@@ -179,21 +234,13 @@ impl Own {
             return None;
         }
         let what = if !self.ought.includes(word, policy) {
-            format!(
-                "{who} had {policy} instead of {}",
-                self.ought.describe(word)
-            )
+            self.has(word, policy)
         } else if !self.may_wander && affinity != CpuSet::single(*cpu) {
             format!("{who} might run on processors {affinity} instead of {cpu}")
         } else {
             return None;
         };
-        Some(Changed {
-            role: self.role,
-            cpu: *cpu,
-            policy,
-            what,
-        })
+        Some(self.told(policy, what))
     }
 }
 
@@ -228,6 +275,22 @@ mod tests {
         };
         let what = elsewhere.changed().unwrap().what;
         assert!(what.ends_with("instead of 60000"), "{what}");
+    }
+
+    /// It was that between two looks from outside, and is not any more.
+    #[test]
+    fn what_a_thread_has_found_of_itself_stays_known() {
+        let is = sched::policy(Tid::current()).unwrap();
+        for ought in [is, Policy::Fifo(98)] {
+            let kept = Arc::new(Kept::new(Tid::current(), ought));
+            let one = own(Ought::Kept(Arc::clone(&kept)));
+            assert_eq!(one.found(), None, "it has not looked");
+            kept.look();
+            let what = format!("the dispatcher of processor 0 had {is} instead of {ought}");
+            let expected = (ought != is).then_some(what);
+            assert_eq!(one.found().map(|found| found.what), expected);
+            assert_eq!(one.changed(), one.found());
+        }
     }
 
     #[test]

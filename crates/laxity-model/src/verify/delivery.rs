@@ -128,20 +128,20 @@ impl Delivery {
     /// use laxity_model::{Grade, Reservation, Service, Span};
     ///
     /// let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
-    /// let kept = |ms| Delivery { kept_surely: Span::from_millis(ms), ..Delivery::default() };
-    /// assert_eq!(kept(16).grade_of_slots(two_of_eight), Grade::Enforced);
-    /// assert!(matches!(kept(17).grade_of_slots(two_of_eight), Grade::Uncertain { .. }));
+    /// let gap = |ms| Delivery { largest_gap: Span::from_millis(ms), ..Delivery::default() };
+    /// assert_eq!(gap(16).grade_of_slots(two_of_eight), Grade::Enforced);
+    /// assert!(matches!(gap(17).grade_of_slots(two_of_eight), Grade::Uncertain { .. }));
     /// ```
     #[must_use]
     pub fn grade_of_slots(&self, reserved: Reservation) -> Grade {
         let promised = reserved.longest_gap();
-        if self.kept_surely <= promised.checked_add(KERNELS_OWN).unwrap_or(Span::MAX) {
+        if self.largest_gap <= promised.checked_add(KERNELS_OWN).unwrap_or(Span::MAX) {
             return Grade::Enforced;
         }
-        let kept = Span::from_micros(self.kept_surely.as_micros() / 100 * 100);
+        let gap = Span::from_micros(self.largest_gap.as_micros() / 100 * 100);
         Grade::Uncertain {
             reason: format!(
-                "it was kept from its processor for {kept} or more at one time, where {promised} were promised, and nobody was found who did that: somebody who has gone, the kernel in a system call that nothing preempts, or what it keeps for ordinary work that had waited for most of a second"
+                "it was kept from its processor for {gap} or more at one time, where {promised} were promised, and nobody was found who did that: somebody who has gone, the kernel in a system call that nothing preempts, or what it keeps for ordinary work that had waited for most of a second"
             ),
         }
     }
@@ -153,7 +153,6 @@ impl Delivery {
         self.largest_gap = self.largest_gap.max(other.largest_gap);
         self.largest_gap_disturbed = self.largest_gap_disturbed.max(other.largest_gap_disturbed);
         self.largest_gap_possible = self.largest_gap_possible.max(other.largest_gap_possible);
-        self.kept_surely = self.kept_surely.max(other.kept_surely);
         self.periods += other.periods;
         self.kept += other.kept;
         self.asleep += other.asleep;
@@ -176,17 +175,15 @@ pub struct Delivery {
     pub service: Service,
     /// The most of it from one look to the next, a period or so, in which the machine did not stand still.
     pub most: Service,
-    /// The longest for which it was kept from the processor though it wanted it, where the machine did not stand still.
+    /// The longest for which it was kept from the processor though it wanted it, where the machine did not stand still; with what it waited for besides
+    /// from one punctual look to the next.
     pub largest_gap: Span,
     /// The same where it did.
     pub largest_gap_disturbed: Span,
-    /// It may have been as long as this where the machine did not stand still, and nobody knows: who looks was kept from it for more than six periods, and of
-    /// the waits in that time their sum alone is known; or several threads share the reservation, and one may have run while another waited. Zero where
-    /// that did not happen.
+    /// It may have been as long as this where the machine did not stand still, and nobody knows: who looks came a period late, and of the waits in that
+    /// time their sum alone is known; or several threads share the reservation, and one may have run while another waited. Zero where that did not
+    /// happen.
     pub largest_gap_possible: Span,
-    /// For so long it was surely kept from the processor at one time where the machine did not stand still, whatever lies between the looks: the largest
-    /// gap is no shorter. At most two looks less than that.
-    pub kept_surely: Span,
     /// Periods that were seen to their ends, and in which the machine did not stand still.
     pub periods: u64,
     /// Of these, those in which it had X less 5 % or more, or all it wanted; where it has nothing outside its reservation, also no more

@@ -22,7 +22,7 @@ use crate::os::futex;
 use crate::os::futex::Woken;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, SchedError};
-use crate::run::own::Role;
+use crate::run::own::{Kept, Role};
 use crate::run::{self, Run, Thread};
 
 /// What a dispatcher needs to begin. The bindings are in the order of the table's owners.
@@ -189,7 +189,7 @@ impl Worker<'_> {
         prefault_stack();
         self.ring.prefault();
         sched::pin(self.cpu)?;
-        witness::settle(Role::Dispatcher, self.cpu, ranks::DISPATCHER, self.run)?;
+        let own = witness::settle(Role::Dispatcher, self.cpu, ranks::DISPATCHER, self.run)?;
         let Some(start) = self.run.wait_for_start() else {
             return Ok(());
         };
@@ -215,7 +215,10 @@ impl Worker<'_> {
             }
             let now = clock::now();
             match machine.poll(now) {
-                Command::SleepUntil(due) => self.sleep(&mut machine, rung, due),
+                Command::SleepUntil(due) => {
+                    self.sleep(&mut machine, rung, due);
+                    self.look_at(&own);
+                }
                 Command::SpinUntil(due) => {
                     let now = clock::spin_until(due, || false);
                     self.record_late(due, now);
@@ -252,6 +255,13 @@ impl Worker<'_> {
             begun.alone = false;
         }
         self.woken = (due, now);
+    }
+
+    /// Who has made something else of this thread since it went to sleep may have undone that by the next look from outside.
+    fn look_at(&self, own: &Kept) {
+        if !self.run.ended() {
+            own.look();
+        }
     }
 
     /// What is seen of the slot whose end has come; `None` if nobody is bound to it, or was not when it began.

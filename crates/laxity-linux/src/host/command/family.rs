@@ -16,6 +16,8 @@ use crate::os::sched::Tid;
 pub(in crate::host) struct Family {
     /// Where the kernel tells of processes.
     proc: PathBuf,
+    /// The one that was started or named.
+    root: u32,
     /// Whose children belong to it although it does not: the keeper, to whom all comes back that loses its parent.
     keeper: Option<u32>,
     members: BTreeSet<u32>,
@@ -48,6 +50,7 @@ impl Family {
         };
         Self {
             proc: PathBuf::from("/proc"),
+            root,
             keeper,
             members: BTreeSet::from([root]),
             by,
@@ -60,13 +63,18 @@ impl Family {
     pub(in crate::host) fn with_children(&self) -> Self {
         Self {
             members: self.members.clone(),
-            ..Self::new(0, self.keeper, true)
+            ..Self::new(self.root, self.keeper, true)
         }
     }
 
     /// Whether it ran before we came, and goes on if we die.
     pub(in crate::host) fn is_adopted(&self) -> bool {
         self.keeper.is_none()
+    }
+
+    /// The one that was started or named.
+    pub(in crate::host) fn root(&self) -> u32 {
+        self.root
     }
 
     /// Whether somebody may have come whom no look has seen. One small file is read.

@@ -8,10 +8,11 @@ use laxity_model::{Grade, HostError, Instant, Reservation, Span};
 use super::super::command::family::{Family, name_of};
 use super::HoldError;
 use super::guarded::Guarded;
+use super::limits::Limits;
 use super::members::Members;
 use super::program::{Choice, ProgramRequest};
 use super::seen::Seen;
-use super::subject::{OneThread, Part, State, Subject};
+use super::subject::{Acted, OneThread, Part, State, Subject};
 use crate::enforce::deadline;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
@@ -161,9 +162,10 @@ pub(super) struct Follower {
     choice: Choice,
     places: Box<dyn Places>,
     seen: Arc<Seen>,
+    /// By which it may be ended in its slots.
+    limits: Limits,
     threads: BTreeMap<Tid, Found>,
-    /// Those that ran or waited when any was last seen to.
-    acted: BTreeSet<Tid>,
+    acted: Acted,
     /// Who was there first has its place: who comes now may have it from one of them.
     has_begun: bool,
     /// Some thread was placed: until then nobody holds anything.
@@ -191,8 +193,9 @@ impl Follower {
             choice: request.choice.clone(),
             places,
             seen,
+            limits: Limits::default(),
             threads: BTreeMap::new(),
-            acted: BTreeSet::new(),
+            acted: Acted::default(),
             has_begun: false,
             is_held: false,
             look_at: Instant::ZERO,
@@ -232,6 +235,7 @@ impl Follower {
             return;
         }
         self.look_at = now + LOOK_EVERY;
+        self.look_at_limits(now);
         // A thread may take its name later.
         if !self.family.may_have_grown() && self.choice.names.is_empty() {
             return;
@@ -249,6 +253,24 @@ impl Follower {
                 reason: format!("cannot see the program's threads: {error}"),
             }),
         }
+    }
+
+    /// Whoever is FIFO in slots is ended by such a limit, and would not be without them. How one ended that laxity started is told by its keeper.
+    fn look_at_limits(&mut self, now: Instant) {
+        if !self.places.is_shared() {
+            return;
+        }
+        let root = self.family.root();
+        for process in self.limits.look(self.family.processes(), now) {
+            if process == root && !self.family.is_adopted() {
+                continue;
+            }
+            let limit = self.limits.forget(process);
+            self.seen.note(Grade::Uncertain {
+                reason: format!("a process of the program has gone, and may have been ended in its slots by a limit of its own: {limit}"),
+            });
+        }
+        self.seen.limit(self.limits.of(root));
     }
 
     /// Its threads that are there now; of those that are not, nothing is to be restored.
@@ -346,17 +368,11 @@ impl Subject for Follower {
     fn look(&mut self) -> Option<Part> {
         // Who is placed by this look holds something from now on, and had nothing before.
         let is_held = self.is_held;
-        let mut part = Part::NOBODY;
-        let mut acted = BTreeSet::new();
-        for (thread, found) in &mut self.threads {
-            let looked = found.counted.as_mut().and_then(Subject::look);
-            acted.extend(looked.filter(Part::acted).map(|_| *thread));
-            part.add(looked.unwrap_or(Part::NOBODY));
-        }
-        if !acted.is_empty() {
-            part.several = acted.union(&self.acted).count() > 1;
-            self.acted = acted;
-        }
+        let threads = self.threads.iter_mut();
+        let part = self.acted.together(
+            threads
+                .map(|(thread, found)| (*thread, found.counted.as_mut().and_then(Subject::look))),
+        );
         self.read_back();
         self.follow();
         (self.places.is_shared() && is_held).then_some(part)

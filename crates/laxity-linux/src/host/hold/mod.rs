@@ -7,6 +7,7 @@ mod above;
 mod closely;
 mod follower;
 mod guarded;
+mod limits;
 mod members;
 mod program;
 mod seen;
@@ -266,6 +267,11 @@ impl Observer {
         }
         self.seen.note(grade.clone());
         grade
+    }
+
+    /// By what limit of its own (`RLIMIT_RTTIME`) the kernel may end the program for what it has in its slots, if it was last seen to have one.
+    pub fn time_limit(&self) -> Option<String> {
+        self.seen.time_limit()
     }
 
     /// Something else is known for which what is held is not enforced.

@@ -30,6 +30,8 @@ struct State {
     holders: Holders,
     /// Since then a holder is awaited.
     awaited_since: Instant,
+    /// By what limit of its own the program may be ended.
+    time_limit: Option<String>,
 }
 
 /// What is told of the holder begins anew.
@@ -65,6 +67,7 @@ impl Seen {
             over_since: None,
             holders: Holders::FromTheBeginning,
             awaited_since: clock::now(),
+            time_limit: None,
         })))
     }
 
@@ -149,6 +152,16 @@ impl Seen {
 
     pub(super) fn holders(&self) -> Holders {
         self.state().holders
+    }
+
+    /// The program has this limit now, or none.
+    pub(super) fn limit(&self, time_limit: Option<String>) {
+        self.state().time_limit = time_limit;
+    }
+
+    /// By what limit of its own the program may be ended.
+    pub(super) fn time_limit(&self) -> Option<String> {
+        self.state().time_limit.clone()
     }
 
     /// How firmly it is held, by the worst moment that was seen.

@@ -1,5 +1,7 @@
 //! Whose reservation it is, as it is seen from outside.
 
+use std::collections::BTreeSet;
+
 use laxity_model::{Service, Span};
 
 use crate::os::clock;
@@ -113,6 +115,27 @@ impl Part {
     }
 }
 
+/// Those of several threads that ran or waited when any was last seen to.
+#[derive(Debug, Default)]
+pub(super) struct Acted(BTreeSet<Tid>);
+
+impl Acted {
+    /// What all of them have had together, of which each has had this; nothing where it cannot be looked at.
+    pub(super) fn together(&mut self, each: impl Iterator<Item = (Tid, Option<Part>)>) -> Part {
+        let mut all = Part::NOBODY;
+        let mut acted = BTreeSet::new();
+        for (thread, part) in each {
+            acted.extend(part.filter(Part::acted).map(|_| thread));
+            all.add(part.unwrap_or(Part::NOBODY));
+        }
+        if !acted.is_empty() {
+            all.several = acted.union(&self.0).count() > 1;
+            self.0 = acted;
+        }
+        all
+    }
+}
+
 impl Subject for OneThread {
     fn look(&mut self) -> Option<Part> {
         let Ok(now) = self.read() else {
@@ -156,6 +179,39 @@ mod tests {
     use rustix::process::{Pid, Signal, kill_process};
 
     use super::*;
+
+    #[test]
+    fn several_are_those_who_ran_or_waited_when_any_did_last_and_now() {
+        let part = |ran, waited_ms| Part {
+            ran,
+            waited: Span::from_millis(waited_ms),
+            gone: false,
+            ..Part::NOBODY
+        };
+        let (sleeps, runs, waited) = (part(false, 0), part(true, 0), part(false, 3));
+        let looks = [
+            ([sleeps, sleeps], false),
+            ([runs, sleeps], false),
+            ([runs, sleeps], false),
+            // Nobody did then, and before that the other.
+            ([sleeps, sleeps], false),
+            ([sleeps, waited], true),
+            ([sleeps, runs], false),
+            ([runs, waited], true),
+            ([runs, sleeps], true),
+            ([runs, sleeps], false),
+        ];
+        let mut acted = Acted::default();
+        for (number, (both, several)) in looks.into_iter().enumerate() {
+            let each = [1, 2, 3].map(Tid).into_iter();
+            let each = each.zip(both.map(Some).into_iter().chain([None]));
+            let all = acted.together(each);
+            assert_eq!(all.several, several, "{number}");
+            assert_eq!(all.ran, both[0].ran || both[1].ran, "{number}");
+            assert!(!all.gone);
+        }
+        assert!(acted.together(std::iter::empty()).gone);
+    }
 
     #[test]
     fn who_is_stopped_does_not_sleep_and_cannot_want() {

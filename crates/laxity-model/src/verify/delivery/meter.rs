@@ -132,10 +132,8 @@ struct Open {
     service: Service,
     kept_from: Span,
     longest: Span,
-    /// So long one of them was, at least: of waits between looks that were far apart their sum alone is known.
+    /// What is told of that: of waits between looks that were far apart their sum alone is known.
     longest_sure: Span,
-    /// So long it surely had nothing at one time, however waits lie between the looks.
-    kept_surely: Span,
     /// A look came so late that more periods lie before it than can be judged together.
     late: bool,
     /// So many periods are not known of a thread of it that ended.
@@ -153,7 +151,6 @@ impl Open {
             kept_from: Span::ZERO,
             longest: Span::ZERO,
             longest_sure: Span::ZERO,
-            kept_surely: Span::ZERO,
             late: false,
             unseen: 0,
         }
@@ -253,31 +250,14 @@ impl Meter {
         open.service += look.service;
         open.kept_from += look.kept_from;
         let length = look.at.saturating_since(before);
-        // Of waits that are longer than it is since the look before, together, one began before that; and since it was last seen to run it had nothing.
-        let without = before.saturating_since(self.ran[1]);
-        let surely = look.longest.saturating_sub(length).min(without);
-        open.kept_surely = open.kept_surely.max(surely);
-        // Whoever waited while another ran was not all that holds it.
-        let most = look.at.saturating_since(self.ran[0]);
-        let longest = if look.several {
-            look.longest.min(most)
-        } else {
-            look.longest
-        };
-        open.longest = open.longest.max(longest);
+        let periods = nearest(length, self.period);
+        self.open.late |= periods > TOGETHER;
+        let (longest, sure) = self.waits(&look, before);
+        self.open.longest = self.open.longest.max(longest);
+        self.open.longest_sure = self.open.longest_sure.max(sure);
         if look.turn == Turn::Ran {
             self.ran = [before, look.at];
         }
-        let periods = nearest(length, self.period);
-        let late = periods > TOGETHER;
-        open.late |= late;
-        // Of such a sum only what is longer than the time between the looks is one wait: it began before.
-        let sure = match late && look.longest > self.period {
-            _ if look.several => surely,
-            true => look.longest.saturating_sub(length),
-            false => look.longest,
-        };
-        open.longest_sure = open.longest_sure.max(sure);
         if look.ended {
             // The period in which it ended is none of its own.
             self.open.unseen += periods.saturating_sub(1);
@@ -305,6 +285,29 @@ impl Meter {
         }
     }
 
+    /// Of the waits that ended since the look before: how long the longest may have been, and what is told of it. A look that is not late has those of one
+    /// period together, of which less than that is not for the slot. Of what a late one has together, all but the first began after the look before.
+    fn waits(&self, look: &Look, before: Instant) -> (Span, Span) {
+        let length = look.at.saturating_since(before);
+        let is_late = nearest(length, self.period) > 1;
+        if !look.several {
+            let later = if is_late { length } else { Span::ZERO };
+            return (look.longest, look.longest.saturating_sub(later));
+        }
+        // Whoever waited while another ran was not all that holds it.
+        let longest = look.longest.min(look.at.saturating_since(self.ran[0]));
+        if self.ran[1] == before {
+            return (longest, Span::ZERO);
+        }
+        // None had run by the look before, and since then one may have waited for another.
+        let later = if is_late {
+            length
+        } else {
+            look.service.as_dedicated_span()
+        };
+        (longest, longest.saturating_sub(later))
+    }
+
     /// The last look: what is open is closed, and told. `waits`: it wants the processor now and does not have it.
     pub fn finish(&mut self, at: Instant, waits: bool) -> Stretch {
         let length = at.saturating_since(self.since);
@@ -313,8 +316,6 @@ impl Meter {
             self.open.kept_from = self.open.kept_from.max(waited);
             self.open.longest = self.open.longest.max(waited);
             self.open.longest_sure = self.open.longest_sure.max(waited);
-            let surely = at.saturating_since(self.ran[1].max(self.open.idle_until));
-            self.open.kept_surely = self.open.kept_surely.max(surely);
         }
         let awake = if waits { self.open.idle_until } else { at };
         // Less than a period tells nothing of one.
@@ -475,7 +476,6 @@ impl Meter {
         }
         let own = |gap: Span| gap.saturating_sub(self.period * touched);
         delivery.largest_gap = delivery.largest_gap.max(own(sure));
-        delivery.kept_surely = delivery.kept_surely.max(own(self.open.kept_surely));
         if longest > sure {
             delivery.largest_gap_possible = delivery.largest_gap_possible.max(own(longest));
         }

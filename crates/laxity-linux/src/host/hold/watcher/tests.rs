@@ -61,6 +61,69 @@ fn by_slots(seen: &Arc<Seen>, now: Instant) -> (Watcher, [Producer; 2]) {
     (watcher, [dispatcher, witness])
 }
 
+fn slot_end(at: Instant) -> Event {
+    Event {
+        at,
+        kind: EventKind::SlotEnd,
+        processor: ProcessorId(0),
+        activity: HOLDER,
+        args: [0; 2],
+    }
+}
+
+/// It ran at each look, and had waited for so long before.
+struct Waits(Span);
+
+impl Subject for Waits {
+    fn look(&mut self) -> Option<Part> {
+        Some(Part {
+            service: Service::from_millis(2),
+            waited: self.0,
+            longest: self.0,
+            several: false,
+            ran: true,
+            ended: false,
+            gone: false,
+        })
+    }
+
+    fn has(&self, _: &RealTimeThread) -> bool {
+        false
+    }
+
+    fn state(&self) -> State {
+        State::Sleeps
+    }
+}
+
+/// 6 ms are promised, and 10 are the kernel's own.
+#[test]
+fn who_waits_for_longer_than_the_kernels_own_leaves_slots_uncertain() {
+    let cases = [
+        (true, 16, Grade::Enforced.rank()),
+        (true, 17, uncertain().rank()),
+        // What is late by the kernel its bandwidth accounts for.
+        (false, 17, Grade::Enforced.rank()),
+    ];
+    for (has_slots, waits_ms, expected) in cases {
+        let seen = Seen::new(Grade::Enforced);
+        let mut watcher = match has_slots {
+            true => by_slots(&seen, clock::now()).0,
+            false => by_kernel(&seen),
+        };
+        seen.observe(Ok(Box::new(Waits(Span::from_millis(waits_ms)))));
+        watcher.look(false);
+        watcher.look(false);
+        watcher.look(true);
+        assert_eq!(seen.grade().rank(), expected, "{has_slots} {waits_ms}");
+    }
+}
+
+fn uncertain() -> Grade {
+    let reason = String::new();
+    Grade::Uncertain { reason }
+}
+
 #[test]
 fn records_that_did_not_fit_are_counted_in_what_is_told() {
     let seen = Seen::new(Grade::Enforced);
@@ -68,13 +131,7 @@ fn records_that_did_not_fit_are_counted_in_what_is_told() {
     let (mut watcher, [mut dispatcher, mut witness]) = by_slots(&seen, now);
     watcher.look(false);
     assert_eq!(seen.delivery().unwrap().events_lost, 0);
-    let event = Event {
-        at: now,
-        kind: EventKind::SlotEnd,
-        processor: ProcessorId(0),
-        activity: HOLDER,
-        args: [0; 2],
-    };
+    let event = slot_end(now);
     for _ in 0..5 {
         dispatcher.push(event);
     }
@@ -147,13 +204,7 @@ fn what_was_before_it_begins_anew_is_told_no_more() {
     let seen = Seen::new(Grade::Enforced);
     let now = clock::now();
     let (mut watcher, [mut dispatcher, _witness]) = by_slots(&seen, now);
-    let event = Event {
-        at: now,
-        kind: EventKind::SlotEnd,
-        processor: ProcessorId(0),
-        activity: HOLDER,
-        args: [0; 2],
-    };
+    let event = slot_end(now);
     // Three of five do not fit.
     for _ in 0..5 {
         dispatcher.push(event);

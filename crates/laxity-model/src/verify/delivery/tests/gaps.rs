@@ -16,13 +16,9 @@ fn while_one_of_several_ran_they_were_not_kept_from_the_processor() {
     }
     let gaps = |meter: &Meter| {
         let seen = meter.delivery();
-        [
-            seen.largest_gap,
-            seen.largest_gap_possible,
-            seen.kept_surely,
-        ]
+        [seen.largest_gap, seen.largest_gap_possible]
     };
-    assert_eq!(gaps(&meter), [MS(0), MS(16), MS(0)]);
+    assert_eq!(gaps(&meter), [MS(0), MS(16)]);
     // None of them runs for five looks.
     for n in 13..=17 {
         meter.take(Look {
@@ -31,17 +27,24 @@ fn while_one_of_several_ran_they_were_not_kept_from_the_processor() {
         });
     }
     meter.take(shared(144, MS(50)));
-    assert_eq!(gaps(&meter), [MS(40), MS(50), MS(40)]);
+    // Then one may have waited while another had 2 ms.
+    assert_eq!(gaps(&meter), [MS(48), MS(50)]);
 }
 
 #[test]
-fn how_long_it_was_surely_kept_is_told_whatever_lies_between_the_looks() {
+fn what_waits_are_in_one_late_look_is_told_as_what_one_of_them_may_have_been() {
+    let gaps = |meter: &Meter| {
+        let seen = meter.delivery();
+        [seen.largest_gap, seen.largest_gap_possible]
+    };
     let mut meter = meter(Held::BySlots);
     meter.take(look(8, 2_000, MS(6)));
-    // Waits of 30 ms in four periods that one look has together may have been four.
+    // Waits of 30 ms in four periods that one look has together may have been four; of 40, one had begun before.
     meter.take(look(40, 8_000, MS(30)));
-    assert_eq!(meter.delivery().kept_surely, MS(0));
-    for n in 6..=11 {
+    assert_eq!(gaps(&meter), [MS(6), MS(30)]);
+    meter.take(look(72, 8_000, MS(40)));
+    assert_eq!(gaps(&meter), [MS(8), MS(40)]);
+    for n in 10..=11 {
         meter.take(Look {
             turn: Turn::No,
             ..look(8 * n, 0, MS(0))
@@ -49,11 +52,69 @@ fn how_long_it_was_surely_kept_is_told_whatever_lies_between_the_looks() {
     }
     let halted = {
         let mut meter = meter.clone();
-        meter.stood_still(still(at(50), at(80)));
+        meter.stood_still(still(at(80), at(88)));
         meter
     };
-    for (mut meter, surely) in [(meter, 48), (halted, 16)] {
-        meter.take(look(96, 1_000, MS(56)));
-        assert_eq!(meter.delivery().kept_surely, MS(surely));
+    for (mut meter, told) in [(meter, 24), (halted, 16)] {
+        meter.take(look(96, 1_000, MS(24)));
+        assert_eq!(meter.delivery().largest_gap, MS(told));
     }
+}
+
+/// Who ranks between the slots and their dispatcher, and is gone before anybody looks: it came 1 ms after the slot, and went 1 ms before or after another.
+#[test]
+fn a_wait_that_is_longer_than_the_kernels_own_leaves_slots_uncertain() {
+    let two_of_eight = Reservation::new(Service::from_millis(2), MS(8)).unwrap();
+    let grade = |waited, several, late| {
+        let mut meter = meter(Held::BySlots);
+        for n in 1..=12 {
+            let punctual = Look {
+                several,
+                ..look(8 * n, 2_000, if several { MS(40) } else { MS(6) })
+            };
+            match n {
+                6 if late => continue,
+                // It ran a moment before the first of these.
+                6 | 7 => meter.take(Look {
+                    turn: Turn::No,
+                    ..look(8 * n, 0, MS(0))
+                }),
+                8 => meter.take(Look {
+                    several,
+                    ..look(8 * n, 2_000, waited)
+                }),
+                _ => meter.take(punctual),
+            };
+        }
+        meter.delivery().grade_of_slots(two_of_eight)
+    };
+    let is_uncertain = |grade| matches!(grade, Grade::Uncertain { .. });
+    for is_late in [false, true] {
+        assert_eq!(grade(MS(16), false, is_late), Grade::Enforced);
+        assert!(is_uncertain(grade(MS(17), false, is_late)));
+        // While one of them waited, after that, another ran.
+        assert_eq!(grade(MS(18), true, is_late), Grade::Enforced);
+        assert!(is_uncertain(grade(MS(19), true, is_late)));
+    }
+}
+
+/// It waits when it ends, and has since the last look by which it ran.
+#[test]
+fn who_waits_to_the_end_was_kept_from_the_processor_for_so_long() {
+    let mut meter = meter(Held::BySlots);
+    meter.take(look(8, 2_000, MS(6)));
+    meter.take(Look {
+        turn: Turn::No,
+        ..look(16, 0, MS(0))
+    });
+    let [waits, sleeps] = [true, false].map(|waits| {
+        let mut meter = meter.clone();
+        meter.finish(at(25), waits);
+        let two_of_eight = Reservation::new(Service::from_millis(2), MS(8)).unwrap();
+        let seen = meter.delivery();
+        let is_enforced = seen.grade_of_slots(two_of_eight) == Grade::Enforced;
+        (seen.largest_gap, is_enforced)
+    });
+    assert_eq!(waits, (MS(17), false));
+    assert_eq!(sleeps, (MS(6), true));
 }
