@@ -305,14 +305,15 @@ fn what_equals_would_miss_in_another_order_is_not_told_as_a_miss() {
     let tasks = periodic("a", ("0.87ms", "2ms"), 24) + &periodic("b", ("27ms", "50ms"), 24);
     let plan = of_tasks(&tasks);
     let text = unbroken(&scenarios::render(&plan, 100));
-    let headline = "x: nothing to admit; 1 deadline is not known to be met: `b`";
+    let headline = "x: nothing to admit; 2 deadlines are not known to be met: `a`, `b`";
     assert!(text.contains(headline), "{text}");
-    let why = "no proof: `b`: its bound has others that are as urgent, or of its executor, go first in any order";
+    let why = "no proof: `a`, `b`: its bound has others that are as urgent, or of its executor, go first in any order";
     assert!(text.contains(why), "{text}");
     // Above it the same is a proof.
     let tasks = periodic("a", ("0.87ms", "2ms"), 25) + &periodic("b", ("27ms", "50ms"), 24);
-    let answers = answers(&of_tasks(&tasks).variants[0].lines).pop();
-    assert_eq!(answers, Some(("b", Some(Deadline::CanBeMissed))));
+    let plan = of_tasks(&tasks);
+    let last = answers(&plan.variants[0].lines).pop();
+    assert_eq!(last, Some(("b", Some(Deadline::CanBeMissed))));
 }
 
 /// An executor by rate that looks after a quantum serves all of these in time.

@@ -52,12 +52,12 @@ impl VariantPlan {
 const OF_THE_LAST: &str = "the last piece of a call's output is in time; earlier ones may not be, or it is called too seldom, as is said of the device";
 
 impl DevicePlan {
-    /// Whether it may be served too late in a phase though the last piece of each call is in time.
+    /// Whether it may be served too late once it is at work though the last piece of each call is in time.
     fn is_late_in_pieces(&self, line: &Line) -> bool {
-        let is_of = |phase: CallPhase| line.phase.as_deref() == Some(phase.name());
-        let is_served = self.is_served_at_work() && is_of(CallPhase::Connected);
-        let is_piece = line.phase.is_some() && line.deadline == Some(Deadline::Met);
-        is_piece && self.is_late() && !is_served
+        let phase = line.phase.as_deref();
+        let is_at_work = phase.is_some_and(|phase| phase != CallPhase::OnHook.name());
+        let is_late = self.is_late() && !self.is_served_at_work();
+        is_at_work && is_late && line.deadline == Some(Deadline::Met)
     }
 
     /// Whether its answer is about these calls.
