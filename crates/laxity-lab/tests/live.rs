@@ -151,7 +151,7 @@ fn work_that_takes_more_than_is_asked_for_takes_that_and_the_results_say_so() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
-    let text = "quick = { transfer = \"1s\" }
+    let text = "quick = { limit = \"1s\" }
 devices.radio = { kind = \"radio\", load = \"0.1 % ± 0.01\" }
 variants.it = { on = \"live\", placement = \"thread 24\", expect = \"any\", lost = \"any\" }
 ";
