@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use laxity_model::admission::{SlotPlan, Supply, Why, refused_with};
+use laxity_model::admission::{Refused, SlotPlan, Supply, refused_with};
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::{ActivityId, HostError, Program, Reservation, Span};
 
@@ -129,7 +129,7 @@ impl Left {
     fn refused_with(
         &self,
         asked: &[(ActivityId, Reservation)],
-    ) -> Result<(Vec<SlotPlan>, Vec<(ActivityId, Option<Why>)>), HostError> {
+    ) -> Result<(Vec<SlotPlan>, Vec<Refused>), HostError> {
         let asked = asked.iter().map(|(driver, asked)| {
             let asked = self.twin.map_or(*asked, |twin| twin.reserved(*asked));
             (*driver, asked)

@@ -121,6 +121,9 @@ pub fn admit(mut program: Program, supply: &Supply) -> Result<Admitted, Rejected
     }
 }
 
+/// Who is refused, and of a reservation what is missing.
+pub type Refused = (ActivityId, Option<Why>);
+
 /// The slots that there would be if these activities reserved this instead of what they do, and whoever would be refused, as a reservation or as an
 /// executor, with what is missing for the former; one that has no reservation stays without. The program is left as it was. Cost: an admission without its
 /// advice.
@@ -132,7 +135,7 @@ pub fn refused_with(
     program: &mut Program,
     instead: &[(ActivityId, Reservation)],
     supply: &Supply,
-) -> Result<(Vec<SlotPlan>, Vec<(ActivityId, Option<Why>)>), HostError> {
+) -> Result<(Vec<SlotPlan>, Vec<Refused>), HostError> {
     super::check::check(program, supply)?;
     let requests = program.activities.iter();
     let before: Vec<_> = requests.map(|activity| activity.reservation).collect();
