@@ -90,7 +90,9 @@ int laxity_read(laxity_handle handle, laxity_delivery *delivery);
  * says why nobody can tell whether somebody did. */
 int laxity_enforced(laxity_handle handle, int *enforced);
 
-/* What the last call of this thread that had something to say said: never NULL, and there until this thread's next call. */
+/* What the last call of this thread that had something to say said, "" before there was one: never NULL, and of at most 2047 bytes. Each thread
+ * has one place for it, which nobody is to free: there until the thread ends, and overwritten by this thread's next call that has something to say.
+ * Copy what is to be kept, or is for another thread. */
 const char *laxity_message(void);
 
 /* Now, in nanoseconds of CLOCK_MONOTONIC. */

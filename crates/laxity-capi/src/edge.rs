@@ -1,15 +1,21 @@
 //! The edge between C and Rust: errors become numbers and messages, and no panic goes through.
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::panic::{self, AssertUnwindSafe};
 use std::{ptr, slice};
 
 use laxity::{Error, HostError};
 
+/// So many bytes a message has at most, with the zero at its end.
+const LONGEST_MESSAGE: usize = 2_048;
+/// What a message that is longer ends with.
+const CUT: &str = "…";
+
 thread_local! {
-    static MESSAGE: RefCell<CString> = RefCell::new(CString::default());
+    /// One place for all messages, without a destructor: whoever kept a pointer to one reads a later one in it, and never what was freed.
+    static MESSAGE: RefCell<[u8; LONGEST_MESSAGE]> = const { RefCell::new([0; LONGEST_MESSAGE]) };
 }
 
 /// Why a call failed.
@@ -54,15 +60,21 @@ impl From<Error> for Failure {
 /// Leaves a message for this thread.
 pub(crate) fn leave(message: &str) {
     // A message has no zeros in it but those of names that somebody chose.
-    let message = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
-    // A thread that is ending has no place for it.
-    let _ = MESSAGE.try_with(|place| *place.borrow_mut() = message);
+    let mut message = message.replace('\0', "\u{fffd}");
+    if message.len() >= LONGEST_MESSAGE {
+        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE - 1 - CUT.len()));
+        message.push_str(CUT);
+    }
+    MESSAGE.with_borrow_mut(|place| {
+        let (text, rest) = place.split_at_mut(message.len());
+        text.copy_from_slice(message.as_bytes());
+        rest.fill(0);
+    });
 }
 
 /// The last message of this thread.
 pub(crate) fn message() -> *const c_char {
-    let message = MESSAGE.try_with(|place| place.borrow().as_ptr());
-    message.unwrap_or(c"".as_ptr())
+    MESSAGE.with(|place| place.as_ptr().cast_const().cast())
 }
 
 /// Does what a function is for; 0, or a number of `errno.h` with a message.
@@ -197,6 +209,18 @@ mod tests {
     fn a_name_with_a_zero_in_it_leaves_a_message_all_the_same() {
         leave("thread \0 x");
         assert_eq!(said(), "thread \u{fffd} x");
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_cut_where_a_character_ends() {
+        for begin in ["", "x", "xy"] {
+            leave(&format!("{begin}{}", "…".repeat(LONGEST_MESSAGE)));
+            let said = said();
+            assert!(said.ends_with("……") && said.starts_with(begin), "{said}");
+            assert!((LONGEST_MESSAGE - 4..LONGEST_MESSAGE).contains(&said.len()));
+        }
+        leave("short");
+        assert_eq!(said(), "short");
     }
 
     #[repr(C)]

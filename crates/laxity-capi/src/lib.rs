@@ -178,7 +178,8 @@ pub unsafe extern "C" fn laxity_enforced(handle: laxity_handle, enforced: *mut c
     })
 }
 
-/// What the last call of this thread that had something to say said; never null. It stays until this thread's next call.
+/// What the last call of this thread that had something to say said; never null. It stays until another call of this thread says something, which is
+/// put in the same place; the place is there until the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn laxity_message() -> *const c_char {
     edge::message()

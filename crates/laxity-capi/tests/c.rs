@@ -95,6 +95,23 @@ fn chains_groups_and_queues_work_in_c_and_in_cxx() {
 }
 
 #[test]
+fn a_message_that_was_kept_is_never_memory_that_was_freed() {
+    if !can_compile() {
+        return;
+    }
+    let prefix = tempfile::tempdir().unwrap();
+    let prefix = prefix.path();
+    install(prefix);
+    let shared = shared(prefix);
+    for language in [C11, CXX17] {
+        let program = compile(prefix, "tests/messages.c", language, &shared);
+        // What is freed is overwritten, so that nobody reads by chance what was there.
+        let perturbed = &mut Command::new(&program);
+        assert_eq!(succeed(perturbed.env("MALLOC_PERTURB_", "165")), "");
+    }
+}
+
+#[test]
 fn rtp_is_sent_and_received_by_c_and_by_cxx() {
     if !can_compile() || !gstreamer::is_here() {
         return;

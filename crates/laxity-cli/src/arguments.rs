@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 contract met, or all as expected; 1 error; 2 contract violated; 3 admission refused; \
+Exit codes: 0 contract met, or all as expected; 1 error, also a scenario's command that failed; 2 contract violated; 3 admission refused; \
 4 cannot run here; 5 inconclusive; 64 usage.
 
 Examples:

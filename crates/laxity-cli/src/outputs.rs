@@ -37,6 +37,10 @@ impl Json {
     }
 }
 
+/// What is executed now.
+const OWN: &str = "/proc/self/exe";
+const PROGRAM: &str = "the program that is to be executed";
+
 /// What an output is, whatever it is called.
 #[derive(PartialEq, Eq)]
 enum Place {
@@ -50,14 +54,28 @@ enum Place {
     Other,
 }
 
-/// Fails if two outputs are the same file, by whatever name or link, if one is the input, or if one cannot be written where it is to be.
-/// Changes nothing.
+/// Fails if two outputs are the same file, by whatever name or link, if one is the input or laxity itself, or if one cannot be written where it
+/// is to be. Changes nothing.
 pub(crate) fn check(input: Option<&Path>, outputs: &[Output<'_>]) -> Result<(), Failure> {
+    check_beside(input, &[], outputs)
+}
+
+/// The same, and fails if one is a program that is to be executed.
+pub(crate) fn check_beside(
+    input: Option<&Path>,
+    programs: &[PathBuf],
+    outputs: &[Output<'_>],
+) -> Result<(), Failure> {
+    // That something cannot be found is told by who reads or executes it.
     let mut seen: Vec<(Place, &str)> = Vec::new();
-    // That it cannot be found is told by who reads it.
-    if let Some(Ok(there)) = input.map(input_there) {
-        seen.push((Place::of(&there), "the input"));
-    }
+    let input = input.and_then(|path| input_there(path).ok());
+    seen.extend(input.map(|there| (Place::of(&there), "the input")));
+    let own = (Path::new(OWN), "laxity itself");
+    let programs = programs.iter().map(|program| (program.as_path(), PROGRAM));
+    seen.extend(programs.chain([own]).filter_map(|(path, what)| {
+        let there = fs::metadata(path).ok()?;
+        Some((Place::of(&there), what))
+    }));
     for (option, path) in outputs {
         let shown = path.display().to_string();
         let shown = plain(&shown);

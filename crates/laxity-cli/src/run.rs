@@ -1,6 +1,9 @@
 //! `laxity run`: from a scenario file to a table, a verdict, a report and a trace.
 
+use std::path::PathBuf;
+
 use laxity::can_run_live;
+use laxity::command::look_for;
 use laxity_lab::evidence::results::VariantResults;
 use laxity_lab::evidence::{perfetto, trace::Trace};
 use laxity_lab::plain;
@@ -37,6 +40,10 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
         scenario::print_notes(&notes);
     }
     if on == Host::Linux {
+        let programs = resolved.programs();
+        let programs = programs.filter_map(|program| look_for(program.as_ref()).ok());
+        let programs: Vec<PathBuf> = programs.collect();
+        outputs::check_beside(Some(&arguments.scenario), &programs, &wanted)?;
         permission::to_execute(&resolved, arguments)?;
     }
     let progress = &mut Reporter::new(arguments.quiet);

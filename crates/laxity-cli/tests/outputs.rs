@@ -5,9 +5,10 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use common::{Bench, assert_code, assert_says, shipped, stderr, stdout};
+use laxity::doctor::rights::{self, Right};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 const REPORT: &str = "laxity-report.html";
@@ -81,6 +82,89 @@ fn an_output_is_never_the_input() {
         assert_says(&stderr(&output), &["the same file as the input"]);
     }
     assert_eq!(bench.read("s.toml"), text.as_bytes());
+}
+
+/// Executes `./prog`.
+const WITH_COMMAND: &str = "quick = { idle = \"0.3s\" }
+tasks.other = { kind = \"command\", argv = [\"./prog\"] }
+variants.it = { on = \"live\" }
+";
+
+#[test]
+fn an_output_is_never_what_is_executed() {
+    let bench = Bench::new();
+    let program = "#!/bin/sh\ntouch executed\n";
+    let path = bench.write("prog", program);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
+    symlink("prog", bench.path("link")).expect("a link");
+    fs::hard_link(&path, bench.path("hard")).expect("a link");
+    bench.write("s.toml", WITH_COMMAND);
+    let before = bench.files();
+    let is_refused = |arguments: &[&str], code, words: &str| {
+        let output = bench.run(arguments);
+        assert_code(&output, code);
+        let words = [words, "the same file as", "nothing was started"];
+        assert_says(&stderr(&output), &words);
+        assert_eq!(bench.files(), before, "{arguments:?}");
+    };
+    let program_is_meant = "the program that is to be executed";
+    for (asked, output) in [
+        ("--reserve=2ms/8ms", "--json=./prog"),
+        ("--reserve=2ms/8ms", "--html=link"),
+        ("--nice=5", "--status-json=hard"),
+    ] {
+        is_refused(
+            &["exec", asked, output, "--", "./prog"],
+            125,
+            program_is_meant,
+        );
+    }
+    if rights::missing(Right::RealTime).is_none() {
+        let run = ["run", "--on=linux", "--allow-commands", "--html=hard"];
+        is_refused(&[&run[..], &["s.toml"]].concat(), 64, program_is_meant);
+    }
+    let there = fs::read_to_string(&path).expect("it is there");
+    assert_eq!(there, program);
+}
+
+#[test]
+fn an_output_is_never_laxity_itself() {
+    let bench = Bench::new();
+    // A copy, by a process of its own, as another test could inherit the file while it is open for writing.
+    let binary = bench.path("laxity");
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_laxity"))
+        .arg(&binary)
+        .status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    symlink("laxity", bench.path("link")).expect("a link");
+    let is_there = fs::read(&binary).expect("it is there");
+    let scenario = shipped("reserved-minimal.toml");
+    for own in ["/proc/self/exe", "./laxity", "link"] {
+        let json = format!("--json={own}");
+        let all: [(&[&str], i32); 4] = [
+            (
+                &["exec", "--nice=5", "--status-json", own, "--", "true"],
+                125,
+            ),
+            (&["run", "--on=twin", &json, &scenario], 64),
+            (&["plan", &json, &scenario], 64),
+            (&["doctor", &json], 64),
+        ];
+        for (arguments, code) in all {
+            let mut command = Command::new(&binary);
+            let output = command
+                .args(arguments)
+                .current_dir(bench.path("."))
+                .output();
+            let output = output.expect("laxity starts");
+            assert_code(&output, code);
+            let said = stderr(&output);
+            assert_says(&said, &["the same file as laxity itself"]);
+            assert_eq!(said.lines().count(), 1, "{said}");
+            assert!(fs::read(&binary).expect("it is there") == is_there);
+        }
+    }
 }
 
 #[test]

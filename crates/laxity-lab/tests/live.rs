@@ -144,3 +144,25 @@ fn a_foreign_thread_on_the_processor_makes_no_load_and_is_named() {
         "{why}"
     );
 }
+
+/// Its own work takes more than that on any machine.
+#[test]
+fn work_that_takes_more_than_is_asked_for_takes_that_and_the_results_say_so() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let text = "quick = { limit = \"1s\" }
+devices.radio = { kind = \"radio\", load = \"0.1 % ± 0.01\" }
+variants.it = { on = \"live\", placement = \"thread 24\", expect = \"any\", lost = \"any\" }
+";
+    let scenario = scenario::parse(text, "radio.toml").unwrap();
+    let resolved = scenario.resolve(Length::Quick);
+    let finished = match runner::run(&resolved, On::Linux, Vec::new(), &mut Silent) {
+        Err(RunError::Inconclusive(why)) => return rights::skip(&why),
+        finished => finished.unwrap(),
+    };
+    let notices = finished.results.notices;
+    let told = notices.iter().find(|notice| notice.contains("`radio`"));
+    let told = told.unwrap_or_else(|| panic!("{notices:?}"));
+    assert!(told.contains("more than the 0.1 % ± 0.01 %"), "{told}");
+}

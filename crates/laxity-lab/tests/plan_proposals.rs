@@ -437,6 +437,25 @@ fn a_variant_without_a_proposal_is_named_beside_the_others() {
     assert!(refused.is_some_and(|why| why.starts_with("variant `never` is not admitted")));
 }
 
+/// What there is not enough of, where, and how much of it.
+#[test]
+fn of_two_who_ask_for_more_than_a_processor_it_is_told_what_is_short() {
+    let text = "devices = { a = { kind = \"soft-modem\", load = \"60 %\" }, b = { kind = \"soft-modem\", load = \"50 %\" } }\n[variants.v]\nplacement = { a = \"reserved auto/8ms\", b = \"reserved auto/8ms\" }\n";
+    let resolved = parse(text, "open.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    let plan = plan(&resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan");
+    let why = &plan.variants[0].refusals[0];
+    for words in [
+        "nothing can be proposed for `a` and `b` together",
+        "`b: modem thread` is refused on processor 0: processor time: ",
+        " % needed, ",
+        " % available, ",
+        " % missing",
+    ] {
+        assert!(why.contains(words), "{words}: {why}");
+    }
+}
+
 /// The card begins at a time that the seed says; of a radio a thousand calls take no longer than that, and are seen all the same.
 #[test]
 fn a_thousand_calls_are_seen_of_every_device_whenever_its_card_begins() {

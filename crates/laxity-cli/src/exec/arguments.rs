@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use laxity::command::{CpuSet, Policy};
+use laxity::command::{CpuSet, Policy, look_for};
 use laxity::hold::{Choice, Confinement, HoldRequest, ProgramRequest, Tid};
 use laxity::{Outside, Reservation};
 use laxity_lab::scenario::units;
@@ -293,6 +293,15 @@ impl Exec {
             new_threads: self.follow != Follow::None && self.tid.is_none(),
             children: self.follow == Follow::Children && self.tid.is_none(),
         }
+    }
+
+    /// The file that is executed, or was, if that can be found.
+    pub(crate) fn executable(&self) -> Option<PathBuf> {
+        if let Some(program) = self.command.first() {
+            return look_for(program).ok();
+        }
+        let number = self.pid.or(self.tid)?;
+        Some(format!("/proc/{number}/exe").into())
     }
 
     /// The program, for people.

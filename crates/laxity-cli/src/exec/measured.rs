@@ -14,6 +14,8 @@ pub(super) const AUTO_PERIOD: Span = Span::from_millis(8);
 const PERIODS: u64 = 1_000;
 /// So many of one that was just started are not: it reads its files and faults its memory in, which it does not do later.
 const BEGINNING: u64 = 100;
+/// Nobody needs to be told of what is over sooner.
+const PATIENCE: Span = Span::from_secs(2);
 /// X is a multiple of this, the shortest slot of all hosts.
 const GRAIN: Service = Service::from_micros(50);
 
@@ -29,6 +31,27 @@ pub(super) fn measured_with(period: Span) -> Result<Reservation, String> {
     }
     let half = Service::from_nanos(period.as_nanos() / 2);
     Reservation::new(half, period).map_err(|error| error.to_string())
+}
+
+/// What is said when it begins to be measured, where that takes so long that one would wonder.
+pub(super) fn announced(name: &str, period: Span, is_just_started: bool) -> Option<String> {
+    let periods = PERIODS + if is_just_started { BEGINNING } else { 0 };
+    let takes = period * periods;
+    (takes > PATIENCE).then(|| {
+        let beginning = match is_just_started {
+            true => ", without its first 100",
+            false => "",
+        };
+        format!(
+            "{name} is measured for {} or more: 1,000 of its periods of {period}{beginning}; what it took is reserved then",
+            rounded(takes)
+        )
+    })
+}
+
+/// To whole seconds.
+fn rounded(takes: Span) -> Span {
+    Span::from_secs(takes.as_nanos().div_ceil(1_000_000_000))
 }
 
 /// One time that the program was measured.
@@ -212,6 +235,21 @@ mod tests {
         assert_eq!(told(std::slice::from_ref(&quiet)).as_deref(), Some(once));
         let twice = "measured 2 times, 1 of them not used: 1. 1000 periods taken, 43 left out (30 while the machine stood still, 8 while it was stopped, 5 that nobody saw), 3 records lost, unenforced (`x` ranks above), not used: it took too much; 2. 1000 periods taken, none left out";
         assert_eq!(told(&[disturbed, quiet]).as_deref(), Some(twice));
+    }
+
+    #[test]
+    fn who_would_have_to_wait_for_what_is_measured_is_told_for_how_long() {
+        let told = announced("it", Span::from_millis(10), true);
+        assert_eq!(
+            told.as_deref(),
+            Some(
+                "it is measured for 11s or more: 1,000 of its periods of 10ms, without its first 100; what it took is reserved then"
+            )
+        );
+        let adopted = announced("process 7", AUTO_PERIOD, false);
+        let adopted = adopted.expect("it takes long");
+        assert!(adopted.contains("for 8s or more: 1,000 of its periods of 8ms;"));
+        assert_eq!(announced("it", Span::from_millis(1), true), None);
     }
 
     #[test]

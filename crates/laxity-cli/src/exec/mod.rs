@@ -44,21 +44,47 @@ pub(crate) fn is_meant() -> bool {
 
 /// Runs it to its end; the exit code is the program's, where it has one.
 pub(crate) fn run(arguments: &Exec) -> ExitCode {
-    let status = perform(arguments).unwrap_or_else(|status| status);
+    let status = perform(arguments).unwrap_or_else(with_remedy);
     if status.is_ours() {
         files::say(&format!("laxity: {}", status.message()));
     }
     let mut code = status.code();
-    if let Some(path) = &arguments.status_json
-        && let Err(failure) = files::write(path, &status.to_json())
-    {
-        files::say(&format!("laxity: {}", failure.message));
+    if let Err(failure) = leave(arguments, &status) {
+        if failure.message != status.message() {
+            files::say(&format!("laxity: {}", failure.message));
+        }
         code = OURS;
     }
     if let (Some(signal), true) = (status.signal(), code != OURS) {
         die_of(signal);
     }
     ExitCode::from(code)
+}
+
+/// Writes whose the exit code is, where that is wanted: not over what is to be executed, also where that is why nothing was.
+fn leave(arguments: &Exec, status: &Status) -> Result<(), Failure> {
+    let Some(path) = &arguments.status_json else {
+        return Ok(());
+    };
+    let (contract, program) = (arguments.contract.as_deref(), arguments.executable());
+    outputs::check_beside(contract, program.as_slice(), &[("--status-json", path)])?;
+    files::write(path, &status.to_json())
+}
+
+/// Where no more files may be opened, whoever of us wanted to says so in its own words: what is wrong is the limit, and not the program.
+fn with_remedy(status: Status) -> Status {
+    use rustix::process::{Resource, getrlimit};
+    let too_many = std::io::Error::from(rustix::io::Errno::MFILE).to_string();
+    let message = status.message();
+    if !status.is_ours() || !message.contains(&too_many) {
+        return status;
+    }
+    let limit = getrlimit(Resource::Nofile).current;
+    let limit = limit.map_or_else(|| "all".to_owned(), |files| files.to_string());
+    Status::ours(
+        OURS,
+        format!("{message}: only {limit} files may be open at once; allow more: `ulimit -n 1024`"),
+    )
 }
 
 /// Ends this process by the signal that ended the program, so that whoever waits for it sees the same.
@@ -126,7 +152,10 @@ fn check_outputs(arguments: &Exec, asked: &Asked) -> Result<(), String> {
             "{option} would be mixed with what the program writes to standard output: name a file, {option}=FILE"
         ));
     }
-    outputs::check(arguments.contract.as_deref(), &wanted).map_err(|failure| failure.message)
+    let contract = arguments.contract.as_deref();
+    let program = arguments.executable();
+    let checked = outputs::check_beside(contract, program.as_slice(), &wanted);
+    checked.map_err(|failure| failure.message)
 }
 
 fn start(

@@ -8,8 +8,9 @@ use std::process::Command;
 use laxity::command::{
     CpuSet, Ended, Held, ProcessGroup, RunningCommand, StartError, Used, is_ignored, stop_by,
 };
-use laxity::hold::ProgramHold;
+use laxity::hold::{ProgramHold, ProgramRequest};
 use laxity::{HostError, Service, Unknown};
+use laxity_lab::plain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use signal_hook::consts::{
@@ -20,8 +21,10 @@ use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
 
 use super::arguments::{Asked, Exec};
+use super::measured::announced;
 use super::reserved::Reserved;
 use super::used::Count;
+use crate::files;
 
 /// How often signals are looked for that came just before they were waited for, and whether the program was stopped.
 const LOOK_EVERY_NS: i64 = 100_000_000;
@@ -110,6 +113,7 @@ impl Started {
                     let hold = |request: &_| ProgramHold::of_held(request, held);
                     let begun = Reserved::begin(request, *is_open, hold, Count::from_the_start);
                     reserved = Some(begun?.just_started());
+                    announce(arguments, (request, *is_open), true);
                 }
                 Asked::Policy(policy, processors) => {
                     let processors = processors.clone().map_or_else(own_processors, Ok)?;
@@ -180,6 +184,15 @@ impl Started {
     }
 }
 
+/// Says that it is measured now, where its reservation is open and that takes long.
+fn announce(arguments: &Exec, (request, is_open): (&ProgramRequest, bool), is_just_started: bool) {
+    let period = request.hold.reservation.period();
+    let announced = announced(&plain(&arguments.name()), period, is_just_started);
+    if let Some(announced) = announced.filter(|_| is_open && !arguments.quiet) {
+        files::say(&format!("laxity: {announced}"));
+    }
+}
+
 /// Where this process may run, and so what it starts.
 fn own_processors() -> Result<CpuSet, HostError> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -227,10 +240,12 @@ impl Adopted {
         let hold = |request: &_| ProgramHold::of_running(request, process);
         let count = || Count::from_now(Used::of(process));
         let reserved = Reserved::begin(request, *is_open, hold, count);
+        let reserved = reserved.map_err(HostError::from)?;
+        announce(arguments, (request, *is_open), false);
         Ok(Self {
             process: opened,
             number: process,
-            reserved: reserved.map_err(HostError::from)?,
+            reserved,
         })
     }
 

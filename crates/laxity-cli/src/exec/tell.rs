@@ -8,6 +8,7 @@ use laxity::doctor::Machine;
 use laxity::hold::{Holders, KIND};
 use laxity::{Delivery, Grade, Service, Span, Unknown};
 use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table, Value, page};
+use laxity_lab::{command_line, plain};
 use laxity_model::verify::contract;
 use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 use serde::Serialize;
@@ -419,10 +420,10 @@ impl Received {
         });
         Report {
             experiment: "",
-            title: format!("{} with {}", self.name, self.held()),
+            title: format!("{} with {}", plain(&self.name), self.held()),
             summary: vec![self.line()],
             circumstances: vec![
-                ("command", self.command.join(" ")),
+                ("command", command_line(&self.command)),
                 ("grade", told(&self.grade)),
             ],
             figures: vec![Figure {

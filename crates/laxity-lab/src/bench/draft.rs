@@ -97,6 +97,11 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Another title than the study's, which these results have not.
+    pub fn entitle(&mut self, key: &str, holes: Holes<'_>) {
+        self.report.title = self.text.say(key, holes);
+    }
+
     /// Adds a sentence to the summary.
     pub fn say(&mut self, key: &str, holes: Holes<'_>) {
         self.report.summary.push(self.text.say(key, holes));

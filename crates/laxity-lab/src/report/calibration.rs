@@ -34,8 +34,12 @@ pub fn report(found: &Calibration) -> Report {
         circumstances: vec![
             ("measured by", machine.provenance.clone()),
             (
-                "load",
-                fixed(u64::from(circumstances.load_thousandths), 1_000, 2),
+                "load average",
+                format!(
+                    "{} threads wanted to run on {} processors when it began",
+                    fixed(u64::from(circumstances.load_thousandths), 1_000, 2),
+                    circumstances.processors
+                ),
             ),
             ("steal time", value::nanos(circumstances.steal.as_nanos())),
             ("tick", tick),

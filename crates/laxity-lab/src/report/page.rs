@@ -1,14 +1,17 @@
 //! A report as one HTML page: opens offline, needs no script, prints, follows the reader's light or dark setting.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use askama::Template;
+use askama::filters::{Escaper, Html};
 
 use super::text::{verdict, word};
 use super::timeline;
 use super::view::{self, TableView};
 use super::{Figure, Mark, Origin, Report, svg};
 use crate::layout::Align;
+use crate::plain_lines;
 
 /// Strokes for dots in a whole page, so that it stays small however much was recorded.
 const STROKES: usize = 16_000;
@@ -47,6 +50,16 @@ pub fn render(report: &Report) -> Result<String, askama::Error> {
         version: env!("CARGO_PKG_VERSION"),
     };
     page.render()
+}
+
+/// How texts stand in the page, as `askama.toml` has it: nothing in them is markup, and nothing in them steers, as nothing does on a terminal.
+#[derive(Clone, Copy, Default)]
+struct Shown;
+
+impl Escaper for Shown {
+    fn write_escaped_str<W: fmt::Write>(&self, page: W, text: &str) -> fmt::Result {
+        Html.write_escaped_str(page, &plain_lines(text))
+    }
 }
 
 #[derive(Template)]
@@ -139,7 +152,32 @@ fn anchor(key: &str, taken: &mut BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::whole;
+    use super::{render, whole};
+    use crate::report::{Figure, Report};
+
+    #[test]
+    fn whatever_a_text_has_in_it_steers_nobody() {
+        let evil = "<b>\u{1b}]0;x\u{7}\u{202e}".to_owned();
+        let report = Report {
+            experiment: "",
+            title: evil.clone(),
+            summary: vec![evil.clone()],
+            circumstances: vec![("command", evil.clone())],
+            figures: vec![Figure {
+                key: evil.clone(),
+                title: evil.clone(),
+                about: evil.clone(),
+                remarks: vec![evil],
+                ..Figure::default()
+            }],
+            checks: Vec::new(),
+        };
+        let page = render(&report).expect("a page");
+        assert!(!page.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{page:?}");
+        let shown = r"&#60;b&#62;\u{1b}]0;x\u{7}\u{202e}";
+        // In the title, the heading, the summary, and wherever else it was put.
+        assert_eq!(page.matches(shown).count(), 7, "{page}");
+    }
 
     #[test]
     fn a_number_stays_with_its_name_and_its_unit() {

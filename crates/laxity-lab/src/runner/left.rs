@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use laxity_model::admission::{SlotPlan, Supply, refused_with};
+use laxity_model::admission::{Refused, SlotPlan, Supply, refused_with};
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::{ActivityId, HostError, Program, Reservation, Span};
 
@@ -86,27 +86,50 @@ impl Left {
         Some(granted.collect())
     }
 
-    /// The tables that there would be; `None` where somebody is refused.
-    fn granted(&self, asked: &[(usize, Reservation)]) -> Option<Vec<SlotPlan>> {
-        let least = Reservation::new(GRAIN.as_full_service(), LONGEST_PERIOD).ok()?;
+    /// What is short where devices ask for these: on which processor the first who is refused would be, and how much of what is missing. `None` where
+    /// nobody is, or it is no reservation that is.
+    pub(crate) fn short(&self, asked: &[(usize, Reservation)]) -> Option<String> {
+        let asked = self.by_drivers(asked)?;
+        let (_, refused) = self.refused_with(&asked).ok()?;
+        let mut told = refused
+            .into_iter()
+            .filter_map(|(who, why)| Some((who, why?)));
+        let (who, why) = told.next()?;
+        let program = self.program.borrow();
+        let who = &program.activities[who.index()];
+        let (name, on) = (&who.name, who.processor.0);
+        Some(format!("`{name}` is refused on processor {on}: {why}"))
+    }
+
+    fn by_drivers(&self, asked: &[(usize, Reservation)]) -> Option<Vec<(ActivityId, Reservation)>> {
         let asked = asked
             .iter()
             .map(|(device, asked)| Some((*self.drivers.get(*device)?, *asked)));
-        let asked: Vec<_> = asked.collect::<Option<_>>()?;
+        asked.collect()
+    }
+
+    /// The tables that there would be; `None` where somebody is refused.
+    fn granted(&self, asked: &[(usize, Reservation)]) -> Option<Vec<SlotPlan>> {
+        let least = Reservation::new(GRAIN.as_full_service(), LONGEST_PERIOD).ok()?;
+        let asked = self.by_drivers(asked)?;
         let (slots, refused) = self.refused_with(&asked).ok()?;
+        let refused: Vec<_> = refused.into_iter().map(|(one, _)| one).collect();
         let next_to_nothing: Vec<_> = asked.iter().map(|(driver, _)| (*driver, least)).collect();
         let before = || self.refused_with(&next_to_nothing);
         let is_own = |one: &ActivityId| asked.iter().any(|(driver, _)| driver == one);
         let is_granted = refused.is_empty()
             || !refused.iter().any(is_own)
-                && before().is_ok_and(|(_, before)| refused.iter().all(|one| before.contains(one)));
+                && before().is_ok_and(|(_, before)| {
+                    let was_before = |one| before.iter().any(|(before, _)| before == one);
+                    refused.iter().all(was_before)
+                });
         is_granted.then_some(slots)
     }
 
     fn refused_with(
         &self,
         asked: &[(ActivityId, Reservation)],
-    ) -> Result<(Vec<SlotPlan>, Vec<ActivityId>), HostError> {
+    ) -> Result<(Vec<SlotPlan>, Vec<Refused>), HostError> {
         let asked = asked.iter().map(|(driver, asked)| {
             let asked = self.twin.map_or(*asked, |twin| twin.reserved(*asked));
             (*driver, asked)

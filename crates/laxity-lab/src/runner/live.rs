@@ -35,7 +35,11 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
     let watch = Watch::begin();
     let mut host = host(resolved)?;
     let outlined = supply(&mut host, resolved)?;
-    let (settled, further) = prepare((&host, resolved), &planned, &outlined, progress)?;
+    let Prepared {
+        settled,
+        further,
+        notices,
+    } = prepare((&host, resolved), &planned, &outlined, progress)?;
     let receivers = further.iter();
     let receivers = receivers.map(|(name, further)| (name.clone(), *further as u32 + 1));
     let mut circumstances = Circumstances {
@@ -45,7 +49,7 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
         receivers: receivers.collect(),
         failed: BTreeMap::new(),
         made_again: MadeAgain::default(),
-        notices: Vec::new(),
+        notices,
     };
     let mut session = Session::begin((&settled, &further), host, watch)?;
     let mut runs = Vec::new();
@@ -204,24 +208,38 @@ pub(crate) fn watched_host(processors: u16, watched: &[ProcessorId]) -> Result<L
     Ok(LiveHost::new(config))
 }
 
+/// What is known before the first run.
+struct Prepared {
+    /// The scenario with what is proposed.
+    settled: Resolved,
+    further: FurtherReceivers,
+    /// Whose load is another than was asked for.
+    notices: Vec<String>,
+}
+
 /// What is known only of this machine: how many receivers make up each load, and what is proposed where the scenario leaves that open.
 fn prepare(
     (host, resolved): (&LiveHost, &Resolved),
     planned: &[PlannedRun],
     supply: &Supply,
     progress: &mut dyn Progress,
-) -> Result<(Resolved, FurtherReceivers), RunError> {
+) -> Result<Prepared, RunError> {
     // Nothing is started to find out before all variants are admitted.
     let outline = proposal::settled(resolved, supply, true, |_| None)?.whole()?;
     require(host, &outline, planned, supply)?;
     progress.begin(planned.len());
-    let (further, calls) = measure_each(resolved, progress)?;
+    let mut notices = Vec::new();
+    let (further, calls) = measure_each(resolved, &mut notices, progress)?;
     let settled = proposal::settled(resolved, supply, true, |device| {
         calls.get(&device.name).copied()
     })?;
     let settled = settled.whole()?;
     require(host, &settled, planned, supply)?;
-    Ok((settled, further))
+    Ok(Prepared {
+        settled,
+        further,
+        notices,
+    })
 }
 
 /// Requires that each variant is admitted and has memory enough, before anything of it is started.
@@ -244,9 +262,10 @@ fn require(
 }
 
 /// How many receivers besides the first make up the load of each device, by its name; and the calls of those to which something is to be
-/// proposed.
+/// proposed. What the reader should know of them is left in `notices`.
 fn measure_each(
     resolved: &Resolved,
+    notices: &mut Vec<String>,
     progress: &mut dyn Progress,
 ) -> Result<(FurtherReceivers, BTreeMap<String, Calls>), RunError> {
     let (mut further, mut calls) = (FurtherReceivers::new(), BTreeMap::new());
@@ -256,7 +275,10 @@ fn measure_each(
             continue;
         }
         progress.prepare("calibrating the load");
-        further.insert(device.name.clone(), calibrate(resolved, device)?);
+        let found = Alone::live(resolved, device)?.calibrate()?;
+        let beyond = found.beyond(&device.load);
+        notices.extend(beyond.map(|beyond| of_device(device, &beyond)));
+        further.insert(device.name.clone(), found.repeats);
     }
     for device in proposal::to_measure(resolved, true) {
         progress.prepare("measuring calls, to propose a reservation");
@@ -267,12 +289,20 @@ fn measure_each(
     Ok((further, calls))
 }
 
-/// How many receivers besides the first make up the load that the device asks for, on this machine as it is now; see [`Alone::calibrate`].
+/// How many receivers besides the first make up the load that the device asks for, on this machine as it is now, and nothing else; see
+/// [`Alone::calibrate`].
 ///
 /// # Errors
 ///
-/// Those of [`Alone`].
+/// Those of [`Alone`]; [`RunError::CannotRun`] where it takes more than that without any.
 pub fn calibrate(resolved: &Resolved, device: &ResolvedDevice) -> Result<usize, RunError> {
     let found = Alone::live(resolved, device)?.calibrate()?;
-    Ok(found.repeats)
+    match found.beyond(&device.load) {
+        None => Ok(found.repeats),
+        Some(beyond) => Err(RunError::CannotRun(of_device(device, &beyond))),
+    }
+}
+
+fn of_device(device: &ResolvedDevice, said: &str) -> String {
+    format!("the load of `{}`: {said}", device.name)
 }

@@ -217,6 +217,18 @@ pub struct Found {
     pub share_ppm: u64,
 }
 
+impl Found {
+    /// What is to be known of it, where it is more than was wanted.
+    #[must_use]
+    pub fn beyond(&self, wanted: &Load) -> Option<String> {
+        let most = u64::from(wanted.share.ppm) + u64::from(wanted.tolerance.ppm);
+        (self.share_ppm > most).then(|| {
+            let least = percent(self.share_ppm);
+            format!("the work takes {least} % of this processor without any repeats, more than the {wanted} that are asked for")
+        })
+    }
+}
+
 /// Why there is no count.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoCount {
@@ -238,7 +250,6 @@ pub struct Calibration {
     block: Span,
     most: usize,
     few: usize,
-    or_more: bool,
     of_few: Vec<u64>,
     of_many: Vec<u64>,
     checks: Vec<Tried>,
@@ -257,19 +268,11 @@ impl Calibration {
             block,
             most,
             few,
-            or_more: false,
             of_few: Vec::new(),
             of_many: Vec::new(),
             checks: Vec::new(),
             rejected: Vec::new(),
         }
-    }
-
-    /// The same where the load may be more than was wanted, if the work takes that much without any repeats.
-    #[must_use]
-    pub const fn or_more(mut self) -> Self {
-        self.or_more = true;
-        self
     }
 
     /// What is to be done now.
@@ -338,9 +341,9 @@ impl Calibration {
         share_ppm.abs_diff(self.wanted()) <= u64::from(self.wanted.tolerance.ppm)
     }
 
-    /// Whether this is what the work takes at least, and that is enough.
+    /// Whether this is what the work takes at least.
     fn is_the_least(&self, repeats: usize, share_ppm: u64) -> bool {
-        self.or_more && repeats == 0 && share_ppm > self.wanted()
+        repeats == 0 && share_ppm > self.wanted()
     }
 
     /// About as many as are needed, if all work were repeated; far enough from the few for a line through both.
@@ -372,17 +375,7 @@ impl Calibration {
                 self.wanted, self.most
             )));
         }
-        match last {
-            // Nothing can be left out, and it is still too much.
-            Some((0, share)) if best <= 0 && !self.is_within(share) => {
-                Err(NoCount::Impossible(format!(
-                    "this machine is too slow for a load of {}: the work takes {} % without any repeats; ask for a larger load",
-                    self.wanted,
-                    percent(share)
-                )))
-            }
-            _ => Ok(usize::try_from(best).unwrap_or(0)),
-        }
+        Ok(usize::try_from(best).unwrap_or(0))
     }
 
     /// The count that takes what was wanted at the mean of the speeds at which others were tried: where a machine is fast and slow by turns, each

@@ -4,17 +4,19 @@
 //! margin, by the supply of the enforcer that is asked. All that a variant leaves open is found together. Before anything is measured, the load that is declared stands for them, so that a scenario can be
 //! admitted in outline.
 
+mod why;
+
 use std::collections::BTreeMap;
 
 use laxity_model::admission::Supply;
-use laxity_model::analysis::devices::{MARGIN_PPM, Open, with_margin};
+use laxity_model::analysis::devices::{MARGIN_PPM, with_margin};
 use laxity_model::enforce::slots::{MOST_SHARE_PPM, SUPPLY};
 use laxity_model::{Enforcer, Reservation, Service, Span};
 
 use super::RunError;
 use super::left::{Granted, Left};
 use super::served::{Needs, Place};
-use super::together::{Choice, Nothing, Outcome, find};
+use super::together::{Choice, Outcome, find};
 use crate::layout::percent;
 use crate::report::value::count;
 use crate::scenario::units::{format_open, format_reservation};
@@ -275,25 +277,6 @@ impl OpenDevice {
             choice: alone.unwrap_or_else(|| Choice::new(proposal.open, Vec::new())),
         })
     }
-
-    /// Why nothing would do, even if nobody else were there.
-    fn why_never(&self) -> Option<String> {
-        let none = match (self.proposal.open, self.choice.first()) {
-            (_, Some(_)) => return None,
-            (Open::Service(period), None) if period < SHORTEST_PERIOD => too_short(period),
-            (_, None) => format!("there is no such reservation as {}", self.proposal.why()),
-        };
-        Some(format!(
-            "nothing can be proposed for `{}` by {}: {none}",
-            self.name, self.enforcer
-        ))
-    }
-
-    /// What it would do with if nobody else were there, and why with that.
-    fn would(&self) -> String {
-        let would = self.choice.first().map(format_reservation);
-        format!("{}, {}", would.unwrap_or_default(), self.proposal.why())
-    }
 }
 
 /// What is proposed to each of these devices, all together; or why nothing is.
@@ -308,9 +291,11 @@ fn settle(
     let mut with = variant.clone();
     let (places, choices): (Vec<usize>, Vec<&Choice>) =
         open.iter().map(|one| (one.place, &one.choice)).unzip();
-    let judge = |asked: &[Reservation]| {
-        let by_number: Vec<_> = places.iter().copied().zip(asked.iter().copied()).collect();
-        let Some(granted) = left.grants_all(&by_number) else {
+    let by_number = |asked: &[Reservation]| -> Vec<_> {
+        places.iter().copied().zip(asked.iter().copied()).collect()
+    };
+    let mut judge = |asked: &[Reservation]| {
+        let Some(granted) = left.grants_all(&by_number(asked)) else {
             return Outcome::Refused;
         };
         // What the kernel reserves for one is taken from the slots of another.
@@ -333,32 +318,15 @@ fn settle(
             false => Outcome::Unserved(unserved),
         }
     };
-    find(&choices, judge).map_err(|nothing| why_nothing(open, &nothing))
-}
-
-/// Why nothing is proposed to devices each of which could be served if nobody else were there.
-fn why_nothing(open: &[OpenDevice], nothing: &Nothing) -> String {
-    let cut_short = match nothing.is_cut_short {
-        true => "; not all that might do was looked at",
-        false => "",
-    };
-    if let [only] = open {
-        return format!(
-            "nothing can be proposed for `{}` by {}: nothing that is left would do: {}, would not be granted, or not serve it, beside all else{cut_short}",
-            only.name,
-            only.enforcer,
-            only.would()
-        );
-    }
-    let names: Vec<String> = open.iter().map(|one| format!("`{}`", one.name)).collect();
-    let would = open
-        .iter()
-        .map(|one| format!("`{}` by {}: {}", one.name, one.enforcer, one.would()));
-    format!(
-        "nothing can be proposed for {} together: these would not be granted, or not serve them, beside each other and all else, nor what was tried in their place: {}{cut_short}",
-        names.join(" and "),
-        would.collect::<Vec<_>>().join("; ")
-    )
+    find(&choices, &mut judge).map_err(|nothing| {
+        let begin: Option<Vec<_>> = choices.iter().map(|choice| choice.first()).collect();
+        let short = begin.and_then(|begin| match judge(&begin) {
+            Outcome::Refused => left.short(&by_number(&begin)),
+            Outcome::Unserved(who) => Some(why::unserved(open, &who)),
+            Outcome::Served => None,
+        });
+        why::nothing(open, &nothing, short)
+    })
 }
 
 /// The devices whose calls a proposal needs on this host, each once.
@@ -393,6 +361,8 @@ pub(crate) fn said(variant: &ResolvedVariant) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use laxity_model::analysis::devices::Open;
+
     use super::*;
     use crate::scenario::Length;
 

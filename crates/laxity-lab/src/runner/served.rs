@@ -244,6 +244,12 @@ impl Place {
         }
     }
 
+    /// The same under these too.
+    pub(crate) fn beneath(mut self, others: impl Iterator<Item = Task>) -> Self {
+        self.taken.above.extend(others);
+        self
+    }
+
     /// Where nothing is taken from a reservation.
     #[cfg(test)]
     pub(crate) fn undisturbed(tick: Span) -> Self {
@@ -460,14 +466,12 @@ impl Answering {
 
     /// The first piece of its output that may be late, however many of the calls before it still wait.
     fn late(&self, supply: &dyn SupplyBound) -> Result<Option<String>, Overflow> {
-        let too_large = || Overflow("the calls before a modem's answer");
         for earlier in 0..MOST_BEFORE {
             let before = self.usual.period.checked_mul(earlier);
             let waiting = self.usual.cost.checked_mul(earlier);
-            let (before, waiting) = (
-                before.ok_or_else(too_large)?,
-                waiting.ok_or_else(too_large)?,
-            );
+            let (Some(before), Some(waiting)) = (before, waiting) else {
+                return Err(Overflow("the calls before a modem's answer"));
+            };
             if earlier > 0 && supply.window_for(waiting)? <= before {
                 return Ok(None);
             }

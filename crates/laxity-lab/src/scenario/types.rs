@@ -100,6 +100,13 @@ impl Resolved {
         let live = self.variants.iter().filter(|variant| variant.live);
         each_once(live.flat_map(ResolvedVariant::commands))
     }
+
+    /// The programs of these, by the names that they are looked for by.
+    pub fn programs(&self) -> impl Iterator<Item = &str> {
+        let live = self.variants.iter().filter(|variant| variant.live);
+        let words = live.flat_map(ResolvedVariant::words);
+        words.filter_map(|argv| argv.first().map(String::as_str))
+    }
 }
 
 /// The machine a scenario is written for.
@@ -221,8 +228,13 @@ pub struct ResolvedVariant {
 impl ResolvedVariant {
     /// The programs that it executes, as one would type them.
     pub fn commands(&self) -> impl Iterator<Item = String> {
+        self.words().map(command_line)
+    }
+
+    /// The words of each of them.
+    fn words(&self) -> impl Iterator<Item = &[String]> {
         self.tasks.iter().filter_map(|task| match &task.kind {
-            TaskKind::Command { argv, .. } => Some(command_line(argv)),
+            TaskKind::Command { argv, .. } => Some(&**argv),
             _ => None,
         })
     }

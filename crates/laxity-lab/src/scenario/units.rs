@@ -163,6 +163,12 @@ impl Scale {
             .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
+        if let Some(fraction) = unit.strip_prefix(',')
+            && fraction.starts_with(|c: char| c.is_ascii_digit())
+        {
+            let point = format!("write a point: \"{number}.{fraction}\"");
+            return Err(UnitError::new(format!("`{text}` has a comma"), point));
+        }
         let unit = unit.trim_start();
         let decimal = Decimal::parse(number).ok_or_else(|| {
             UnitError::new(

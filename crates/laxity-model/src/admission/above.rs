@@ -214,7 +214,7 @@ impl Above {
             format!("`{name}` runs above the slots and may take {service} every {period} from them")
         });
         let unknown = self.uncharged.iter().map(|name| {
-            format!("`{name}` runs above the slots, and how much is not known: it is not charged")
+            format!("`{name}` runs above the slots, and nobody keeps it to an amount: no grant counts it")
         });
         known.chain(unknown).collect()
     }

@@ -319,8 +319,18 @@ fn circumstances(made: &Made<'_, Prediction>, draft: &mut Draft<'_>) -> Result<(
         None => TEXT.say("assumed", &[("median", &ASSUMED_CALL)]),
     };
     let mut file = machine.provenance.clone();
-    if let Some(elsewhere) = &made.request.elsewhere {
+    let elsewhere = made.request.elsewhere.as_ref();
+    if let Some(elsewhere) = elsewhere {
         file = format!("{file}; {}", elsewhere.sentence());
+    }
+    // Whose twin it is, where it need not be this machine's.
+    let is_of_another = elsewhere.is_some_and(|elsewhere| elsewhere.is_other_hardware);
+    let title = match made.request.live {
+        true => is_of_another.then_some("of-another"),
+        false => Some("of-it-alone"),
+    };
+    if let Some(title) = title {
+        draft.entitle(title, &[("machine", &machine.description)]);
     }
     for (name, value) in [
         ("machine", machine.description.clone()),

@@ -67,6 +67,9 @@ fn nothing_is_claimed_of_a_twin_of_another_machine() {
     for here in [3, 0] {
         let (report, found, open) = report(here, false, Some(elsewhere(true)));
         assert_eq!((&found[..], open), (&[][..], 1), "{here}");
+        let named = Machine::without_costs(250).description;
+        let title = format!("A twin of {named}, and this machine");
+        assert_eq!(report.title, title);
         let why = "measured on another machine: ARM Cortex, here AMD EPYC";
         let is_said = |text: &str| text.contains(why);
         assert!(
@@ -79,6 +82,7 @@ fn nothing_is_claimed_of_a_twin_of_another_machine() {
     }
     let (report, found, _) = report(3, false, Some(elsewhere(false)));
     assert_eq!(found, [true]);
+    assert_eq!(report.title, "A twin of this machine, and this machine");
     let mut said = report.summary.iter();
     assert!(said.any(|said| said.contains("measured under another kernel")));
 }

@@ -405,3 +405,23 @@ fn a_gap_that_may_have_been_is_told_and_not_met() {
         assert_eq!(possible_ns, Some(possible_ms * 1_000_000));
     }
 }
+
+#[test]
+fn a_page_of_a_command_has_nothing_in_it_that_steers() {
+    let evil = "a\u{1b}[2J\nb\r\u{9b}\u{202e}c";
+    let mut received = received(all_kept());
+    received.name = evil.to_owned();
+    received.command = vec![evil.to_owned(), "d e".to_owned()];
+    received.judge(true, None);
+    let page = page::render(&received.report()).unwrap();
+    let steers = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+    assert!(!page.contains(steers), "{page:?}");
+    let shown = r"a\u{1b}[2J\nb\r\u{9b}\u{202e}c";
+    for place in [
+        format!("<title>{shown} with "),
+        format!("<h1>{shown} with "),
+        format!("<dd>&#39;{shown}&#39; &#39;d e&#39;</dd>"),
+    ] {
+        assert!(page.contains(&place), "{place}: {page}");
+    }
+}

@@ -417,12 +417,13 @@ impl Analyst<'_> {
         if own.rank == endless.rank {
             return format!("it shares its priority with `{name}`, which never stops").into();
         }
-        let below = format!("it is below `{name}`, which never stops");
         let mut tasks = self.stage.variant.tasks.iter();
         let task = tasks.find(|task| task.name == *name);
         match task.map(|task| &task.kind) {
-            Some(TaskKind::Command { .. }) => below.into(),
-            _ => Reason::too_much(below),
+            Some(TaskKind::Command { .. }) => {
+                format!("it is below `{name}`, a command that may work all the time").into()
+            }
+            _ => Reason::too_much(format!("it is below `{name}`, which never stops")),
         }
     }
 

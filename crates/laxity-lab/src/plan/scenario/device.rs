@@ -13,6 +13,7 @@ use laxity_model::analysis::{Fraction, Overflow};
 use laxity_model::{ActivityId, Enforcer, Outside, Reservation, ReservationRequest, Span};
 use serde::Serialize;
 
+use super::ranks::above_slots;
 use super::{Ready, VariantPlan, slots_of};
 use crate::plan::{Line, Proposal, enforced};
 use crate::runner::left::{Granted, Left};
@@ -117,7 +118,9 @@ pub(super) fn of(
             .deadline
             .as_ref()
             .map_or(Span::ZERO, |kernel| kernel.tick);
-        let place = Place::of(variant, device, (twin, tick));
+        // Of what is proposed for a run no room is made for strangers; whether it serves beside them is told.
+        let strangers = above_slots(variant, device.processor);
+        let place = Place::of(variant, device, (twin, tick)).beneath(strangers);
         let needs = Needs::new(device, device.work(twin), &place)?;
         let subject = Subject {
             request,

@@ -18,6 +18,7 @@ use super::{MachinePlan, Ready, VariantPlan};
 use crate::machine_file::{Elsewhere, Known};
 use crate::plan::{NoBound, bound};
 use crate::runner::machine::Charged;
+use crate::scenario::TaskKind;
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
@@ -70,7 +71,7 @@ impl<'a> Live<'a> {
     ) -> Result<Span, NoBound> {
         let ready = analyst.stage.ready;
         let Work::Jobs { net, .. } = subject.work else {
-            return Err("it never stops, so it is never done".into());
+            return Err(never_done(analyst, subject).into());
         };
         let admission = ready.admission();
         let holder = subject.activity.ok_or("it is the machine itself")?;
@@ -216,6 +217,18 @@ impl<'a> Live<'a> {
             let (name, usual) = (figure.name(), usual.beside(largest));
             format!("`{name}` took up to {largest}, and 999 times of 1,000 no more than {usual}")
         })
+    }
+}
+
+/// Of one that asks for the processor without an end. Of a command that is an assumption.
+fn never_done(analyst: &Analyst<'_>, subject: &Source) -> &'static str {
+    let mut tasks = analyst.stage.variant.tasks.iter();
+    let task = tasks.find(|task| task.name == subject.name && subject.activity.is_none());
+    match task.map(|task| &task.kind) {
+        Some(TaskKind::Command { .. }) => {
+            "nothing says how much a command works how often, so it is taken to work all the time; what is a `periodic` task has a bound"
+        }
+        _ => "it never stops, so it is never done",
     }
 }
 

@@ -323,6 +323,30 @@ fn a_modem_whose_slots_are_taken_by_a_rogue_is_named() {
     assert!(said.starts_with(&missed), "{said}");
 }
 
+/// Whoever somebody outside ranked is counted by all that is said of a modem, or by nothing.
+#[test]
+fn of_a_modem_beneath_a_rogue_there_is_one_answer() {
+    let beneath = |burst: &str, fifo: u8| {
+        let text = format!(
+            "[devices.modem]\nkind = \"soft-modem\"\n[tasks.rogue]\nkind = \"rogue\"\nburst = \"{burst}\"\nevery = \"250ms\"\nfifo = {fifo}\n[variants.v]\non = \"live\"\nplacement = \"reserved 2.35ms/8ms\"\n"
+        );
+        with_lines(&text, |_| {})
+    };
+    let response = |plan: &VariantPlan| plan.devices[0].margins.map(|most| most.response_ns);
+    let is_bounded = |plan: &VariantPlan| bounded(plan).contains(&"modem thread");
+    let [below, short, long] =
+        [("100ms", 50), ("100us", 90), ("100ms", 90)].map(|(burst, fifo)| beneath(burst, fifo));
+    assert!(is_bounded(&below) && is_bounded(&short) && !is_bounded(&long));
+    assert!(response(&short) > response(&below));
+    assert_eq!(response(&long), None);
+    let late = headline(long);
+    assert!(
+        late.contains("not sure to be served in time: `modem thread`"),
+        "{late}"
+    );
+    assert!(!headline(short).contains("not sure"));
+}
+
 /// Of a modem by the kernel there is a device's answer, and no bound of a call: the one stands for the other.
 #[test]
 fn the_calls_of_a_device_that_is_served_are_in_time() {
@@ -394,6 +418,12 @@ fn a_command_below_slots_takes_nothing_from_them() {
         assert_eq!(plan.executors[0].grade.as_deref(), Some("enforced"));
         assert!(!headline(plan.clone()).contains("unenforced"));
         assert_eq!(bounded(&plan), expected, "{placement}: {:?}", plan.lines);
+        // That it never stops is an assumption, and not what it does.
+        let mut lines = plan.lines.iter();
+        let why = lines.find(|line| line.name == "other");
+        let why = why.and_then(|line| line.no_bound.as_deref());
+        let why = why.expect("a command has no bound");
+        assert!(why.starts_with("nothing says how much a command"), "{why}");
     }
 }
 

@@ -1,9 +1,12 @@
 //! In which order those who take a processor's time go first: threads by priority at even ranks, what runs in slots between them, then deferred calls, interrupts, the clock.
 
-use laxity_model::{Priority, ReservationRequest};
+use laxity_model::analysis::Task;
+use laxity_model::enforce::ranks::OCCUPANT;
+use laxity_model::{Priority, ProcessorId, ReservationRequest};
 
 use crate::runner::machine::Machine;
 use crate::runner::served::beside;
+use crate::scenario::{Rank, ResolvedVariant, TaskKind};
 
 pub(super) const DEFERRED: u16 = 70;
 pub(super) const INTERRUPTS: u16 = 80;
@@ -33,4 +36,34 @@ pub(super) fn holder_rank(machine: &Machine, request: ReservationRequest, placed
 /// The rank that a holder of slots never falls below, if it has one.
 pub(super) fn rank_beside(request: ReservationRequest, placed: Priority) -> Option<u16> {
     beside(request, placed).map(thread_rank)
+}
+
+/// Of one to whom somebody outside gave this `SCHED_FIFO` priority: before everybody where a slot's occupant does not preempt it, and else just below the
+/// slots, above every thread that is.
+pub(super) fn foreign_rank(machine: &Machine, fifo: u8) -> u16 {
+    match fifo >= OCCUPANT {
+        true => CLOCK,
+        false => slot_rank(machine).saturating_sub(1),
+    }
+}
+
+/// Those of a processor to whom somebody outside gave such a priority that a slot's occupant does not preempt them, as the scenario says of them. No
+/// grant counts them, as nobody keeps them to it.
+pub(super) fn above_slots(
+    variant: &ResolvedVariant,
+    on: ProcessorId,
+) -> impl Iterator<Item = Task> {
+    let here = variant
+        .tasks
+        .iter()
+        .filter(move |task| task.processor == on);
+    here.filter_map(|task| match &task.kind {
+        TaskKind::Rogue {
+            burst,
+            every,
+            rank: Rank::Foreign { fifo },
+            ..
+        } if *fifo >= OCCUPANT => Task::new(*burst, *every).ok(),
+        _ => None,
+    })
 }

@@ -257,8 +257,13 @@ fn render_request(request: &RequestPlan, width: usize, text: &mut String) {
     for offer in &request.offers {
         let gap = match (offer.promised_gap_ns, offer.longest_gap_ns) {
             (Some(promised), Some(longest)) => {
+                // Nobody can expect anything of those who are above it.
+                let if_left = match &offer.grade_reason {
+                    Some(_) => ", if nobody takes it away",
+                    None => "",
+                };
                 format!(
-                    "; gap {} promised, up to {} to expect here",
+                    "; gap {} promised, up to {} to expect here{if_left}",
                     span(promised),
                     span(longest)
                 )

@@ -7,7 +7,9 @@ use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::{Activity, ActivityId, Placement, ReservationRequest, Service, Span};
 
 use super::Ready;
-use super::ranks::{CLOCK, DEFERRED, INTERRUPTS, holder_rank, rank_beside, slot_rank, thread_rank};
+use super::ranks::{
+    CLOCK, DEFERRED, INTERRUPTS, foreign_rank, holder_rank, rank_beside, slot_rank, thread_rank,
+};
 use crate::observe::DeviceProbe;
 use crate::runner::machine::Machine;
 use crate::runner::modes::{Mode, by_the_host};
@@ -381,8 +383,7 @@ impl<'a> Stage<'a> {
                 let (task, net) = (job.with_jitter(wakes.late), *burst);
                 let rank = match rank {
                     Rank::Priority(priority) => thread_rank(*priority),
-                    // Somebody outside may have ranked it above everybody.
-                    Rank::Foreign { .. } => CLOCK,
+                    Rank::Foreign { fifo } => foreign_rank(&self.machine, *fifo),
                 };
                 Some(self.source(id?, rank, Work::Jobs { task, net }))
             }

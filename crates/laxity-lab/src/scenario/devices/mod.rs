@@ -292,7 +292,7 @@ const fn load(without: Without) -> Key<Load> {
         "load",
         &Loads,
         without,
-        "How much of a processor its driver takes while it has all to do. On Linux its work is repeated until that is so; the twin charges it.",
+        "How much of a processor its driver takes while it has all to do. On Linux its work is repeated until that is so; work that takes more without repeats takes that, and the run says so. The twin charges it.",
     )
 }
 

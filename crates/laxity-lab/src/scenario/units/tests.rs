@@ -35,6 +35,11 @@ fn what_is_no_duration_is_told_apart() {
         let cause = cause(text);
         assert!(cause.contains("does not begin with a number"), "{cause}");
     }
+    let comma = span("0,5ms").expect_err("a comma").to_string();
+    assert_eq!(comma, "`0,5ms` has a comma; write a point: \"0.5ms\"");
+    let in_both = asked("0,5ms/8ms").expect_err("a comma").to_string();
+    assert_eq!(in_both, comma);
+    assert_eq!(cause("1,ms"), "`,ms` is no unit of a duration");
     assert_eq!(cause("1e3ms"), "`e3ms` is no unit of a duration");
     assert_eq!(cause("1_000us"), "`_000us` is no unit of a duration");
     assert_eq!(cause("1MS"), "`MS` is no unit of a duration");

@@ -101,12 +101,23 @@ pub(super) fn hook(
     let [control, told, go] = [&theirs.control, &theirs.told, &theirs.go].map(AsRawFd::as_raw_fd);
     move || {
         let keeper = std::process::id();
+        let (control, told) = (out_of_the_way(control)?, out_of_the_way(told)?);
         // SAFETY: both sides make async-signal-safe calls only, until the one ends and the other executes a program.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => wait_to_be_let_go(keeper, ours, go, group),
             program => keep(program, (control, told), group),
         }
+    }
+}
+
+/// A copy of a keeper's end above the numbers that [`detach`] gives to both, so that neither takes the other's place. It is made before there is a
+/// keeper: where no more files may be open, whoever starts the program is told so, and nobody waits for a keeper that cannot be heard.
+fn out_of_the_way(end: RawFd) -> io::Result<RawFd> {
+    // SAFETY: a plain kernel call on a number.
+    match unsafe { libc::fcntl(end, libc::F_DUPFD_CLOEXEC, TOLD + 1) } {
+        -1 => Err(io::Error::last_os_error()),
+        copy => Ok(copy),
     }
 }
 
@@ -280,8 +291,6 @@ fn detach((control, told): (RawFd, RawFd), group: ProcessGroup) -> RawFd {
             libc::SCHED_OTHER,
             &libc::sched_param { sched_priority: 0 },
         );
-        // Out of the way first, so that neither takes the other's place.
-        let [control, told] = [control, told].map(|end| libc::fcntl(end, libc::F_DUPFD, 64));
         libc::dup2(control, CONTROL);
         libc::dup2(told, TOLD);
         // The program's output ends when nobody has it any more: the keeper must not.
