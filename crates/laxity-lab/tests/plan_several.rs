@@ -215,7 +215,8 @@ fn numbers_at_the_end_of_what_can_be_counted_are_planned_or_refused() {
 /// First fit puts `t1` beside `t0`, and then two of three are left nowhere; the emptiest processor is right each time.
 #[test]
 fn where_first_fit_fails_others_are_tried_before_a_refusal() {
-    let text = "name,cost_ms,period_ms,deadline_ms\nt0,1,5,1\nt1,1,4,4\nt2,3,10,10\nt3,2,6,3\nt4,3,12,3\n";
+    let text =
+        "name,cost_ms,period_ms,deadline_ms\nt0,1,5,1\nt1,1,4,4\nt2,3,10,10\nt3,2,6,3\nt4,3,12,3\n";
     let set = read(text, "x.csv", Format::Csv).expect("a task set");
     let options = Options {
         processors: Some(2),

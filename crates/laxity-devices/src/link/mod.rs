@@ -23,7 +23,7 @@ mod transfer;
 
 use laxity_model::Span;
 
-pub use tcpip::WINDOW_OCTETS;
+pub use tcpip::{ACK_DELAY, WINDOW_OCTETS};
 pub use transfer::Arrived;
 
 /// What the line carries in each direction, seen from one end.

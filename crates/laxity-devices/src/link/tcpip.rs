@@ -8,7 +8,7 @@
 use core::net::Ipv4Addr;
 use std::collections::VecDeque;
 
-use laxity_model::Instant;
+use laxity_model::{Instant, Span};
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use smoltcp::socket::tcp;
@@ -25,7 +25,7 @@ pub(super) const PORT: u16 = 2001;
 
 const CLIENT_PORT: u16 = 49_152;
 /// How long an acknowledgement may wait for the second segment.
-const ACK_DELAY: NetDuration = NetDuration::from_millis(40);
+pub const ACK_DELAY: Span = Span::from_millis(40);
 /// TCP's window either way: less than what needs window scaling, and more than the line holds with all buffers below.
 pub const WINDOW_OCTETS: usize = 16 * 1024;
 
@@ -166,7 +166,8 @@ fn new_socket(mtu: u16) -> tcp::Socket<'static> {
         tcp::SocketBuffer::new(send),
     );
     socket.set_nagle_enabled(false);
-    socket.set_ack_delay(Some(ACK_DELAY));
+    let delay = NetDuration::from_micros(ACK_DELAY.as_micros());
+    socket.set_ack_delay(Some(delay));
     socket
 }
 

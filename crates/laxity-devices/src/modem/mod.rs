@@ -26,7 +26,7 @@ pub use cost::Costs;
 pub use far::FAR_DELAY;
 pub use far_profile::FarProfile;
 pub use hypothesis::Hypothesis;
-pub use near::NearModem;
+pub use near::{ANSWER_GRACE, DIAL_TONE_LIMIT, NearModem, TRAINING_LIMIT};
 pub use phase::{Phase, Timing};
 pub use report::{Outcome, Report};
 pub use unit::ModemUnit;

@@ -13,11 +13,11 @@ use crate::link::tones::{Generator, ToneDetector};
 use crate::pump::{Pump, PumpState, Standard};
 
 /// No dial tone for so long: the exchange is dead.
-const DIAL_TONE_LIMIT: Span = Span::from_secs(5);
+pub const DIAL_TONE_LIMIT: Span = Span::from_secs(5);
 /// No answer tone this long after the ringing should have ended: nobody is there.
-const ANSWER_GRACE: Span = Span::from_secs(8);
+pub const ANSWER_GRACE: Span = Span::from_secs(8);
 /// Not trained for so long: the two ends will not understand each other.
-const TRAINING_LIMIT: Span = Span::from_secs(30);
+pub const TRAINING_LIMIT: Span = Span::from_secs(30);
 
 /// What a modem says when there is no connection.
 const NO_CARRIER: &str = "NO CARRIER";

@@ -62,9 +62,9 @@ pub struct Line {
     /// Why a bound beyond the deadline, or more than there is, is no proof that the deadline can be missed. Left out of the JSON where it is, or is not needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_proof: Option<String>,
-    /// Whether jobs get later and later.
+    /// Whether there is no bound because more is asked for than there is, so that jobs get later and later. Not in the JSON.
     #[serde(skip)]
-    grows: bool,
+    pub grows: bool,
     /// D less the bound, in nanoseconds; below zero if the bound is beyond the deadline. Of a modem's call in pieces this is what the last one has to spare: an
     /// earlier one may be late all the same, and only what is said of reserved devices is of all of them.
     pub slack_ns: Option<i64>,

@@ -63,6 +63,17 @@ impl TwinProfile {
         })
     }
 
+    /// A refusal with what it says would fit, which is in real time, in the milliseconds in which a scenario asks for it.
+    pub(crate) fn with_unit(&self, refusal: String) -> String {
+        match self.machine.tick_hz.filter(|_| self.reserves_ticks) {
+            Some(hz) if refusal.contains("would fit") => {
+                let times = f64::from(hz) / 1_000.0;
+                format!("{refusal} (in real time; ask for {times:.3} times that)")
+            }
+            _ => refusal,
+        }
+    }
+
     /// How the clock of a card stands to the host's: in a phase that follows from the seed.
     #[must_use]
     pub fn card_clock(&self, seed: u64) -> CardClock {

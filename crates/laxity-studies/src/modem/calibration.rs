@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use laxity_devices::card::Overheads;
-use laxity_devices::link::{WINDOW_OCTETS, endpoint};
+use laxity_devices::link::{ACK_DELAY, WINDOW_OCTETS, endpoint, ppp};
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
-use laxity_devices::modem::{Costs, FAR_DELAY, FarProfile, Hypothesis, Timing};
+use laxity_devices::modem::{
+    ANSWER_GRACE, Costs, DIAL_TONE_LIMIT, FAR_DELAY, FarProfile, Hypothesis, TRAINING_LIMIT, Timing,
+};
 use laxity_devices::pump::LineConfig;
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::runner::RunError;
@@ -191,11 +193,24 @@ fn of_line() -> Vec<(&'static str, Value)> {
         ("up-pool", rate(pool)),
         ("up-server", rate(server)),
     ];
+    all.extend(of_protocols());
     if let Some(network) = pool.network {
         all.push(("network-delay", network.delay.into()));
         all.push(("network-jitter", network.jitter.into()));
     }
     all
+}
+
+/// How long whoever dials waits for what does not come, and how often it asks.
+fn of_protocols() -> [(&'static str, Value); 6] {
+    [
+        ("dial-tone", DIAL_TONE_LIMIT.into()),
+        ("answer-grace", ANSWER_GRACE.into()),
+        ("training-limit", TRAINING_LIMIT.into()),
+        ("ack-delay", ACK_DELAY.into()),
+        ("ppp-restart", ppp::RESTART.into()),
+        ("ppp-attempts", u64::from(ppp::MAX_CONFIGURE).into()),
+    ]
 }
 
 fn of_host() -> Vec<(&'static str, Value)> {

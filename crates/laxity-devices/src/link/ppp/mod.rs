@@ -15,6 +15,7 @@ use laxity_model::Instant;
 use framing::FLAG;
 pub use framing::{DEFAULT_ACCM, Decoder, FramingError, MAX_INFORMATION_OCTETS, Packet, encode};
 use negotiation::{Automaton, State};
+pub use negotiation::{MAX_CONFIGURE, RESTART};
 use options::{IpcpOptions, LcpOptions};
 
 /// The protocol number of IPv4 datagrams.

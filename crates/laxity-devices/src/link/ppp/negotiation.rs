@@ -3,9 +3,9 @@
 use laxity_model::{Instant, Span};
 
 /// Time between requests that are not answered (RFC 1661, section 4.6: Restart timer).
-const RESTART: Span = Span::from_secs(3);
+pub const RESTART: Span = Span::from_secs(3);
 /// Requests without an answer until the other side counts as absent (Max-Configure).
-const MAX_CONFIGURE: u32 = 10;
+pub const MAX_CONFIGURE: u32 = 10;
 
 const CONFIGURE_REQUEST: u8 = 1;
 const CONFIGURE_ACK: u8 = 2;

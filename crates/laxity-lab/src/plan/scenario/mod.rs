@@ -222,6 +222,11 @@ fn plan_for(
         };
         let variant = &resolved.variants[run.variant];
         let mut plan = variant_plan(variant, &ready);
+        if live.is_none() {
+            let told = plan.refusals.into_iter();
+            let told = told.map(|refusal| resolved.host.profile.with_unit(refusal));
+            plan.refusals = told.collect();
+        }
         let too_large = |error: Overflow| RunError::Failed {
             variant: variant.name.clone(),
             reason: error.to_string(),
