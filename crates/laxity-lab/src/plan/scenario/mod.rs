@@ -40,7 +40,7 @@ use crate::runner::admit::{FurtherReceivers, Ready, ready, ready_for_twin, suppl
 use crate::runner::left::Left;
 use crate::runner::schedule::{PlannedRun, schedule};
 use crate::runner::{On, Progress, RunError, live, proposal, twin};
-use crate::scenario::{Resolved, ResolvedVariant, Start};
+use crate::scenario::{Resolved, ResolvedVariant, Start, TwinProfile};
 use linux::Live;
 
 /// What would become of a scenario.
@@ -221,17 +221,12 @@ fn plan_for(
             On::Twin { .. } => ready_for_twin(resolved, run, &supply)?,
         };
         let variant = &resolved.variants[run.variant];
-        let mut plan = variant_plan(variant, &ready);
-        if live.is_none() {
-            let told = plan.refusals.into_iter();
-            let told = told.map(|refusal| resolved.host.profile.with_unit(refusal));
-            plan.refusals = told.collect();
-        }
+        let twin = on.twin(resolved);
+        let mut plan = variant_plan(variant, &ready).in_units_of(twin);
         let too_large = |error: Overflow| RunError::Failed {
             variant: variant.name.clone(),
             reason: error.to_string(),
         };
-        let twin = on.twin(resolved);
         let left = Left::of(resolved, run.variant, twin, &supply)?;
         let devices = device::of(&ready, variant, twin, (&supply, &left));
         plan.devices = devices.map_err(too_large)?;
@@ -283,6 +278,17 @@ fn without_proposal(variant: &ResolvedVariant, why: &str) -> VariantPlan {
         refusals: vec![why.to_owned()],
         commands: variant.commands().collect(),
         ..VariantPlan::default()
+    }
+}
+
+impl VariantPlan {
+    /// With refusals as a twin's scenario asks.
+    fn in_units_of(mut self, twin: Option<TwinProfile>) -> Self {
+        if let Some(twin) = twin {
+            let told = self.refusals.into_iter();
+            self.refusals = told.map(|refusal| twin.with_unit(refusal)).collect();
+        }
+        self
     }
 }
 
