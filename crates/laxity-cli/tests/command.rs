@@ -182,7 +182,7 @@ fn what_the_plan_says_would_fit_is_granted() {
         "too-much.toml",
     ])));
     // would fit: 3.893ms/8ms for `modem thread`; or 7.900ms/16.225ms for `modem thread`
-    assert_says(&said, &["(in real time; ask for 1.024 times that)"]);
+    assert_says(&said, &["is told in real time: ask for 1.024 times that"]);
     let offers = said.split("would fit: ").nth(1).expect("offers");
     let offers = offers.split(" asks ").next().expect("a sentence");
     let offers: Vec<&str> = offers

@@ -166,3 +166,24 @@ variants.it = { on = \"live\", placement = \"thread 24\", expect = \"any\", lost
     let told = told.unwrap_or_else(|| panic!("{notices:?}"));
     assert!(told.contains("more than the 0.1 % ± 0.01 %"), "{told}");
 }
+
+/// Above slots it would be charged to them as what it is said to take.
+#[test]
+fn work_above_slots_that_takes_more_than_is_asked_for_is_refused() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let text = "quick = { limit = \"1s\" }
+devices.radio = { kind = \"radio\", load = \"0.1 % ± 0.01\" }
+variants.it = { on = \"live\", placement = \"thread 31\", expect = \"any\", lost = \"any\" }
+";
+    let scenario = scenario::parse(text, "radio.toml").unwrap();
+    let resolved = scenario.resolve(Length::Quick);
+    match runner::run(&resolved, On::Linux, Vec::new(), &mut Silent) {
+        Err(RunError::Inconclusive(why)) => rights::skip(&why),
+        Err(RunError::CannotRun(why)) => {
+            assert!(why.contains("more than the 0.1 % ± 0.01 %"), "{why}");
+        }
+        finished => panic!("{:?}", finished.map(|made| made.results.notices)),
+    }
+}

@@ -447,7 +447,7 @@ fn of_two_who_ask_for_more_than_a_processor_it_is_told_what_is_short() {
     let why = &plan.variants[0].refusals[0];
     for words in [
         "nothing can be proposed for `a` and `b` together",
-        "`b: modem thread` is refused on processor 0: processor time: ",
+        "with that processor 0 lacks them: processor time: ",
         " % needed, ",
         " % available, ",
         " % missing",

@@ -86,19 +86,18 @@ impl Left {
         Some(granted.collect())
     }
 
-    /// What is short where devices ask for these: on which processor the first who is refused would be, and how much of what is missing. `None` where
-    /// nobody is, or it is no reservation that is.
+    /// What is short where devices ask for these, whoever of them comes first: on which processor, and how much of what is missing. `None` where nobody is
+    /// refused, or it is no reservation that is.
     pub(crate) fn short(&self, asked: &[(usize, Reservation)]) -> Option<String> {
         let asked = self.by_drivers(asked)?;
         let (_, refused) = self.refused_with(&asked).ok()?;
-        let mut told = refused
-            .into_iter()
-            .filter_map(|(who, why)| Some((who, why?)));
-        let (who, why) = told.next()?;
         let program = self.program.borrow();
-        let who = &program.activities[who.index()];
-        let (name, on) = (&who.name, who.processor.0);
-        Some(format!("`{name}` is refused on processor {on}: {why}"))
+        let on = |who: ActivityId| program.activities[who.index()].processor.0;
+        let told = refused
+            .into_iter()
+            .filter_map(|(who, why)| Some((on(who), why?.to_string())));
+        let (on, why) = told.min()?;
+        Some(format!("processor {on} lacks them: {why}"))
     }
 
     fn by_drivers(&self, asked: &[(usize, Reservation)]) -> Option<Vec<(ActivityId, Reservation)>> {

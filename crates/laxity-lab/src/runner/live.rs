@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use laxity::{LiveConfig, LiveHost, Watch};
 use laxity_model::admission::Supply;
 use laxity_model::enforce::Witness;
-use laxity_model::{Host, HostError, ProcessorId};
+use laxity_model::{Host, HostError, Priority, ProcessorId};
 
 use super::admit::{FurtherReceivers, Ready, ready, supply};
 use super::again::{AT_MOST, MadeAgain};
@@ -18,7 +18,7 @@ use super::speed::{Reference, Took};
 use super::{Made, Progress, RunDone, RunError, not_run, run_one};
 use crate::each_once::each_once;
 use crate::scenario::kinds;
-use crate::scenario::{Resolved, ResolvedDevice, Start};
+use crate::scenario::{Placing, Resolved, ResolvedDevice, Start};
 
 /// What is measured between the runs, in messages.
 pub(crate) const SPEED: &str = "speed of this machine";
@@ -277,7 +277,12 @@ fn measure_each(
         progress.prepare("calibrating the load");
         let found = Alone::live(resolved, device)?.calibrate()?;
         let beyond = found.beyond(&device.load);
-        notices.extend(beyond.map(|beyond| of_device(device, &beyond)));
+        let beyond = beyond.map(|beyond| of_device(device, &beyond));
+        if let Some(beyond) = beyond.clone().filter(|_| is_above_slots(resolved, device)) {
+            // Slots below it are charged what it is said to take.
+            return Err(RunError::CannotRun(beyond));
+        }
+        notices.extend(beyond);
         further.insert(device.name.clone(), found.repeats);
     }
     for device in proposal::to_measure(resolved, true) {
@@ -301,6 +306,20 @@ pub fn calibrate(resolved: &Resolved, device: &ResolvedDevice) -> Result<usize, 
         None => Ok(found.repeats),
         Some(beyond) => Err(RunError::CannotRun(of_device(device, &beyond))),
     }
+}
+
+/// Whether a device's work is done above all slots in one of the live variants that it is in.
+fn is_above_slots(resolved: &Resolved, device: &ResolvedDevice) -> bool {
+    let variants = resolved.variants.iter().filter(|variant| variant.live);
+    let mut all = variants.flat_map(|variant| &variant.devices);
+    all.any(|one| {
+        let is_above = match one.placing {
+            Placing::Interrupt | Placing::Deferred => true,
+            Placing::Thread(priority) => priority == Priority::HIGHEST,
+            Placing::Reserved(..) => false,
+        };
+        one.name == device.name && is_above
+    })
 }
 
 fn of_device(device: &ResolvedDevice, said: &str) -> String {

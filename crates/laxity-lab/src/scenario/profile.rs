@@ -63,15 +63,14 @@ impl TwinProfile {
         })
     }
 
-    /// A refusal with what it says would fit, which is in real time, in the milliseconds in which a scenario asks for it.
-    pub(crate) fn with_unit(&self, refusal: String) -> String {
-        match self.machine.tick_hz.filter(|_| self.reserves_ticks) {
-            Some(hz) if refusal.contains("would fit") => {
-                let times = f64::from(hz) / 1_000.0;
-                format!("{refusal} (in real time; ask for {times:.3} times that)")
-            }
-            _ => refusal,
-        }
+    /// In which unit refusals, if there are any, say what would fit, where a scenario asks in another one.
+    pub(crate) fn unit_of(&self, refusals: &[String]) -> Option<String> {
+        let is_other = self.reserves_ticks && !refusals.is_empty();
+        let hz = self.machine.tick_hz.filter(|_| is_other)?;
+        let times = f64::from(hz) / 1_000.0;
+        Some(format!(
+            "what is refused, and what would fit, is told in real time: ask for {times:.3} times that"
+        ))
     }
 
     /// How the clock of a card stands to the host's: in a phase that follows from the seed.

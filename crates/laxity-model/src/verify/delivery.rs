@@ -141,7 +141,7 @@ impl Delivery {
         let gap = Span::from_micros(self.largest_gap.as_micros() / 100 * 100);
         Grade::Uncertain {
             reason: format!(
-                "it was kept from its processor for {gap} or more at one time, where {promised} were promised, and nobody was found who did that: somebody who has gone, the kernel in a system call that nothing preempts, or what it keeps for ordinary work that had waited for most of a second"
+                "it was kept from its processor for up to {gap} at one time, where {promised} were promised, and nobody was found who did that: somebody who has gone, the kernel in a system call that nothing preempts, or what it keeps for ordinary work that had waited for most of a second"
             ),
         }
     }

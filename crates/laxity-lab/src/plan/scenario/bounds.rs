@@ -241,6 +241,7 @@ impl Analyst<'_> {
         let (mut task, usual) = self.own_task(own, modes, &sources, case)?;
         let slots = self.in_slots(own)?;
         let mut first = self.first(own, usual, &sources, (modes, case))?;
+        first.extend(self.one_each(own, &sources));
         self.lifted(own, &sources)?;
         first.extend(edges);
         let supply: Box<dyn SupplyBound> = match slots {

@@ -6,13 +6,15 @@
 //! executor in another order, strangers.
 
 use laxity_model::Span;
-use laxity_model::analysis::Overflow;
+use laxity_model::analysis::{Overflow, Task};
 
 use super::bounds::Analyst;
 use super::linux::Live;
+use super::ranks::is_thread;
 use super::sources::Source;
 use crate::plan::{Deadline, Line, NoBound, Reason, slack_ns};
 use crate::runner::machine::Charged;
+use crate::runner::served::ONCE;
 
 impl Live<'_> {
     /// Says of a line what is so with the usual costs, and whether its deadline can be missed by what is so with the least, if none goes first that need not.
@@ -81,6 +83,20 @@ impl Analyst<'_> {
             equals_first: false,
             ..self
         }
+    }
+
+    /// Of those who do not go first in any order, a job of each that does: of threads of its rank the one that came just before.
+    pub(super) fn one_each(&self, own: &Source, sources: &[Source]) -> Vec<Task> {
+        let thread = |source: &Source| source.activity.map(|one| self.stage.thread_of(one));
+        let is_equal = |source: &&Source| {
+            let are_threads = own.slots.is_none() && source.slots.is_none();
+            are_threads && source.rank == own.rank && thread(source) != thread(own)
+        };
+        let equals = sources.iter().filter(is_equal);
+        let equals = equals.filter(|_| !self.equals_first && is_thread(own.rank));
+        equals
+            .filter_map(|source| Task::new(source.task()?.cost(), ONCE).ok())
+            .collect()
     }
 
     /// Takes back that a deadline can be missed where that does not follow, as it is met if [none goes first that need not](Self::without_equals).

@@ -40,7 +40,7 @@ use crate::runner::admit::{FurtherReceivers, Ready, ready, ready_for_twin, suppl
 use crate::runner::left::Left;
 use crate::runner::schedule::{PlannedRun, schedule};
 use crate::runner::{On, Progress, RunError, live, proposal, twin};
-use crate::scenario::{Resolved, ResolvedVariant, Start, TwinProfile};
+use crate::scenario::{Resolved, ResolvedVariant, Start};
 use linux::Live;
 
 /// What would become of a scenario.
@@ -222,7 +222,7 @@ fn plan_for(
         };
         let variant = &resolved.variants[run.variant];
         let twin = on.twin(resolved);
-        let mut plan = variant_plan(variant, &ready).in_units_of(twin);
+        let mut plan = variant_plan(variant, &ready);
         let too_large = |error: Overflow| RunError::Failed {
             variant: variant.name.clone(),
             reason: error.to_string(),
@@ -234,6 +234,8 @@ fn plan_for(
         (plan.lines, plan.bottleneck) = bounded.map_err(too_large)?;
         plan.heed_lines(twin.is_some());
         plan.proposals = proposal::said(variant);
+        let unit = twin.and_then(|twin| twin.unit_of(&plan.refusals));
+        plan.notes.extend(unit);
         plan.notes
             .extend(live.as_ref().and_then(|live| live.note(&plan)));
         notes = notes.or(twin.and_then(|twin| twin.note_on(&ready.admission().program)));
@@ -278,17 +280,6 @@ fn without_proposal(variant: &ResolvedVariant, why: &str) -> VariantPlan {
         refusals: vec![why.to_owned()],
         commands: variant.commands().collect(),
         ..VariantPlan::default()
-    }
-}
-
-impl VariantPlan {
-    /// With refusals as a twin's scenario asks.
-    fn in_units_of(mut self, twin: Option<TwinProfile>) -> Self {
-        if let Some(twin) = twin {
-            let told = self.refusals.into_iter();
-            self.refusals = told.map(|refusal| twin.with_unit(refusal)).collect();
-        }
-        self
     }
 }
 

@@ -38,13 +38,18 @@ pub(super) fn rank_beside(request: ReservationRequest, placed: Priority) -> Opti
     beside(request, placed).map(thread_rank)
 }
 
-/// Of one to whom somebody outside gave this `SCHED_FIFO` priority: before everybody where a slot's occupant does not preempt it, and else just below the
-/// slots, above every thread that is.
+/// The lowest `SCHED_FIFO` priority that a thread of a level has, and that level.
+const LOWEST: (u16, u16) = (50, 16);
+
+/// Of one to whom somebody outside gave this `SCHED_FIFO` priority: before everybody where a slot's occupant does not preempt it, and else among threads as
+/// the kernel has it, above all that are of no level by that.
 pub(super) fn foreign_rank(machine: &Machine, fifo: u8) -> u16 {
-    match fifo >= OCCUPANT {
-        true => CLOCK,
-        false => slot_rank(machine).saturating_sub(1),
+    if fifo >= OCCUPANT {
+        return CLOCK;
     }
+    let (lowest, level) = LOWEST;
+    let among_threads = 2 * level + u16::from(fifo).max(lowest - 1) - lowest;
+    among_threads.min(slot_rank(machine).saturating_sub(1))
 }
 
 /// Those of a processor to whom somebody outside gave such a priority that a slot's occupant does not preempt them, as the scenario says of them. No

@@ -191,7 +191,7 @@ impl<'a> Stage<'a> {
     }
 
     /// In whose thread a task runs: its own, or its executor's.
-    fn thread_of(&self, task: ActivityId) -> ActivityId {
+    pub(super) fn thread_of(&self, task: ActivityId) -> ActivityId {
         let mut periodic = self.ready.probes.periodic();
         let found = periodic.find(|probe| probe.activity == task);
         found.map_or(task, |probe| probe.thread)

@@ -47,8 +47,8 @@ pub(super) fn members(set: &TaskSet) -> Vec<Member> {
 }
 
 /// Places the tasks that are on no processor yet: the most demanding first, each on the first processor that then still admits all it
-/// has (*first fit, decreasing*); where one fits nowhere so, on the fullest such (*best fit*), or the emptiest (*worst fit*). If one fits nowhere in any of
-/// these ways, it is on the least loaded by the first, where it is refused.
+/// has (*first fit, decreasing*); where one fits nowhere so, on the fullest such (*best fit*), or the emptiest (*worst fit*). The way in which the fewest
+/// fit nowhere is taken; each of those is on the least loaded, where it is refused, or not known to fit.
 ///
 /// Where no task is bound to a processor, no policy is given and all fit, this is what
 /// [`partition`](laxity_model::analysis::multiprocessor::partition) finds, to which [`several`](super::several) compares. It cannot be
@@ -91,7 +91,11 @@ pub(super) fn place(
         ));
     }
     let on = |processor: u16| {
-        let is_here = |index: &usize| homes[*index] == Some(processor) || is_anywhere(*index);
+        let may_be_here = |index: usize| {
+            let named = &set.tasks[index].may_be_on;
+            is_anywhere(index) && (named.is_empty() || named.contains(&processor))
+        };
+        let is_here = |index: &usize| homes[*index] == Some(processor) || may_be_here(*index);
         let here = (0..members.len()).filter(is_here);
         here.map(|index| members[index].clone()).collect()
     };
@@ -168,20 +172,22 @@ impl Placing<'_> {
         homes: Vec<Option<u16>>,
         open: &[usize],
     ) -> Result<(Vec<Option<u16>>, &'static str), PlanError> {
-        let mut first = None;
+        let mut best: Option<(usize, Vec<Option<u16>>, &'static str)> = None;
         for (name, fit) in FITS {
-            let (mut homes, mut all_fit) = (homes.clone(), true);
+            let (mut homes, mut misfits) = (homes.clone(), 0);
             for index in open {
                 let found = self.home(*index, &homes, fit)?;
-                all_fit &= found.is_some();
+                misfits += usize::from(found.is_none());
                 homes[*index] = Some(found.unwrap_or_else(|| self.emptiest(*index, &homes)));
             }
-            if all_fit || self.processors == 1 {
-                return Ok((homes, name));
+            if best.as_ref().is_none_or(|(least, ..)| misfits < *least) {
+                best = Some((misfits, homes, name));
             }
-            first.get_or_insert((homes, name));
+            if misfits == 0 || self.processors == 1 {
+                break;
+            }
         }
-        Ok(first.unwrap_or((homes, FITS[0].0)))
+        Ok(best.map_or((homes, FITS[0].0), |(_, homes, name)| (homes, name)))
     }
 
     /// Where a task may be.

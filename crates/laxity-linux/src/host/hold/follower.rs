@@ -270,7 +270,8 @@ impl Follower {
                 reason: format!("a process of the program has gone, and may have been ended in its slots by a limit of its own: {limit}"),
             });
         }
-        self.seen.limit(self.limits.of(root));
+        self.seen
+            .limit(self.limits.that_may_have_ended(root, now + LOOK_EVERY));
     }
 
     /// Its threads that are there now; of those that are not, nothing is to be restored.

@@ -9,6 +9,8 @@ use crate::doctor::{self, Cause, Diagnosis};
 use crate::os::fact::Fact;
 use crate::os::sched::Tid;
 
+const SECOND: u64 = 1_000_000_000;
+
 /// The processes of a program that have such a limit: it was set after they had slots, or who runs by such a limit does not start so.
 #[derive(Default)]
 pub(super) struct Limits(BTreeMap<u32, Limited>);
@@ -40,7 +42,11 @@ impl Limits {
                     };
                     let limited = self.0.entry(process).or_insert_with(|| found.clone());
                     // With each signal that it sends by this, the kernel adds a second to it.
-                    if found.longest() < limited.longest() {
+                    let more = found
+                        .longest()
+                        .as_nanos()
+                        .checked_sub(limited.longest().as_nanos());
+                    if more.is_none_or(|more| !more.is_multiple_of(SECOND)) {
                         *limited = found;
                     }
                 }
@@ -58,6 +64,13 @@ impl Limits {
     pub(super) fn of(&self, process: u32) -> Option<String> {
         let Limited { name, limit, .. } = self.0.get(&process)?;
         Some(format!("process {process} {name:?}: {limit}"))
+    }
+
+    /// The same until then, if it has had that for so long.
+    pub(super) fn that_may_have_ended(&self, process: u32, until: Instant) -> Option<String> {
+        let limited = self.0.get(&process)?;
+        let words = self.of(process)?;
+        limited.may_have_ended_it(until).then_some(words)
     }
 
     /// The same of one that has gone, whose number may be somebody else's soon.
