@@ -306,7 +306,7 @@ fn what_equals_would_miss_in_another_order_is_not_told_as_a_miss() {
     let tasks = periodic("a", ("0.87ms", "2ms"), 24) + &periodic("b", ("27ms", "50ms"), 24);
     let plan = of_tasks(&tasks);
     let text = unbroken(&scenarios::render(&plan, 100));
-    let headline = "x: nothing to admit; 1 deadline can be missed: `a` by up to 27.103ms (most of its time is taken by `b`, 27.008ms); 1 deadline is not known to be met: `b`";
+    let headline = "x: nothing to admit; 1 deadline can be missed: `a` by up to 27.102ms (most of its time is taken by `b`); 1 deadline is not known to be met: `b`";
     assert!(text.contains(headline), "{text}");
     let why = "no proof: `b`: its bound has others that are as urgent, or of its executor, go first in any order";
     assert!(text.contains(why), "{text}");

@@ -1,8 +1,9 @@
 //! What admission leaves to a device, by asking it: its program with another reservation in place of the device's own.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 
-use laxity_model::admission::{Refused, SlotPlan, Supply, refused_with};
+use laxity_model::admission::{SlotPlan, Supply, refused_with};
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::{ActivityId, HostError, Program, Reservation, Span};
 
@@ -11,6 +12,7 @@ use super::admit::{FurtherReceivers, composed};
 use super::commands::supply_beside;
 use super::proposal::{GRAIN, LONGEST_PERIOD};
 use super::schedule::PlannedRun;
+use crate::layout::percent;
 use crate::scenario::{Resolved, Start, TwinProfile};
 
 /// What admission makes of a reservation.
@@ -86,49 +88,45 @@ impl Left {
         Some(granted.collect())
     }
 
-    /// What is short where devices ask for these, whoever of them comes first: on which processor, and how much of what is missing. `None` where nobody is
-    /// refused, or it is no reservation that is.
-    pub(crate) fn short(&self, asked: &[(usize, Reservation)]) -> Option<String> {
-        let asked = self.by_drivers(asked)?;
-        let (_, refused) = self.refused_with(&asked).ok()?;
+    /// The first processor of which devices that ask for these ask for more than all, and how much that is, in words; `None` where there is none.
+    pub(crate) fn too_much(&self, asked: &[(usize, Reservation)]) -> Option<String> {
         let program = self.program.borrow();
-        let on = |who: ActivityId| program.activities[who.index()].processor.0;
-        let told = refused
-            .into_iter()
-            .filter_map(|(who, why)| Some((on(who), why?.to_string())));
-        let (on, why) = told.min()?;
-        Some(format!("processor {on} lacks them: {why}"))
-    }
-
-    fn by_drivers(&self, asked: &[(usize, Reservation)]) -> Option<Vec<(ActivityId, Reservation)>> {
-        let asked = asked
-            .iter()
-            .map(|(device, asked)| Some((*self.drivers.get(*device)?, *asked)));
-        asked.collect()
+        let mut shares: BTreeMap<u16, u64> = BTreeMap::new();
+        for (device, asked) in asked {
+            let on = program.activities[self.drivers.get(*device)?.index()]
+                .processor
+                .0;
+            let service = asked.service().as_nanos().saturating_mul(1_000_000);
+            *shares.entry(on).or_default() += service.div_ceil(asked.period().as_nanos());
+        }
+        let (on, ppm) = shares.into_iter().find(|(_, ppm)| *ppm > 1_000_000)?;
+        Some(format!(
+            "they ask for {} % of processor {on} so",
+            percent(ppm)
+        ))
     }
 
     /// The tables that there would be; `None` where somebody is refused.
     fn granted(&self, asked: &[(usize, Reservation)]) -> Option<Vec<SlotPlan>> {
         let least = Reservation::new(GRAIN.as_full_service(), LONGEST_PERIOD).ok()?;
-        let asked = self.by_drivers(asked)?;
+        let asked = asked
+            .iter()
+            .map(|(device, asked)| Some((*self.drivers.get(*device)?, *asked)));
+        let asked: Vec<_> = asked.collect::<Option<_>>()?;
         let (slots, refused) = self.refused_with(&asked).ok()?;
-        let refused: Vec<_> = refused.into_iter().map(|(one, _)| one).collect();
         let next_to_nothing: Vec<_> = asked.iter().map(|(driver, _)| (*driver, least)).collect();
         let before = || self.refused_with(&next_to_nothing);
         let is_own = |one: &ActivityId| asked.iter().any(|(driver, _)| driver == one);
         let is_granted = refused.is_empty()
             || !refused.iter().any(is_own)
-                && before().is_ok_and(|(_, before)| {
-                    let was_before = |one| before.iter().any(|(before, _)| before == one);
-                    refused.iter().all(was_before)
-                });
+                && before().is_ok_and(|(_, before)| refused.iter().all(|one| before.contains(one)));
         is_granted.then_some(slots)
     }
 
     fn refused_with(
         &self,
         asked: &[(ActivityId, Reservation)],
-    ) -> Result<(Vec<SlotPlan>, Vec<Refused>), HostError> {
+    ) -> Result<(Vec<SlotPlan>, Vec<ActivityId>), HostError> {
         let asked = asked.iter().map(|(driver, asked)| {
             let asked = self.twin.map_or(*asked, |twin| twin.reserved(*asked));
             (*driver, asked)

@@ -321,7 +321,7 @@ fn settle(
     find(&choices, &mut judge).map_err(|nothing| {
         let begin: Option<Vec<_>> = choices.iter().map(|choice| choice.first()).collect();
         let short = begin.and_then(|begin| match judge(&begin) {
-            Outcome::Refused => left.short(&by_number(&begin)),
+            Outcome::Refused => left.too_much(&by_number(&begin)),
             Outcome::Unserved(who) => Some(why::unserved(open, &who)),
             Outcome::Served => None,
         });

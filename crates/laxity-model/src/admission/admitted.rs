@@ -121,12 +121,8 @@ pub fn admit(mut program: Program, supply: &Supply) -> Result<Admitted, Rejected
     }
 }
 
-/// Who is refused, and of a reservation what is missing.
-pub type Refused = (ActivityId, Option<Why>);
-
 /// The slots that there would be if these activities reserved this instead of what they do, and whoever would be refused, as a reservation or as an
-/// executor, with what is missing for the former; one that has no reservation stays without. The program is left as it was. Cost: an admission without its
-/// advice.
+/// executor; one that has no reservation stays without. The program is left as it was. Cost: an admission without its advice.
 ///
 /// # Errors
 ///
@@ -135,7 +131,7 @@ pub fn refused_with(
     program: &mut Program,
     instead: &[(ActivityId, Reservation)],
     supply: &Supply,
-) -> Result<(Vec<SlotPlan>, Vec<Refused>), HostError> {
+) -> Result<(Vec<SlotPlan>, Vec<ActivityId>), HostError> {
     super::check::check(program, supply)?;
     let requests = program.activities.iter();
     let before: Vec<_> = requests.map(|activity| activity.reservation).collect();
@@ -151,12 +147,10 @@ pub fn refused_with(
     for (activity, before) in program.activities.iter_mut().zip(before) {
         activity.reservation = before;
     }
-    let requests = requests.into_iter().filter_map(|found| {
-        let denial = found.asked.err()?;
-        Some((found.activity, Some(denial.why)))
-    });
+    let requests = requests.into_iter().filter(|found| found.asked.is_err());
     let executors = executors.into_iter().filter(|found| found.answer.is_err());
-    let refused = requests.chain(executors.map(|found| (found.activity, None)));
+    let requests = requests.map(|found| found.activity);
+    let refused = requests.chain(executors.map(|found| found.activity));
     Ok((slots, refused.collect()))
 }
 

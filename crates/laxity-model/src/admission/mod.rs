@@ -19,7 +19,7 @@ mod supply;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-pub use admitted::{Admission, Admitted, Launch, Refused, Rejected, SlotPlan, admit, refused_with};
+pub use admitted::{Admission, Admitted, Launch, Rejected, SlotPlan, admit, refused_with};
 use assess::assess;
 pub use deadline::DeadlineState;
 pub use executors::ExecutorAdmission;

@@ -32,7 +32,7 @@ pub(super) fn nothing(open: &[OpenDevice], nothing: &Nothing, short: Option<Stri
         true => "; not all that might do was looked at",
         false => "",
     };
-    let short = short.map_or_else(String::new, |short| format!("; with that {short}"));
+    let short = short.map_or_else(String::new, |short| format!("; {short}"));
     if let [only] = open {
         return format!(
             "nothing can be proposed for `{}` by {}: nothing that is left would do: {}, would not be granted, or not serve it, beside all else{cut_short}{short}",
@@ -59,7 +59,7 @@ pub(super) fn unserved(open: &[OpenDevice], who: &[usize]) -> String {
         .filter_map(|one| Some(format!("`{}`", open.get(*one)?.name)))
         .collect();
     format!(
-        "{} would have it, and be late beside all else",
+        "with that {} would have it, and be late beside all else",
         names.join(" and ")
     )
 }
