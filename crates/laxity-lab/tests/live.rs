@@ -6,7 +6,7 @@ use laxity::command::{CpuSet, ProcessGroup, RunningCommand};
 use laxity::doctor::rights::{self, Right};
 use laxity::{LiveConfig, Scheduling};
 use laxity_lab::evidence::results::{RunResults, VariantResults};
-use laxity_lab::runner::{self, On, RunError, Silent, live};
+use laxity_lab::runner::{self, Finished, On, RunError, Silent, live};
 use laxity_lab::scenario::{self, Length, Resolved};
 use laxity_model::verify::contract::Outcome;
 
@@ -145,19 +145,25 @@ fn a_foreign_thread_on_the_processor_makes_no_load_and_is_named() {
     );
 }
 
-/// Its own work takes more than that on any machine.
+/// A receiver whose own work takes more than is asked for, on any machine, in a thread of this priority.
+fn overloaded(priority: u8) -> Result<Finished, RunError> {
+    let text = format!(
+        r#"quick = {{ limit = "1s" }}
+devices.radio = {{ kind = "radio", load = "0.1 % ± 0.01" }}
+variants.it = {{ on = "live", placement = "thread {priority}", expect = "any", lost = "any" }}
+"#
+    );
+    let scenario = scenario::parse(&text, "radio.toml").unwrap();
+    let resolved = scenario.resolve(Length::Quick);
+    runner::run(&resolved, On::Linux, Vec::new(), &mut Silent)
+}
+
 #[test]
 fn work_that_takes_more_than_is_asked_for_takes_that_and_the_results_say_so() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
-    let text = "quick = { limit = \"1s\" }
-devices.radio = { kind = \"radio\", load = \"0.1 % ± 0.01\" }
-variants.it = { on = \"live\", placement = \"thread 24\", expect = \"any\", lost = \"any\" }
-";
-    let scenario = scenario::parse(text, "radio.toml").unwrap();
-    let resolved = scenario.resolve(Length::Quick);
-    let finished = match runner::run(&resolved, On::Linux, Vec::new(), &mut Silent) {
+    let finished = match overloaded(24) {
         Err(RunError::Inconclusive(why)) => return rights::skip(&why),
         finished => finished.unwrap(),
     };
@@ -173,13 +179,7 @@ fn work_above_slots_that_takes_more_than_is_asked_for_is_refused() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
-    let text = "quick = { limit = \"1s\" }
-devices.radio = { kind = \"radio\", load = \"0.1 % ± 0.01\" }
-variants.it = { on = \"live\", placement = \"thread 31\", expect = \"any\", lost = \"any\" }
-";
-    let scenario = scenario::parse(text, "radio.toml").unwrap();
-    let resolved = scenario.resolve(Length::Quick);
-    match runner::run(&resolved, On::Linux, Vec::new(), &mut Silent) {
+    match overloaded(31) {
         Err(RunError::Inconclusive(why)) => rights::skip(&why),
         Err(RunError::CannotRun(why)) => {
             assert!(why.contains("more than the 0.1 % ± 0.01 %"), "{why}");
