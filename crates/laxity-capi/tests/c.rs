@@ -54,8 +54,8 @@ fn the_example_runs_in_c_and_in_cxx() {
     }
 }
 
-#[test]
-fn upcalls_run_in_c_and_in_cxx() {
+/// Has a program as C and as C++, where there is a compiler.
+fn in_both_languages(source: &str, mut run: impl FnMut(Command)) {
     if !can_compile() {
         return;
     }
@@ -64,8 +64,14 @@ fn upcalls_run_in_c_and_in_cxx() {
     install(prefix);
     let shared = shared(prefix);
     for language in [C11, CXX17] {
-        let program = compile(prefix, "examples/upcalls.c", language, &shared);
-        let said = succeed(Command::new(&program).arg("fair"));
+        run(Command::new(compile(prefix, source, language, &shared)));
+    }
+}
+
+#[test]
+fn upcalls_run_in_c_and_in_cxx() {
+    in_both_languages("examples/upcalls.c", |mut program| {
+        let said = succeed(program.arg("fair"));
         let lines: Vec<&str> = said.lines().collect();
         let [refused, video, audio] = lines[..] else {
             panic!("{said}");
@@ -76,39 +82,22 @@ fn upcalls_run_in_c_and_in_cxx() {
         );
         assert_eq!(video, "video: 10 calls, 160 PDUs");
         assert!(audio.starts_with("audio: "), "{said}");
-    }
+    });
 }
 
 #[test]
 fn chains_groups_and_queues_work_in_c_and_in_cxx() {
-    if !can_compile() {
-        return;
-    }
-    let prefix = tempfile::tempdir().unwrap();
-    let prefix = prefix.path();
-    install(prefix);
-    let shared = shared(prefix);
-    for language in [C11, CXX17] {
-        let program = compile(prefix, "tests/links.c", language, &shared);
-        assert_eq!(succeed(&mut Command::new(&program)), "");
-    }
+    in_both_languages("tests/links.c", |mut program| {
+        assert_eq!(succeed(&mut program), "");
+    });
 }
 
 #[test]
 fn a_message_that_was_kept_is_never_memory_that_was_freed() {
-    if !can_compile() {
-        return;
-    }
-    let prefix = tempfile::tempdir().unwrap();
-    let prefix = prefix.path();
-    install(prefix);
-    let shared = shared(prefix);
-    for language in [C11, CXX17] {
-        let program = compile(prefix, "tests/messages.c", language, &shared);
+    in_both_languages("tests/messages.c", |mut program| {
         // What is freed is overwritten, so that nobody reads by chance what was there.
-        let perturbed = &mut Command::new(&program);
-        assert_eq!(succeed(perturbed.env("MALLOC_PERTURB_", "165")), "");
-    }
+        assert_eq!(succeed(program.env("MALLOC_PERTURB_", "165")), "");
+    });
 }
 
 #[test]
