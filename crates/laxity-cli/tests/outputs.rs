@@ -119,7 +119,7 @@ fn an_output_is_never_what_is_executed() {
             program_is_meant,
         );
     }
-    if rights::missing(Right::RealTime).is_none() {
+    if let Some(_alone) = rights::require(&[Right::RealTime]) {
         let run = ["run", "--on=linux", "--allow-commands", "--html=hard"];
         is_refused(&[&run[..], &["s.toml"]].concat(), 64, program_is_meant);
     }

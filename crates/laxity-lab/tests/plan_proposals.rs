@@ -437,6 +437,18 @@ fn a_variant_without_a_proposal_is_named_beside_the_others() {
     assert!(refused.is_some_and(|why| why.starts_with("variant `never` is not admitted")));
 }
 
+/// Whoever goes before slots, and leaves too little of them, is named; who does not is not.
+#[test]
+fn who_leaves_too_little_for_any_proposal_is_named() {
+    let text = "[devices.modem]\nkind = \"soft-modem\"\n[tasks]\ntop = { kind = \"periodic\", period = \"5ms\", service = \"4ms\", priority = 31 }\nlow = { kind = \"spinner\", count = 2, priority = 8 }\n[variants.v]\nplacement = \"reserved auto/8ms\"\ntasks = [\"top\", \"low\"]\n";
+    let resolved = parse(text, "open.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    let plan = plan(&resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan");
+    let why = &plan.variants[0].refusals[0];
+    let words = "would do without `top`, before which it does not go";
+    assert!(why.contains(words), "{why}");
+}
+
 /// What there is not enough of, where, and how much of it.
 #[test]
 fn of_two_who_ask_for_more_than_a_processor_it_is_told_what_is_short() {

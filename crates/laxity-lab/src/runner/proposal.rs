@@ -285,7 +285,7 @@ fn settle(
     open: &[OpenDevice],
     left: &Left,
 ) -> Result<Vec<Reservation>, String> {
-    if let Some(why) = open.iter().find_map(OpenDevice::why_never) {
+    if let Some(why) = open.iter().find_map(|one| one.why_never(variant)) {
         return Err(why);
     }
     let mut with = variant.clone();

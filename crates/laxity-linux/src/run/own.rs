@@ -40,8 +40,6 @@ pub(crate) struct Own {
 #[derive(Debug)]
 pub(crate) enum Ought {
     /// Always like this.
-    Always(Policy),
-    /// Always as the thread has it that looks at itself.
     Kept(Arc<Kept>),
     /// As its activity is placed, or as its reservation has it.
     Placed {
@@ -51,7 +49,7 @@ pub(crate) enum Ought {
     },
 }
 
-/// The policy that a thread is to keep, looked at by itself: whoever changes it for less time than lies between two looks from outside is seen too.
+/// The policy that a thread is to keep. It may look at itself: whoever changes that for less time than lies between two looks from outside is seen too.
 #[derive(Debug)]
 pub(crate) struct Kept {
     tid: Tid,
@@ -60,7 +58,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Of the calling thread.
+    /// Of a thread, which alone may look.
     pub(crate) const fn new(tid: Tid, policy: Policy) -> Self {
         Self {
             tid,
@@ -92,7 +90,7 @@ impl Ought {
     /// A word that changes whenever what is expected does.
     fn word(&self) -> u32 {
         match self {
-            Self::Always(_) | Self::Kept(_) => OWN,
+            Self::Kept(_) => OWN,
             Self::Placed { standing, .. } => standing.word.load(Ordering::SeqCst),
         }
     }
@@ -100,7 +98,6 @@ impl Ought {
     /// Whether a policy is what is expected while the word is this.
     fn includes(&self, word: u32, policy: Policy) -> bool {
         match self {
-            Self::Always(ought) => policy == *ought,
             Self::Kept(kept) => policy == kept.policy,
             Self::Placed { own, .. } if word & STATES == OWN => policy == *own,
             Self::Placed { standing, held, .. } => match held {
@@ -112,7 +109,6 @@ impl Ought {
 
     fn describe(&self, word: u32) -> String {
         match self {
-            Self::Always(ought) => ought.to_string(),
             Self::Kept(kept) => kept.policy.to_string(),
             Self::Placed { own, .. } if word & STATES == OWN => own.to_string(),
             Self::Placed { standing, held, .. } => match held {
@@ -263,15 +259,16 @@ mod tests {
     #[test]
     fn a_thread_that_is_not_what_it_ought_to_be_is_told_with_what_it_has() {
         let is = sched::policy(Tid::current()).unwrap();
-        assert_eq!(own(Ought::Always(is)).changed(), None);
-        let changed = own(Ought::Always(Policy::Fifo(98))).changed().unwrap();
+        let always = |policy| Ought::Kept(Arc::new(Kept::new(Tid::current(), policy)));
+        assert_eq!(own(always(is)).changed(), None);
+        let changed = own(always(Policy::Fifo(98))).changed().unwrap();
         let what =
             format!("the dispatcher of processor 0 had {is} instead of SCHED_FIFO priority 98");
         assert_eq!((changed.policy, changed.what), (is, what));
         let elsewhere = Own {
             cpu: 60_000,
             may_wander: false,
-            ..own(Ought::Always(is))
+            ..own(always(is))
         };
         let what = elsewhere.changed().unwrap().what;
         assert!(what.ends_with("instead of 60000"), "{what}");

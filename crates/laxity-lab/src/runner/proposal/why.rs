@@ -4,19 +4,60 @@ use laxity_model::analysis::devices::Open;
 
 use super::{OpenDevice, SHORTEST_PERIOD, format_reservation, too_short};
 use crate::runner::together::Nothing;
+use crate::scenario::ResolvedVariant;
 
 impl OpenDevice {
-    /// Why nothing would do, even if nobody else were there.
-    pub(super) fn why_never(&self) -> Option<String> {
+    /// Why nothing would do, even if nobody else reserved anything.
+    pub(super) fn why_never(&self, variant: &ResolvedVariant) -> Option<String> {
         let none = match (self.proposal.open, self.choice.first()) {
             (_, Some(_)) => return None,
             (Open::Service(period), None) if period < SHORTEST_PERIOD => too_short(period),
             (_, None) => format!("there is no such reservation as {}", self.proposal.why()),
         };
+        let beside = self.in_the_way(variant).unwrap_or_default();
         Some(format!(
-            "nothing can be proposed for `{}` by {}: {none}",
+            "nothing can be proposed for `{}` by {}: {none}{beside}",
             self.name, self.enforcer
         ))
+    }
+
+    /// What would do if nobody took anything from its reservation, and which of the others do, each by itself; `None` if nothing would do then.
+    fn in_the_way(&self, variant: &ResolvedVariant) -> Option<String> {
+        let own = vec![variant.devices[self.place].clone()];
+        let alone = ResolvedVariant {
+            devices: own,
+            tasks: Vec::new(),
+            ..variant.clone()
+        };
+        let would = |variant: &ResolvedVariant| {
+            let open = Self::new(variant, 0, self.proposal)?;
+            open.choice.first()
+        };
+        let most = would(&alone)?;
+        let takes = |variant: &ResolvedVariant| would(variant) != Some(most);
+        let devices = variant.devices.iter().enumerate();
+        let devices = devices.filter(|(place, other)| {
+            let mut with = alone.clone();
+            with.devices.push((*other).clone());
+            *place != self.place && takes(&with)
+        });
+        let tasks = variant.tasks.iter().filter(|task| {
+            let mut with = alone.clone();
+            with.tasks.push((*task).clone());
+            takes(&with)
+        });
+        let devices = devices.map(|(_, device)| &device.name);
+        let names: Vec<String> = devices
+            .chain(tasks.map(|task| &task.name))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let without = match names.is_empty() {
+            // Each takes too little to matter by itself.
+            true => "all else there".to_owned(),
+            false => format!("{}, before which it does not go", names.join(" and ")),
+        };
+        let most = format_reservation(most);
+        Some(format!("; {most} would do without {without}"))
     }
 
     /// What it would do with if nobody else were there, and why with that.

@@ -32,7 +32,7 @@ use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Fact;
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
-use crate::run::own::{Ought, Own, Role};
+use crate::run::own::{Kept, Ought, Own, Role};
 use crate::run::port::Ports;
 use crate::run::{self, Run, Thread};
 pub use closely::CloseHold;
@@ -320,13 +320,15 @@ impl ByDeadline {
         let watch = Watch::start(request, false, &CpuSet::default())?;
         let reserved = ThreadReservation::deadline(request.reservation)
             .map_err(|source| HoldError::of_kernel(request.reservation, source))?;
+        let tid = Tid::current();
+        let policy = Policy::Deadline(request.reservation.into());
         watch.run.register(Own {
-            tid: Tid::current(),
+            tid,
             who: format!("`{}`", request.name),
             role: Role::Activity(HOLDER),
             cpu: usize::MAX,
             may_wander: true,
-            ought: Ought::Always(Policy::Deadline(request.reservation.into())),
+            ought: Ought::Kept(Arc::new(Kept::new(tid, policy))),
         });
         watch.seen.observe(own_thread());
         // The first budget began just now, and so did the first period.
