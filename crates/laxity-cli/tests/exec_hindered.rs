@@ -353,8 +353,7 @@ fn what_children_had_that_nobody_saw_is_told_and_leaves_the_verdict_open() {
 fn what_is_stopped_with_the_program_is_no_stranger_and_who_has_its_rank_besides_is() {
     let Some(_live) = live(2) else { return };
     if let Some(why) = rights::missing(Right::Freezer) {
-        eprintln!("skipped: {why}");
-        return;
+        return rights::lacks(&why);
     }
     let bench = Bench::new();
     for (follow, beside) in [("children", false), ("threads", false), ("children", true)] {
@@ -420,8 +419,7 @@ fn send(signal: Signal, process: u32) {
 fn what_a_program_leaves_behind_has_no_rank_whoever_was_killed() {
     let Some(_live) = live(2) else { return };
     if let Some(why) = rights::missing(Right::Freezer) {
-        eprintln!("skipped: {why}");
-        return;
+        return rights::lacks(&why);
     }
     let own = Tid::current();
     let state = |tid| (sched::policy(tid).unwrap(), sched::affinity(tid).unwrap());

@@ -247,6 +247,12 @@ fn check_bandwidth(machine: &Machine) -> Fact<Judgement> {
     };
     let described: Vec<String> = domains.iter().map(ToString::to_string).collect();
     let described = described.join("; ");
+    if let Some(why) = machine.unseen() {
+        let cause = format!("{described}, of those that are seen: {why}");
+        let hidden = machine.hidden.as_ref();
+        let remedy = hidden.map(|hidden| hidden.remedy().to_owned());
+        return Ok(Judgement(Status::Unknown, cause, remedy));
+    }
     if domains.iter().all(|domain| domain.used.is_zero()) {
         return ok(described);
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use laxity_model::Span;
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
 
-use super::outranking::Hidden;
+use super::outranking::{self, Hidden};
 use crate::os::cpuset::CpuSet;
 pub use crate::os::fact::{Fact, Unknown};
 use crate::os::proc::RealTimeThread;
@@ -312,6 +312,11 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// Why not every thread of the machine is seen; `None` where all are.
+    pub(crate) fn unseen(&self) -> Option<String> {
+        outranking::unseen(&self.threads, self.hidden.as_ref())
+    }
+
     /// The root domain that the calling thread is in: the one that its affinity meets. Not known if it meets several.
     pub fn own_root_domain(&self) -> Fact<&CpuSet> {
         let domains = self.processors.root_domains.as_ref()?;

@@ -121,7 +121,6 @@ pub(crate) fn above_slots(
     hidden: Option<&Hidden>,
     meant: impl Fn(&RealTimeThread) -> bool,
 ) -> Strangers {
-    let unreadable = threads.as_ref().err().map(ToString::to_string);
     let above = threads.iter().flatten().filter(|thread| meant(thread));
     let mut seen: Vec<Stranger> = Vec::new();
     for thread in above {
@@ -135,9 +134,18 @@ pub(crate) fn above_slots(
     }
     Strangers {
         seen,
-        unseen: hidden.map(ToString::to_string).or(unreadable),
+        unseen: unseen(threads, hidden),
         ..Strangers::default()
     }
+}
+
+/// Why there may be threads that are not among these; `None` where all are.
+pub(super) fn unseen(
+    threads: &Fact<Vec<RealTimeThread>>,
+    hidden: Option<&Hidden>,
+) -> Option<String> {
+    let unreadable = threads.as_ref().err().map(ToString::to_string);
+    hidden.map(ToString::to_string).or(unreadable)
 }
 
 /// Whether a stranger keeps the processor from a slot's occupant there.

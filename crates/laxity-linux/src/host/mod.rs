@@ -17,7 +17,6 @@ pub(crate) mod thread;
 pub mod together;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::os::fd::OwnedFd;
 
 use laxity_model::admission::{Admitted, Launch, Supply};
@@ -25,6 +24,7 @@ use laxity_model::enforce::{Switching, Witness};
 use laxity_model::{
     Enforcer, Host, HostError, Outside, Placement, PortId, Priority, Program, RunRecord, Span,
 };
+use rustix::system::uname;
 
 use self::beside::Beside;
 use self::supervise::Prepared;
@@ -192,8 +192,7 @@ impl LiveHost {
 
 impl Host for LiveHost {
     fn describe(&self) -> String {
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        format!("linux {}", release.trim())
+        format!("linux {}", uname().release().to_string_lossy())
     }
 
     fn supply(&mut self, _processors: u16) -> Result<Supply, HostError> {

@@ -59,6 +59,7 @@ fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
     let count = processors.and_then(count).unwrap_or(NonZeroU16::MIN);
     let version = machine.kernel.version.as_ref().ok().copied();
     let limits = limits(&machine.throttling, version);
+    // Where nobody is seen that is told beside it.
     let seen = || {
         machine
             .threads
@@ -72,6 +73,7 @@ fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
             ..limits
         }),
         granted: domain.map_or_else(seen, |domain| domain.used),
+        unseen: machine.unseen(),
         tick: doctor::budget_grain(),
     })
 }

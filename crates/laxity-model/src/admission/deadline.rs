@@ -272,7 +272,7 @@ fn predict(supply: &DeadlineSupply, asked: Reservation, others: &[Reservation]) 
     if !keeps_deadlines {
         notes.push(format!(
             "among {} on {} processor{} deadlines may be missed by a bounded time",
-            if supply.granted == Bandwidth::ZERO {
+            if is_for_us_alone(supply) {
                 "these reservations"
             } else {
                 "these reservations and those of others"
@@ -285,13 +285,7 @@ fn predict(supply: &DeadlineSupply, asked: Reservation, others: &[Reservation]) 
             }
         ));
     }
-    let grade = match supply.limits.rt_runtime {
-        Some(_) => Grade::Enforced,
-        // Whoever comes later takes from all.
-        None => Grade::Unenforced {
-            reason: KernelLimits::UNLIMITED.to_string(),
-        },
-    };
+    let (grade, apart) = grades(supply);
     Prediction {
         promised_gap: asked.longest_gap(),
         theory_gap,
@@ -301,15 +295,36 @@ fn predict(supply: &DeadlineSupply, asked: Reservation, others: &[Reservation]) 
         } else {
             Keeps::LongRun
         },
-        apart: grade.clone(),
+        apart,
         grade,
         notes,
     }
 }
 
+/// How firm a reservation will be; and how firm it is once it is held, as the kernel has then said that there is room.
+fn grades(supply: &DeadlineSupply) -> (Grade, Grade) {
+    let held = match supply.limits.rt_runtime {
+        Some(_) => Grade::Enforced,
+        // Whoever comes later takes from all.
+        None => Grade::Unenforced {
+            reason: KernelLimits::UNLIMITED.to_string(),
+        },
+    };
+    let unseen = supply.unseen.as_ref().map(|why| Grade::Uncertain {
+        reason: format!("cannot see what others hold, so the kernel may refuse it: {why}"),
+    });
+    let grade = unseen.map_or_else(|| held.clone(), |unseen| held.clone().and(&unseen));
+    (grade, held)
+}
+
 /// Whether there are no more holders than processors. Those that are not ours may be many.
 fn has_a_processor_of_its_own(supply: &DeadlineSupply, others: &[Reservation]) -> bool {
-    supply.granted == Bandwidth::ZERO && others.len() < usize::from(supply.processors.get())
+    is_for_us_alone(supply) && others.len() < usize::from(supply.processors.get())
+}
+
+/// Whether surely nobody holds anything who is not ours.
+fn is_for_us_alone(supply: &DeadlineSupply) -> bool {
+    supply.granted == Bandwidth::ZERO && supply.unseen.is_none()
 }
 
 /// Whether global earliest deadline first surely misses no deadline of these; of those that are not ours nothing but the sum is known.
@@ -317,7 +332,7 @@ fn keeps_deadlines(supply: &DeadlineSupply, asked: Reservation, others: &[Reserv
     let all = iter::once(&asked).chain(others);
     let tasks: Result<Vec<Task>, _> = all.map(|r| Task::new(r.service(), r.period())).collect();
     let surely = |tasks: Vec<Task>| global_edf(&tasks, supply.processors).ok();
-    supply.granted == Bandwidth::ZERO
+    is_for_us_alone(supply)
         && tasks
             .ok()
             .and_then(surely)
@@ -367,6 +382,7 @@ mod tests {
             processors: NonZeroU16::new(2).expect("two"),
             limits: KernelLimits::WITH_FAIR_SERVER,
             granted: foreign,
+            unseen: None,
             tick: Span::from_millis(tick_ms),
         };
         let asked = Reservation::new(Service::from_millis(2), Span::from_millis(8)).expect("fits");

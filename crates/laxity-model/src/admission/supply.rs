@@ -33,8 +33,10 @@ pub struct DeadlineSupply {
     pub processors: NonZeroU16,
     /// What the kernel is set to. A kernel without a limit lets in more than there is; admission does not.
     pub limits: KernelLimits,
-    /// What it has booked for threads that are not ours.
+    /// What it has booked for threads that are not ours, as far as these are seen.
     pub granted: Bandwidth,
+    /// Why others may hold more than that; `None` where all are seen.
+    pub unseen: Option<String>,
     /// The grain at which the kernel notices that a budget is used up: its tick, 4 ms at HZ = 250; zero where it has a timer for it.
     pub tick: Span,
 }

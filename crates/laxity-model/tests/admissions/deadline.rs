@@ -131,6 +131,28 @@ fn a_kernel_that_admits_more_than_there_is_enforces_nothing() {
     assert_eq!(reason(false).as_deref(), Some(KernelLimits::UNLIMITED));
 }
 
+/// Whom one cannot see may hold what is asked for, and is not counted as nobody. What the kernel has let in it enforces all the same.
+#[test]
+fn where_others_are_not_seen_it_is_not_known_what_the_kernel_will_say() {
+    let granted = |unseen: Option<&str>| {
+        let mut machine = machine();
+        machine.deadline.as_mut().unwrap().unseen = unseen.map(str::to_owned);
+        let modem = reserved("modem", every(2_000, 8_000), Enforcer::Deadline);
+        let admission = found(program(vec![modem]), &machine);
+        admission.requests[0].asked.clone().unwrap()
+    };
+    let (seen, unseen) = (granted(None), granted(Some("no /proc")));
+    let reason = "cannot see what others hold, so the kernel may refuse it: no /proc";
+    let uncertain = Grade::Uncertain {
+        reason: reason.to_owned(),
+    };
+    assert_eq!([&seen.grade, &unseen.grade], [&Grade::Enforced, &uncertain]);
+    assert_eq!(seen.apart, unseen.apart);
+    assert!(seen.longest_gap < unseen.longest_gap);
+    let many = unseen.notes.iter().any(|note| note.contains("of others"));
+    assert!(many, "{:?}", unseen.notes);
+}
+
 #[test]
 fn the_kernels_ranges_are_known_before_it_is_asked() {
     let why = |x_ns: u64, y_ns: u64| {

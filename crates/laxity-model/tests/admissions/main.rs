@@ -62,6 +62,7 @@ fn machine() -> Supply {
             processors: TWO,
             limits: KernelLimits::WITH_FAIR_SERVER,
             granted: Bandwidth::ZERO,
+            unseen: None,
             tick: Span::from_millis(4),
         }),
         timer_grain: Span::ZERO,

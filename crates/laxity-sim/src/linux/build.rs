@@ -29,6 +29,7 @@ impl Linux {
                 processors: self.all_processors(processors),
                 limits: KernelLimits::WITH_FAIR_SERVER,
                 granted: Bandwidth::ZERO,
+                unseen: None,
                 tick: if self.has_budget_timer() {
                     Span::ZERO
                 } else {

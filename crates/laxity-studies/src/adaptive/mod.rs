@@ -17,7 +17,7 @@ use laxity_model::adaptive::Policy;
 use laxity_model::{HostError, Service, Span};
 
 use driver::Load;
-use trial::{GRAIN, MOST, Outcome, Settled, Setup, WINDOW, Way, settings};
+use trial::{GRAIN, MOST, Outcome, Setup, WINDOW, Way, settings};
 
 static TEXT: LazyLock<Text> =
     LazyLock::new(|| Text::parse(include_str!("../../data/adaptive.toml")));
@@ -248,7 +248,10 @@ fn stepped(draft: &mut Draft<'_>, figure: &str, trials: &[&Trial], stretch: Span
         let later = up.later_changes.max(down.later_changes);
         row.extend(match trial.0.setup.way {
             Way::Fixed(_) => vec![None; 3],
-            Way::Adaptive(..) => origin.row([up.after.into(), down.after.into(), later.into()]),
+            Way::Adaptive(..) => {
+                let after = [up, down].map(|step| step.after.and_then(|after| origin.cell(after)));
+                after.into_iter().chain([origin.cell(later)]).collect()
+            }
         });
         row
     };
@@ -325,8 +328,8 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, said: &Said)
     let seen: Holes<'_> = &[
         ("policy", &policy.name()),
         ("way", &case.setup.way.name()),
-        ("up", &up.after),
-        ("down", &down.after),
+        ("up", &words(up.after)),
+        ("down", &words(down.after)),
         ("later", &later),
         ("mean", &outcome.mean_share_ppm),
         ("best", &best),
@@ -342,12 +345,11 @@ fn check(draft: &mut Draft<'_>, (case, outcome): &Trial, best: u64, said: &Said)
         ("late", &outcome.late),
         ("lost", &outcome.lost),
     ];
-    let settled = |settled: Settled| soon(Some(settled.after)) && !settled.after.is_zero();
     match case.figure {
         "steps" => {
-            draft.claim("up", settled(up), seen);
+            draft.claim("up", soon(up.after), seen);
             if !is_in_time {
-                draft.claim("down", settled(down) && later <= 1, seen);
+                draft.claim("down", soon(down.after) && later <= 1, seen);
                 draft.claim("less", outcome.mean_share_ppm < best, seen);
             }
         }

@@ -42,9 +42,10 @@ fn loads_are_followed_and_what_is_constant_is_left_alone() {
             "steps" => {
                 let up = outcome.settled(STRETCH, STRETCH * 2);
                 let down = outcome.settled(STRETCH * 2, STRETCH * 3);
-                assert!(up.after <= Span::from_secs(2), "{policy:?} {up:?}");
+                let is_soon = |after: Option<Span>| after.is_some_and(|after| after <= SOON);
+                assert!(is_soon(up.after), "{policy:?} {up:?}");
                 if !in_time {
-                    assert!(!down.after.is_zero() && down.after <= Span::from_secs(2));
+                    assert!(is_soon(down.after), "{policy:?} {down:?}");
                     assert_eq!((up.later_changes, down.later_changes), (0, 0));
                     assert!(outcome.mean_share_ppm < best.mean_share_ppm);
                 }
@@ -59,6 +60,25 @@ fn loads_are_followed_and_what_is_constant_is_left_alone() {
         }
     }
     assert_eq!(seen, 3 * Policy::ALL.len());
+}
+
+/// A step is settled when nothing has changed for ten seconds, and not before; what nobody followed has not settled at once.
+#[test]
+fn what_changes_again_within_ten_seconds_has_not_settled() {
+    let settled = |tenths: &[u64]| {
+        let at = |tenths: &u64| (Span::from_millis(tenths * 100), Service::from_millis(1));
+        let outcome = Outcome {
+            changes: tenths.iter().map(at).collect(),
+            ..Outcome::default()
+        };
+        let found = outcome.settled(Span::from_secs(20), Span::from_secs(60));
+        let after = found.after.map(|after| after.as_nanos() / 100_000_000);
+        (after, found.later_changes)
+    };
+    assert_eq!(settled(&[210, 305]), (Some(105), 0));
+    assert_eq!(settled(&[210, 310, 315]), (Some(10), 2));
+    assert_eq!(settled(&[190, 305, 600]), (None, 1));
+    assert_eq!(settled(&[]), (None, 0));
 }
 
 #[test]

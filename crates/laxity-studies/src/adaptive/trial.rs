@@ -198,8 +198,8 @@ fn observe(record: &RunRecord, driver: ActivityId, marks: Marks, held: Service) 
 /// A reservation that settled after a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settled {
-    /// From the step to the last change before ten seconds without one; zero if there was none.
-    pub after: Span,
+    /// From the step to the last change before ten seconds without one, or before the end; `None` if it was not changed in the first ten.
+    pub after: Option<Span>,
     /// The most changes in any ten seconds after that.
     pub later_changes: u64,
 }
@@ -230,15 +230,17 @@ impl Outcome {
 
     /// How the reservation settled after a step at `from`, with a constant load until `to`.
     pub fn settled(&self, from: Span, to: Span) -> Settled {
-        let mut settled = from;
-        for (at, _) in self.changes(from, to.min(from + CALM)) {
-            if *at < settled + CALM {
-                settled = *at;
+        let mut settled = None;
+        for (at, _) in self.changes(from, to) {
+            if *at >= settled.unwrap_or(from) + CALM {
+                break;
             }
+            settled = Some(*at);
         }
+        let later = settled.map_or(from, |at| at + Span::from_nanos(1));
         Settled {
-            after: settled.saturating_sub(from),
-            later_changes: self.most_changes(settled + Span::from_nanos(1), to),
+            after: settled.map(|at| at - from),
+            later_changes: self.most_changes(later, to),
         }
     }
 

@@ -1,12 +1,12 @@
 //! Measures what switching costs: a dispatcher gives short slots to a thread that only reads the clock.
 
-use std::fs;
 use std::sync::Arc;
 
 use laxity_model::base::ring;
 use laxity_model::enforce::{Switching, Ticks, ranks, slots};
 use laxity_model::policy::slots::{Slot, SlotTable};
 use laxity_model::{ActivityId, HostError, Instant, Outside, ProcessorId, Span};
+use rustix::system::uname;
 
 use super::binding::SlotBinding;
 use super::dispatcher::Told;
@@ -300,8 +300,7 @@ fn evaluate(seen: &[Seen], every: Option<Span>) -> Option<Switching> {
 
 /// How far the kernel's ticks are apart, if it is known when they come.
 fn distance_of_ticks() -> Option<Span> {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").ok()?;
-    let version = proc::kernel_version(&release)?;
+    let version = proc::kernel_version(&uname().release().to_string_lossy())?;
     (version >= FIRST_WITH_ALIGNED_TICKS).then(clock::tick)
 }
 
