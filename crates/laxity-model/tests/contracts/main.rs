@@ -418,6 +418,31 @@ fn advisory_limits_decide_nothing() {
     );
 }
 
+/// Values up to 1/128 apart are counted together. Where a bound lies between them nobody is convicted by what another of them was, nor acquitted.
+#[test]
+fn a_percentile_counted_with_values_beyond_the_bound_is_left_open() {
+    let values = [2_509_812, 2_511_000, 2_515_000, 2_600_000];
+    let values = values.map(|value| (Quantity::RESPONSE_TIME, &Phase::RUN, value));
+    let half = Statistic::Percentile(500_000);
+    let result = |bound| {
+        let limit = Limit::new(Quantity::RESPONSE_TIME, half, bound);
+        judge(&contract(limit), &observe(&values), None, &QUIET)
+    };
+    let open = result(Bound::AtMost(2_512_000));
+    assert_eq!(open.result, Outcome::Inconclusive);
+    let said = "not judged: response time: p50 is between 2.509ms and 2.523ms, as the bound is: values so near are counted together";
+    assert_eq!(texts(&open), [said]);
+    for (bound, expected) in [
+        (Bound::AtMost(2_523_135), Outcome::Met),
+        (Bound::AtMost(2_509_000), Outcome::Violated),
+        (Bound::AtLeast(2_509_812), Outcome::Met),
+        (Bound::AtLeast(2_512_000), Outcome::Inconclusive),
+        (Bound::AtLeast(2_524_000), Outcome::Violated),
+    ] {
+        assert_eq!(result(bound).result, expected, "{bound:?}");
+    }
+}
+
 #[test]
 fn percentiles_print_as_people_say_them() {
     let said = |ppm| Statistic::Percentile(ppm).to_string();

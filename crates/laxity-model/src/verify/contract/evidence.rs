@@ -101,6 +101,14 @@ impl Evidence {
         };
         let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
         if !limit.holds(measured, bound_value) {
+            if let Some((least, most)) = limit.straddled(&observed.undisturbed, bound_value) {
+                return Some(Finding::Straddled {
+                    statistic,
+                    least,
+                    most,
+                    decides: required,
+                });
+            }
             if broken_by < facts.unseen
                 && let Some((times, of)) = self.seldom_broken(limit, bound_value, phase)
             {
@@ -233,6 +241,18 @@ impl Limit {
                 })
             }
         }
+    }
+
+    /// Between which values a percentile lies of which it cannot be told whether it breaks the bound, as what lies on both sides of that was counted together.
+    fn straddled(&self, values: &Histogram, bound_value: u64) -> Option<(u64, u64)> {
+        let (Statistic::Percentile(ppm), Bound::AtMost(_) | Bound::AtLeast(_)) =
+            (self.statistic, self.bound)
+        else {
+            return None;
+        };
+        let (least, most) = values.percentile_bounds(ppm)?;
+        let holds = |value| self.holds(value, bound_value);
+        (holds(least) != holds(most)).then_some((least, most))
     }
 
     const fn holds(&self, measured: u64, bound_value: u64) -> bool {

@@ -94,6 +94,17 @@ pub enum Finding {
         /// Whether it leaves the verdict inconclusive.
         decides: bool,
     },
+    /// A percentile is counted together with values on the other side of the bound.
+    Straddled {
+        /// Which statistic.
+        statistic: Statistic,
+        /// It is no less than this,
+        least: u64,
+        /// and no more than this.
+        most: u64,
+        /// Whether it leaves the verdict inconclusive.
+        decides: bool,
+    },
     /// Nothing undisturbed was seen that a required limit could be judged by.
     NotObserved,
     /// A limit compares with a control run, and there is none, or it has no such observation.
@@ -135,10 +146,18 @@ impl Finding {
                 ..
             } => Some(Outcome::Violated),
             Self::Exceeded { .. } | Self::DisturbedExceeded { .. } => None,
-            Self::Seldom { decides, .. } | Self::MayExceed { decides, .. } if !decides => None,
-            Self::Seldom { .. } | Self::MayExceed { .. } | Self::NotObserved | Self::NoControl => {
-                Some(Outcome::Inconclusive)
+            Self::Seldom { decides, .. }
+            | Self::MayExceed { decides, .. }
+            | Self::Straddled { decides, .. }
+                if !decides =>
+            {
+                None
             }
+            Self::Seldom { .. }
+            | Self::MayExceed { .. }
+            | Self::Straddled { .. }
+            | Self::NotObserved
+            | Self::NoControl => Some(Outcome::Inconclusive),
         }
     }
 
@@ -149,9 +168,10 @@ impl Finding {
                 severity: Severity::Advisory,
                 ..
             } => "advisory: ",
-            Self::DisturbedExceeded { .. } | Self::MayExceed { .. } | Self::Seldom { .. } => {
-                "not judged: "
-            }
+            Self::DisturbedExceeded { .. }
+            | Self::MayExceed { .. }
+            | Self::Seldom { .. }
+            | Self::Straddled { .. } => "not judged: ",
             Self::Exceeded { .. } | Self::NotObserved | Self::NoControl => "",
         }
     }
@@ -214,6 +234,18 @@ impl Finding {
                     1 => Ok(()),
                     _ => f.write_str(", and longer ones met as many looks"),
                 }
+            }
+            Self::Straddled {
+                statistic,
+                least,
+                most,
+                ..
+            } => {
+                let (low, high) = (unit.show_beside(least, most), unit.show_beside(most, least));
+                write!(
+                    f,
+                    "{statistic} is between {low} and {high}, as the bound is: values so near are counted together"
+                )
             }
             Self::NotObserved => f.write_str("nothing undisturbed was observed"),
             Self::NoControl => f.write_str("nothing undisturbed was observed in a control run"),
