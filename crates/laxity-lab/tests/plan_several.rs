@@ -2,9 +2,10 @@
 
 mod random_sets;
 
-use laxity_lab::import::{Format, Policy, read};
+use laxity_lab::import::{Format, Policy, SetTask, read};
 use laxity_lab::plan::set::{Options, PartitionPlan, Scheduler, plan, render};
-use laxity_model::analysis::Task;
+use laxity_model::analysis::supply::Dedicated;
+use laxity_model::analysis::{Task, edf};
 use laxity_model::{Service, Span};
 use random_sets::{cases, random, set_of};
 
@@ -230,6 +231,79 @@ fn where_first_fit_fails_others_are_tried_before_a_refusal() {
         "{:?}",
         found.notes
     );
+}
+
+/// Three ways of placing one after the other are wrong here, and some other is right.
+#[test]
+fn where_no_heuristic_places_all_every_way_is_tried_before_a_refusal() {
+    let due_later = "name,cost_ms,period_ms\na,5,10\nb,4.5,10\nc,4,10\nd,3.5,10\ne,2,10\nf,1,10\n";
+    let due_sooner = "name,cost_ms,period_ms,deadline_ms\nt0,2,4,3\nt1,1,4,2\nt2,1,2,1\nt3,1,4,1\n";
+    let options = Options {
+        processors: Some(2),
+        scheduler: Scheduler::Edf,
+        ..Options::default()
+    };
+    let found = |text: &str, how: &str| {
+        let set = read(text, "x.csv", Format::Csv).expect("a task set");
+        let found = plan(&set, &options).expect("a plan");
+        let said = found.notes.iter().any(|note| note.ends_with(how));
+        assert!(said, "{:?}", found.notes);
+        found
+    };
+    for text in [due_later, due_sooner] {
+        let found = found(text, "looking for a way in which all fit");
+        assert!(found.admitted, "{}", render(&found, 100));
+    }
+    let more = due_later.replace("f,1,", "f,1.1,");
+    let found = found(&more, "there is none in which all fit");
+    assert!(!found.admitted && !found.unknown);
+}
+
+/// Refused is what fits in no way, by the test of one processor for each; what fits in one is admitted.
+#[test]
+fn who_is_refused_on_two_processors_fits_on_them_in_no_way() {
+    let admits = |tasks: &[Task]| {
+        let verdict = edf::test(tasks, &Dedicated).expect("small numbers");
+        tasks.is_empty() || verdict.is_schedulable()
+    };
+    let options = Options {
+        processors: Some(2),
+        scheduler: Scheduler::Edf,
+        observe: false,
+        ..Options::default()
+    };
+    let (mut fitting, mut refused) = (0_u64, 0_u64);
+    for seed in 0..2 * cases() {
+        let mut set = random(seed);
+        // As much again, so that it is a matter of places.
+        let again: Vec<SetTask> = set.tasks.clone();
+        set.tasks.extend(again.into_iter().map(|task| SetTask {
+            name: format!("{} again", task.name),
+            ..task
+        }));
+        for task in &mut set.tasks {
+            task.policy = Policy::Unsaid;
+        }
+        let works = set.tasks.iter().flat_map(|task| task.work.clone());
+        let all: Vec<Task> = works.collect();
+        let way = (0..1_u32 << all.len()).any(|mask| {
+            let those = |there: bool| -> Vec<Task> {
+                let of_mask = |at: &usize| (mask >> at & 1 == 1) == there;
+                let places = (0..all.len()).filter(of_mask);
+                places.map(|at| all[at].clone()).collect()
+            };
+            admits(&those(false)) && admits(&those(true))
+        });
+        let found = plan(&set, &options).expect("no overflow");
+        if found.unknown {
+            continue;
+        }
+        assert_eq!(found.admitted, way, "seed {seed}: {}", render(&found, 100));
+        fitting += u64::from(way);
+        refused += u64::from(!way);
+    }
+    println!("{fitting} fit in some way, {refused} are refused");
+    assert!(fitting > 0 && refused > 0);
 }
 
 /// A thread that may run on two processors is placed on one of them, and there are both.

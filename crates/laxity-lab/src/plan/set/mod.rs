@@ -3,7 +3,7 @@
 //!
 //! [`plan`] does all of that for a [`TaskSet`]; [`render`] is for people, the plan's own fields for programs.
 //!
-//! * `place`: which processor a task goes to; `several`: what else could be done with several; `attempt`: one processor under one scheduler;
+//! * `place`: which processor a task goes to, and `search`: the same to the end; `several`: what else could be done with several; `attempt`: one processor under one scheduler;
 //!   `global`: threads of `SCHED_DEADLINE`, which are on all processors.
 //! * `verdicts`: what each test of the library says; `advice`: margins, and the nearest sets that are admitted; `most`: the search for them; `effort`: how much is
 //!   looked at.
@@ -19,6 +19,7 @@ mod place;
 mod processor;
 mod render;
 mod reservations;
+mod search;
 mod several;
 mod verdicts;
 
@@ -322,6 +323,7 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
             // That nothing is left for them is no gap in the file.
             found.unknown &= global.left.is_ok();
         }
+        found.unknown |= placed.is_open && !found.admitted;
         processors.push(found);
     }
     processors.iter_mut().for_each(ProcessorPlan::doubt);

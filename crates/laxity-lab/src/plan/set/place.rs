@@ -7,6 +7,7 @@ use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Fraction, Task};
 
 use super::attempt::{Answer, Member, admits, budget, methods};
+use super::search::Found;
 use super::several::FITS;
 use super::{Options, PlanError, Scheduler, all_timesharing};
 use crate::import::{Policy, SetTask, TaskSet};
@@ -15,6 +16,8 @@ use crate::import::{Policy, SetTask, TaskSet};
 pub(super) struct Placed {
     /// By processor, in the order of the file.
     pub(super) processors: Vec<Vec<Member>>,
+    /// Whether they do not all fit so, and may in another way.
+    pub(super) is_open: bool,
     /// What was decided.
     pub(super) notes: Vec<String>,
 }
@@ -47,8 +50,9 @@ pub(super) fn members(set: &TaskSet) -> Vec<Member> {
 }
 
 /// Places the tasks that are on no processor yet: the most demanding first, each on the first processor that then still admits all it
-/// has (*first fit, decreasing*); where one fits nowhere so, on the fullest such (*best fit*), or the emptiest (*worst fit*). The way in which the fewest
-/// fit nowhere is taken; each of those is on the least loaded, where it is refused, or not known to fit.
+/// has (*first fit, decreasing*); where one fits nowhere so, on the fullest such (*best fit*), or the emptiest (*worst fit*). Where none of these places
+/// all, [every way](Placing::search) is tried; after that the one in which the fewest fit nowhere is taken: each of those is on the least loaded, where it is
+/// refused, or not known to fit.
 ///
 /// Where no task is bound to a processor, no policy is given and all fit, this is what
 /// [`partition`](laxity_model::analysis::multiprocessor::partition) finds, to which [`several`](super::several) compares. It cannot be
@@ -81,11 +85,11 @@ pub(super) fn place(
         scheduler,
         supply,
     };
-    let (homes, fit) = placing.all(homes, &open)?;
+    let (homes, how, is_open) = placing.all(homes, &open)?;
     let mut notes = Vec::new();
     if processors > 1 && !open.is_empty() {
         notes.push(format!(
-            "{} of {} tasks are on no processor of their own: placed by {fit}, the most demanding first",
+            "{} of {} tasks are on no processor of their own: placed by {how}",
             open.len(),
             homes.len()
         ));
@@ -101,6 +105,7 @@ pub(super) fn place(
     };
     Ok(Placed {
         processors: (0..processors).map(on).collect(),
+        is_open,
         notes,
     })
 }
@@ -115,7 +120,8 @@ fn member(task: &SetTask, unsaid: bool) -> Member {
     }
 }
 
-fn of<'m>(
+/// Those on a processor.
+pub(super) fn of<'m>(
     processor: u16,
     members: &'m [Member],
     homes: &'m [Option<u16>],
@@ -157,41 +163,86 @@ pub(super) fn sum_ppm(members: &[Member]) -> u64 {
 }
 
 /// Places tasks one after the other.
-struct Placing<'a> {
+pub(super) struct Placing<'a> {
     set: &'a TaskSet,
-    members: &'a [Member],
-    processors: u16,
-    scheduler: Scheduler,
-    supply: &'a dyn SupplyBound,
+    pub(super) members: &'a [Member],
+    pub(super) processors: u16,
+    pub(super) scheduler: Scheduler,
+    pub(super) supply: &'a dyn SupplyBound,
 }
 
 impl Placing<'_> {
-    /// A home for each that has none yet, and by which heuristic.
+    /// A home for each that has none yet, how they were found, and whether all may fit in another way.
     fn all(
         &self,
-        homes: Vec<Option<u16>>,
+        fixed: Vec<Option<u16>>,
         open: &[usize],
-    ) -> Result<(Vec<Option<u16>>, &'static str), PlanError> {
+    ) -> Result<(Vec<Option<u16>>, String, bool), PlanError> {
+        let in_order = |name: &str| format!("{name}, the most demanding first");
         let mut best: Option<(usize, Vec<Option<u16>>, &'static str)> = None;
         for (name, fit) in FITS {
-            let (mut homes, mut misfits) = (homes.clone(), 0);
-            for index in open {
-                let found = self.home(*index, &homes, fit)?;
-                misfits += usize::from(found.is_none());
-                homes[*index] = Some(found.unwrap_or_else(|| self.emptiest(*index, &homes)));
+            let (homes, misfits) = self.in_turn(&fixed, open, fit)?;
+            if misfits == 0 || self.processors == 1 {
+                return Ok((homes, in_order(name), false));
             }
             if best.as_ref().is_none_or(|(least, ..)| misfits < *least) {
                 best = Some((misfits, homes, name));
             }
-            if misfits == 0 || self.processors == 1 {
-                break;
-            }
         }
-        Ok(best.map_or((homes, FITS[0].0), |(_, homes, name)| (homes, name)))
+        let known: Vec<usize> = open
+            .iter()
+            .copied()
+            .filter(|one| self.is_known(*one))
+            .collect();
+        let (found, (_, homes, name)) = match (self.search(&fixed, &known)?, best) {
+            (Found::Way(homes), _) => {
+                let (homes, _) = self.in_turn(&homes, &self.unknown(open), Fit::Worst)?;
+                return Ok((homes, "looking for a way in which all fit".into(), false));
+            }
+            (found, Some(best)) => (found, best),
+            (_, None) => return Ok((fixed, in_order(FITS[0].0), false)),
+        };
+        let is_open = matches!(found, Found::Open);
+        let others = match is_open {
+            true => "in which all may fit: not each was looked at to the end",
+            false => "of which there is none in which all fit",
+        };
+        let how = format!("{}; so were other ways, {others}", in_order(name));
+        Ok((homes, how, is_open))
+    }
+
+    /// A home for each that has none yet, one after the other, and how many of those of which something is known fit nowhere.
+    fn in_turn(
+        &self,
+        fixed: &[Option<u16>],
+        open: &[usize],
+        fit: Fit,
+    ) -> Result<(Vec<Option<u16>>, usize), PlanError> {
+        let (mut homes, mut misfits) = (fixed.to_vec(), 0);
+        for index in open {
+            let found = self.home(*index, &homes, fit)?;
+            misfits += usize::from(found.is_none() && self.is_known(*index));
+            homes[*index] = Some(found.unwrap_or_else(|| self.emptiest(*index, &homes)));
+        }
+        Ok((homes, misfits))
+    }
+
+    fn is_known(&self, index: usize) -> bool {
+        self.members[index].work.is_ok()
+    }
+
+    fn unknown(&self, open: &[usize]) -> Vec<usize> {
+        let unknown = open.iter().copied().filter(|one| !self.is_known(*one));
+        unknown.collect()
+    }
+
+    /// Whether everybody may be on any processor that he is not bound to.
+    pub(super) fn are_alike(&self) -> bool {
+        self.set.tasks.iter().all(|task| task.may_be_on.is_empty())
     }
 
     /// Where a task may be.
-    fn allowed(&self, index: usize) -> impl Iterator<Item = u16> + use<'_> {
+    pub(super) fn allowed(&self, index: usize) -> impl Iterator<Item = u16> + use<'_> {
         let named = &self.set.tasks[index].may_be_on;
         (0..self.processors).filter(|number| named.is_empty() || named.contains(number))
     }

@@ -182,7 +182,11 @@ fn is_open(
 
 /// Whether no scheduler whatever meets the deadlines of those who are promised that: more can be due by some time than is given by then, even if all
 /// of them could be preempted anywhere.
-fn is_hopeless(methods: &[Method], members: &[Member], supply: &dyn SupplyBound) -> bool {
+pub(super) fn is_hopeless(
+    methods: &[Method],
+    members: &[Member],
+    supply: &dyn SupplyBound,
+) -> bool {
     let is_promised = |member: &Member| matches!(member.policy, Policy::Priority(_));
     if methods.contains(&Method::AsGiven) && !members.iter().all(is_promised) {
         return false;

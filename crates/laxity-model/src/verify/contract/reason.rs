@@ -197,20 +197,19 @@ impl Finding {
                 measured,
             } => {
                 let measured = unit.show(measured);
-                write!(
-                    f,
+                f.write_fmt(format_args!(
                     "{statistic} {measured} where the machine itself stood still"
-                )
+                ))
             }
             Self::MayExceed {
                 statistic,
                 measured,
                 ..
             } => {
-                let measured = unit.show(measured);
+                let most = unit.show(measured);
                 write!(
                     f,
-                    "{statistic} may have been {measured}: who looks was kept from it"
+                    "{statistic} may have been {most}: who looks was kept from it"
                 )
             }
             Self::Seldom {
@@ -222,18 +221,7 @@ impl Finding {
                 ..
             } => {
                 write!(f, "{statistic} {}, ", unit.show(measured))?;
-                match times {
-                    1 => f.write_str("once")?,
-                    _ => write!(f, "{times} of {of} beyond the bound")?,
-                }
-                write!(
-                    f,
-                    ": a halt of the machine of less than {unseen} is seen by nobody"
-                )?;
-                match times {
-                    1 => Ok(()),
-                    _ => f.write_str(", and longer ones met as many looks"),
-                }
+                write_seldom(f, (times, of), unseen)
             }
             Self::Straddled {
                 statistic,
@@ -267,6 +255,21 @@ impl fmt::Display for Share {
         };
         write!(f, "{percent}.{rest:0digits$} %")
     }
+}
+
+/// Writes how often a bound is broken, and why that convicts nobody.
+fn write_seldom(f: &mut fmt::Formatter<'_>, (times, of): (u64, u64), unseen: Span) -> fmt::Result {
+    let (often, longer) = match times {
+        1 => (String::from("once"), ""),
+        _ => (
+            format!("{times} of {of} beyond the bound"),
+            ", and longer ones met as many looks",
+        ),
+    };
+    write!(
+        f,
+        "{often}: a halt of the machine of less than {unseen} is seen by nobody{longer}"
+    )
 }
 
 /// Writes how a measured value breaks a bound.
