@@ -308,7 +308,7 @@ fn what_equals_would_miss_in_another_order_is_not_told_as_a_miss() {
     let text = unbroken(&scenarios::render(&plan, 100));
     let headline = "x: nothing to admit; 1 deadline can be missed: `a` by up to 27.102ms (most of its time is taken by `b`); 1 deadline is not known to be met: `b`";
     assert!(text.contains(headline), "{text}");
-    let why = "no proof: `b`: its bound has others that are as urgent, or of its executor, go first in any order";
+    let why = "no proof: `b`: its bound has all go first who may, as late as they may be: others as urgent";
     assert!(text.contains(why), "{text}");
     // Above it the same is a proof.
     let tasks = periodic("a", ("0.87ms", "2ms"), 25) + &periodic("b", ("27ms", "50ms"), 24);
@@ -338,4 +338,40 @@ fn what_an_executor_would_miss_in_another_order_is_not_told_as_a_miss() {
     }
     let open = lines.iter().filter(|line| line.no_proof.is_some());
     assert!(open.count() >= 1, "{lines:?}");
+}
+
+/// Who waits for slots, a budget or another's end is charged in a bound as if all of it came at once: what only that makes late is not told as late. What
+/// they surely take in the long run is.
+#[test]
+fn what_those_who_wait_would_make_late_if_they_came_at_once_is_not_told_as_a_miss() {
+    let held = |work: &str| {
+        format!(
+            "[executors.held]\npolicy = \"edf\"\nplacement = \"reserved 4ms/10ms\"\noutside = \"confined\"\n[tasks.long]\nkind = \"periodic\"\nperiod = \"40ms\"\nservice = \"{work}\"\non = \"held\"\n"
+        )
+    };
+    let chain = "[executors.high]\npolicy = \"rmdp\"\nplacement = \"thread 28\"\n[tasks.a]\nkind = \"periodic\"\nperiod = \"40ms\"\nservice = \"9ms\"\non = \"high\"\n[tasks.b]\nkind = \"periodic\"\nafter = \"a\"\nservice = \"8ms\"\non = \"high\"\n";
+    let group = "[groups.g]\nbudget = \"2ms\"\nperiod = \"60ms\"\n[executors.high]\npolicy = \"rmdp\"\nplacement = \"thread 28\"\n[tasks.hog]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"15ms\"\nbatch = 15\non = \"high\"\ngroup = \"g\"\n";
+    let victim = |(service, period): (&str, &str), deadline: &str| {
+        periodic("victim", (service, period), 24) + &format!("deadline = \"{deadline}\"\n")
+    };
+    let of = |others: &str, victim: &str| {
+        let plan = of_tasks(&format!("{others}{victim}"));
+        let line = plan.variants[0]
+            .lines
+            .iter()
+            .find(|line| line.name == "victim");
+        let line = line.expect("its line");
+        (line.deadline, line.grows)
+    };
+    let not_known = (Some(Deadline::NotKnown), false);
+    assert_eq!(
+        of(&held("12ms"), &victim(("3ms", "40ms"), "12ms")),
+        not_known
+    );
+    assert_eq!(of(chain, &victim(("2ms", "40ms"), "26ms")), not_known);
+    assert_eq!(of(group, &victim(("6ms", "20ms"), "20ms")), not_known);
+    let grows = (Some(Deadline::CanBeMissed), true);
+    assert_eq!(of(&held("15ms"), &victim(("26ms", "40ms"), "40ms")), grows);
+    let late = (Some(Deadline::CanBeMissed), false);
+    assert_eq!(of(&held("4ms"), &victim(("3ms", "40ms"), "2.5ms")), late);
 }

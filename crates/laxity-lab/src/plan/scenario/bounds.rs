@@ -13,6 +13,7 @@ use laxity_model::policy::slots::{SlotTable, shortest_interval};
 use laxity_model::{Service, Span};
 
 use super::agreed::reserves_later;
+use super::costs::{Others, heed_others};
 use super::linux::Live;
 use super::ranks::{is_thread, slot_rank, thread_rank};
 use super::sources::{Source, Stage, Wakes, Work};
@@ -46,7 +47,6 @@ pub(super) fn of(
             Analyst::on((resolved, variant, ready), processor, machine, live)
         };
         let (largest, usual) = (analyst(Charged::Largest), analyst(Charged::Usual));
-        let without_equals = analyst(Charged::Largest).without_equals();
         for (subject, mut line) in largest.subjects() {
             let found = match live {
                 Some(live) => live.bound((&largest, Charged::Largest), &subject),
@@ -58,10 +58,10 @@ pub(super) fn of(
             let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
             match live {
                 Some(live) => {
-                    let least = analyst(Charged::Least).without_equals();
+                    let least = || analyst(Charged::Least);
                     live.heed_costs(&mut line, &subject, (&usual, &least), is_known)?;
                 }
-                None => without_equals.heed_equals(&mut line, &subject)?,
+                None => heed_others(&|| analyst(Charged::Largest), &mut line, &subject)?,
             }
             // What takes most of its time usually, where that is known: the largest costs, each time, are nobody's course of events.
             let at_usual = line.at_usual_costs();
@@ -114,8 +114,8 @@ pub(super) struct Analyst<'a> {
     pub(super) stage: Stage<'a>,
     /// Those of the modem here; none where there is none.
     pub(super) modes: Vec<Mode>,
-    /// Whether those of its own rank, or in its own slots, may go before a job in any order; else none of them does.
-    pub(super) equals_first: bool,
+    /// What is assumed of others.
+    pub(super) others: Others,
 }
 
 impl<'a> Analyst<'a> {
@@ -141,7 +141,7 @@ impl<'a> Analyst<'a> {
         Self {
             stage,
             modes,
-            equals_first: true,
+            others: Others::May,
         }
     }
 }
@@ -299,7 +299,10 @@ impl Analyst<'_> {
                 Work::Jobs { task, .. }
                     if source.slots.is_none_or(|whose| own.slots == Some(whose)) =>
                 {
-                    first.push(*task);
+                    first.extend(self.as_assumed(source, task));
+                }
+                Work::Jobs { task, .. } if self.others != Others::May => {
+                    first.extend(self.share(source, task));
                 }
                 Work::Jobs { task, .. } => {
                     first.push(self.postponed(own, source, task, modes, case)?);
@@ -351,7 +354,7 @@ impl Analyst<'_> {
     /// Whether jobs of the one may go before jobs of the other, or are its own. In the slots of the other, nobody else runs in theirs.
     pub(super) fn goes_first(&self, source: &Source, own: &Source) -> bool {
         let slots = slot_rank(&self.stage.machine);
-        let equals = self.equals_first || source.activity == own.activity;
+        let equals = self.others == Others::May || source.activity == own.activity;
         match own.slots {
             Some(_) if source.slots == own.slots => equals,
             Some(_) => source.rank > slots,

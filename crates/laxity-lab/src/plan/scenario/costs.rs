@@ -5,8 +5,9 @@
 //! happens takes longer, and what is missed then can be missed. So it is with others who may go first, and need not: as urgent ones, those of its
 //! executor in another order, strangers.
 
-use laxity_model::Span;
+use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Overflow, Task};
+use laxity_model::{Service, Span};
 
 use super::bounds::Analyst;
 use super::linux::Live;
@@ -19,15 +20,14 @@ use crate::runner::served::ONCE;
 impl Live<'_> {
     /// Says of a line what is so with the usual costs, and whether its deadline can be missed by what is so with the least, if none goes first that need not.
     /// `is_attained`: a job may come to take as long as its bound says; in a budget of the kernel's, which may come sooner, it need not.
-    pub(super) fn heed_costs(
+    pub(super) fn heed_costs<'a>(
         &self,
         line: &mut Line,
         subject: &Source,
-        (usual, least): (&Analyst<'_>, &Analyst<'_>),
+        (usual, least): (&Analyst<'_>, &dyn Fn() -> Analyst<'a>),
         is_attained: bool,
     ) -> Result<(), Overflow> {
-        let found = |analyst, charged| NoBound::settle(self.bound((analyst, charged), subject));
-        let usual = found(usual, Charged::Usual)?;
+        let usual = NoBound::settle(self.bound((usual, Charged::Usual), subject))?;
         if self.measured().is_some() {
             let is_asked = line.bound_ns.is_some() || line.deadline == Some(Deadline::CanBeMissed);
             let usual = usual.as_ref().ok().filter(|_| is_asked);
@@ -37,8 +37,11 @@ impl Live<'_> {
             return Ok(());
         };
         let was_missed = line.deadline == Some(Deadline::CanBeMissed);
-        let least = found(least, Charged::Least)?;
-        let is_missed = line.is_missed(&least, is_attained);
+        let bound = |analyst: &Analyst<'_>| {
+            let found = self.bound((analyst, Charged::Least), subject);
+            NoBound::settle(found)
+        };
+        let (least, is_missed) = line.proof((least, subject), is_attained, bound)?;
         if !is_missed && !was_missed {
             return Ok(());
         }
@@ -63,10 +66,10 @@ impl Live<'_> {
                 "in time if nothing costs more than 99.9 % of what was measured, and not if everything costs the largest each time"
             }
             (false, true) => {
-                "in time if everything costs the least and others as urgent, or of its executor, do not go first, and not if all that may happen does each time"
+                "in time if everything costs the least and nobody goes first who need not, and not if all that may happen does each time"
             }
             (false, false) => {
-                "its bound is beyond the deadline, and it need not take so long: costs may be less, and others as urgent, or of its executor, need not go first"
+                "its bound is beyond the deadline, and it need not take so long: costs may be less, and not all who may go first need do so"
             }
         };
         match self.dearest() {
@@ -76,13 +79,41 @@ impl Live<'_> {
     }
 }
 
+/// What is assumed of others than the one that is asked about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Others {
+    /// All go first who may, as late as they may be: what is reckoned so is a bound.
+    May,
+    /// None goes first who need not; of who waits for slots it is known how much of the time it takes in the long run, and not when.
+    Share,
+    /// None goes first who need not, nor may have waited: a job may come to take as long as is reckoned so.
+    Surely,
+}
+
 impl Analyst<'_> {
-    /// The same if nobody goes first who need not: what is late so can be late.
-    pub(super) fn without_equals(self) -> Self {
-        Self {
-            equals_first: false,
-            ..self
+    fn assuming(self, others: Others) -> Self {
+        Self { others, ..self }
+    }
+
+    /// Another's jobs, as far as these surely go first.
+    pub(super) fn as_assumed(&self, source: &Source, task: &Task) -> Option<Task> {
+        match self.others {
+            Others::May => Some(*task),
+            // What waited may come together, and need not.
+            Others::Share | Others::Surely => (!source.waits).then(|| task.with_jitter(Span::ZERO)),
         }
+    }
+
+    /// How much a holder of slots takes of the time below it: what it has to do, as far as its slots give it that.
+    pub(super) fn share(&self, source: &Source, task: &Task) -> Option<Task> {
+        if self.others != Others::Share || source.waits {
+            return None;
+        }
+        let rate = self.in_slots(source).ok()??.rate();
+        let given = u128::from(task.period().as_nanos()) * u128::from(rate.numerator())
+            / u128::from(rate.denominator());
+        let given = Service::from_nanos(u64::try_from(given).unwrap_or(u64::MAX));
+        Task::new(task.cost().min(given), task.period()).ok()
     }
 
     /// Of those who do not go first in any order, a job of each that does: of threads of its rank the one that came just before.
@@ -93,28 +124,34 @@ impl Analyst<'_> {
             are_threads && source.rank == own.rank && thread(source) != thread(own)
         };
         let equals = sources.iter().filter(is_equal);
-        let equals = equals.filter(|_| !self.equals_first && is_thread(own.rank));
+        let equals = equals.filter(|_| self.others != Others::May && is_thread(own.rank));
         equals
             .filter_map(|source| Task::new(source.task()?.cost(), ONCE).ok())
             .collect()
     }
-
-    /// Takes back that a deadline can be missed where that does not follow, as it is met if [none goes first that need not](Self::without_equals).
-    pub(super) fn heed_equals(&self, line: &mut Line, subject: &Source) -> Result<(), Overflow> {
-        if line.deadline != Some(Deadline::CanBeMissed) {
-            return Ok(());
-        }
-        let found = NoBound::settle(self.bound(subject))?;
-        if !line.is_missed(&found, true) {
-            line.deadline = Some(Deadline::NotKnown);
-            line.no_proof = Some(ANY_ORDER.to_owned());
-        }
-        Ok(())
-    }
 }
 
-/// Why what is reckoned with equals is no proof.
-const ANY_ORDER: &str = "its bound has others that are as urgent, or of its executor, go first in any order, as they need not";
+/// Takes back that a deadline can be missed where that does not follow, as it is met if nobody goes first who need not.
+pub(super) fn heed_others<'a>(
+    analyst: &dyn Fn() -> Analyst<'a>,
+    line: &mut Line,
+    subject: &Source,
+) -> Result<(), Overflow> {
+    if line.deadline != Some(Deadline::CanBeMissed) {
+        return Ok(());
+    }
+    let bound = |analyst: &Analyst<'_>| NoBound::settle(analyst.bound(subject));
+    let (_, is_missed) = line.proof((analyst, subject), true, bound)?;
+    if !is_missed {
+        line.deadline = Some(Deadline::NotKnown);
+        line.no_proof = Some(NEED_NOT.to_owned());
+        line.grows = false;
+    }
+    Ok(())
+}
+
+/// Why what is reckoned with all who may go first is no proof.
+const NEED_NOT: &str = "its bound has all go first who may, as late as they may be: others as urgent or of its executor in any order, who waits for slots or a budget all at once; they need not";
 
 impl Line {
     /// Whether a job is complete in time, if that is its bound.
@@ -123,6 +160,23 @@ impl Line {
         found
             .as_ref()
             .is_ok_and(|bound| Some(bound.as_nanos()) <= due)
+    }
+
+    /// What is found if nobody goes first who need not, and whether that proves that a job can be late. Of one that waits for others' ends or a budget no bound is exact.
+    fn proof<'a>(
+        &self,
+        (analyst, subject): (&dyn Fn() -> Analyst<'a>, &Source),
+        is_attained: bool,
+        bound: impl Fn(&Analyst<'_>) -> Result<Result<Span, Reason>, Overflow>,
+    ) -> Result<(Result<Span, Reason>, bool), Overflow> {
+        let share = analyst().assuming(Others::Share);
+        let mut found = bound(&share)?;
+        if !found.as_ref().is_err_and(|why| why.is_too_much) {
+            found = bound(&analyst().assuming(Others::Surely))?;
+        }
+        let is_exact = share.links(subject).is_none();
+        let is_missed = is_exact && self.is_missed(&found, is_attained);
+        Ok((found, is_missed))
     }
 
     /// Whether this proves that a job can be late.

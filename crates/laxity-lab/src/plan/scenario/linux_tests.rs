@@ -313,14 +313,15 @@ fn what_is_missed_is_so_whoever_else_is_there() {
     }
 }
 
-/// Slots under a rogue that takes nearly all give a modem nothing that is sure, and the driver is named.
+/// Slots under a rogue that takes nearly all give a modem nothing that is sure, and the driver is named; as is who is below the rogue, too.
 #[test]
 fn a_modem_whose_slots_are_taken_by_a_rogue_is_named() {
     let text = "[devices.modem]\nkind = \"soft-modem\"\n[tasks.rogue]\nkind = \"rogue\"\nburst = \"100ms\"\nevery = \"250ms\"\nfifo = 90\n[tasks.cothread]\nkind = \"periodic\"\nperiod = \"1ms\"\npriority = 26\n[variants.v]\non = \"live\"\nplacement = \"reserved 2.35ms/8ms\"\n";
     let said = headline(with_lines(text, |_| {}));
     let named = "`modem thread` (connected) by more and more";
-    let missed = format!("v: admitted; 1 deadline can be missed: {named}");
+    let missed = format!("v: admitted; 2 deadlines can be missed: {named}");
     assert!(said.starts_with(&missed), "{said}");
+    assert!(said.contains(", `cothread`; not sure"), "{said}");
 }
 
 /// Whoever somebody outside ranked is counted by all that is said of a modem, or by nothing.

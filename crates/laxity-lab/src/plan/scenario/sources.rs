@@ -44,6 +44,8 @@ pub(super) struct Source {
     pub(super) work: Work,
     /// Whether it is a thread that sleeps until instants, which it sees as late as the clock's ticks are.
     pub(super) sleeps: bool,
+    /// Whether its jobs wait for a budget, or for the ends of others.
+    pub(super) waits: bool,
     /// The driver's mode.
     pub(super) mode: Option<&'static str>,
     /// Whether it is no job of its own: what one of a phase's calls takes more than the others, the last one.
@@ -60,6 +62,7 @@ impl Source {
             beside: None,
             work,
             sleeps: false,
+            waits: false,
             mode: None,
             once: false,
         }
@@ -67,6 +70,7 @@ impl Source {
 
     /// The same, whose jobs may come this much later besides.
     fn late_by(mut self, late: Span) -> Self {
+        self.waits |= !late.is_zero();
         if let Work::Jobs { task, .. } = &mut self.work {
             let jitter = task.jitter().checked_add(late);
             *task = task.with_jitter(jitter.unwrap_or(Span::MAX));
