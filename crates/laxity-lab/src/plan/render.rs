@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use laxity_model::Span;
+use laxity_model::enforce::slots::MOST_SHARE_PPM;
 
 use super::{Bottleneck, Deadline, Line, Proposal};
 use crate::layout::{Align, Fit, Grid, TimeUnit, percent, wrap_to};
@@ -72,14 +73,17 @@ pub(super) fn proposal_words(
     let least = match least_service_ns {
         Some(least) => format!("{}/{period}", span(least)),
         None if period < SHORTEST_PERIOD => too_short(period),
-        None => format!("nothing every {period}"),
+        None => format!(
+            "nothing every {period} of up to {} %",
+            percent(u64::from(MOST_SHARE_PPM))
+        ),
     };
     let cheapest = match cheapest {
         Some(cheapest) => {
             let (service, period) = (span(cheapest.service_ns), span(cheapest.period_ns));
             format!("the cheapest: {service}/{period}")
         }
-        None => format!("nor anything every {SHORTEST_PERIOD} to {LONGEST_PERIOD}"),
+        None => format!("nor anything such every {SHORTEST_PERIOD} to {LONGEST_PERIOD}"),
     };
     format!("{least}; {cheapest}")
 }
