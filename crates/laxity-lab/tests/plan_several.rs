@@ -290,7 +290,7 @@ fn who_is_refused_on_two_processors_fits_on_them_in_no_way() {
             let those = |there: bool| -> Vec<Task> {
                 let of_mask = |at: &usize| (mask >> at & 1 == 1) == there;
                 let places = (0..all.len()).filter(of_mask);
-                places.map(|at| all[at].clone()).collect()
+                places.map(|at| all[at]).collect()
             };
             admits(&those(false)) && admits(&those(true))
         });
