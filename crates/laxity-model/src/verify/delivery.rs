@@ -13,9 +13,11 @@ use super::contract::{
 use crate::enforce::KERNELS_OWN;
 use crate::{Grade, Reservation, Service, Span};
 
+mod look;
 mod meter;
 
-pub use meter::{Held, Look, Meter, Stretch, Turn};
+pub use look::{Held, Look, Stretch, Turn};
+pub use meter::Meter;
 
 /// Periods in which the holder of a reservation did not have what is reserved.
 pub const SHORT_PERIODS: Quantity = Quantity::tally("short_periods");
@@ -48,7 +50,7 @@ impl Delivery {
             seen.record(quantity, &Phase::RUN, value, disturbed);
         };
         if self.periods > self.asleep {
-            record(Quantity::SERVICE_GAP, self.largest_gap.as_nanos(), false);
+            record(Quantity::SERVICE_GAP, self.sure_gap().as_nanos(), false);
             record(self.short(), self.periods - self.kept, false);
             if !self.is_of_several() {
                 record(OVERRUNS, self.overruns, false);
@@ -59,11 +61,19 @@ impl Delivery {
             record(Quantity::SERVICE_GAP, gap, true);
             record(self.short(), self.short_disturbed, true);
         }
-        if self.largest_gap_possible > self.largest_gap {
-            let gap = self.largest_gap_possible.as_nanos();
-            seen.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, gap);
+        let possible = self.largest_gap_possible.max(self.largest_gap);
+        if possible > self.sure_gap() {
+            seen.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, possible.as_nanos());
         }
         seen
+    }
+
+    /// The largest gap was no smaller than this.
+    fn sure_gap(&self) -> Span {
+        match self.is_of_several() {
+            true => self.largest_gap_least,
+            false => self.largest_gap,
+        }
     }
 
     /// What is to be known of it besides: how much of it was disturbed, and how much nobody saw.
@@ -151,6 +161,7 @@ impl Delivery {
         self.service += other.service;
         self.most = self.most.max(other.most);
         self.largest_gap = self.largest_gap.max(other.largest_gap);
+        self.largest_gap_least = self.largest_gap_least.max(other.largest_gap_least);
         self.largest_gap_disturbed = self.largest_gap_disturbed.max(other.largest_gap_disturbed);
         self.largest_gap_possible = self.largest_gap_possible.max(other.largest_gap_possible);
         self.periods += other.periods;
@@ -180,6 +191,8 @@ pub struct Delivery {
     pub largest_gap: Span,
     /// The same where it did.
     pub largest_gap_disturbed: Span,
+    /// Where periods are seen together, the gap is at most what all their waits come to; and no smaller than this.
+    pub largest_gap_least: Span,
     /// It may have been as long as this where the machine did not stand still, and nobody knows: who looks came a period late, and of the waits in that
     /// time their sum alone is known; or several threads share the reservation, and one may have run while another waited. Zero where that did not
     /// happen.

@@ -33,6 +33,8 @@ pub(crate) struct Part {
 pub(crate) enum State {
     /// Nothing: it sleeps, or has gone.
     Sleeps,
+    /// That is not to be known: a control group that it is in is frozen.
+    Frozen,
     /// That is not to be known: a signal, or a debugger, stopped it.
     Stopped,
     /// A processor.
@@ -166,9 +168,18 @@ impl Subject for OneThread {
         match stat_of(self.tid, 3) {
             Ok('R') => State::Wants,
             Ok('T' | 't') => State::Stopped,
+            Ok(_) if is_frozen(self.tid) => State::Frozen,
             _ => State::Sleeps,
         }
     }
+}
+
+/// Whether a thread that sleeps, as far as its state tells, does so in a frozen control group: it waits in the kernel where signals are taken, or where version 1
+/// keeps it. One that was asleep when its group of version 1 was frozen is not told from one that sleeps.
+fn is_frozen(thread: Tid) -> bool {
+    const WHERE: [&str; 3] = ["get_signal", "do_freezer_trap", "__refrigerator"];
+    let waits_in = std::fs::read_to_string(format!("/proc/{thread}/wchan"));
+    waits_in.is_ok_and(|waits_in| WHERE.contains(&waits_in.as_str()))
 }
 
 #[cfg(test)]
@@ -179,6 +190,8 @@ mod tests {
     use rustix::process::{Pid, Signal, kill_process};
 
     use super::*;
+    use crate::doctor::rights::{self, Right};
+    use crate::enforce::confine::Freezer;
 
     #[test]
     fn several_are_those_who_ran_or_waited_when_any_did_last_and_now() {
@@ -211,6 +224,32 @@ mod tests {
             assert!(!all.gone);
         }
         assert!(acted.together(std::iter::empty()).gone);
+    }
+
+    #[test]
+    fn who_is_frozen_does_not_sleep() {
+        if let Some(why) = rights::missing(Right::Freezer) {
+            return rights::lacks(&why);
+        }
+        let freezer = Freezer::create("subject").unwrap();
+        let mut program = Command::new("sh");
+        let program = program.args(["-c", "while :; do :; done"]);
+        let mut program = program.spawn().unwrap();
+        freezer.add(program.id().cast_signed()).unwrap();
+        let one = OneThread::new(Tid(program.id().cast_signed())).unwrap();
+        let becomes = |state| {
+            (0..1_000).any(|_| {
+                std::thread::sleep(Duration::from_millis(10));
+                one.state() == state
+            })
+        };
+        freezer.freeze().unwrap();
+        let is_frozen = becomes(State::Frozen);
+        freezer.thaw().unwrap();
+        let wants_again = becomes(State::Wants);
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert_eq!([is_frozen, wants_again], [true; 2]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::HOLDER;
 use super::above::is_above;
 use super::seen::{Anew, Seen};
 use super::subject::{Part, State, Subject};
+use crate::doctor;
 use crate::doctor::machine::Throttling;
 use crate::doctor::probe;
 use crate::os::clock;
@@ -220,20 +221,17 @@ impl Watcher {
         }
         delivery.events_lost = self.lost() - self.lost_before;
         delivery.halts_unseen = self.start.consumers.is_empty();
-        let WatcherStart {
-            reservation, held, ..
-        } = self.start;
         if self.start.slots_on.is_some() {
-            self.seen.note(delivery.grade_of_slots(reservation));
+            self.seen
+                .note(delivery.grade_of_slots(self.start.reservation));
         }
-        let together = self.looks.every() / reservation.period();
         let subjects = self.seen.publish(delivery, &kept);
         for mut subject in subjects {
             // What it had before belongs to no period.
             subject.look();
             self.observed.push(Observed {
                 subject,
-                meter: Meter::new(reservation, held, now).together(together),
+                meter: self.meter(now),
                 pending: None,
             });
         }
@@ -257,12 +255,24 @@ impl Watcher {
         self.start.reservation = anew.reservation;
         self.looks = anew.looks.unwrap_or(self.looks);
         self.begin = clock::now();
-        let together = self.looks.every() / anew.reservation.period();
+        let meter = self.meter(self.begin);
         for observed in &mut self.observed {
             observed.subject.look();
-            observed.meter = Meter::new(anew.reservation, self.start.held, self.begin);
-            observed.meter = observed.meter.clone().together(together);
+            observed.meter = meter.clone();
             observed.pending = None;
+        }
+    }
+
+    /// What judges a holder from this instant on.
+    fn meter(&self, from: Instant) -> Meter {
+        let WatcherStart {
+            reservation, held, ..
+        } = self.start;
+        let meter = Meter::new(reservation, held, from);
+        let meter = meter.together(self.looks.every() / reservation.period());
+        match held {
+            Held::ByKernel => meter.noticed_at(doctor::budget_grain()),
+            Held::BySlots | Held::Confined => meter,
         }
     }
 
@@ -314,8 +324,13 @@ impl Watcher {
         }
     }
 
-    /// Looks for who could take from the holder, and whether our threads are what they ought to be.
+    /// Looks for who could take from the holder, and whether our threads are what they ought to be, and are there.
     fn look_out(&mut self, run: &Run) {
+        // Where one of them has failed nobody enforces anything any more.
+        if let Some(error) = run.failure().filter(|_| !self.seen.is_over()) {
+            let reason = error.to_string();
+            self.seen.note(Grade::Unenforced { reason });
+        }
         let (observed, slots_on) = (&self.observed, self.start.slots_on);
         // Until somebody is observed, whoever has come may be the holder that was placed just now, and nothing is taken from it: the next look tells.
         let mine = |thread: &RealTimeThread| {
@@ -371,7 +386,8 @@ impl Asking {
             State::Stopped => Turn::Stopped,
             // Whom the dispatcher stops sleeps, as far as the kernel tells.
             State::Sleeps if !self.stops => Turn::Asleep,
-            State::Sleeps | State::Wants => Turn::No,
+            State::Frozen if !self.stops => Turn::Stopped,
+            State::Sleeps | State::Frozen | State::Wants => Turn::No,
         }
     }
 }

@@ -1,78 +1,20 @@
 //! Makes of looks at a holder what it received.
 
+mod judge;
+
 use alloc::vec::Vec;
 
 use super::Delivery;
+use super::look::{Held, Look, Stretch, Turn};
 use crate::{Disturbance, Instant, Reservation, Service, Span};
 
 /// A period is as reserved within this part of X: a twentieth.
 const TOLERANCE: u64 = 20;
-/// Who has nothing outside its reservation was given too much where it is counted for more than X by this part: an eighth. The kernel counts the ways
-/// in and out of a slot as the holder's, and the slot is prolonged by as much.
-const COUNTED_BESIDES: u64 = 8;
-/// And, of who is confined, by so much in each period besides: what it takes to stop and to be let go on is counted as its own, however small X is.
-const COUNTED_EACH: Service = Service::from_micros(50);
 /// Whoever had nothing in one of so many periods cannot have had all that is reserved for them together: no other is counted for more than X and an
 /// eighth. Of more of them, not even that is known.
 const TOGETHER: u64 = 6;
 /// Of a holder that does not run so many standstills at most are remembered, the latest: no wait is excused by more.
 const MOST_DISTURBED: usize = 64;
-
-/// How a reservation is held, by which what is seen of it means this or that.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Held {
-    /// By `SCHED_DEADLINE`: nothing outside it.
-    ByKernel,
-    /// In slots, and outside them as others do.
-    BySlots,
-    /// In slots only.
-    Confined,
-}
-
-/// What was seen of a holder since the look before.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Look {
-    /// When.
-    pub at: Instant,
-    /// The processor time that it received.
-    pub service: Service,
-    /// For how long it was kept from the processor though it wanted it: all waits that ended since the look before.
-    pub kept_from: Span,
-    /// No single one of them was longer.
-    pub longest: Span,
-    /// Several threads share it, of which more than one ran, or waited, since it was last seen to run: while one waited another may have run.
-    pub several: bool,
-    /// Whether it had the processor.
-    pub turn: Turn,
-    /// A thread of it has ended since the look before: what that had nobody saw.
-    pub ended: bool,
-}
-
-/// Whether a holder has had the processor since the look before.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
-    /// It came to it, or was on it.
-    Ran,
-    /// It did not: it may have slept, or wait still. The next look tells.
-    No,
-    /// It did not, and does not want it: it has slept since it ran last.
-    Asleep,
-    /// It did not, and cannot ask for it: a signal, or a debugger, stopped it.
-    Stopped,
-    /// It has ended. Until somebody runs in its place there is nothing to see.
-    Gone,
-}
-
-/// A stretch from one moment at which a holder was seen to have run to the next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stretch {
-    /// When it began.
-    pub from: Instant,
-    /// When it ended.
-    pub to: Instant,
-    /// The longest for which the holder was kept from the processor in it though it wanted it.
-    pub gap: Span,
-}
 
 /// Makes a [`Delivery`] of looks, one a period or so.
 ///
@@ -103,6 +45,10 @@ pub struct Meter {
     /// A wait that is longer is one for the next budget.
     throttled_above: Span,
     held: Held,
+    /// The kernel notices no sooner that a budget is used up, and takes back from the next what it gave too much by then.
+    tick: Service,
+    /// So much less than is reserved it has had until now in the periods since it last had all that it wanted.
+    owed: Service,
     /// Periods are counted from here, so many until now: looks are not punctual.
     origin: Instant,
     counted: u64,
@@ -130,10 +76,15 @@ struct Open {
     /// It was when it was last seen not to want the processor.
     is_stopped: bool,
     service: Service,
+    /// For so long it was kept from the processor at most; of several threads, the one that was longest.
     kept_from: Span,
+    /// For so long while none of them ran, at least.
+    kept_surely: Span,
     longest: Span,
     /// What is told of that: of waits between looks that were far apart their sum alone is known.
     longest_sure: Span,
+    /// The same where one look has the waits of several periods together, all but the first of which began after the look before.
+    longest_least: Span,
     /// A look came so late that more periods lie before it than can be judged together.
     late: bool,
     /// So many periods are not known of a thread of it that ended.
@@ -149,8 +100,10 @@ impl Open {
             is_stopped: false,
             service: Service::ZERO,
             kept_from: Span::ZERO,
+            kept_surely: Span::ZERO,
             longest: Span::ZERO,
             longest_sure: Span::ZERO,
+            longest_least: Span::ZERO,
             late: false,
             unseen: 0,
         }
@@ -166,16 +119,6 @@ impl Open {
     }
 }
 
-/// What a stretch's periods come to in which it did not sleep.
-#[derive(Clone, Copy, Default)]
-struct Judged {
-    kept: u64,
-    short: u64,
-    disturbed: u64,
-    short_disturbed: u64,
-    unseen: u64,
-}
-
 impl Meter {
     /// Of a holder from this instant on.
     #[must_use]
@@ -185,6 +128,8 @@ impl Meter {
             period: reservation.period(),
             throttled_above: reservation.period() / TOLERANCE,
             held,
+            tick: Service::ZERO,
+            owed: Service::ZERO,
             origin: from,
             counted: 0,
             since: from,
@@ -207,6 +152,16 @@ impl Meter {
                 together: periods,
                 ..self.delivery
             },
+            ..self
+        }
+    }
+
+    /// The same where the kernel looks whether a budget is used up at ticks so far apart. A period may then have up to a tick more or less than is reserved,
+    /// as long as no more than a tick is owed.
+    #[must_use]
+    pub fn noticed_at(self, tick: Span) -> Self {
+        Self {
+            tick: tick.as_full_service(),
             ..self
         }
     }
@@ -248,13 +203,29 @@ impl Meter {
         let open = &mut self.open;
         let before = core::mem::replace(&mut open.looked, look.at);
         open.service += look.service;
-        open.kept_from += look.kept_from;
+        // While one of several threads waited others may have run: they share what is reserved.
+        let (most, least) = match look.several {
+            true => (
+                look.longest,
+                look.longest
+                    .saturating_sub(look.service.as_dedicated_span()),
+            ),
+            false => (look.kept_from, look.kept_from),
+        };
+        open.kept_from += most;
+        open.kept_surely += least;
         let length = look.at.saturating_since(before);
         let periods = nearest(length, self.period);
         self.open.late |= periods > TOGETHER;
         let (longest, sure) = self.waits(&look, before);
         self.open.longest = self.open.longest.max(longest);
         self.open.longest_sure = self.open.longest_sure.max(sure);
+        let later = match self.delivery.together > 1 {
+            true => length,
+            false => Span::ZERO,
+        };
+        let least = sure.saturating_sub(later);
+        self.open.longest_least = self.open.longest_least.max(least);
         if look.turn == Turn::Ran {
             self.ran = [before, look.at];
         }
@@ -313,9 +284,16 @@ impl Meter {
         let length = at.saturating_since(self.since);
         if waits {
             let waited = at.saturating_since(self.open.idle_until);
-            self.open.kept_from = self.open.kept_from.max(waited);
-            self.open.longest = self.open.longest.max(waited);
-            self.open.longest_sure = self.open.longest_sure.max(waited);
+            let open = &mut self.open;
+            for longest in [
+                &mut open.kept_from,
+                &mut open.kept_surely,
+                &mut open.longest,
+                &mut open.longest_sure,
+                &mut open.longest_least,
+            ] {
+                *longest = waited.max(*longest);
+            }
         }
         let awake = if waits { self.open.idle_until } else { at };
         // Less than a period tells nothing of one.
@@ -381,65 +359,6 @@ impl Meter {
         self.since = at;
     }
 
-    /// Judges so many periods in which it did not sleep, of which the machine stood still in some.
-    fn judge(&mut self, disturbed: u64, periods: u64) -> Judged {
-        if periods == 0 {
-            return Judged::default();
-        }
-        let open = &self.open;
-        let reserved = self.service * periods;
-        let throttled = self.held == Held::ByKernel && open.longest > self.throttled_above;
-        if open.service >= least(reserved) || throttled {
-            self.delivery.overruns += periods;
-        }
-        let unseen = open.unseen.min(periods);
-        let disturbed = disturbed.min(periods - unseen);
-        let judged = periods - unseen - disturbed;
-        let each = match self.held {
-            Held::Confined => COUNTED_EACH,
-            Held::ByKernel | Held::BySlots => Service::ZERO,
-        };
-        let most = reserved + reserved / COUNTED_BESIDES + each * periods;
-        let too_much = self.held != Held::BySlots && open.service > most;
-        let all_kept = self.is_served(periods, open.kept_from) && !too_much;
-        // In each of the others it may have waited all the time.
-        let kept_from = open
-            .kept_from
-            .saturating_sub(self.period * (periods - judged));
-        let kept = self.is_served(judged, kept_from) && !too_much;
-        let known = if !open.late || judged <= 1 || (kept && kept_from <= self.others(1)) {
-            judged
-        } else if kept || too_much {
-            // One of them may have had what another lacked.
-            0
-        } else {
-            // None can lack more than X.
-            let lacks = least(self.service * judged).saturating_sub(open.service);
-            lacks
-                .as_nanos()
-                .div_ceil(self.service.as_nanos())
-                .min(judged)
-        };
-        Judged {
-            kept: if kept { known } else { 0 },
-            short: if kept { 0 } else { known },
-            disturbed,
-            short_disturbed: if all_kept { 0 } else { disturbed },
-            unseen: unseen + judged - known,
-        }
-    }
-
-    /// Whether so many periods had what is reserved, or all that it wanted. Of several that share it, each may wait for the others.
-    fn is_served(&self, periods: u64, kept_from: Span) -> bool {
-        self.open.service >= least(self.service * periods) || kept_from <= self.others(periods)
-    }
-
-    /// What the reservation leaves to others of so many periods.
-    fn others(&self, periods: u64) -> Span {
-        let due = least(self.service * periods);
-        (self.period * periods).saturating_sub(due.as_dedicated_span())
-    }
-
     /// Whether the machine stood still at some time between these.
     fn still_within(&self, from: Instant, to: Instant) -> bool {
         let mut still = self.still.iter();
@@ -476,6 +395,7 @@ impl Meter {
         }
         let own = |gap: Span| gap.saturating_sub(self.period * touched);
         delivery.largest_gap = delivery.largest_gap.max(own(sure));
+        delivery.largest_gap_least = delivery.largest_gap_least.max(own(self.open.longest_least));
         if longest > sure {
             delivery.largest_gap_possible = delivery.largest_gap_possible.max(own(longest));
         }
@@ -490,9 +410,4 @@ impl Meter {
 /// To the nearest whole number of periods: looks lie where edges of slots are not.
 fn nearest(length: Span, period: Span) -> u64 {
     (length + period / 2) / period
-}
-
-/// A period is as reserved from this on.
-fn least(reserved: Service) -> Service {
-    reserved.saturating_sub(reserved / TOLERANCE)
 }

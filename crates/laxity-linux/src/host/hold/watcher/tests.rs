@@ -3,6 +3,7 @@ use laxity_model::base::ring::{self, Producer};
 use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY};
 
 use super::*;
+use crate::run::port::Ports;
 
 /// Beside the kernel, looked at now.
 fn by_kernel(seen: &Arc<Seen>) -> Watcher {
@@ -27,6 +28,17 @@ fn where_nobody_records_halts_that_is_told() {
     let seen = Seen::new(Grade::Enforced);
     by_kernel(&seen).look(false);
     assert!(seen.delivery().unwrap().halts_unseen);
+}
+
+/// The dispatcher could not go on, say: nobody enforces anything from then on, whatever is seen of it.
+#[test]
+fn where_one_of_our_threads_fails_nothing_is_enforced() {
+    let seen = Seen::new(Grade::Enforced);
+    let run = Run::new(1, 0, Ports::default());
+    run.fail(HostError::CannotRun("the dispatcher has gone".to_owned()));
+    by_kernel(&seen).look_out(&run);
+    let reason = seen.grade().reason().map(str::to_owned);
+    assert!(reason.is_some_and(|why| why.contains("the dispatcher has gone")));
 }
 
 #[test]

@@ -9,6 +9,7 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
         most: Service::from_millis(n),
         largest_gap: MS(n),
         largest_gap_disturbed: MS(n + 1),
+        largest_gap_least: MS(n.saturating_sub(1)),
         largest_gap_possible: MS(n + 2),
         periods: 100 * n,
         kept: 90 * n,
@@ -133,4 +134,80 @@ fn a_gap_that_nobody_saw_leaves_a_contract_on_the_gap_open() {
         };
         assert_eq!(judged(&seen, &of_the_gap), expected, "{waited} {pending:?}");
     }
+}
+
+/// Of 2 ms in 8 by a kernel that looks at ticks of 4 ms, seen three periods at a time.
+fn at_ticks() -> Meter {
+    meter(Held::ByKernel).together(3).noticed_at(MS(4))
+}
+
+/// It has a tick of 4 ms, and then skips a period: in the long run that is what is reserved. Less of it is not.
+#[test]
+fn what_a_tick_gives_now_and_takes_back_then_is_as_reserved() {
+    let kept = |each_ms: [u64; 4]| {
+        let mut meter = at_ticks();
+        for (number, service_ms) in (1..).zip(each_ms.iter().cycle().take(40)) {
+            let waited = MS(24 - service_ms);
+            meter.take(look(24 * number, service_ms * 1_000, waited));
+        }
+        let seen = meter.delivery();
+        (seen.periods, seen.kept)
+    };
+    assert_eq!(kept([4, 8, 4, 8]), (40, 40));
+    assert_eq!(kept([8, 4, 8, 4]), (40, 40));
+    let (all, of_less) = kept([4, 6, 4, 6]);
+    assert!(all == 40 && of_less < 30, "{of_less}");
+    let (_, of_none) = kept([0, 0, 0, 0]);
+    assert_eq!(of_none, 0);
+    let (_, of_more) = kept([12, 12, 12, 12]);
+    assert_eq!(of_more, 0);
+}
+
+/// Three waits of a stretch are known by their sum: it is no gap that convicts, and no gap that acquits.
+#[test]
+fn the_sum_of_several_waits_leaves_a_limit_of_one_open() {
+    let outcome = |waited_ms: u64, at_most_ms: u64| {
+        let mut meter = at_ticks();
+        meter.take(look(24, 6_000, MS(waited_ms)));
+        let limit = Limit::new(
+            Quantity::SERVICE_GAP,
+            Statistic::Maximum,
+            Bound::AtMost(MS(at_most_ms).as_nanos()),
+        );
+        let contract = Contract {
+            limits: vec![limit],
+            ..Contract::default()
+        };
+        judged(&meter.delivery(), &contract)
+    };
+    assert_eq!(outcome(18, 18), Outcome::Met);
+    assert_eq!(outcome(24, 18), Outcome::Inconclusive);
+    assert_eq!(outcome(52, 18), Outcome::Violated, "28 at least");
+}
+
+/// Eight threads wake together and wait for one slot: each waits no longer than a reservation leaves to others, and all of them together do.
+#[test]
+fn threads_that_wait_for_one_slot_together_are_not_kept_from_it_longer() {
+    let kept = |service_us, longest, sum| {
+        let mut meter = meter(Held::BySlots);
+        for number in 1..=10 {
+            meter.take(Look {
+                longest,
+                several: true,
+                ..look(8 * number, service_us, sum)
+            });
+        }
+        let seen = meter.delivery();
+        (seen.periods, seen.kept, seen.unseen)
+    };
+    assert_eq!(kept(400, MS(6), MS(45)), (10, 10, 0));
+    assert_eq!(kept(400, MS(8), MS(60)), (10, 0, 0), "no slot came");
+    // Others had the processor in the slot, or nobody had it for a while.
+    let between = Span::from_micros(6_400);
+    assert_eq!(kept(400, between, MS(48)), (0, 0, 10));
+    assert_eq!(
+        kept(1_950, MS(8), MS(60)),
+        (10, 10, 0),
+        "all of it was used"
+    );
 }

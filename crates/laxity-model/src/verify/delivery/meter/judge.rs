@@ -1,0 +1,121 @@
+//! Whether the periods of a stretch were as reserved.
+
+use super::{Meter, TOLERANCE};
+use crate::verify::delivery::Held;
+use crate::{Service, Span};
+
+/// Who has nothing outside its reservation was given too much where it is counted for more than X by this part: an eighth. The kernel counts the ways
+/// in and out of a slot as the holder's, and the slot is prolonged by as much.
+const COUNTED_BESIDES: u64 = 8;
+/// And, of who is confined, by so much in each period besides: what it takes to stop and to be let go on is counted as its own, however small X is.
+const COUNTED_EACH: Service = Service::from_micros(50);
+
+/// What a stretch's periods come to in which it did not sleep.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Judged {
+    pub(super) kept: u64,
+    pub(super) short: u64,
+    pub(super) disturbed: u64,
+    pub(super) short_disturbed: u64,
+    pub(super) unseen: u64,
+}
+
+impl Meter {
+    /// Judges so many periods in which it did not sleep, of which the machine stood still in some.
+    pub(super) fn judge(&mut self, disturbed: u64, periods: u64) -> Judged {
+        if periods == 0 {
+            return Judged::default();
+        }
+        let reserved = self.service * periods;
+        let throttled = self.held == Held::ByKernel && self.open.longest > self.throttled_above;
+        if self.open.service >= least(reserved) || throttled {
+            self.delivery.overruns += periods;
+        }
+        let unseen = self.open.unseen.min(periods);
+        let disturbed = disturbed.min(periods - unseen);
+        let judged = periods - unseen - disturbed;
+        let all_kept =
+            self.served(periods, Span::ZERO) == Some(true) && !self.had_too_much(periods);
+        let is_owed = self.owe(judged, disturbed == 0);
+        // In each of the others it may have waited all the time.
+        let elsewhere = self.period * (periods - judged);
+        let served = match self.had_too_much(periods) {
+            true => Some(false),
+            false if !is_owed => Some(true),
+            false => self.served(judged, elsewhere),
+        };
+        let known = match served {
+            None => 0,
+            Some(kept) => self.known(judged, kept, elsewhere),
+        };
+        Judged {
+            kept: if served == Some(true) { known } else { 0 },
+            short: if served == Some(false) { known } else { 0 },
+            disturbed,
+            short_disturbed: if all_kept { 0 } else { disturbed },
+            unseen: unseen + judged - known,
+        }
+    }
+
+    /// Of how many periods that were judged together it is known, as of each of them, that they were kept, or were not.
+    fn known(&self, judged: u64, kept: bool, elsewhere: Span) -> u64 {
+        let open = &self.open;
+        let kept_from = open.kept_from.saturating_sub(elsewhere);
+        if !open.late || judged <= 1 || (kept && kept_from <= self.others(1)) {
+            return judged;
+        }
+        if kept || self.had_too_much(judged) {
+            // One of them may have had what another lacked.
+            return 0;
+        }
+        // None can lack more than X.
+        let lacks = least(self.service * judged).saturating_sub(open.service);
+        let short = lacks.as_nanos().div_ceil(self.service.as_nanos());
+        short.min(judged)
+    }
+
+    /// Whether so many periods had more than is reserved, of one who has nothing besides.
+    fn had_too_much(&self, periods: u64) -> bool {
+        let reserved = self.service * periods;
+        let each = match self.held {
+            Held::Confined => COUNTED_EACH,
+            Held::ByKernel | Held::BySlots => Service::ZERO,
+        };
+        let most = reserved + reserved / COUNTED_BESIDES + each * periods + self.tick;
+        self.held != Held::BySlots && self.open.service > most
+    }
+
+    /// Whether so many periods had what is reserved, or all that it wanted but for waits `elsewhere`; `None` if that is not known, as while one of several
+    /// threads waited another ran.
+    fn served(&self, periods: u64, elsewhere: Span) -> Option<bool> {
+        let others = self.others(periods);
+        let is_within = |kept_from: Span| kept_from.saturating_sub(elsewhere) <= others;
+        if self.open.service >= least(self.service * periods) || is_within(self.open.kept_from) {
+            return Some(true);
+        }
+        (!is_within(self.open.kept_surely)).then_some(false)
+    }
+
+    /// Counts what so many periods lack of what is reserved, if it wanted that: whether more is owed now than the kernel's tick makes up for.
+    fn owe(&mut self, periods: u64, is_undisturbed: bool) -> bool {
+        let reserved = least(self.service * periods);
+        let used_all = self.open.service >= reserved;
+        let wanted = is_undisturbed && (used_all || self.open.kept_from > self.others(periods));
+        self.owed = match wanted {
+            true => (self.owed + reserved).saturating_sub(self.open.service),
+            false => Service::ZERO,
+        };
+        !is_undisturbed || self.tick == Service::ZERO || self.owed > self.tick
+    }
+
+    /// What the reservation leaves to others of so many periods.
+    fn others(&self, periods: u64) -> Span {
+        let due = least(self.service * periods);
+        (self.period * periods).saturating_sub(due.as_dedicated_span())
+    }
+}
+
+/// A period is as reserved from this on.
+fn least(reserved: Service) -> Service {
+    reserved.saturating_sub(reserved / TOLERANCE)
+}
