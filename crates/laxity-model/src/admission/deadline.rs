@@ -189,13 +189,27 @@ impl<'a> Kernel<'a> {
     fn refusal(&self, asked: Reservation) -> Option<KernelRefusal> {
         let processors = self.supply.processors;
         let answer = self.limits.check(processors, self.granted, asked.into());
-        answer.err()
+        answer.err().or_else(|| self.beyond_servers(asked))
+    }
+
+    /// The kernel lets in who asks for all of a processor, and takes from him what it keeps of each for ordinary threads all the same, some 50 ms at once.
+    fn beyond_servers(&self, asked: Reservation) -> Option<KernelRefusal> {
+        let needed = DeadlineRequest::from(asked).bandwidth();
+        let free = self.of_a_processor();
+        (needed > free).then_some(KernelRefusal::Bandwidth { needed, free })
+    }
+
+    /// What the kernel leaves of each processor.
+    fn of_a_processor(&self) -> Bandwidth {
+        Bandwidth::ONE.saturating_sub(self.limits.servers)
     }
 
     fn longest_runtime(&self, period: Span) -> Option<Service> {
         let processors = self.supply.processors;
-        self.limits
-            .longest_runtime(processors, self.granted, period)
+        let longest = self
+            .limits
+            .longest_runtime(processors, self.granted, period)?;
+        Some(longest.min(self.of_a_processor().longest_runtime(period)))
     }
 
     fn shortest_period(&self, runtime: Service) -> Option<Span> {

@@ -19,11 +19,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest};
 use laxity_model::base::ring;
+use laxity_model::enforce::slots::MOST_SHARE_PPM;
 use laxity_model::verify::delivery::{Delivery, Held, Stretch};
 use laxity_model::{ActivityId, Enforcer, Grade, HostError, Outside, Reservation};
 
-use crate::doctor::{self, Diagnosis, probe};
+use crate::doctor::machine::usual_limits;
+use crate::doctor::{self, Diagnosis, Machine, probe};
 use crate::enforce::deadline::{DeadlineError, ThreadReservation};
 use crate::enforce::holding::Holding;
 use crate::enforce::witness;
@@ -370,6 +373,7 @@ struct Watch {
 impl Watch {
     /// `closely`: it looks once a period, however short that is, and keeps what it sees. `witnessed`: the processors whose halts are looked for.
     fn start(request: &HoldRequest, closely: bool, witnessed: &CpuSet) -> Result<Self, HostError> {
+        leaves_room(request.reservation)?;
         let run = Arc::new(Run::new(1, 0, Ports::default()));
         let no_promise = probe::throttling().admits_all();
         let grade = no_promise.map_or(Grade::Enforced, |reason| Grade::Unenforced { reason });
@@ -423,6 +427,24 @@ impl Drop for Watch {
         }
         let _ = self.watcher.take().map(run::join);
     }
+}
+
+/// The kernel lets in who asks for all of a processor, and takes from him what it keeps of each for ordinary threads all the same.
+fn leaves_room(asked: Reservation) -> Result<(), HostError> {
+    // Nothing smaller can be too much, and to look takes some milliseconds.
+    if asked.share_ppm() <= u64::from(MOST_SHARE_PPM) {
+        return Ok(());
+    }
+    let servers = Machine::probe().servers;
+    let kept = servers.map_or_else(|_| usual_limits(None).servers, |kept| kept.share());
+    let most = Bandwidth::ONE.saturating_sub(kept);
+    if DeadlineRequest::from(asked).bandwidth() <= most {
+        return Ok(());
+    }
+    Err(HostError::Refused(format!(
+        "{asked} by deadline is more than {:.1} % of a processor: the kernel keeps the rest of each for ordinary threads, and stops who has all of it for it (`laxity doctor`: servers)",
+        most.ppm() as f64 / 10_000.0
+    )))
 }
 
 fn own_thread() -> Fact<Box<dyn Subject>> {
