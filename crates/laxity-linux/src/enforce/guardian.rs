@@ -28,8 +28,8 @@ use rustix::time::Timespec;
 use crate::os::claim;
 use crate::os::sched::{RawAttributes, Restore, Tid};
 
-/// The most things on the list.
-const MOST: usize = 256;
+/// The most things on the list; more are refused.
+const MOST: usize = 1_024;
 
 /// A thing to undo, as it is on the list: its kind, and behind it the group's path, or the thread and what it had. The last byte stays 0.
 type Entry = [u8; 255];
@@ -127,6 +127,11 @@ impl Guardian {
     pub(crate) fn watch(&self, undo: Undo<'_>) -> io::Result<()> {
         let entry = undo.entry()?;
         let mut known = self.known();
+        if known.list.len() >= MOST {
+            return Err(io::Error::other(format!(
+                "no more than {MOST} threads and groups are given back by it"
+            )));
+        }
         known.replace_if_dead()?;
         known.send(true, &entry)?;
         known.list.push(entry);
@@ -446,6 +451,20 @@ mod tests {
         assert_eq!(list.iter().filter(|entry| **entry != FREE).count(), 1);
         assert_eq!(note(&mut list, &message(0, other)), Some(1));
         assert!(list.iter().all(|entry| *entry == FREE));
+    }
+
+    /// What it cannot give back it does not promise to.
+    #[test]
+    fn what_there_is_no_room_for_is_refused() {
+        let guardian = Guardian::fork().unwrap();
+        let paths = (0..=MOST).map(|number| format!("/nobody/has/this/{number}"));
+        let paths: Vec<String> = paths.collect();
+        let groups = paths.iter().map(|path| Undo::Group(Path::new(path)));
+        let answers: Vec<bool> = groups.map(|group| guardian.watch(group).is_ok()).collect();
+        assert_eq!(answers.iter().filter(|taken| **taken).count(), MOST);
+        let (first, last) = (Path::new(&paths[0]), Path::new(&paths[MOST]));
+        guardian.forget(Undo::Group(first)).unwrap();
+        guardian.watch(Undo::Group(last)).unwrap();
     }
 
     #[test]

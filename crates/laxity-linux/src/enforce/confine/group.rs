@@ -34,6 +34,14 @@ pub enum ConfineError {
         /// The process.
         process: i32,
     },
+    /// The machine's real-time groups have not so much left together.
+    #[error(
+        "the kernel has no {runtime_us} us of each second left for real-time work in a control group of its own (cpu.rt_runtime_us), which groups on all processors share: end the others, or stop the program by `freeze`"
+    )]
+    NoRuntime {
+        /// Of each second, in microseconds.
+        runtime_us: String,
+    },
     /// There is nobody to undo it if this process dies.
     #[error("no guardian process: {0}")]
     NoGuardian(io::Error),

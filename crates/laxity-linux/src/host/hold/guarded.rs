@@ -29,8 +29,10 @@ impl Guarded {
         if outlives_us {
             let guarded =
                 guardian::start().and_then(|guardian| guardian.watch(Undo::Thread(&restore)));
-            guarded
-                .map_err(|error| HostError::CannotRun(format!("no guardian process: {error}")))?;
+            guarded.map_err(|error| {
+                let why = format!("no guardian process gives it back if laxity is killed: {error}");
+                HostError::CannotRun(why)
+            })?;
         }
         let (_, own, _) = restore.parts();
         let guarded = Self {
