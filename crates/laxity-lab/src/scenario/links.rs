@@ -27,7 +27,7 @@ static BUDGET: Key<Service> = Key::new(
     "budget",
     &Within(&SERVICE, SERVICES),
     Without::Refused("\"2ms\""),
-    "What its tasks together get of each period at most, which is no shorter; what is over waits for the next.",
+    "What its tasks together get of each period at most, which is no shorter; what is over waits for the next, as does a quantum of which not all is left.",
 );
 static BUDGETS: Key<Span> = Key::new(
     "period",

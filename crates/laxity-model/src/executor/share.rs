@@ -7,6 +7,7 @@ use crate::{Instant, Service, Span};
 
 /// So much service a period for several handlers of an executor together: it is there at the begin of each period of its own grid, for whoever asks first until the period's end, and
 /// not kept for the next. A quantum begins only where all that is declared for it is left, so that handlers that keep to what they declared never have more than the budget in a period; who takes more leaves a debt.
+/// So who always has work gets what is less than a quantum short of the budget: of one that is a whole number of quanta, each of which takes a little more than is declared, one quantum less.
 ///
 /// To others it is a *deferrable server*: Strosnider, Lehoczky, Sha, "The Deferrable Server Algorithm for Enhanced Aperiodic Responsiveness in Hard Real-Time Environments", IEEE Trans. Computers 44, 1995.
 ///

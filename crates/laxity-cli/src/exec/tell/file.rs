@@ -80,6 +80,9 @@ pub(super) struct Figures {
     pub(super) most_in_a_period_ns: u64,
     pub(super) largest_gap_ns: u64,
     pub(super) largest_gap_disturbed_ns: u64,
+    /// Where several periods are seen together `largest_gap_ns` is what it was at most, and this at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) largest_gap_least_ns: Option<u64>,
     /// It may have been this, and nobody knows; 0: it is known.
     pub(super) largest_gap_possible_ns: u64,
     pub(super) periods: u64,
@@ -109,6 +112,9 @@ impl Figures {
             most_in_a_period_ns: seen.most.as_nanos(),
             largest_gap_ns: seen.largest_gap.as_nanos(),
             largest_gap_disturbed_ns: seen.largest_gap_disturbed.as_nanos(),
+            largest_gap_least_ns: seen
+                .is_of_several()
+                .then(|| seen.largest_gap_least.as_nanos()),
             largest_gap_possible_ns: seen.largest_gap_possible.as_nanos(),
             periods: seen.periods,
             periods_kept: seen.kept,

@@ -231,7 +231,7 @@ fn render_executor(executor: &ExecutorPlan, width: usize, text: &mut String) {
         ),
     };
     let promised = match &executor.tasks[..] {
-        [] => "that groups get their budgets".to_owned(),
+        [] => "that groups get their budgets, but for less than a quantum,".to_owned(),
         tasks => format!("that all of {} meet their deadlines", tasks.join(", ")),
     };
     let sentence = format!("{promised} is {grade}{why}{bounds}{grouped}");
