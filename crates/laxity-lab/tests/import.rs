@@ -21,6 +21,7 @@ fn what_kind_of_file_it_is_follows_from_name_or_content() {
     assert_eq!(Format::of("a.json", ""), Some(Format::RtApp));
     assert_eq!(Format::of("a.toml", "name,cost_us"), None);
     assert_eq!(Format::of("a", "# x\nname,cost_us"), Some(Format::Csv));
+    assert_eq!(Format::of("-", "name;cost_us"), Some(Format::Csv));
     assert_eq!(Format::of("a", "\u{feff} { }"), Some(Format::RtApp));
     assert_eq!(Format::of("a", "/* x */ { }"), Some(Format::RtApp));
     assert_eq!(Format::of("a", "[quick]\n"), None);

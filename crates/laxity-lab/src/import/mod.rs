@@ -60,7 +60,8 @@ impl Format {
             return Some(Self::RtApp);
         }
         let header = text.lines().find(|line| !line.starts_with('#'))?;
-        let is_header = header.contains(',') && !header.contains('=') && !header.starts_with('[');
+        let is_header =
+            header.contains([',', ';']) && !header.contains('=') && !header.starts_with('[');
         is_header.then_some(Self::Csv)
     }
 }

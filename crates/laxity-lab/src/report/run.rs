@@ -137,7 +137,7 @@ fn judgement(variant: &VariantResults, none: &str) -> String {
 fn outcome(variant: &VariantResults) -> String {
     let result = judgement(variant, "no contract");
     match (variant.as_expected, variant.expected) {
-        (true, Expectation::Any) => result,
+        (true, Expectation::Any) => format!("{result}, and nothing was expected"),
         (false, Expectation::Any) => format!("{result}, not as expected"),
         (true, _) => format!("{result}, as expected"),
         (false, expected) => format!("{result}, expected {expected}"),

@@ -12,7 +12,7 @@ use super::machine::{CAP_SYS_PTRACE, Rights, Unknown};
 use crate::os::cgroup::{self, Mount};
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, read};
-use crate::os::proc::RealTimeThread;
+use crate::os::proc::{self, RealTimeThread};
 use crate::os::schedstat::Account;
 
 /// Why not every process can be seen: who is not may rank above anything.
@@ -64,13 +64,8 @@ pub(super) fn hidden(
         let path = Path::new(path);
         fs::read_link(path).map_err(|error| Unknown::cannot_read(path, &error))
     };
-    let own = match link("/proc/self") {
-        Ok(own) => own,
-        Err(why) => return Some(Hidden::NoProc(why)),
-    };
-    if own.as_os_str() != std::process::id().to_string().as_str() {
-        let why = format!("/proc/self is {}", own.display());
-        return Some(Hidden::NoProc(Unknown(why)));
+    if let Err(why) = proc::shows_own_numbers() {
+        return Some(Hidden::NoProc(why));
     }
     match (link("/proc/self/ns/pid"), mounts) {
         (Err(why), _) => Some(Hidden::NoProc(why)),

@@ -187,8 +187,23 @@ pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
     Some((major, minor))
 }
 
+/// Whether threads have the numbers there by which the caller names them: what is mounted may show another PID namespace.
+pub(crate) fn shows_own_numbers() -> Fact<()> {
+    let path = Path::new("/proc/self");
+    let own = fs::read_link(path).map_err(|error| Unknown::cannot_read(path, &error))?;
+    let number = std::process::id();
+    if own.as_os_str() == number.to_string().as_str() {
+        return Ok(());
+    }
+    Err(Unknown(format!(
+        "/proc shows another PID namespace: this process, {number}, is {} there (mount its own: `unshare --mount-proc`)",
+        own.display()
+    )))
+}
+
 /// The threads of a process.
 pub fn threads_of(pid: u32) -> Fact<Vec<Tid>> {
+    shows_own_numbers()?;
     let numbers = numbers_in(format!("/proc/{pid}/task"))?;
     Ok(numbers.into_iter().map(|tid| Tid(tid as i32)).collect())
 }
