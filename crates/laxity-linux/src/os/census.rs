@@ -41,6 +41,7 @@ impl Census {
         &mut self,
         lends: impl Fn(&RealTimeThread) -> bool,
     ) -> Fact<Vec<RealTimeThread>> {
+        proc::shows_own_numbers()?;
         self.learn()?;
         let (mut found, mut gone) = (Vec::new(), Vec::new());
         for (tid, process) in &mut self.known {

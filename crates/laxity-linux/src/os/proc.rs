@@ -188,7 +188,7 @@ pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
 }
 
 /// Whether threads have the numbers there by which the caller names them: what is mounted may show another PID namespace.
-pub(crate) fn shows_own_numbers() -> Fact<()> {
+pub fn shows_own_numbers() -> Fact<()> {
     let path = Path::new("/proc/self");
     let own = fs::read_link(path).map_err(|error| Unknown::cannot_read(path, &error))?;
     let number = std::process::id();

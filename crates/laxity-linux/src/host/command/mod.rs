@@ -177,6 +177,8 @@ impl RunningCommand {
         group: ProcessGroup,
         place: impl FnOnce(&Held) -> Result<(), HostError>,
     ) -> Result<Self, StartError> {
+        let named = proc::shows_own_numbers();
+        named.map_err(|why| StartError::NotPlaced(HostError::CannotRun(why.to_string())))?;
         let (ours, theirs) = keeper::pipes()?;
         // SAFETY: the hook makes async-signal-safe calls and allocates nothing.
         unsafe {

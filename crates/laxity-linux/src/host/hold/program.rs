@@ -20,7 +20,7 @@ use crate::enforce::slots::Program;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Unknown, read_as};
-use crate::os::proc::thread_stat;
+use crate::os::proc::{shows_own_numbers, thread_stat};
 use crate::os::sched::{self, Attributes, Tid};
 
 /// How a program is kept from running outside its slots.
@@ -314,6 +314,7 @@ fn may_reserve(reservation: Reservation) -> Result<(), HostError> {
 
 /// Whoever holds these takes from all what they depend on.
 fn may_be_held(process: u32) -> Result<(), HostError> {
+    shows_own_numbers().map_err(|why| HostError::CannotRun(why.to_string()))?;
     let of_kernel = read_as(format!("/proc/{process}/stat"), |stat| {
         Some(thread_stat(stat)?.of_kernel)
     });
