@@ -353,7 +353,7 @@ fn remarks(all: &[Tried]) -> Vec<String> {
         ..
     } = Hypothesis::STUDY;
     let mut remarks = vec![
-        TEXT.say("map-counts", &[]),
+        TEXT.say("map-counts", &[("by-seed", &TEXT.say("by-seed", &[]))]),
         TEXT.say("map-pieces", &[("pieces", &pieces)]),
         TEXT.say("map-phases", &[("gap", &output_lead)]),
     ];
@@ -388,7 +388,8 @@ fn disagreements(all: &[Tried]) -> Vec<String> {
                 true => "map-by-seed",
                 false => "map-unexplained",
             };
-            TEXT.say(key, &[("underrun", &tried.underrun)])
+            let by_seed = TEXT.say("by-seed", &[]);
+            TEXT.say(key, &[("underrun", &tried.underrun), ("by-seed", &by_seed)])
         });
         format!("{}: {reason}.", tried.name)
     });
