@@ -19,11 +19,11 @@ pub(super) const KEY: &str = "figure-17";
 
 /// The card's clock is made so much faster that within a run its interrupts meet the slots in all phases: a phase goes by in seconds that takes
 /// a real crystal a minute. Faster by 0.1 %, which the costs near the line of shares must allow for.
-const SWEEP_PPB: i32 = 1_000_000;
+pub(super) const SWEEP_PPB: i32 = 1_000_000;
 
 /// A transfer of 4 s: 500 blocks with the training. In it the sweep goes through 8 ms; only the periods of 8 and 16 ticks repeat
 /// against the blocks, in 3.1 ms, and all others meet every phase by themselves within a second.
-const BYTES: u64 = 20_000;
+pub(super) const BYTES: u64 = 20_000;
 
 /// Reservations that the study did not try.
 #[derive(Deserialize)]
