@@ -27,6 +27,6 @@ pub use far::FAR_DELAY;
 pub use far_profile::FarProfile;
 pub use hypothesis::Hypothesis;
 pub use near::{ANSWER_GRACE, DIAL_TONE_LIMIT, NearModem, TRAINING_LIMIT};
-pub use phase::{Phase, Timing};
+pub use phase::{DIAL_TONE, Phase, TRAINING, Timing};
 pub use report::{Outcome, Report};
 pub use unit::ModemUnit;

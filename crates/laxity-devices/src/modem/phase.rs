@@ -70,10 +70,10 @@ pub struct Timing {
 }
 
 /// The dial tone must be heard so long before the modem trusts it.
-const DIAL_TONE: Span = Span::from_millis(450);
+pub const DIAL_TONE: Span = Span::from_millis(450);
 
 /// About what the equalizers of both ends need from the first training signal to data.
-const TRAINING: Span = Span::from_millis(950);
+pub const TRAINING: Span = Span::from_millis(950);
 
 impl Timing {
     /// A call whose phases last about this long, as far as the protocol lets them: dialing takes no less than 1.8 s and training

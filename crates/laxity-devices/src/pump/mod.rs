@@ -13,6 +13,7 @@
 //! | `handshake` | from silence to data and back |
 //! | `training` | superframes and frames |
 //! | `receiver`, `acquire`, `equalizer`, `normal`, `resample` | samples to bits |
+//! | `quality` | when a signal has gone bad |
 //! | `transmitter` | bits to samples |
 //! | `mapper`, `scrambler` | bits to levels and back |
 //! | `line`, `noise` | the telephone line |
@@ -28,6 +29,7 @@ mod line;
 mod mapper;
 pub(crate) mod noise;
 mod normal;
+mod quality;
 mod receiver;
 mod resample;
 mod scrambler;
@@ -41,5 +43,6 @@ pub use endpoint::{FarPump, NearPump, Pump};
 pub use handshake::{HandshakeConfig, PumpState};
 pub use line::{Line, LineConfig};
 pub(crate) use mapper::UP_CODES;
+pub use quality::{AGREED_POWER, RANDOM_ERROR, SUSPICIOUS_WINDOWS, TWO_LEVEL_RUN};
 pub use receiver::PamReceiver;
 pub use standard::Standard;

@@ -3,6 +3,7 @@
 use super::acquire::{Acquisition, Found};
 use super::equalizer::{CARRIER, Equalizer, PamEqualizer, QamEqualizer};
 use super::mapper::{Code, DOWN_CODES, Levels, MAX_COORDINATES, UP_CODES, value};
+use super::quality::{AGREED_POWER, Quality, RANDOM_ERROR, Suspicion, TWO_LEVEL_RUN};
 use super::resample::Resampler;
 use super::scrambler::{Polynomial, Scrambler};
 use super::training::{Message, Superframe, Symbol};
@@ -95,65 +96,6 @@ enum Stage {
     },
     Data,
 }
-
-/// Exponential means of what the slicer sees.
-#[derive(Debug, Clone)]
-struct Quality {
-    weight: f32,
-    /// Mean square error of a coordinate.
-    error: f32,
-    /// Mean square of a coordinate.
-    power: f32,
-}
-
-impl Quality {
-    fn update(&mut self, error: f32, power: f32) {
-        self.error += self.weight * (error - self.error);
-        self.power += self.weight * (power - self.power);
-    }
-
-    fn snr_db(&self) -> f32 {
-        10.0 * libm::log10f(self.power / self.error.max(1e-12))
-    }
-}
-
-/// Watches for what error-free data never contains.
-///
-/// A burst can leave a receiver in a state that is wrong for good and looks clean: the channel
-/// passes no direct current, so decisions that are all one level off confirm themselves through
-/// the feedback filter, and so does a carrier a quarter turn off. Then outputs lie beyond the
-/// outermost level, or blocks write numbers that no transmitter sends: many a second.
-#[derive(Debug, Clone, Default)]
-struct Suspicion {
-    /// Symbols left of this window of 16 ms.
-    left: u32,
-    impossible: bool,
-    /// Windows with something impossible, each a fifth less with every window since: 5 at most.
-    windows: f32,
-}
-
-impl Suspicion {
-    /// A burst spoils a window or two; this many take about 100 ms.
-    const LIMIT: f32 = 2.5;
-
-    #[inline]
-    fn update(&mut self, impossible: bool, window: u32) -> bool {
-        self.impossible |= impossible;
-        if self.left > 0 {
-            self.left -= 1;
-            return false;
-        }
-        self.windows = 0.8 * self.windows + if self.impossible { 1.0 } else { 0.0 };
-        (self.left, self.impossible) = (window, false);
-        self.windows > Self::LIMIT
-    }
-}
-
-/// Above this mean square error, in half level spacings, decisions are as good as random: those
-/// come to 1/3, error-free data stays under 0.05.
-const RANDOM_ERROR: f32 = 0.15;
-/// Symbols near two levels that prove that the other end trains: chance is under 0.25 each.
-const TWO_LEVEL_RUN: u32 = 48;
 
 /// One direction's receiver. Cheap to clone in data mode: a clone taken then goes on by itself,
 /// with its own equalizer, loops and descrambler.
@@ -456,7 +398,7 @@ impl<E: Equalizer> Receiver<E> {
             return Some(Event::PeerTrains);
         }
         let bad = self.quality.error > RANDOM_ERROR * half * half
-            || !(0.5..2.0).contains(&self.quality.power)
+            || !AGREED_POWER.contains(&self.quality.power)
             || self.suspicion.update(impossible, Self::WINDOW);
         bad.then_some(Event::Degraded)
     }

@@ -17,9 +17,9 @@
 //!
 //! The bench does the rest: a pool of threads for the twin, the live host with its witness, signals, progress, errors that name their
 //! case, circumstances, the order of the figures, rendering. It is listed in `laxity_studies::STUDIES` as an [`Experiment`], which the
-//! command line finds by its name. What is run may be a scenario that the study brings along ([`scene`]); where the twin is told of what was
-//! measured, this machine comes first ([`Study::is_live_first`]), and how many receivers make up its load is found before that
-//! ([`Study::loaded`]). A study of another shape implements [`Experiment`] itself, with
+//! command line finds by its name. What is run may be a scenario that the study brings along ([`scene`]). This machine comes first, so
+//! that what cannot be measured there fails before the twin has worked for minutes, and so that the twin can be told of what was measured; how many receivers make
+//! up its load is found before that ([`Study::loaded`]). A study of another shape implements [`Experiment`] itself, with
 //! [`pool::map`] and [`Live`].
 
 pub mod bodies;
@@ -193,11 +193,6 @@ pub trait Study: Sync {
     /// Its words.
     fn text(&self) -> &'static Text;
 
-    /// Whether this machine is measured before the twin is run, because the twin is told of what was measured.
-    fn is_live_first(&self) -> bool {
-        false
-    }
-
     /// The scenario whose load is found on this machine before anything else is run there.
     fn loaded(&self, _request: &Request) -> Option<&'static Resolved> {
         None
@@ -273,7 +268,7 @@ pub fn judge<S: Study>(study: &S, made: &Made<'_, S>) -> Result<Report, RunError
     Ok(draft.finish())
 }
 
-/// Runs all cases of a study: those of the twin, and then those on this machine if they are asked for; or the other way round.
+/// Runs all cases of a study: those on this machine if they are asked for, and then those of the twin.
 ///
 /// # Errors
 ///
@@ -284,13 +279,10 @@ pub fn make<'a, S: Study>(
     progress: &mut dyn Progress,
 ) -> Result<Made<'a, S>, RunError> {
     let mut made = Made::nothing(request);
-    for live in [study.is_live_first(), !study.is_live_first()] {
-        match live {
-            true if request.live => on_this_machine(study, &mut made, progress)?,
-            true => {}
-            false => in_twin(study, &mut made, progress)?,
-        }
+    if request.live {
+        on_this_machine(study, &mut made, progress)?;
     }
+    in_twin(study, &mut made, progress)?;
     progress.end();
     Ok(made)
 }
@@ -349,4 +341,68 @@ fn on_this_machine<S: Study>(
     made.measured_on = live.as_ref().map(Live::describe);
     (made.took, made.said) = live.map(Live::beside).unwrap_or_default();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::runner::Silent;
+
+    static TEXT: LazyLock<Text> = LazyLock::new(|| {
+        Text::parse(
+            "name = \"a test\"\nsummary = \"\"\ntitle = \"\"\nquestion = []\ncircumstances = []\n",
+        )
+    });
+
+    /// A study whose live runs cannot be made; and how many of its twin's were.
+    struct Disturbed(AtomicUsize);
+
+    impl Study for Disturbed {
+        type Case = ();
+        type Seen = ();
+
+        fn text(&self) -> &'static Text {
+            &TEXT
+        }
+
+        fn cases(&self, round: Round, _: &Made<'_, Self>) -> Result<Vec<()>, RunError> {
+            match round.live {
+                true => Err(RunError::CannotRun("somebody outranks it".into())),
+                false => Ok(vec![()]),
+            }
+        }
+
+        fn name(&self, (): &()) -> String {
+            "a case".into()
+        }
+
+        fn run(&self, (): &(), _: &mut Runner<'_>) -> Result<(), HostError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn judge(&self, _: &Made<'_, Self>, _: &mut Draft<'_>) -> Result<(), RunError> {
+            Ok(())
+        }
+    }
+
+    /// A twin that has worked for minutes by then would have done so for nothing.
+    #[test]
+    fn where_this_machine_cannot_be_measured_the_twin_is_not_run_before_that_is_said() {
+        let study = Disturbed(AtomicUsize::new(0));
+        let made = |live| {
+            let request = Request {
+                live,
+                ..Request::default()
+            };
+            make(&study, &request, &mut Silent).map(|made| made.twin.len())
+        };
+        let error = made(true).expect_err("its live runs cannot be made");
+        assert!(error.to_string().contains("outranks"), "{error}");
+        assert_eq!(study.0.load(Ordering::Relaxed), 0);
+        assert!(matches!(made(false), Ok(1)));
+    }
 }

@@ -19,11 +19,11 @@ pub struct TwinProfile {
     pub reserves_ticks: bool,
 }
 
-/// A device's clock begins up to so long after the host's: longer than any of the host's quanta, and than the 187.5 ms after which sixteen ticks and
-/// the blocks of a card repeat.
-const LATEST_BEGIN: Span = Span::from_millis(200);
-
 impl TwinProfile {
+    /// A device's clock begins up to so long after the host's: longer than any of the host's quanta, and than the 187.5 ms after which sixteen ticks and
+    /// the blocks of a card repeat.
+    pub const LATEST_BEGIN: Span = Span::from_millis(200);
+
     /// The modem study's host: [`Profile::WIN2000_PII450`].
     ///
     /// * Calls cost what they do while nothing is logged ([`Costs::UNLOGGED`]).
@@ -77,7 +77,7 @@ impl TwinProfile {
     #[must_use]
     pub fn card_clock(&self, seed: u64) -> CardClock {
         CardClock {
-            begins_after: Span::from_nanos(scrambled(seed) % LATEST_BEGIN.as_nanos()),
+            begins_after: Span::from_nanos(scrambled(seed) % Self::LATEST_BEGIN.as_nanos()),
             fast_ppb: self.card_fast_ppb,
         }
     }
@@ -113,6 +113,9 @@ mod tests {
         assert_eq!(begins(7), begins(7));
         let all: std::collections::BTreeSet<Span> = (0..100).map(begins).collect();
         assert!(all.len() > 90);
-        assert!(all.into_iter().all(|after| after < LATEST_BEGIN));
+        assert!(
+            all.into_iter()
+                .all(|after| after < TwinProfile::LATEST_BEGIN)
+        );
     }
 }

@@ -6,19 +6,24 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use laxity_devices::card::Overheads;
-use laxity_devices::link::{ACK_DELAY, WINDOW_OCTETS, endpoint, ppp};
+use laxity_devices::link::{ACK_DELAY, WINDOW_OCTETS, endpoint, lapm, ppp};
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{
-    ANSWER_GRACE, Costs, DIAL_TONE_LIMIT, FAR_DELAY, FarProfile, Hypothesis, TRAINING_LIMIT, Timing,
+    ANSWER_GRACE, Costs, DIAL_TONE, DIAL_TONE_LIMIT, FAR_DELAY, FarProfile, Hypothesis, TRAINING,
+    TRAINING_LIMIT, Timing,
 };
-use laxity_devices::pump::LineConfig;
+use laxity_devices::pump::{
+    AGREED_POWER, LineConfig, RANDOM_ERROR, SUSPICIOUS_WINDOWS, TWO_LEVEL_RUN,
+};
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::runner::RunError;
+use laxity_lab::scenario::TwinProfile;
 use laxity_model::Span;
 use serde::Deserialize;
 
 use super::TEXT;
 use super::figures::disk;
+use super::map;
 use super::transfers::{HOST, LIMIT, PATIENCE, quanta};
 
 /// How a constant came to its value.
@@ -129,7 +134,8 @@ fn wrong(what: &str) -> RunError {
 /// What each of them is, by its key.
 fn values() -> BTreeMap<&'static str, Value> {
     let all = of_device().into_iter();
-    all.chain(of_line()).chain(of_host()).collect()
+    let all = all.chain(of_line()).chain(of_retraining());
+    all.chain(of_host()).collect()
 }
 
 fn of_device() -> Vec<(&'static str, Value)> {
@@ -193,7 +199,7 @@ fn of_line() -> Vec<(&'static str, Value)> {
         ("up-pool", rate(pool)),
         ("up-server", rate(server)),
     ];
-    all.extend(of_protocols());
+    all.extend(of_protocols(&timing));
     if let Some(network) = pool.network {
         all.push(("network-delay", network.delay.into()));
         all.push(("network-jitter", network.jitter.into()));
@@ -202,14 +208,49 @@ fn of_line() -> Vec<(&'static str, Value)> {
 }
 
 /// How long whoever dials waits for what does not come, and how often it asks.
-fn of_protocols() -> [(&'static str, Value); 6] {
+fn of_protocols(timing: &Timing) -> [(&'static str, Value); 12] {
+    let digits = format!("{} of {}", timing.number.len(), timing.digit);
     [
         ("dial-tone", DIAL_TONE_LIMIT.into()),
+        ("dial-tone-heard", DIAL_TONE.into()),
+        ("digits", digits.into()),
+        ("ringing", timing.ringing.into()),
+        ("answer-tone", timing.answer_tone.into()),
+        ("training", TRAINING.into()),
+        ("lapm", of_error_correction().into()),
         ("answer-grace", ANSWER_GRACE.into()),
         ("training-limit", TRAINING_LIMIT.into()),
         ("ack-delay", ACK_DELAY.into()),
         ("ppp-restart", ppp::RESTART.into()),
         ("ppp-attempts", u64::from(ppp::MAX_CONFIGURE).into()),
+    ]
+}
+
+/// The parameters of the error correction, by their names in V.42.
+fn of_error_correction() -> String {
+    let lapm::Config {
+        window,
+        max_octets,
+        retries,
+        round_trip,
+        processing,
+        inactivity,
+        ..
+    } = lapm::Config::default();
+    let beside = round_trip + processing;
+    format!(
+        "k {window}, N401 {max_octets}, N400 {retries}, T401 the frames' own time and {beside}, T403 {inactivity}"
+    )
+}
+
+/// When a modem trains again.
+fn of_retraining() -> [(&'static str, Value); 4] {
+    let (least, most) = (AGREED_POWER.start, AGREED_POWER.end);
+    [
+        ("retrain-error", RANDOM_ERROR.to_string().into()),
+        ("retrain-power", format!("{least} to {most}").into()),
+        ("retrain-windows", SUSPICIOUS_WINDOWS.to_string().into()),
+        ("retrain-run", u64::from(TWO_LEVEL_RUN).into()),
     ]
 }
 
@@ -231,6 +272,15 @@ fn of_host() -> Vec<(&'static str, Value)> {
         (
             "crystal",
             u64::from(HOST.card_fast_ppb.unsigned_abs()).into(),
+        ),
+        (
+            "crystal-swept",
+            u64::from(map::SWEEP_PPB.unsigned_abs()).into(),
+        ),
+        ("bytes-swept", map::BYTES.into()),
+        (
+            "begins",
+            format!("none to {}", TwinProfile::LATEST_BEGIN).into(),
         ),
         ("switch", costs.context_switch.into()),
         ("tick", costs.clock_tick.into()),
@@ -279,6 +329,34 @@ mod tests {
         assert_eq!([lasting.kind, drawn.kind], [Kind::Calibrated; 2]);
         let is_said = |row: &String| drawn.chosen_by.contains(row);
         assert!(lasting.chosen_by.iter().all(is_said), "{drawn:?}");
+    }
+
+    /// How slow a row is that retrains, and whether it gets through at all.
+    #[test]
+    fn what_decides_how_slow_a_degraded_row_is_is_listed() {
+        let listed: Vec<&str> = REGISTER.iter().map(|of| of.value.as_str()).collect();
+        let retraining = ["error", "power", "windows", "run"].map(|of| format!("retrain-{of}"));
+        assert!(retraining.iter().all(|key| listed.contains(&key.as_str())));
+        for key in [
+            "lapm",
+            "training",
+            "dial-tone-heard",
+            "digits",
+            "ringing",
+            "answer-tone",
+            "begins",
+            "crystal-swept",
+            "bytes-swept",
+        ] {
+            assert!(listed.contains(&key), "{key}");
+        }
+        // No second copy of a number: what is shown is what the link is given.
+        let beside = Span::from_millis(250);
+        let lapm = format!(
+            "k 15, N401 128, N400 12, T401 the frames' own time and {beside}, T403 {}",
+            Span::from_secs(5)
+        );
+        assert_eq!(of_error_correction(), lapm);
     }
 
     #[test]

@@ -19,11 +19,11 @@ pub(super) const KEY: &str = "figure-17";
 
 /// The card's clock is made so much faster that within a run its interrupts meet the slots in all phases: a phase goes by in seconds that takes
 /// a real crystal a minute. Faster by 0.1 %, which the costs near the line of shares must allow for.
-const SWEEP_PPB: i32 = 1_000_000;
+pub(super) const SWEEP_PPB: i32 = 1_000_000;
 
 /// A transfer of 4 s: 500 blocks with the training. In it the sweep goes through 8 ms; only the periods of 8 and 16 ticks repeat
 /// against the blocks, in 3.1 ms, and all others meet every phase by themselves within a second.
-const BYTES: u64 = 20_000;
+pub(super) const BYTES: u64 = 20_000;
 
 /// Reservations that the study did not try.
 #[derive(Deserialize)]
@@ -353,7 +353,7 @@ fn remarks(all: &[Tried]) -> Vec<String> {
         ..
     } = Hypothesis::STUDY;
     let mut remarks = vec![
-        TEXT.say("map-counts", &[]),
+        TEXT.say("map-counts", &[("by-seed", &TEXT.say("by-seed", &[]))]),
         TEXT.say("map-pieces", &[("pieces", &pieces)]),
         TEXT.say("map-phases", &[("gap", &output_lead)]),
     ];
@@ -388,7 +388,8 @@ fn disagreements(all: &[Tried]) -> Vec<String> {
                 true => "map-by-seed",
                 false => "map-unexplained",
             };
-            TEXT.say(key, &[("underrun", &tried.underrun)])
+            let by_seed = TEXT.say("by-seed", &[]);
+            TEXT.say(key, &[("underrun", &tried.underrun), ("by-seed", &by_seed)])
         });
         format!("{}: {reason}.", tried.name)
     });

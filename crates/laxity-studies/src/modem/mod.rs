@@ -150,8 +150,6 @@ fn score(degraded: &[(String, bool)], draft: &mut Draft<'_>) {
 #[derive(Default)]
 struct Counted {
     agree: usize,
-    /// Of those, by a line's rate or a clock that was put in: full speed, or nothing.
-    by_input: usize,
     consistent: usize,
     /// Of which the evidence does not tell.
     open: usize,
@@ -165,10 +163,7 @@ impl Counted {
         for figure in figures {
             for row in &figure.compared {
                 match of(row) {
-                    Verdict::Agrees(how) => {
-                        counted.agree += 1;
-                        counted.by_input += usize::from(how.contains(verdicts::PUT_IN));
-                    }
+                    Verdict::Agrees(_) => counted.agree += 1,
                     Verdict::Consistent(_) => counted.consistent += 1,
                     Verdict::Inconclusive(_) => counted.open += 1,
                     Verdict::Alone => {}
@@ -185,7 +180,6 @@ impl Counted {
     fn say(&self, keys: [&str; 2], draft: &mut Draft<'_>) {
         let counts: Holes<'_> = &[
             ("agree", &self.agree),
-            ("by-input", &self.by_input),
             ("consistent", &self.consistent),
             ("open", &self.open),
             ("disagree", &self.disagree.len()),

@@ -62,7 +62,7 @@ impl Row {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct QuotedTable {
-    key: String,
+    pub(super) key: String,
     /// The name of the server that answers.
     far: String,
     /// Whether a reserved driver does nothing outside its reservation.

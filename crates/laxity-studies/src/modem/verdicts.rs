@@ -1,6 +1,6 @@
 //! How each row of the study's tables came out in the study, and in the twin.
 
-use laxity_lab::report::{Attempts, Compared, Origin, Value, Verdict};
+use laxity_lab::report::{Attempts, Compared, Origin, Times, Value, Verdict};
 use laxity_model::Span;
 
 use super::calibration::took_part;
@@ -82,9 +82,16 @@ pub(super) fn judge<'a>(
 }
 
 impl Judged<'_> {
-    /// How far its transfers lie apart, where more than one got through in both.
+    /// How far its transfers lie apart, where more than one got through in both, and where what is printed of it can be: of a row whose numbers exclude each
+    /// other only the mean is compared.
     pub(super) fn deviation(&self) -> Option<Compared> {
-        let several = |attempts: &Attempts| attempts.times.filter(|_| attempts.succeeded > 1);
+        let several = |attempts: &Attempts| {
+            let in_order = |times: &Times| (times.min..=times.max).contains(&times.mean);
+            attempts
+                .times
+                .filter(in_order)
+                .filter(|_| attempts.succeeded > 1)
+        };
         let [paper, twin] =
             [several(&self.paper)?, several(&self.twin)?].map(|times| times.deviation);
         let quantity = format!("{}, standard deviation", self.row.place.name());
@@ -132,8 +139,8 @@ impl Judged<'_> {
         let words = match paper {
             Class::Insufficient => "both never",
             Class::Sufficient if means.is_some_and(|(a, b)| within(a, b, 105)) => {
-                let words = "both at full speed; that the means are within 5 %";
-                return judged(calibrated, format!("{words} {PUT_IN}"));
+                let words = "both at full speed, the means within 5 %";
+                return resting(judged(calibrated, words.into()), Some(FULL_SPEED));
             }
             Class::Marginal if means.is_some_and(|means| self.is_as_slow(means)) => {
                 "both slow or not always, by how much longer than at full speed within a factor of 2 (our criterion)"
@@ -181,8 +188,17 @@ pub(super) fn agreement(judged: &[Judged<'_>], confined: bool) -> (bool, String)
     (wrong.is_empty() && !right.is_empty(), seen)
 }
 
-/// What is said of an agreement that needs no more than the line's rate.
-pub(super) const PUT_IN: &str = "follows from the line's rate, which is put in";
+/// What leaves a transfer at full speed no other time. That it is at full speed at all is judged where it could have been otherwise: as a point of figure 17.
+const FULL_SPEED: &str =
+    "how long a transfer takes at full speed follows from the line's rate, which is put in";
+
+/// What could not have come out otherwise, by something that was put in, is consistent at best.
+pub(super) fn resting(verdict: Verdict, on: Option<&str>) -> Verdict {
+    match (verdict, on) {
+        (Verdict::Agrees(words), Some(on)) => Verdict::Consistent(format!("{words}; {on}")),
+        (verdict, _) => verdict,
+    }
+}
 
 fn judged(calibrated: bool, words: String) -> Verdict {
     match calibrated {
@@ -286,150 +302,4 @@ fn within(a: Span, b: Span, percent: u64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::tables::{TABLES, table_3};
-    use super::*;
-
-    fn after(took: &[Option<u64>]) -> Vec<Attempt> {
-        let attempt = |seconds: &Option<u64>| Attempt {
-            took: seconds.map(Span::from_secs),
-            ..Attempt::default()
-        };
-        took.iter().map(attempt).collect()
-    }
-
-    #[test]
-    fn the_claim_fails_with_a_row_that_no_constant_was_chosen_by_and_with_no_other() {
-        let table = table_3();
-        let int = after(&[Some(37)]);
-        let check = |wrong: &str| {
-            let seen: Vec<Vec<Attempt>> = table
-                .rows
-                .iter()
-                .map(|row| {
-                    let served = row.attempts().succeeded == 10;
-                    after(&[(served != (row.place.name() == wrong)).then_some(37)])
-                })
-                .collect();
-            let by_row: Vec<&[Attempt]> = seen.iter().map(Vec::as_slice).collect();
-            agreement(&judge(table, &by_row, &int), true).0
-        };
-        assert!(check(""));
-        assert!(check("RES 2/13"));
-        assert!(!check("RES 4/16"));
-        assert!(!check("RES 2/15"));
-    }
-
-    #[test]
-    fn a_row_that_a_constant_was_chosen_by_never_agrees() {
-        for table in [&TABLES[0], &TABLES[2]] {
-            // The twin that does just what the study prints.
-            let seen: Vec<Vec<Attempt>> = table
-                .rows
-                .iter()
-                .map(|row| {
-                    let printed = row.attempts();
-                    let mean = printed.times.map(|times| times.mean);
-                    let attempt = |n| Attempt {
-                        took: mean.filter(|_| n < printed.succeeded),
-                        ..Attempt::default()
-                    };
-                    (0..printed.made).map(attempt).collect()
-                })
-                .collect();
-            let by_row: Vec<&[Attempt]> = seen.iter().map(Vec::as_slice).collect();
-            for row in judge(table, &by_row, &after(&[Some(37)])) {
-                let row = row.compared();
-                let agrees = matches!(row.verdict, Verdict::Agrees(_));
-                let chose = took_part(&row.quantity, table.confined);
-                assert_eq!(agrees, !chose, "{row:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn degraded_rows_that_were_foretold_are_counted_and_no_others() {
-        let of = |table: &QuotedTable, is_true: bool| -> Vec<bool> {
-            let seen: Vec<Vec<Attempt>> = table
-                .rows
-                .iter()
-                .map(|row| {
-                    let mean = row.attempts().times.map(|times| times.mean);
-                    let attempt = |n| Attempt {
-                        took: mean.filter(|_| is_true && n < row.attempts().succeeded),
-                        ..Attempt::default()
-                    };
-                    (0..10).map(attempt).collect()
-                })
-                .collect();
-            let by_row: Vec<&[Attempt]> = seen.iter().map(Vec::as_slice).collect();
-            let judged = judge(table, &by_row, &after(&[Some(37)]));
-            let degraded = judged.iter().filter_map(Judged::degraded);
-            degraded.map(|(_, came_true)| came_true).collect()
-        };
-        // THR 8. The other rows of all tables took part in choosing constants.
-        for is_true in [true, false] {
-            assert_eq!(of(&TABLES[0], is_true), [is_true; 1]);
-            assert_eq!(of(&TABLES[1], is_true), [is_true; 0]);
-            assert_eq!(of(&TABLES[2], is_true), [is_true; 0]);
-        }
-    }
-
-    /// No transfer takes less than the line's rate asks for, so a factor of the whole time would be kept by any.
-    #[test]
-    fn a_slow_row_comes_true_by_what_it_takes_longer_and_not_by_what_the_line_takes() {
-        let table = &TABLES[0];
-        let foretold = |slow: u64| {
-            let seen: Vec<Vec<Attempt>> = table
-                .rows
-                .iter()
-                .map(|row| match row.place.name() {
-                    "THR 8" => after(&[Some(slow)]),
-                    _ => after(&[Some(37)]),
-                })
-                .collect();
-            let by_row: Vec<&[Attempt]> = seen.iter().map(Vec::as_slice).collect();
-            let judged = judge(table, &by_row, &after(&[Some(37)]));
-            let mut degraded = judged.iter().filter_map(Judged::degraded);
-            degraded.find(|(name, _)| *name == "THR 8").expect("it").1
-        };
-        // The study's is 23 s slower than at full speed.
-        assert!(foretold(60) && foretold(50) && foretold(80));
-        assert!(!foretold(47) && !foretold(85));
-    }
-
-    #[test]
-    fn a_server_that_is_slower_is_not_as_fast() {
-        let table = |pool: u64, server: u64| {
-            let by = |table: &'static QuotedTable, seconds| {
-                let seen = after(&[Some(seconds)]);
-                let rows: Vec<&[Attempt]> = table.rows.iter().map(|_| &seen[..]).collect();
-                judge(table, &rows, &after(&[Some(37)]))
-            };
-            servers(&by(&TABLES[0], pool), &by(&TABLES[1], server)).remove(0)
-        };
-        let slower = table(37, 38);
-        assert_eq!(
-            slower.twin.expect("it").value,
-            Value::Text("1s slower".into())
-        );
-        assert!(matches!(slower.verdict, Verdict::Disagrees(_)));
-        assert!(matches!(table(38, 37).verdict, Verdict::Agrees(_)));
-    }
-
-    #[test]
-    fn the_studys_own_rows_fall_into_the_classes_it_names() {
-        let table = table_3();
-        let int = full_speed(table);
-        let class = |index: usize| {
-            let row: &Row = &table.rows[index];
-            (row.place.name(), Class::of(&row.attempts(), int))
-        };
-        assert_eq!(class(0), ("RES 1/7", Class::Sufficient));
-        assert_eq!(class(1), ("RES 1/8", Class::Insufficient));
-        assert_eq!(class(3), ("RES 2/14", Class::Marginal));
-        assert_eq!(class(6), ("RES 3/16", Class::Marginal));
-        let marginal = (0..12).filter(|index| class(*index).1 == Class::Marginal);
-        assert_eq!(marginal.count(), 2);
-    }
-}
+mod tests;

@@ -78,10 +78,6 @@ impl Study for Prediction {
         &TEXT
     }
 
-    fn is_live_first(&self) -> bool {
-        true
-    }
-
     fn loaded(&self, request: &Request) -> Option<&'static Resolved> {
         machine(request).ok().map(|_| &*PROGRAMS)
     }

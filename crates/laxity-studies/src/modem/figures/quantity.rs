@@ -6,6 +6,7 @@ use laxity_lab::report::{Compared, Origin, Value, Verdict};
 use laxity_model::base::time::Beside;
 use serde::Deserialize;
 
+use super::super::verdicts::resting;
 use super::reading::{BUCKET, Reading, Runs, said};
 
 /// As printed.
@@ -253,14 +254,6 @@ pub(super) fn judge(agrees: bool, criterion: &str, seen: &str, origin: Origin) -
         (true, Origin::Charged) => Verdict::Consistent(format!("{criterion}: {seen}; put in")),
         (true, Origin::Calibrated) => Verdict::Consistent(format!("{criterion}: {seen}; chosen")),
         (true, _) => Verdict::Agrees(format!("{criterion}: {seen}")),
-    }
-}
-
-/// What could not have come out otherwise, by something that was put in, is consistent at best.
-pub(super) fn resting(verdict: Verdict, on: Option<&str>) -> Verdict {
-    match (verdict, on) {
-        (Verdict::Agrees(words), Some(on)) => Verdict::Consistent(format!("{words}; {on}")),
-        (verdict, _) => verdict,
     }
 }
 

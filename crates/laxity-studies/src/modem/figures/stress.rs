@@ -4,7 +4,8 @@ use laxity_lab::bench::Holes;
 use laxity_lab::report::{Compared, Figure, Origin, Row, Verdict};
 use serde::Deserialize;
 
-use super::quantity::{judge, resting};
+use super::super::verdicts::resting;
+use super::quantity::judge;
 use super::reading::{Measure, Runs, said};
 use super::readings::Readings;
 use super::runs::SCENES;
