@@ -9,10 +9,11 @@ use std::process::Command;
 
 use laxity::command::{CpuSet, Held, Policy, ProcessGroup, RunningCommand};
 use laxity::now;
+use laxity::observe::Disturbances;
 use laxity_lab::bench::{Runner, Said};
 use laxity_model::{
-    Context, Disturbance, Host as _, HostError, Instant, Placement, ProcessorId, Program, Service,
-    Step, Usage,
+    Context, Host as _, HostError, Instant, Placement, ProcessorId, Program, Service, Step, Usage,
+    Whereabouts,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -98,7 +99,7 @@ pub(super) fn tell(what: &impl Serialize) -> io::Result<()> {
 }
 
 /// The host watches its processor until then, where processes have it: what halted them.
-pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Vec<Disturbance>, HostError> {
+pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Disturbances, HostError> {
     let Runner::Live(live, said) = host else {
         return Err(HostError::BadProgram("the twin has no processes".into()));
     };
@@ -112,7 +113,8 @@ pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Vec<Disturb
     // It takes for strangers whoever is real-time here, which is they.
     record.notices.clear();
     **said = std::mem::take(*said).and(&Said::of(&record));
-    Ok(record.disturbances)
+    // They are not in its program.
+    Ok(Disturbances::of_who_ran(&record, [Whereabouts::Anywhere]))
 }
 
 /// What threads have used, by the kernel's own count.

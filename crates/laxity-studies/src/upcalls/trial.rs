@@ -216,7 +216,7 @@ pub(super) fn late(lateness: &Histogram) -> Span {
 
 /// Whose turn it was last, and how often that changed.
 #[derive(Default)]
-struct Turns {
+pub(super) struct Turns {
     last: AtomicU64,
     changed: AtomicU64,
 }
@@ -253,7 +253,7 @@ impl Setup {
     }
 
     /// Where an upcall runs: a set that misses deadlines is to run, too, so an executor is told of a nanosecond each.
-    fn place(
+    pub(super) fn place(
         &self,
         member: &Member,
         executor: Option<ExecutorId>,
@@ -312,7 +312,7 @@ impl Setup {
         }
     }
 
-    fn install(
+    pub(super) fn install(
         &self,
         (number, member): (usize, &Member),
         program: &mut Program,
@@ -440,7 +440,7 @@ fn done(seen: &Observation, quantity: Quantity) -> u64 {
 }
 
 impl Each {
-    fn of(member: &Member, seen: &Observation) -> Self {
+    pub(super) fn of(member: &Member, seen: &Observation) -> Self {
         let of = |quantity| seen.quantities.whole(quantity).undisturbed;
         let longest = of(Quantity::RESPONSE_TIME).max().unwrap_or(0);
         let missed = of(Quantity::DEADLINE_MISSES).sum();
