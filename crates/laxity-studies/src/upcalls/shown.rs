@@ -3,7 +3,7 @@
 use std::fmt;
 
 use laxity_lab::bench::Draft;
-use laxity_lab::report::{Compared, Origin, Row, Value, Verdict};
+use laxity_lab::report::{Compared, Origin, Row, Value, Verdict, fixed};
 
 use super::trial::{Look, Serving};
 use super::{Case, PERCENT_PPM, TEXT, Trial, Where};
@@ -112,12 +112,12 @@ pub(super) fn less(before: u64, after: u64) -> u64 {
 
 /// A share with three decimals.
 pub(super) fn finely(ppm: u64) -> String {
-    format!("{}.{:03} %", ppm / PERCENT_PPM, ppm / 10 % 1_000)
+    format!("{} %", fixed(ppm, PERCENT_PPM, 3))
 }
 
 /// A share with one decimal.
 pub(super) fn percent(ppm: u64) -> String {
-    format!("{}.{} %", ppm / PERCENT_PPM, ppm / 1_000 % 10)
+    format!("{} %", fixed(ppm, PERCENT_PPM, 1))
 }
 
 pub(super) fn place(case: &Case, live: bool) -> (&'static str, Origin) {

@@ -138,3 +138,9 @@ fn what_disturbs_a_run_above_what_is_claimed_leaves_the_claim_alone() {
         );
     }
 }
+
+#[test]
+fn shares_are_rounded_as_everywhere_else() {
+    assert_eq!(shown::percent(666_999), "66.7 %");
+    assert_eq!(shown::finely(1_236), "0.124 %");
+}
