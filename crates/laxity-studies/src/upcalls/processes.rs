@@ -93,7 +93,10 @@ pub(super) fn run(setup: &Setup, host: &mut Runner<'_>) -> Result<Outcome, HostE
     let all = all.map(|(number, part)| Other::start(number, part));
     let mut all = all.collect::<Result<Vec<Other>, _>>()?;
     let when = begin(setup, house.as_ref(), &mut all)?;
-    let guards = || Used::by_named(&GUARDS).map_err(failed("the guards"));
+    let guards = || match is_shared {
+        true => Used::by_named(&GUARDS).map_err(failed("the guards")),
+        false => Ok(Used::default()),
+    };
     let before = guards()?;
     let halts = match setup.is_watched {
         true => watch(host, when.until() + REST)?,

@@ -1,7 +1,7 @@
 //! How claims are judged, by runs that are made up.
 
 use laxity_lab::bench::{Made, Request, Round, Study, judge};
-use laxity_lab::report::Report;
+use laxity_lab::report::{Check, Report};
 use laxity_model::base::histogram::Histogram;
 
 use super::trial::{Look, Rate, Serving};
@@ -13,12 +13,13 @@ fn seen(case: &Case, (switches, missed, usable_ppm): (u64, u64, u64)) -> Seen {
     let is_late = case.setup.way == (Serving::ByRate, Look::AT_THE_END);
     let rate = Rate {
         period: LENGTH,
-        longest: LENGTH,
+        longest: Some(LENGTH),
         missed: if is_late { missed } else { 1 },
     };
     Seen {
         outcome: Outcome {
             rates: vec![rate],
+            jobs: 100,
             switches: if is_late { switches } else { 100 },
             ..Outcome::default()
         },
@@ -102,6 +103,53 @@ fn what_the_machine_may_have_done_is_open_and_no_failure() {
                 report.checks
             );
         }
+    }
+}
+
+/// As if upcalls had had no job, and nothing else of them were known but that: neither held nor not.
+#[test]
+fn of_upcalls_that_never_ran_nothing_is_claimed() {
+    for (figure, live) in [
+        ("activities", true),
+        ("activities", false),
+        ("switches", true),
+        ("periods", true),
+    ] {
+        let request = request(figure);
+        let of = |case: Case| {
+            let mut seen = seen(&case, (0, 0, 0));
+            seen.outcome.lateness = vec![Histogram::new(); case.setup.members.len()];
+            if case.setup.way.0 == Serving::ByRate {
+                seen.outcome.jobs = 0;
+                seen.outcome.switches = 0;
+                seen.outcome.rates.clear();
+                seen.usable_ppm = None;
+            } else {
+                seen.outcome
+                    .lateness
+                    .iter_mut()
+                    .for_each(|one| one.record(1_000_000));
+                seen.outcome.besides_ppm = Some(1_000);
+            }
+            (case, seen)
+        };
+        let trials: Vec<Trial> = cases(&request, live).into_iter().map(of).collect();
+        let (twin, live) = if live {
+            (vec![], trials)
+        } else {
+            (trials, vec![])
+        };
+        let made = Made {
+            said: vec![disturbed(0); live.len()],
+            twin,
+            live,
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Upcalls, &made).expect("nothing is analysed");
+        let (told, open) = told_and_open(&report);
+        assert!(told == 0 && open > 0, "{figure}: {:#?}", report.checks);
+        let why = |check: &Check| check.seen.ends_with("; not judged, nothing was served");
+        assert!(report.checks.iter().all(why), "{:#?}", report.checks);
     }
 }
 
