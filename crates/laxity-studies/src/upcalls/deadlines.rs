@@ -130,11 +130,13 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
             if load == Load::None {
                 draw(draft, &first, *live);
             }
-            let said = made.said(|case| {
-                let is_one = case.figure == "deadlines" && case.load == load;
-                // Where all of the processor is taken, the kernel takes some of it for ordinary work: that is no doubt about what is below.
-                let is_safe = case.percent() <= SAFE;
-                *live && is_one && is_safe && case.setup.way.0 == Serving::ByRate
+            // Where all of the processor is taken, the kernel takes some of it for ordinary work: that is no doubt about what is below.
+            let said = [true, false].map(|is_safe| {
+                made.said(|case| {
+                    let is_one = case.figure == "deadlines" && case.load == load;
+                    let is_there = (case.percent() <= SAFE) == is_safe;
+                    *live && is_one && is_there && case.setup.way.0 == Serving::ByRate
+                })
             });
             claim(draft, &drawn, (*live, &said));
             if !live {
@@ -234,7 +236,7 @@ fn compare(draft: &mut Draft<'_>, what: &str, trials: &[&Trial]) {
     shown::compare(draft, "deadlines", what, (SAFE, Some(most)), verdict);
 }
 
-fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &Said)) {
+fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &[Said; 2])) {
     let Some((case, _)) = trials.first() else {
         return;
     };
@@ -256,10 +258,19 @@ fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &Said)) 
         ("beyond", &missed(false)),
         ("began", &shown_began(trials)),
     ];
-    // One that the machine made late makes others late when it goes on again: nothing of this is beyond doubt.
-    shown::claim(draft, "safe", are_met(of(true)), holes, said);
-    let some_are = are_met(of(false)).map(|met| !met);
-    shown::claim(draft, "beyond", some_are, holes, &Said::default());
+    // One that the machine made late makes others late when it goes on again: where it stood still often, a miss convicts nobody.
+    shown::claim(draft, "safe", are_met(of(true)), holes, &said[0]);
+    // Whoever made them late, those that are told missed. But what a halt excuses is not told, so that none may be for that.
+    match missed(false) {
+        0 => shown::claim(
+            draft,
+            "beyond",
+            are_met(of(false)).map(|met| !met),
+            holes,
+            &said[1],
+        ),
+        _ => draft.claim("beyond", true, holes),
+    }
     if !live {
         compare(draft, "drawn", trials);
     }
