@@ -87,15 +87,10 @@ fn longest(text: &str) -> Result<Span, String> {
     }
 }
 
-/// Percent, in millionths.
+/// In millionths.
 fn share(text: &str) -> Result<u64, String> {
-    let percent = text
-        .strip_suffix('%')
-        .and_then(|number| number.parse::<u64>().ok());
-    let percent = percent.filter(|percent| *percent <= 100);
-    percent
-        .map(|percent| percent * 10_000)
-        .ok_or_else(|| "a share is from 0% to 100%, with the percent sign".to_owned())
+    let share = units::share(text).map_err(|error| error.to_string())?;
+    Ok(share.ppm.into())
 }
 
 fn quota(text: &str) -> Result<(u32, u64), String> {

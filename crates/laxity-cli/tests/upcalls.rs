@@ -241,12 +241,20 @@ fn a_processor_that_is_not_there_is_not_served() {
     assert!(!directory.exists(), "nothing was left");
 }
 
+/// Shares are written as everywhere else.
 #[test]
 fn two_quotas_of_one_user_are_refused() {
     let bench = Bench::new();
     let mut command = bench.command();
     command.args(["upcalls", "serve", "--processor", "0"]);
-    command.args(["--quota", "1000=10%", "--quota", "1000=20%"]);
+    command.args([
+        "--share",
+        "12.5 %",
+        "--quota",
+        "1000=12.5%",
+        "--quota",
+        "1000=20%",
+    ]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(64), "{output:?}");
     let error = String::from_utf8_lossy(&output.stderr);

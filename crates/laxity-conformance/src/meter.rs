@@ -210,7 +210,7 @@ pub(crate) fn stretches(
 mod tests {
     use super::*;
 
-    use laxity_model::{Disturbance, ProcessorId, RunEnd, Span};
+    use laxity_model::{Disturbance, ProcessorId, Span};
 
     /// Service `x` at the start of every period of 10 ms, but nothing in one of them; all in microseconds.
     fn record_of(x_us: u64, missing: Option<u64>) -> (RunRecord, Vec<Reading>) {
@@ -228,21 +228,7 @@ mod tests {
                 });
             }
         }
-        let record = RunRecord {
-            start: Instant::ZERO,
-            end: Instant::from_millis(500),
-            ended_by: RunEnd::Length,
-            events: vec![],
-            events_lost: 0,
-            usage: vec![],
-            ports: vec![],
-            disturbances: vec![],
-            witness_wakeups: 0,
-            unwatched: false,
-            doubts: Vec::new(),
-            steal: None,
-            notices: Vec::new(),
-        };
+        let record = RunRecord::empty(Instant::ZERO, Instant::from_millis(500));
         (record, readings)
     }
 

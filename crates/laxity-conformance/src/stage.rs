@@ -88,7 +88,7 @@ pub(crate) fn expect_end(record: &RunRecord, end: RunEnd) -> Result {
 /// Whether the machine was disturbed between these instants.
 pub(crate) fn is_disturbed(record: &RunRecord, from: Instant, to: Instant) -> bool {
     let mut disturbances = record.disturbances.iter();
-    disturbances.any(|disturbance| disturbance.from < to && disturbance.to > from)
+    disturbances.any(|disturbance| disturbance.overlaps(from, to))
 }
 
 /// A program in the making.

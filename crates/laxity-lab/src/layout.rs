@@ -270,7 +270,7 @@ pub(crate) fn decimal(value: u64, unit: u64, decimals: u32) -> String {
 }
 
 /// A number of units, rounded to so many decimals: half up.
-pub(crate) fn fixed(value: u64, unit: u64, decimals: u32) -> String {
+pub fn fixed(value: u64, unit: u64, decimals: u32) -> String {
     let scale = 10_u128.pow(decimals);
     let unit = u128::from(unit);
     let scaled = (u128::from(value) * scale * 2 + unit) / (unit * 2);

@@ -207,7 +207,7 @@ fn evaluate(
         let disturbed = record
             .disturbances
             .iter()
-            .any(|disturbance| disturbance.from < to && disturbance.to > began);
+            .any(|disturbance| disturbance.overlaps(began, to));
         if disturbed {
             quality.disturbed += 1;
         } else {

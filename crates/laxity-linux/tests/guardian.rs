@@ -62,8 +62,10 @@ fn confine_and_wait(process: i32) -> Outcome {
     sched::set_policy_inherited(Tid(process), Policy::Fifo(80))?;
     freezer.add(child.id().0)?;
     freezer.freeze()?;
-    until("all frozen", || freezer.is_frozen().unwrap_or(false))?;
-    println!("{} {}", child.id(), group_of(process)?);
+    let group = group_of(process)?;
+    let directory = mount_point()?.join(group.trim_start_matches('/'));
+    until("all frozen", || frozen(&directory))?;
+    println!("{} {group}", child.id());
     // Looks after its guardian as a run does.
     let guardian = guardian::start()?;
     loop {
@@ -178,7 +180,7 @@ fn freezer_in_peace() -> Outcome {
     freezer.add(spinner.id())?;
     let directory = mount_point()?.join(group_of(spinner.id())?.trim_start_matches('/'));
     freezer.freeze()?;
-    until("frozen", || freezer.is_frozen().unwrap_or(false))?;
+    until("frozen", || frozen(&directory))?;
     let stopped = processor_ticks(spinner.id())?;
     std::thread::sleep(Duration::from_millis(60));
     expect(

@@ -54,25 +54,15 @@ pub fn peer(experiment: &str, part: &str) -> Result<(), Box<dyn std::error::Erro
 /// A live run of a second on one processor, of which so much was disturbed, in parts per million, and which says nothing else of itself.
 #[cfg(test)]
 fn live_run(disturbed_ppm: u32) -> laxity_model::RunRecord {
-    use laxity_model::{Disturbance, Instant, ProcessorId, RunEnd, RunRecord, Span};
+    use laxity_model::{Disturbance, Instant, ProcessorId, RunRecord, Span};
     RunRecord {
-        start: Instant::ZERO,
-        end: Instant::from_millis(1_000),
-        ended_by: RunEnd::Length,
-        events: Vec::new(),
-        events_lost: 0,
-        usage: Vec::new(),
-        ports: Vec::new(),
         disturbances: vec![Disturbance {
             processor: ProcessorId(0),
             from: Instant::ZERO,
             to: Instant::ZERO + Span::from_micros(disturbed_ppm.into()),
         }],
-        doubts: Vec::new(),
         witness_wakeups: 2_000,
-        unwatched: false,
-        steal: None,
-        notices: Vec::new(),
+        ..RunRecord::empty(Instant::ZERO, Instant::from_millis(1_000))
     }
 }
 

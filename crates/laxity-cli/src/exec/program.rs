@@ -1,14 +1,16 @@
 //! The program while it runs: started or adopted, signalled, waited for.
 
+use std::fmt::Display;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use laxity::command::{
-    CpuSet, Ended, Held, ProcessGroup, RunningCommand, StartError, Used, is_ignored, stop_by,
+    CpuSet, Ended, Held, ProcessGroup, RunningCommand, StartError, Used, affinity, is_ignored,
+    process_of, stop_by,
 };
-use laxity::hold::{ProgramHold, ProgramRequest};
+use laxity::hold::{ProgramHold, ProgramRequest, Tid};
 use laxity::{HostError, Service, Unknown};
 use laxity_lab::plain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -195,14 +197,9 @@ fn announce(arguments: &Exec, (request, is_open): (&ProgramRequest, bool), is_ju
 
 /// Where this process may run, and so what it starts.
 fn own_processors() -> Result<CpuSet, HostError> {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let processors = line.and_then(CpuSet::parse);
     let unknown =
-        || "/proc/self/status does not say which processors there are: name some with --processor";
-    processors.ok_or_else(|| HostError::CannotRun(unknown().to_owned()))
+        |error| HostError::CannotRun(format!("{error}: name some processors with --processor"));
+    affinity(Tid::current()).map_err(unknown)
 }
 
 fn end(ended: Ended) -> End {
@@ -222,7 +219,7 @@ pub(super) struct Adopted {
 impl Adopted {
     pub(super) fn adopt(arguments: &Exec, asked: &Asked) -> Result<Self, NotRun> {
         let missing =
-            |error: io::Error| NotRun::NotPlaced(format!("{}: {error}", arguments.name()));
+            |error: &dyn Display| NotRun::NotPlaced(format!("{}: {error}", arguments.name()));
         let Asked::Reservation { request, is_open } = asked else {
             return Err(NotRun::NotPlaced(
                 "only a reservation can be given to a program that runs".to_owned(),
@@ -230,13 +227,16 @@ impl Adopted {
         };
         let process = match (arguments.pid, arguments.tid) {
             (Some(process), _) => process,
-            (None, Some(thread)) => process_of(thread).map_err(missing)?,
+            (None, Some(thread)) => {
+                let process = process_of(Tid(thread.cast_signed()));
+                process.map_err(|error| missing(&error))?
+            }
             (None, None) => return Err(NotRun::NotPlaced("there is no command".to_owned())),
         };
         let pid = Pid::from_raw(process.cast_signed());
-        let pid = pid.ok_or_else(|| missing(io::ErrorKind::NotFound.into()))?;
+        let pid = pid.ok_or_else(|| missing(&io::Error::from(io::ErrorKind::NotFound)))?;
         let opened = pidfd_open(pid, PidfdFlags::empty());
-        let opened = opened.map_err(|error| missing(error.into()))?;
+        let opened = opened.map_err(|error| missing(&io::Error::from(error)))?;
         let hold = |request: &_| ProgramHold::of_running(request, process);
         let count = || Count::from_now(Used::of(process));
         let reserved = Reserved::begin(request, *is_open, hold, count);
@@ -273,12 +273,4 @@ impl Adopted {
             wait(self.process.as_fd());
         }
     }
-}
-
-/// The process of a thread.
-fn process_of(thread: u32) -> io::Result<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{thread}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    let process = line.and_then(|number| number.trim().parse().ok());
-    process.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }

@@ -27,6 +27,7 @@ use laxity_model::Span;
 use laxity_model::verify::contract::Outcome;
 use serde::{Deserialize, Serialize};
 
+pub use crate::layout::fixed;
 pub use cells::nanos;
 pub use timeline::Timeline;
 

@@ -179,8 +179,7 @@ pub(super) fn witnessed(events: &[Event]) -> impl Iterator<Item = Disturbance> +
 
 /// Whether our own process stood still then, and not the machine: it is stopped as a whole.
 fn was_ours(late: Disturbance, ours: &[Disturbance]) -> bool {
-    ours.iter()
-        .any(|one| one.from < late.to && late.from < one.to)
+    ours.iter().any(|one| one.overlaps(late.from, late.to))
 }
 
 /// To whole multiples of a grain.
@@ -224,7 +223,7 @@ impl Evidence<'_> {
             let would_see = witnesses
                 .any(|one| one.processor == late.processor && one.would_see(late.from, late.to));
             let is_seen = |one: &Disturbance| {
-                one.processor == late.processor && one.from < late.to && late.from < one.to
+                one.processor == late.processor && one.overlaps(late.from, late.to)
             };
             let is_alone = is_late(event)
                 && event.activity == DISPATCHER_ACTIVITY

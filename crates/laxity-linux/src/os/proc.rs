@@ -162,7 +162,11 @@ pub(crate) fn unless_gone<T>(path: impl AsRef<Path>, found: Fact<T>) -> Fact<Opt
 }
 
 /// The process that a thread is of.
-pub(super) fn process_of(tid: Tid) -> Fact<u32> {
+///
+/// # Errors
+///
+/// Why that cannot be told: there is no such thread, or it may not be looked at.
+pub fn process_of(tid: Tid) -> Fact<u32> {
     read_as(format!("/proc/{tid}/status"), |text| {
         let line = text.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
         line.trim().parse().ok()

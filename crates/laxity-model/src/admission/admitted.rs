@@ -204,11 +204,6 @@ impl Admitted {
             grades,
         })
     }
-
-    /// The same, to look at and not to run.
-    pub fn into_admission(self) -> Admission {
-        self.0
-    }
 }
 
 impl Deref for Admitted {

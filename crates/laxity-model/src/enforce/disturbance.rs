@@ -59,6 +59,13 @@ impl Disturbance {
         self.processor == all.processor && all.from <= self.from && self.to <= all.to
     }
 
+    /// Whether it shares time with what took from `from` to `to`. What merely touches it shares none: who ended as the halt began, or began as it was over, was
+    /// not kept from anything. An instant shares time with the halt that it lies in.
+    #[must_use]
+    pub fn overlaps(&self, from: Instant, to: Instant) -> bool {
+        self.from < to && from < self.to
+    }
+
     /// How long it was.
     pub fn length(self) -> Span {
         self.to.saturating_since(self.from)
@@ -235,17 +242,17 @@ impl Disturbances {
     }
 
     fn overlapping(&self, from: Instant, to: Instant) -> &[Stretch] {
-        let first = self.stretches.partition_point(|[_, end]| *end < from);
+        let first = self.stretches.partition_point(|[_, end]| *end <= from);
         let rest = &self.stretches[first..];
-        &rest[..rest.partition_point(|[begin, _]| *begin <= to)]
+        &rest[..rest.partition_point(|[begin, _]| *begin < to)]
     }
 
-    /// Whether any overlaps the time from `from` to `to`, ends included. O(log n).
+    /// Whether any [overlaps](Disturbance::overlaps) the time from `from` to `to`. O(log n).
     pub fn overlap(&self, from: Instant, to: Instant) -> bool {
         !self.overlapping(from, to).is_empty()
     }
 
-    /// How much of each that overlaps the time from `from` to `to`, ends included, lies in it. O(log n) and as many as there are.
+    /// How much of each that [overlaps](Disturbance::overlaps) the time from `from` to `to` lies in it. O(log n) and as many as there are.
     pub fn within(&self, from: Instant, to: Instant) -> impl Iterator<Item = Span> {
         let all = self.overlapping(from, to).iter();
         all.map(move |[begin, end]| to.min(*end).saturating_since(from.max(*begin)))

@@ -117,3 +117,25 @@ pub struct RunRecord {
     /// What else a reader of this must know, each a sentence: who interfered with what was not reserved, and what could not be told.
     pub notices: Vec<String>,
 }
+
+impl RunRecord {
+    /// One between these instants of which nothing else is known: nobody ran, and nobody looked for halts.
+    #[must_use]
+    pub const fn empty(start: Instant, end: Instant) -> Self {
+        Self {
+            start,
+            end,
+            ended_by: RunEnd::Length,
+            events: Vec::new(),
+            events_lost: 0,
+            usage: Vec::new(),
+            ports: Vec::new(),
+            disturbances: Vec::new(),
+            doubts: Vec::new(),
+            witness_wakeups: 0,
+            unwatched: false,
+            steal: None,
+            notices: Vec::new(),
+        }
+    }
+}

@@ -6,6 +6,7 @@ mod impossible;
 mod random;
 
 use core::num::NonZeroU16;
+use core::ops::Deref;
 
 use laxity_model::admission::{
     Admission, DeadlineSupply, Keeps, ProcessorSupply, Rejected, RequestAdmission, SlotSupply,
@@ -98,21 +99,23 @@ fn program(activities: Vec<Activity>) -> Program {
     program
 }
 
+type Found = Box<dyn Deref<Target = Admission>>;
+
 /// What admission finds of a program that is right, granted or not.
-fn found(program: Program, supply: &Supply) -> Admission {
+fn found(program: Program, supply: &Supply) -> Found {
     match admit(program, supply) {
-        Ok(admitted) => admitted.into_admission(),
-        Err(Rejected::Refused(admission)) => *admission,
+        Ok(admitted) => Box::new(admitted),
+        Err(Rejected::Refused(admission)) => Box::new(admission),
         Err(Rejected::Impossible(error)) => panic!("{error}"),
     }
 }
 
 /// What it finds of a number of reservations.
-fn found_of(activities: Vec<Activity>) -> Admission {
+fn found_of(activities: Vec<Activity>) -> Found {
     found(program(activities), &machine())
 }
 
-fn asked(service_us: u64, period_us: u64, enforcer: Enforcer) -> Admission {
+fn asked(service_us: u64, period_us: u64, enforcer: Enforcer) -> Found {
     found_of(vec![reserved(
         "modem",
         every(service_us, period_us),
@@ -346,8 +349,9 @@ fn who_is_started_with_a_program_counts_by_rank_before_a_run_and_in_it() {
             Enforcer::Slots,
         )])
     };
-    let promised = found(asks(), &machine).requests.remove(0);
-    assert_eq!(promised.asked.unwrap().grade, unenforced);
+    let promised = found(asks(), &machine);
+    let asked = promised.requests[0].asked.as_ref();
+    assert_eq!(asked.unwrap().grade, unenforced);
     let launch = admit(asks(), &machine).unwrap().launch(&machine.host);
     assert_eq!(launch.unwrap().grades, [Some(unenforced)]);
 }
@@ -432,9 +436,9 @@ fn guests_are_owners_of_no_slots() {
     let with_guest = |activities: Vec<Activity>, guest| {
         let mut program = program(activities);
         program.constrained.push(ActivityId(guest));
-        let mut admission = found(program, &machine());
+        let admission = found(program, &machine());
         assert!(admission.granted());
-        admission.slots.pop().expect("a table")
+        admission.slots[0].clone()
     };
     let plan = with_guest(vec![thread(), holder()], 0);
     assert_eq!(plan.owners, [ActivityId(1), ActivityId(0)]);

@@ -10,7 +10,7 @@ use laxity_model::verify::contract::{
     Observations, Outcome, Phase, Phases, Quantity, RunFacts, Severity, Statistic, Subject,
     Subjects, Verdict, as_expected, judge as judge_all, pc99,
 };
-use laxity_model::{Disturbance, Grade, Instant, ProcessorId, RunEnd, RunRecord, Span};
+use laxity_model::{Disturbance, Grade, Instant, ProcessorId, RunRecord, Span};
 use proptest::prelude::*;
 
 const QUIET: RunFacts = RunFacts {
@@ -126,13 +126,6 @@ fn modem(handler_us: u64, deferred_us: Option<u64>) -> Observations {
 fn record(stretches: &[(u64, u64)], wakeups: u64) -> RunRecord {
     let at = Instant::from_millis;
     RunRecord {
-        start: at(0),
-        end: at(3_000),
-        ended_by: RunEnd::Length,
-        events: Vec::new(),
-        events_lost: 0,
-        usage: Vec::new(),
-        ports: Vec::new(),
         disturbances: stretches
             .iter()
             .map(|(from, to)| Disturbance {
@@ -142,10 +135,7 @@ fn record(stretches: &[(u64, u64)], wakeups: u64) -> RunRecord {
             })
             .collect(),
         witness_wakeups: wakeups,
-        unwatched: false,
-        doubts: Vec::new(),
-        steal: None,
-        notices: Vec::new(),
+        ..RunRecord::empty(at(0), at(3_000))
     }
 }
 

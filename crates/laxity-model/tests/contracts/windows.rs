@@ -28,7 +28,7 @@ fn oracle(
             let of_them = own.clone().filter(|one| one.possible == possible);
             of_them.map(|one| one.amount).sum()
         };
-        let stood = |still: &Disturbance| still.from < begin + window && still.to >= begin;
+        let stood = |still: &Disturbance| still.overlaps(begin, begin + window);
         let disturbed = disturbances.iter().any(stood) || own.clone().any(|one| one.disturbed);
         found[1].push(sum(false));
         if !disturbed {
@@ -163,8 +163,9 @@ fn only_what_happens_in_its_time_is_counted_in_windows() {
     assert!(!windowed.is_summed() && windowed.of_each() == LOST);
 }
 
+/// One halt and the list of them know one rule.
 #[test]
-fn overlap_counts_the_ends() {
+fn what_merely_touches_a_halt_overlaps_none() {
     let at = Instant::from_millis;
     let still = |from, to| Disturbance {
         processor: ProcessorId(0),
@@ -174,15 +175,21 @@ fn overlap_counts_the_ends() {
     let list = [still(10, 12), still(30, 31)];
     for (from, to, expected) in [
         (0, 9, false),
-        (0, 10, true),
-        (12, 13, true),
-        (13, 29, false),
+        (0, 10, false),
+        (0, 11, true),
+        (12, 13, false),
+        (11, 13, true),
+        (10, 12, true),
+        (12, 30, false),
+        (10, 10, false),
         (11, 11, true),
+        (12, 12, false),
         (9, 40, true),
         (32, 40, false),
     ] {
         let found = bearing(&list).overlap(at(from), at(to));
-        assert_eq!(found, expected, "{from} to {to}");
+        let one_by_one = list.iter().any(|one| one.overlaps(at(from), at(to)));
+        assert_eq!([found, one_by_one], [expected; 2], "{from} to {to}");
     }
 }
 

@@ -96,7 +96,7 @@ fn kept_ppm(
         let is_disturbed = record
             .disturbances
             .iter()
-            .any(|halt| halt.from < to && halt.to > from);
+            .any(|halt| halt.overlaps(from, to));
         if !is_disturbed && from >= record.start + after {
             let did = PIECE * (until(to) - until(from));
             judged += 1;

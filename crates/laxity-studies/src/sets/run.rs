@@ -291,7 +291,7 @@ mod tests {
     use laxity::study::Profile;
     use laxity_lab::runner::tasks::{Spinner, rogue};
     use laxity_model::enforce::machine::Machine;
-    use laxity_model::{ActivityId, Body, Disturbance, Event, EventKind, Grade, RunEnd};
+    use laxity_model::{ActivityId, Body, Disturbance, Event, EventKind, Grade};
 
     use super::super::serving::Way;
     use super::*;
@@ -366,23 +366,13 @@ mod tests {
                 args: [0; 2],
             };
             let record = RunRecord {
-                start: Instant::ZERO,
-                end: at(100),
-                ended_by: RunEnd::Length,
                 events: runs_ms.iter().map(event).collect(),
-                events_lost: 0,
-                usage: Vec::new(),
-                ports: Vec::new(),
                 disturbances: vec![Disturbance {
                     processor: ProcessorId(0),
                     from: at(50),
                     to: at(50) + Span::from_micros(still_us),
                 }],
-                witness_wakeups: 0,
-                unwatched: false,
-                doubts: Vec::new(),
-                steal: None,
-                notices: Vec::new(),
+                ..RunRecord::empty(Instant::ZERO, at(100))
             };
             largest_gap(&record, mark)
         };

@@ -96,8 +96,10 @@ impl<'a> Runs<'a> {
         self.0.iter().map(|(_, seen)| &seen.outcome)
     }
 
-    fn median(&self, of: impl Fn(&Outcome) -> u64) -> u64 {
-        median(self.outcomes().map(of)).unwrap_or(0)
+    /// `None` of none, and where it is not known of one.
+    fn median(&self, of: impl Fn(&Outcome) -> Option<u64>) -> Option<u64> {
+        let all: Option<Vec<u64>> = self.outcomes().map(of).collect();
+        median(all?.into_iter())
     }
 
     fn row(&self, (way, live): ((Serving, Look), bool)) -> Option<Row> {
@@ -105,30 +107,24 @@ impl<'a> Runs<'a> {
         let (place, origin) = shown::place(case, live);
         let served = shown::way(way.0, way.1);
         let mut row = origin.row([place.into(), case.first.name().into(), served.into()]);
-        let jobs = self.median(|one| one.jobs);
-        let switches = self.median(|one| one.switches);
+        let jobs = self.median(|one| Some(one.jobs))?;
+        let switches = self.median(|one| Some(one.switches))?;
         row.push(Origin::Charged.cell(self.0.len()));
-        row.extend(origin.row([
-            jobs.into(),
-            switches.into(),
-            Value::Ratio(switches * 1_000 / jobs.max(1)),
-        ]));
-        let has_besides = self.outcomes().all(|one| one.besides_ppm.is_some());
-        let besides = Value::share(self.median(besides));
-        row.push(
-            has_besides
-                .then_some(besides)
-                .and_then(|share| origin.cell(share)),
-        );
-        let lateness = self.median(|one| one.late().as_nanos());
-        row.push(origin.cell(Span::from_nanos(lateness)));
+        row.extend(origin.row([jobs.into(), switches.into()]));
+        let known = [
+            shown::a_job(switches, jobs),
+            self.median(|one| one.besides_ppm).map(Value::share),
+            self.median(late_ns)
+                .map(|late| Span::from_nanos(late).into()),
+        ];
+        row.extend(known.map(|value| value.and_then(|value| origin.cell(value))));
         row.push(origin.cell(self.outcomes().map(Outcome::missed).sum::<u64>()));
         Some(row)
     }
 }
 
-fn besides(outcome: &Outcome) -> u64 {
-    outcome.besides_ppm.unwrap_or(0)
+fn late_ns(outcome: &Outcome) -> Option<u64> {
+    outcome.late().map(Span::as_nanos)
 }
 
 /// What is seen of pairs of runs: of each pair one number, and of those the median.
@@ -139,62 +135,63 @@ struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    fn median(&self, of: impl Fn(&Outcome, &Outcome) -> i64) -> i64 {
+    /// Of each of them; `None` where it is not known of one.
+    fn each(&self, of: impl Fn(&Outcome, &Outcome) -> Option<i64>) -> Option<Vec<i64>> {
         let pairs = self.threads.outcomes().zip(self.upcalls.outcomes());
-        median(pairs.map(|(threads, upcalls)| of(threads, upcalls))).unwrap_or(0)
+        pairs
+            .map(|(threads, upcalls)| of(threads, upcalls))
+            .collect()
+    }
+
+    fn median(&self, of: impl Fn(&Outcome, &Outcome) -> Option<i64>) -> Option<i64> {
+        median(self.each(of)?.into_iter())
     }
 
     /// How late each is, in nanoseconds, by period, and in order where that is one: who of those goes first where they are released together is chance.
-    fn ranked(&self, outcome: &Outcome, late: fn(&Histogram) -> Span) -> Vec<i64> {
+    fn ranked(&self, outcome: &Outcome, late: Late) -> Option<Vec<i64>> {
         let all = self.members.iter().zip(&outcome.lateness);
-        let mut all: Vec<_> = all
-            .map(|(one, seen)| (one.period, nanos(late(seen))))
-            .collect();
+        let all = all.map(|(one, seen)| Some((one.period, nanos(late(seen)?))));
+        let mut all = all.collect::<Option<Vec<_>>>()?;
         all.sort_unstable();
-        all.into_iter().map(|(_, late)| late).collect()
-    }
-
-    /// The most of all pairs.
-    fn most(&self, of: impl Fn(&Outcome, &Outcome) -> i64) -> i64 {
-        let pairs = self.threads.outcomes().zip(self.upcalls.outcomes());
-        let all = pairs.map(|(threads, upcalls)| of(threads, upcalls));
-        all.max().unwrap_or(0)
+        Some(all.into_iter().map(|(_, late)| late).collect())
     }
 
     /// How much later one begins than its thread at the 99th percentile, at the most, in the worst of all pairs.
-    fn worst(&self) -> i64 {
-        self.most(|threads, upcalls| {
+    fn worst(&self) -> Option<i64> {
+        let worst = |threads: &Outcome, upcalls: &Outcome| {
             let [threads, upcalls] = [threads, upcalls].map(|one| self.ranked(one, late));
-            let later = threads.into_iter().zip(upcalls);
-            later
-                .map(|(thread, upcall)| upcall - thread)
-                .max()
-                .unwrap_or(0)
-        })
+            let later = threads?.into_iter().zip(upcalls?);
+            later.map(|(thread, upcall)| upcall - thread).max()
+        };
+        self.each(worst)?.into_iter().max()
     }
 
     /// How much later each upcall begins than its thread, in nanoseconds.
-    fn later(&self, late: fn(&Histogram) -> Span) -> Vec<i64> {
+    fn later(&self, late: Late) -> Option<Vec<i64>> {
         let of_place = |place: usize| {
             self.median(|threads, upcalls| {
-                let [thread, upcall] = [threads, upcalls].map(|one| self.ranked(one, late)[place]);
-                upcall - thread
+                let one = |outcome| self.ranked(outcome, late)?.get(place).copied();
+                Some(one(upcalls)? - one(threads)?)
             })
         };
         (0..self.members.len()).map(of_place).collect()
     }
 }
 
-fn mean(lateness: &Histogram) -> Span {
-    Span::from_nanos(lateness.mean().unwrap_or(0))
+/// What is told of how late the jobs of one were.
+type Late = fn(&Histogram) -> Option<Span>;
+
+fn mean(lateness: &Histogram) -> Option<Span> {
+    lateness.mean().map(Span::from_nanos)
 }
 
 /// A difference of times, in words.
-fn shown_later(later: i64) -> String {
-    match u64::try_from(later) {
-        Ok(later) => Span::from_nanos(later).to_string(),
-        Err(_) => format!("{} earlier", Span::from_nanos(later.unsigned_abs())),
-    }
+fn shown_later(later: Option<i64>) -> String {
+    shown::known(later.map(|later| {
+        let span = Span::from_nanos(later.unsigned_abs());
+        let earlier = if later < 0 { " earlier" } else { "" };
+        format!("{span}{earlier}")
+    }))
 }
 
 fn nanos(span: Span) -> i64 {
@@ -245,26 +242,30 @@ fn first(case: &Case) -> &'static str {
 fn claim_cost(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, (live, said): (bool, &Said)) {
     let most = SWITCHES[usize::from(case.first == Phases::Together)];
     let ratio = pairs.median(|threads, upcalls| {
-        (upcalls.switches * 1_000).div_ceil(threads.switches.max(1)) as i64
+        let ratio = (upcalls.switched()? * 1_000).div_ceil(threads.switched()?);
+        i64::try_from(ratio).ok()
     });
     let both = [&pairs.threads, &pairs.upcalls];
-    let [threads, upcalls] = both.map(|runs| shown::finely(runs.median(besides)));
+    let besides = both.map(|runs| runs.median(|one| one.besides_ppm));
+    let [threads, upcalls] = besides.map(|ppm| shown::known(ppm.map(shown::finely)));
+    let shown_ratio = ratio.map(|ratio| format!("{}.{} %", ratio / 10, ratio % 10));
     let holes: Holes<'_> = &[
         ("place", &shown::place(case, live).0),
         ("first", &first(case)),
         ("pairs", &pairs.threads.0.len()),
         ("asked", &(1_000 / most)),
-        ("ratio", &format!("{}.{} %", ratio / 10, ratio % 10)),
+        ("ratio", &shown::known(shown_ratio)),
         ("threads-cost", &threads),
         ("upcalls-cost", &upcalls),
     ];
     // The kernel counts switches whether or not the machine stands still.
-    draft.claim("fewer-in-one", ratio <= most as i64, holes);
+    let is_fewer = ratio.map(|ratio| ratio <= most as i64);
+    shown::claim(draft, "fewer-in-one", is_fewer, holes, &Said::default());
     if live {
-        let more = |of: &Outcome| besides(of) as i64;
-        let saved = pairs.median(|threads, upcalls| more(upcalls) - more(threads));
+        let more = |of: &Outcome| i64::try_from(of.besides_ppm?).ok();
+        let saved = pairs.median(|threads, upcalls| Some(more(upcalls)? - more(threads)?));
         // A halt may be charged to whom it met.
-        draft.claim_here("cheaper", (saved < 0, false), holes, said);
+        shown::claim(draft, "cheaper", saved.map(|saved| saved < 0), holes, said);
     }
 }
 
@@ -275,39 +276,49 @@ fn claim_lateness(
     (live, said): (bool, &Said),
 ) {
     let both = [&pairs.threads, &pairs.upcalls];
-    let [threads, upcalls] = both.map(|runs| runs.median(|one| one.late().as_nanos()));
-    let later_all =
-        |threads: &Outcome, upcalls: &Outcome| nanos(upcalls.late()) - nanos(threads.late());
-    let (later_all, later_most) = (pairs.median(later_all), pairs.most(later_all));
-    let alike = nanos(Span::from_nanos(threads)) / ALIKE as i64;
+    let both = both.map(|runs| runs.median(late_ns).map(Span::from_nanos));
+    let [threads, upcalls] = both.map(shown::known);
+    let later_all = |threads: &Outcome, upcalls: &Outcome| {
+        Some(nanos(upcalls.late()?) - nanos(threads.late()?))
+    };
+    let later_most = pairs.each(later_all).and_then(|all| all.into_iter().max());
+    let later_all = pairs.median(later_all).zip(both[0]);
     let costs = pairs.members.iter().map(|one| case.setup.cost(one));
     let batch = costs.max().unwrap_or_default().as_dedicated_span();
     let quantum = Span::from_nanos(batch.as_nanos().div_ceil(TWO.get().into()));
     let most = nanos(quantum + AFTER);
     let at_99 = pairs.later(late);
-    let within = at_99.iter().filter(|later| **later <= most).count();
-    let worst = |later: &[i64]| later.iter().copied().max().unwrap_or(0);
-    let (later, later_99) = (worst(&pairs.later(mean)), worst(&at_99));
+    let within = at_99
+        .iter()
+        .flatten()
+        .filter(|later| **later <= most)
+        .count();
+    let worst = |later: Option<Vec<i64>>| later?.into_iter().max();
+    let (later, later_99) = (worst(pairs.later(mean)), worst(at_99));
     let holes: Holes<'_> = &[
         ("place", &shown::place(case, live).0),
         ("first", &first(case)),
         ("pairs", &pairs.threads.0.len()),
         ("later-most", &shown_later(later_most)),
         ("worst", &shown_later(pairs.worst())),
-        ("threads-late", &Span::from_nanos(threads)),
-        ("upcalls-late", &Span::from_nanos(upcalls)),
+        ("threads-late", &threads),
+        ("upcalls-late", &upcalls),
         ("later", &shown_later(later)),
         ("later-99", &shown_later(later_99)),
         ("within", &within),
-        ("of", &at_99.len()),
+        ("of", &pairs.members.len()),
         ("quantum", &quantum),
         ("batch", &batch),
         ("after", &AFTER),
         ("alike", &(100 / ALIKE)),
     ];
-    let mut claim = |key, holds| draft.claim_here(key, (holds, false), holes, said);
-    claim("no-later", later_all <= alike);
-    claim("each-in-time", later <= most);
+    let mut claim = |key, holds| shown::claim(draft, key, holds, holes, said);
+    let is_alike = |(later, threads)| later <= nanos(threads) / ALIKE as i64;
+    claim("no-later", later_all.map(is_alike));
+    claim("each-in-time", later.map(|later| later <= most));
     // Who waits for a quantum may be overtaken by somebody more urgent who is released in it.
-    claim("each-at-worst", later_99 <= most + nanos(batch));
+    claim(
+        "each-at-worst",
+        later_99.map(|later| later <= most + nanos(batch)),
+    );
 }

@@ -9,7 +9,7 @@ use laxity_model::{Service, Span};
 
 use super::beside::Load;
 use super::shown::{self, place, way};
-use super::trial::{Look, Member, Phases, Rate, Serving, Setup, in_one, processes};
+use super::trial::{Look, Member, Outcome, Phases, Rate, Serving, Setup, in_one, processes};
 use super::{
     BATCH, Case, PERCENT_PPM, SETS, SWITCH_1995, Seen, TEXT, Trial, Upcalls, Where, periods,
 };
@@ -130,11 +130,13 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
             if load == Load::None {
                 draw(draft, &first, *live);
             }
-            let said = made.said(|case| {
-                let is_one = case.figure == "deadlines" && case.load == load;
-                // Where all of the processor is taken, the kernel takes some of it for ordinary work: that is no doubt about what is below.
-                let is_safe = case.percent() <= SAFE;
-                *live && is_one && is_safe && case.setup.way.0 == Serving::ByRate
+            // Where all of the processor is taken, the kernel takes some of it for ordinary work: that is no doubt about what is below.
+            let said = [true, false].map(|is_safe| {
+                made.said(|case| {
+                    let is_one = case.figure == "deadlines" && case.load == load;
+                    let is_there = (case.percent() <= SAFE) == is_safe;
+                    *live && is_one && is_there && case.setup.way.0 == Serving::ByRate
+                })
             });
             claim(draft, &drawn, (*live, &said));
             if !live {
@@ -163,23 +165,21 @@ fn left_row((case, seen): &Trial, live: bool) -> Row {
     };
     let mut row = origin.row([place.into(), case.first.name().into()]);
     row.push(Origin::Charged.cell(Value::share(case.setup.utilization_ppm)));
-    let left = seen
-        .outcome
-        .rates
-        .iter()
-        .map(|rate| origin.cell(left(rate)));
-    row.extend(left);
+    let rates = seen.outcome.rates.iter();
+    row.extend(rates.map(|rate| left(rate).and_then(|left| origin.cell(left))));
     row.push(origin.cell(seen.outcome.missed()));
     row
 }
 
 /// The least time that was left, or by how much it was too late.
-fn left(rate: &Rate) -> Value {
-    match u64::try_from(rate.left_ns()) {
-        Ok(_) if rate.missed > 0 => "none".into(),
-        Ok(left) => Span::from_nanos(left).into(),
-        Err(_) => format!("late by {}", rate.longest - rate.period).into(),
-    }
+fn left(rate: &Rate) -> Option<Value> {
+    let left = rate.left_ns()?;
+    let shown = Span::from_nanos(left.unsigned_abs());
+    Some(match left {
+        ..0 => format!("late by {shown}").into(),
+        _ if rate.missed > 0 => "none".into(),
+        _ => shown.into(),
+    })
 }
 
 /// Figure 7.
@@ -191,7 +191,7 @@ fn draw(draft: &mut Draft<'_>, trials: &[&Trial], live: bool) {
     let series = rates.map(|(number, rate)| {
         let points = trials.iter().filter_map(|(case, seen)| {
             let x = i64::try_from(case.setup.utilization_ppm).ok()?;
-            Some((x, seen.outcome.rates.get(number)?.left_ns()))
+            Some((x, seen.outcome.rates.get(number)?.left_ns()?))
         });
         let points: Vec<Point> = points.collect();
         Series::new(rate.period.to_string(), Mark::Line, points)
@@ -233,18 +233,19 @@ fn compare(draft: &mut Draft<'_>, what: &str, trials: &[&Trial]) {
         true => Verdict::Consistent(why),
         false => Verdict::Disagrees(why),
     };
-    shown::compare(draft, "deadlines", what, [SAFE, most], verdict);
+    shown::compare(draft, "deadlines", what, (SAFE, Some(most)), verdict);
 }
 
-fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &Said)) {
+fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &[Said; 2])) {
     let Some((case, _)) = trials.first() else {
         return;
     };
-    let missed = |is_safe: bool| {
+    let of = |is_safe: bool| {
         let all = trials.iter();
         let all = all.filter(move |(case, _)| (case.percent() <= SAFE) == is_safe);
-        all.map(|(_, seen)| seen.outcome.missed()).sum::<u64>()
+        all.map(|(_, seen)| &seen.outcome)
     };
+    let missed = |is_safe| of(is_safe).map(Outcome::missed).sum::<u64>();
     let beside = match case.load {
         Load::None => String::new(),
         load => format!(" beside {}", load.name()),
@@ -257,23 +258,42 @@ fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &Said)) 
         ("beyond", &missed(false)),
         ("began", &shown_began(trials)),
     ];
-    // One that the machine made late makes others late when it goes on again: nothing of this is beyond doubt.
-    draft.claim_here("safe", (missed(true) == 0, false), holes, said);
-    draft.claim("beyond", missed(false) > 0, holes);
+    // One that the machine made late makes others late when it goes on again: where it stood still often, a miss convicts nobody.
+    shown::claim(draft, "safe", are_met(of(true)), holes, &said[0]);
+    // Whoever made them late, those that are told missed. But what a halt excuses is not told, so that none may be for that.
+    match missed(false) {
+        0 => shown::claim(
+            draft,
+            "beyond",
+            are_met(of(false)).map(|met| !met),
+            holes,
+            &said[1],
+        ),
+        _ => draft.claim("beyond", true, holes),
+    }
     if !live {
         compare(draft, "drawn", trials);
+    }
+}
+
+/// Whether none of them missed a deadline; `None` if nothing was served of some and those of the others are met.
+fn are_met<'a>(all: impl Iterator<Item = &'a Outcome>) -> Option<bool> {
+    let all: Vec<Option<bool>> = all.map(Outcome::is_met).collect();
+    match all.contains(&Some(false)) {
+        true => Some(false),
+        false => all.into_iter().reduce(Option::and).flatten(),
     }
 }
 
 /// Of the critical instant, at which the paper's 80 % are too many: what exact analysis admits.
 fn claim_together(draft: &mut Draft<'_>, trials: &[&Trial]) {
     let admitted = trials.iter().filter(|(case, _)| is_admitted(&case.setup));
-    let is_met = admitted.clone().all(|(_, seen)| seen.outcome.missed() == 0);
+    let is_met = are_met(admitted.clone().map(|(_, seen)| &seen.outcome));
     let Some(most) = admitted.map(|(case, _)| case.percent()).max() else {
         return;
     };
     let holes: Holes<'_> = &[("admitted", &most), ("began", &shown_began(trials))];
-    draft.claim("together", is_met, holes);
+    shown::claim(draft, "together", is_met, holes, &Said::default());
     compare(draft, "together", trials);
 }
 
@@ -305,10 +325,14 @@ fn claim_of_lost(draft: &mut Draft<'_>, trials: &[&Trial]) {
         return;
     };
     let lost = |rate: fn(&[Rate]) -> Option<&Rate>| {
-        let of = |seen: &Seen| rate(&seen.outcome.rates).map_or(0, Rate::left_ns);
-        Span::from_nanos(u64::try_from(of(least) - of(most)).unwrap_or(0))
+        let of = |seen: &Seen| rate(&seen.outcome.rates)?.left_ns();
+        let lost = of(least)? - of(most)?;
+        Some(Span::from_nanos(u64::try_from(lost).unwrap_or(0)))
     };
-    let [shortest, longest] = [lost(<[Rate]>::first), lost(<[Rate]>::last)];
+    let both = [lost(<[Rate]>::first), lost(<[Rate]>::last)];
+    let [shortest, longest] = both.map(shown::known);
     let holes: Holes<'_> = &[("shortest", &shortest), ("longest", &longest)];
-    draft.claim("shortest", shortest * 2 <= longest, holes);
+    let is_less = both[0].zip(both[1]);
+    let is_less = is_less.map(|(shortest, longest)| shortest * 2 <= longest);
+    shown::claim(draft, "shortest", is_less, holes, &Said::default());
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use laxity::now;
+use laxity::observe::Disturbances;
 use laxity_lab::bench::Runner;
 use laxity_model::{Context, HostError, Instant, Placement, Priority, Program, Span, Step};
 use tokio::runtime::Builder;
@@ -27,7 +28,7 @@ pub(super) fn run(setup: &Setup, host: &mut Runner<'_>) -> Result<Outcome, HostE
     let mut program = Program::new(1);
     let (length, tasks, told) = (setup.length, setup.tasks(), Arc::clone(&served));
     let place = Placement::Thread(Priority::HIGHEST);
-    program.add("runtime", CPU, place, move |context: &mut dyn Context| {
+    let runtime = program.add("runtime", CPU, place, move |context: &mut dyn Context| {
         let begin = now();
         let when = When::new(begin + LEAD, begin + length);
         match serve(&tasks, when) {
@@ -43,9 +44,9 @@ pub(super) fn run(setup: &Setup, host: &mut Runner<'_>) -> Result<Outcome, HostE
     let Some((jobs, when)) = served else {
         return Err(HostError::Failed("the runtime was not over".into()));
     };
-    let members = setup.members.iter().enumerate();
-    let each = members.map(|one| jobs::each(one, (&jobs, when), &record.disturbances));
-    Ok(setup.outcome(each.collect(), record.usage.iter().into(), true))
+    let halts = Disturbances::of(&record, &[runtime]);
+    let each = jobs::each(setup, (&jobs, when), &halts)?;
+    Ok(setup.outcome(each, record.usage.iter().into(), true))
 }
 
 /// Serves these in the calling thread.

@@ -161,11 +161,9 @@ fn row((case, seen): &Trial, live: bool) -> Row {
         Origin::Calibrated
     };
     row.push(chosen.cell(Value::share(case.setup.utilization_ppm)));
-    row.extend(origin.row([
-        (*jobs).into(),
-        (*switches).into(),
-        Value::Ratio(switches * 1_000 / jobs.max(&1)),
-    ]));
+    row.extend(origin.row([(*jobs).into(), (*switches).into()]));
+    let a_job = shown::a_job(*switches, *jobs);
+    row.push(a_job.and_then(|ratio| origin.cell(ratio)));
     let missed = |rates: &[Rate]| rates.iter().map(|rate| rate.missed).sum::<u64>();
     let (longest, others) = rates
         .split_last()
@@ -188,54 +186,63 @@ fn pairs<'a>(trials: &[&'a Trial], ways: [(Serving, Look); 2]) -> Vec<[&'a Seen;
 }
 
 /// How many fewer switches the second has, in percent.
-fn saved([once, late]: &[&Seen; 2]) -> u64 {
-    shown::less(once.outcome.switches, late.outcome.switches)
+fn saved([once, late]: &[&Seen; 2]) -> Option<u64> {
+    shown::less(once.outcome.switched()?, late.outcome.switched()?)
 }
 
 /// How much more is useful of the second, in percent.
-fn gained([once, late]: &[&Seen; 2]) -> u64 {
-    let [once, late] = [once, late].map(|seen| seen.usable_ppm.unwrap_or(0));
-    (late * 100)
-        .checked_div(once)
-        .unwrap_or(0)
-        .saturating_sub(100)
+fn gained([once, late]: &[&Seen; 2]) -> Option<u64> {
+    let percent = (late.usable_ppm? * 100).checked_div(once.usable_ppm?)?;
+    Some(percent.saturating_sub(100))
 }
 
-/// What is seen over the sets of the twin of 1995.
+/// What is seen over the sets of the twin of 1995; of what is not known of each of them nothing.
 struct Sets {
-    saved: Spread,
-    gained: Spread,
+    of: usize,
+    saved: Option<Spread>,
+    gained: Option<Spread>,
     /// What is useful, and how many miss, preempted at once and later.
-    useful: [Spread; 2],
-    missed: [Spread; 2],
+    useful: [Option<Spread>; 2],
+    missed: [Option<Spread>; 2],
 }
 
 impl Sets {
     /// `None` where none was drawn.
     fn of(trials: &[&Trial]) -> Option<Self> {
         let pairs = pairs(trials, [ONCE, WHOLE]);
-        let over = |of: &dyn Fn(&[&Seen; 2]) -> u64| Spread::of(pairs.iter().map(of));
-        let useful = |way: usize| over(&|pair| pair[way].usable_ppm.unwrap_or(0));
-        let missed = |way: usize| over(&|pair| pair[way].outcome.missed());
-        Some(Self {
-            saved: over(&saved)?,
-            gained: over(&gained)?,
-            useful: [useful(0)?, useful(1)?],
-            missed: [missed(0)?, missed(1)?],
+        let over = |of: &dyn Fn(&[&Seen; 2]) -> Option<u64>| Spread::of(pairs.iter().map(of));
+        let useful = |way: usize| over(&|pair| pair[way].usable_ppm);
+        let missed = |way: usize| {
+            over(&|pair| {
+                let outcome = &pair[way].outcome;
+                outcome.is_met().map(|_| outcome.missed())
+            })
+        };
+        (!pairs.is_empty()).then(|| Self {
+            of: pairs.len(),
+            saved: over(&saved),
+            gained: over(&gained),
+            useful: [0, 1].map(useful),
+            missed: [0, 1].map(missed),
         })
     }
 
-    fn rows(&self) -> [Row; 6] {
+    fn rows(&self) -> impl Iterator<Item = Row> {
         let percent = |value: u64| Value::share(value * PERCENT_PPM);
-        let name = |what: &str| TEXT.say(&format!("compared-{what}"), &[]);
-        [
-            self.saved.row(&name("fewer"), percent),
-            self.gained.row(&name("useful"), percent),
-            self.useful[0].row(&name("useful-at-once"), Value::share),
-            self.useful[1].row(&name("useful-delayed"), Value::share),
-            self.missed[0].row(&name("missed-at-once"), Value::Count),
-            self.missed[1].row(&name("missed-delayed"), Value::Count),
-        ]
+        let row = |what: &str, spread: Option<Spread>, value: fn(u64) -> Value| {
+            let name = TEXT.say(&format!("compared-{what}"), &[]);
+            spread.map(|spread| spread.row(&name, value))
+        };
+        let [useful, missed] = [self.useful, self.missed];
+        let all = [
+            row("fewer", self.saved, percent),
+            row("useful", self.gained, percent),
+            row("useful-at-once", useful[0], Value::share),
+            row("useful-delayed", useful[1], Value::share),
+            row("missed-at-once", missed[0], Value::Count),
+            row("missed-delayed", missed[1], Value::Count),
+        ];
+        all.into_iter().flatten()
     }
 
     /// A set of the paper's size and periods, with shares, first releases and a load that it does not tell: no more than consistent.
@@ -244,13 +251,15 @@ impl Sets {
             ("fewer", FEWER, self.saved),
             ("useful", GAINED, self.gained),
         ];
-        for (what, paper, Spread { median, .. }) in all {
+        for (what, paper, seen) in all {
             let why = TEXT.say(&format!("why-{what}"), &[]);
-            let verdict = match median >= paper {
-                true => Verdict::Consistent(why),
-                false => Verdict::Disagrees(why),
+            let median = seen.map(|seen| seen.median);
+            let verdict = match median.map(|median| median >= paper) {
+                Some(true) => Verdict::Consistent(why),
+                Some(false) => Verdict::Disagrees(why),
+                None => Verdict::Inconclusive(TEXT.say("nothing-served", &[])),
             };
-            shown::compare(draft, "switches", what, [paper, median], verdict);
+            shown::compare(draft, "switches", what, (paper, median), verdict);
         }
     }
 }
@@ -259,31 +268,39 @@ fn claims_in_1995(draft: &mut Draft<'_>, trials: &[&Trial]) {
     let Some(sets) = Sets::of(trials) else {
         return;
     };
-    draft.table("switches", "sets", &[("sets", &sets.saved.of)], sets.rows());
+    draft.table("switches", "sets", &[("sets", &sets.of)], sets.rows());
     sets.compare(draft);
-    let [at_once, delayed] = sets.useful.map(|spread| shown::percent(spread.median));
+    let median = |spread: Option<Spread>| spread.map(|spread| shown::percent(spread.median));
+    let [at_once, delayed] = sets.useful.map(|spread| shown::known(median(spread)));
+    let [saved, gained] = [sets.saved, sets.gained];
+    let [fewer, more] = [saved, gained].map(|seen| shown::known(seen.map(|seen| seen.percent())));
     let [missed, missed_later] = sets.missed;
     let holes: Holes<'_> = &[
-        ("sets", &sets.saved.of),
-        ("fewer", &sets.saved.percent()),
-        ("missed", &missed),
-        ("missed-later", &missed_later),
+        ("sets", &sets.of),
+        ("fewer", &fewer),
+        ("missed", &shown::known(missed)),
+        ("missed-later", &shown::known(missed_later)),
         ("at-once", &at_once),
         ("delayed", &delayed),
-        ("gained", &sets.gained.percent()),
+        ("gained", &more),
         ("utilization", &shown::percent(UTILIZATION_PPM)),
         ("asked", &FEWER),
         ("asked-of-use", &GAINED),
         ("grain", &shown::percent(GRAIN_PPM)),
     ];
     draft.say("switches", holes);
-    if sets.saved.median < FEWER {
+    if saved.is_some_and(|saved| saved.median < FEWER) {
         draft.say("not-reproduced", holes);
     }
-    draft.claim("fewer", sets.saved.least > 0, holes);
-    let meets = missed.least > 0 && missed_later.most == 0;
-    draft.claim("meets", meets, holes);
-    draft.claim("useful", sets.gained.median >= GAINED, holes);
+    let meets = missed.zip(missed_later);
+    let meets = meets.map(|(missed, later)| missed.least > 0 && later.most == 0);
+    for (key, holds) in [
+        ("fewer", saved.map(|saved| saved.least > 0)),
+        ("meets", meets),
+        ("useful", gained.map(|gained| gained.median >= GAINED)),
+    ] {
+        shown::claim(draft, key, holds, holes, &Said::default());
+    }
 }
 
 fn claims_here(draft: &mut Draft<'_>, trials: &[&Trial], said: &Said) {
@@ -293,8 +310,9 @@ fn claims_here(draft: &mut Draft<'_>, trials: &[&Trial], said: &Said) {
     };
     let [before, after] = [threads, upcalls].map(|seen| seen.outcome.switches);
     let [missed, missed_later] = [threads, upcalls].map(|seen| seen.outcome.missed());
+    let fewer = saved(&[threads, upcalls]);
     let holes: Holes<'_> = &[
-        ("fewer", &shown::less(before, after)),
+        ("fewer", &shown::known(fewer)),
         ("before", &before),
         ("after", &after),
         ("missed", &missed),
@@ -302,8 +320,9 @@ fn claims_here(draft: &mut Draft<'_>, trials: &[&Trial], said: &Said) {
         ("asked", &FEWER),
     ];
     // The kernel counts switches whether or not the machine stands still.
-    draft.claim("fewer-here", shown::less(before, after) >= FEWER, holes);
-    draft.claim_here("meets-here", (missed_later == 0, false), holes, said);
+    let is_fewer = fewer.map(|fewer| fewer >= FEWER);
+    shown::claim(draft, "fewer-here", is_fewer, holes, &Said::default());
+    shown::claim(draft, "meets-here", upcalls.outcome.is_met(), holes, said);
 }
 
 /// What is saved of switches under some circumstances.
@@ -311,7 +330,7 @@ struct Saved<'a> {
     case: &'a Case,
     at_once: &'a Outcome,
     /// Looking after half a batch, and when all is done, in percent.
-    saved: [u64; 2],
+    saved: [Option<u64>; 2],
 }
 
 impl<'a> Saved<'a> {
@@ -337,10 +356,11 @@ impl<'a> Saved<'a> {
         let first = self.case.first.name();
         let mut row = Origin::Charged.row([first.into(), TEXT.say(shares, &[]).into()]);
         row.push(Origin::Charged.cell(Value::share(setup.utilization_ppm)));
+        let share = |saved: Option<u64>| saved.map(|saved| Value::share(saved * PERCENT_PPM));
+        let [half, whole] = self.saved.map(share);
         let Outcome { switches, jobs, .. } = self.at_once;
-        let [half, whole] = self.saved.map(|saved| Value::share(saved * PERCENT_PPM));
-        let ratio = Value::Ratio(switches * 1_000 / (*jobs).max(1));
-        row.extend(Origin::Simulated.row([ratio, half, whole]));
+        let seen = [shown::a_job(*switches, *jobs), half, whole];
+        row.extend(seen.map(|value| value.and_then(|value| Origin::Simulated.cell(value))));
         row
     }
 }
@@ -350,17 +370,14 @@ fn show_saved(draft: &mut Draft<'_>, trials: &[&Trial]) {
     draft.table("saved", "saved", &[], all.iter().map(Saved::row));
     let most = |first: Phases| {
         let those = all.iter().filter(move |one| one.case.first == first);
-        those.map(|one| one.saved[1]).max().unwrap_or(0)
+        those.filter_map(|one| one.saved[1]).max()
     };
-    let as_clock = [Phases::Together, Phases::Drawn]
-        .map(most)
-        .into_iter()
-        .max();
+    let as_clock = most(Phases::Together).max(most(Phases::Drawn));
     let holes: Holes<'_> = &[
         ("asked", &FEWER),
-        ("of-the-clock", &as_clock.unwrap_or(0)),
-        ("finely", &most(Phases::Finely)),
-        ("even", &most(Phases::Even)),
+        ("of-the-clock", &shown::known(as_clock)),
+        ("finely", &shown::known(most(Phases::Finely))),
+        ("even", &shown::known(most(Phases::Even))),
     ];
     if !all.is_empty() {
         draft.say("saved", holes);

@@ -224,7 +224,7 @@ impl Study for Upcalls {
         beside.map_or(Ok(()), Running::end)?;
         Ok(Seen {
             outcome,
-            usable_ppm: search.transpose()?,
+            usable_ppm: search.transpose()?.flatten(),
         })
     }
 
@@ -258,8 +258,8 @@ fn in_1995() -> Profile {
     }
 }
 
-/// The greatest utilization at which no more miss a deadline in a run than may; found by halving.
-fn usable(setup: &Setup, search: Search, host: &mut Runner<'_>) -> Result<u64, HostError> {
+/// The greatest utilization at which no more miss a deadline in a run than may; found by halving. `None` if a run has nothing that could miss one.
+fn usable(setup: &Setup, search: Search, host: &mut Runner<'_>) -> Result<Option<u64>, HostError> {
     let grain = search.grain_ppm;
     let (mut fits, mut misses) = (0, 1_000_000 / grain + 1);
     // Where nobody may miss, who misses in the first part of a run has missed in all of it.
@@ -278,6 +278,9 @@ fn usable(setup: &Setup, search: Search, host: &mut Runner<'_>) -> Result<u64, H
                 ..setup.clone()
             };
             let outcome = tried.run(host)?;
+            if outcome.is_met().is_none() {
+                return Ok(None);
+            }
             is_met = outcome.missed() * 1_000_000 <= search.missed_ppm * outcome.jobs;
             if !is_met {
                 break;
@@ -288,7 +291,7 @@ fn usable(setup: &Setup, search: Search, host: &mut Runner<'_>) -> Result<u64, H
             false => misses = middle,
         }
     }
-    Ok(fits * grain)
+    Ok(Some(fits * grain))
 }
 
 fn periods() -> [Span; 6] {

@@ -9,10 +9,11 @@ use std::process::Command;
 
 use laxity::command::{CpuSet, Held, Policy, ProcessGroup, RunningCommand};
 use laxity::now;
+use laxity::observe::Disturbances;
 use laxity_lab::bench::{Runner, Said};
 use laxity_model::{
-    Context, Disturbance, Host as _, HostError, Instant, Placement, ProcessorId, Program, Service,
-    Step, Usage,
+    Context, Host as _, HostError, Instant, Placement, ProcessorId, Program, Service, Step, Usage,
+    Whereabouts,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -98,7 +99,7 @@ pub(super) fn tell(what: &impl Serialize) -> io::Result<()> {
 }
 
 /// The host watches its processor until then, where processes have it: what halted them.
-pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Vec<Disturbance>, HostError> {
+pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Disturbances, HostError> {
     let Runner::Live(live, said) = host else {
         return Err(HostError::BadProgram("the twin has no processes".into()));
     };
@@ -112,7 +113,8 @@ pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Vec<Disturb
     // It takes for strangers whoever is real-time here, which is they.
     record.notices.clear();
     **said = std::mem::take(*said).and(&Said::of(&record));
-    Ok(record.disturbances)
+    // They are not in its program.
+    Ok(Disturbances::of_who_ran(&record, [Whereabouts::Anywhere]))
 }
 
 /// What threads have used, by the kernel's own count.
@@ -147,7 +149,7 @@ impl Used {
         Self::by(Path::new("/proc/thread-self"))
     }
 
-    /// Of those threads of this process that have such a name, since they began.
+    /// Of those threads of this process that have such a name, since they began; of none it is an error.
     pub(super) fn by_named(names: &[&str]) -> io::Result<Self> {
         let mut all = Vec::new();
         for thread in fs::read_dir("/proc/self/task")? {
@@ -156,26 +158,32 @@ impl Used {
                 all.push(Self::by(&thread)?);
             }
         }
-        Ok(all.into_iter().sum())
+        match all.is_empty() {
+            true => Err(io::ErrorKind::NotFound.into()),
+            false => Ok(all.into_iter().sum()),
+        }
     }
 
     /// Of a thread of which the kernel tells here.
     fn by(thread: &Path) -> io::Result<Self> {
         let [status, account] =
             ["status", "schedstat"].map(|file| fs::read_to_string(thread.join(file)));
-        let (status, account) = (status?, account?);
-        let switches = status.lines().filter_map(|line| {
-            let (key, count) = line.split_once(':')?;
-            let is_one = key.ends_with("voluntary_ctxt_switches");
-            count.trim().parse::<u64>().ok().filter(|_| is_one)
-        });
-        let service = account
-            .split_whitespace()
-            .next()
-            .and_then(|nanos| nanos.parse().ok());
-        Ok(Self {
-            switches: switches.sum(),
-            service_ns: service.ok_or(io::ErrorKind::InvalidData)?,
+        let used = Self::told(&status?, &account?);
+        used.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// By what these files of the kernel say.
+    fn told(status: &str, account: &str) -> Option<Self> {
+        let count = |key: &str| {
+            let mut lines = status.lines();
+            let count = lines.find_map(|line| line.strip_prefix(key))?;
+            count.trim().parse::<u64>().ok()
+        };
+        let [voluntary, others] =
+            ["voluntary", "nonvoluntary"].map(|kind| count(&format!("{kind}_ctxt_switches:")));
+        Some(Self {
+            switches: voluntary? + others?,
+            service_ns: account.split_whitespace().next()?.parse().ok()?,
         })
     }
 
@@ -189,5 +197,32 @@ impl Used {
 
     pub(super) fn service(self) -> Service {
         Service::from_nanos(self.service_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_does_not_tell_of_a_thread_is_not_nothing() {
+        let status = "voluntary_ctxt_switches:\t3\nnonvoluntary_ctxt_switches:\t4\n";
+        let used = Used::told(status, "5000 6 7").expect("all is there");
+        assert_eq!((used.switches, used.service_ns), (7, 5_000));
+        for status in [
+            "",
+            "voluntary_ctxt_switches:\t3\n",
+            "nonvoluntary_ctxt_switches:\t4\n",
+            "voluntary_ctxt_switches:\tx\nnonvoluntary_ctxt_switches:\t4\n",
+        ] {
+            assert!(Used::told(status, "5000 6 7").is_none(), "{status}");
+        }
+        assert!(Used::told(status, "").is_none());
+    }
+
+    #[test]
+    fn threads_that_are_not_there_have_not_used_nothing() {
+        let used = Used::by_named(&["there is none"]).map_err(|error| error.kind());
+        assert!(matches!(used, Err(io::ErrorKind::NotFound)), "{used:?}");
     }
 }

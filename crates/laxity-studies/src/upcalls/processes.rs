@@ -5,6 +5,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::process;
 
 use laxity::command::Policy;
+use laxity::observe::Disturbances;
 use laxity::upcalls::{Guard, Region, Watch, guard};
 use laxity::{now, sleep_until};
 use laxity_lab::bench::Runner;
@@ -92,13 +93,16 @@ pub(super) fn run(setup: &Setup, host: &mut Runner<'_>) -> Result<Outcome, HostE
     let all = all.map(|(number, part)| Other::start(number, part));
     let mut all = all.collect::<Result<Vec<Other>, _>>()?;
     let when = begin(setup, house.as_ref(), &mut all)?;
-    let guards = || Used::by_named(&GUARDS).map_err(failed("the guards"));
+    let guards = || match is_shared {
+        true => Used::by_named(&GUARDS).map_err(failed("the guards")),
+        false => Ok(Used::default()),
+    };
     let before = guards()?;
     let halts = match setup.is_watched {
         true => watch(host, when.until() + REST)?,
         false => {
             sleep_until(when.until() + REST);
-            Vec::new()
+            Disturbances::default()
         }
     };
     let told = all.into_iter().map(|other| other.peer.told::<Told>());
@@ -109,9 +113,8 @@ pub(super) fn run(setup: &Setup, host: &mut Runner<'_>) -> Result<Outcome, HostE
         .chain(told.iter().map(|one| one.used))
         .sum();
     let jobs: Vec<_> = told.into_iter().flat_map(|one| one.jobs).collect();
-    let members = setup.members.iter().enumerate();
-    let each = members.map(|one| jobs::each(one, (&jobs, when), &halts));
-    Ok(setup.outcome(each.collect(), used, true))
+    let each = jobs::each(setup, (&jobs, when), &halts)?;
+    Ok(setup.outcome(each, used, true))
 }
 
 /// What each process is to do.

@@ -76,7 +76,7 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
     cases
 }
 
-/// What is useful of each way at one length of periods.
+/// What is useful of each way at one length of periods, as far as it is known.
 struct At<'a> {
     case: &'a Case,
     shortest: Span,
@@ -90,45 +90,46 @@ impl<'a> At<'a> {
         for (case, seen) in trials {
             let periods = case.setup.members.iter().map(|member| member.period);
             let shortest = periods.min().unwrap_or_default();
-            let useful = (case.setup.way, seen.usable_ppm.unwrap_or(0));
+            let useful = seen.usable_ppm.map(|ppm| (case.setup.way, ppm));
             match all.last_mut().filter(|last| last.shortest == shortest) {
-                Some(last) => last.useful_ppm.push(useful),
+                Some(last) => last.useful_ppm.extend(useful),
                 None => all.push(Self {
                     case,
                     shortest,
-                    useful_ppm: vec![useful],
+                    useful_ppm: useful.into_iter().collect(),
                 }),
             }
         }
         all
     }
 
-    fn useful(&self, way: (Serving, Look)) -> u64 {
+    fn useful(&self, way: (Serving, Look)) -> Option<u64> {
         let found = self.useful_ppm.iter().find(|(known, _)| *known == way);
-        found.map_or(0, |(_, ppm)| *ppm)
+        found.map(|(_, ppm)| *ppm)
     }
 
     fn row(&self, live: bool) -> Row {
         let (place, origin) = shown::place(self.case, live);
         let mut row = origin.row([place.into()]);
         row.push(Origin::Charged.cell(self.shortest));
-        row.extend(WAYS.map(|way| origin.cell(Value::share(self.useful(way)))));
-        row.push(origin.cell(self.gained()));
+        let useful = WAYS.map(|way| self.useful(way).map(Value::share));
+        let known = useful.into_iter().chain([self.gained().map(Value::Text)]);
+        row.extend(known.map(|value| value.and_then(|value| origin.cell(value))));
         row
     }
 
     /// What is useful of threads, and of upcalls.
-    fn both(&self) -> [u64; 2] {
-        [THREADS, DELAYED].map(|way| self.useful(way))
+    fn both(&self) -> Option<[u64; 2]> {
+        Some([self.useful(THREADS)?, self.useful(DELAYED)?])
     }
 
     /// How much more is useful of upcalls than of threads, which may be less than nothing; in words.
-    fn gained(&self) -> String {
-        let [threads, upcalls] = self.both();
-        match threads {
+    fn gained(&self) -> Option<String> {
+        let [threads, upcalls] = self.both()?;
+        Some(match threads {
             0 => format!("{} instead of nothing", shown::percent(upcalls)),
             _ => format!("{} %", (upcalls * 100) as i64 / threads as i64 - 100),
-        }
+        })
     }
 }
 
@@ -165,7 +166,7 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
 fn draw(draft: &mut Draft<'_>, all: &[At<'_>], place: &str) {
     let series = WAYS.map(|way| {
         let points = all.iter().filter_map(|at| {
-            let useful = i64::try_from(at.useful(way)).ok()?;
+            let useful = i64::try_from(at.useful(way)?).ok()?;
             Some((laxity_lab::report::nanos(at.shortest), useful))
         });
         let points: Vec<Point> = points.collect();
@@ -182,11 +183,11 @@ fn draw(draft: &mut Draft<'_>, all: &[At<'_>], place: &str) {
 fn claim(draft: &mut Draft<'_>, all: &[At<'_>], (place, said): (&str, &Said)) {
     let little: Vec<&At<'_>> = all
         .iter()
-        .filter(|at| at.useful(THREADS) <= LITTLE_PPM)
+        .filter(|at| at.useful(THREADS).is_some_and(|ppm| ppm <= LITTLE_PPM))
         .collect();
-    let gained = |at: &&At<'_>| format!("{} at {}", at.gained(), at.shortest);
+    let gained = |at: &&At<'_>| format!("{} at {}", shown::known(at.gained()), at.shortest);
     let list: Vec<String> = little.iter().map(gained).collect();
-    let is_more = |at: &&At<'_>| matches!(at.both(), [threads, upcalls] if upcalls > threads);
+    let is_more = |at: &&At<'_>| matches!(at.both(), Some([threads, upcalls]) if upcalls > threads);
     let more = all.iter().filter(is_more);
     let meets: Vec<String> = more.map(|at| at.shortest.to_string()).collect();
     let holes: Holes<'_> = &[
@@ -195,23 +196,28 @@ fn claim(draft: &mut Draft<'_>, all: &[At<'_>], (place, said): (&str, &Said)) {
         ("asked", &GAINED),
         ("meets", &meets.join(", ")),
     ];
-    draft.say(
-        if meets.is_empty() {
-            "meets-nowhere"
-        } else {
-            "meets-at"
-        },
-        holes,
-    );
-    match little.is_empty() {
-        true => draft.say("cheap-everywhere", holes),
-        false => {
-            let is_gained = |at: &&At<'_>| {
-                let [threads, upcalls] = at.both();
-                upcalls > 0 && upcalls * 100 >= threads * (100 + GAINED)
-            };
-            let holds = little.iter().all(is_gained);
-            draft.claim_here("gains", (holds, false), holes, said);
-        }
+    let is_known = all.iter().all(|at| at.both().is_some());
+    match meets.is_empty() {
+        false => draft.say("meets-at", holes),
+        true if is_known => draft.say("meets-nowhere", holes),
+        true => {}
     }
+    if little.is_empty() && is_known {
+        draft.say("cheap-everywhere", holes);
+        return;
+    }
+    let is_gained = |at: &&At<'_>| {
+        at.both().is_none_or(|[threads, upcalls]| {
+            upcalls > 0 && upcalls * 100 >= threads * (100 + GAINED)
+        })
+    };
+    // One that is known may be enough to break it.
+    let holds = little.iter().all(is_gained);
+    shown::claim(
+        draft,
+        "gains",
+        (is_known || !holds).then_some(holds),
+        holes,
+        said,
+    );
 }

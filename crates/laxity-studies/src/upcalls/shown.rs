@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use laxity_lab::bench::Draft;
-use laxity_lab::report::{Compared, Origin, Row, Value, Verdict};
+use laxity_lab::bench::{Draft, Holes, Said};
+use laxity_lab::report::{Compared, Origin, Row, Value, Verdict, fixed};
 
 use super::trial::{Look, Serving};
 use super::{Case, PERCENT_PPM, TEXT, Trial, Where};
@@ -35,13 +35,13 @@ pub(super) fn compare(
     draft: &mut Draft<'_>,
     figure: &str,
     what: &str,
-    [paper, twin]: [u64; 2],
+    (paper, twin): (u64, Option<u64>),
     verdict: Verdict,
 ) {
     let share = |percent: u64| Value::share(percent * PERCENT_PPM);
     let compared = Compared {
         paper: Origin::Quoted.cell(share(paper)),
-        twin: Origin::Simulated.cell(share(twin)),
+        twin: twin.and_then(|twin| Origin::Simulated.cell(share(twin))),
         verdict,
         ..Compared::new(TEXT.say(&format!("compared-{what}"), &[]))
     };
@@ -53,19 +53,17 @@ pub(super) fn compare(
 /// One number of each of several sets: the least, the median (the lower of two in the middle) and the most.
 #[derive(Clone, Copy)]
 pub(super) struct Spread {
-    pub(super) of: usize,
     pub(super) least: u64,
     pub(super) median: u64,
     pub(super) most: u64,
 }
 
 impl Spread {
-    /// `None` of none.
-    pub(super) fn of(values: impl Iterator<Item = u64>) -> Option<Self> {
-        let mut values: Vec<u64> = values.collect();
+    /// `None` of none, and where one is not known.
+    pub(super) fn of(values: impl Iterator<Item = Option<u64>>) -> Option<Self> {
+        let mut values = values.collect::<Option<Vec<u64>>>()?;
         values.sort_unstable();
         Some(Self {
-            of: values.len(),
             least: *values.first()?,
             median: *values.get((values.len() - 1) / 2)?,
             most: *values.last()?,
@@ -104,20 +102,43 @@ impl fmt::Display for Spread {
     }
 }
 
-/// How much less that is, in whole percent.
-pub(super) fn less(before: u64, after: u64) -> u64 {
+/// How much less that is, in whole percent; of nothing nothing is less.
+pub(super) fn less(before: u64, after: u64) -> Option<u64> {
     let saved = before.saturating_sub(after) * 100;
-    saved.checked_div(before).unwrap_or(0)
+    saved.checked_div(before)
+}
+
+/// So many switches a job.
+pub(super) fn a_job(switches: u64, jobs: u64) -> Option<Value> {
+    (switches * 1_000).checked_div(jobs).map(Value::Ratio)
+}
+
+/// What is known, in words.
+pub(super) fn known(value: Option<impl fmt::Display>) -> String {
+    value.map_or_else(|| TEXT.say("unknown", &[]), |value| value.to_string())
+}
+
+/// Claims something of what was served, judged with what the runs `said` of themselves; `None`: nothing was, so that there is nothing to judge, and it stays open.
+pub(super) fn claim(
+    draft: &mut Draft<'_>,
+    key: &str,
+    holds: Option<bool>,
+    holes: Holes<'_>,
+    said: &Said,
+) {
+    let why = holds.is_none().then(|| TEXT.say("nothing-served", &[]));
+    let holds = holds.unwrap_or(true);
+    draft.claim_here(key, (holds, false), holes, &said.clone().but(why));
 }
 
 /// A share with three decimals.
 pub(super) fn finely(ppm: u64) -> String {
-    format!("{}.{:03} %", ppm / PERCENT_PPM, ppm / 10 % 1_000)
+    format!("{} %", fixed(ppm, PERCENT_PPM, 3))
 }
 
 /// A share with one decimal.
 pub(super) fn percent(ppm: u64) -> String {
-    format!("{}.{} %", ppm / PERCENT_PPM, ppm / 1_000 % 10)
+    format!("{} %", fixed(ppm, PERCENT_PPM, 1))
 }
 
 pub(super) fn place(case: &Case, live: bool) -> (&'static str, Origin) {

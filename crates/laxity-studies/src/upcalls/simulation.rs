@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use laxity_lab::bench::{Draft, Holes, Request};
+use laxity_lab::bench::{Draft, Holes, Request, Said};
 use laxity_lab::report::{Origin, Row, Value, Verdict};
 use laxity_lab::workload::Draws;
 use laxity_model::{Service, Span};
@@ -79,9 +79,9 @@ fn multimedia(draws: &mut Draws) -> Vec<Member> {
     all.collect()
 }
 
-fn mean(values: impl Iterator<Item = u64> + Clone) -> u64 {
+fn mean(values: impl Iterator<Item = u64> + Clone) -> Option<u64> {
     let (sum, count) = (values.clone().sum::<u64>(), values.count() as u64);
-    sum.checked_div(count).unwrap_or(0)
+    sum.checked_div(count)
 }
 
 /// Shows all, and claims.
@@ -96,15 +96,16 @@ pub(super) fn judge(draft: &mut Draft<'_>, trials: &[Trial]) {
     let saved = |way| shown::less(preempted(ONCE), preempted(way));
     let row = |way: (Serving, Look)| -> Option<Row> {
         let jobs = served(way).map(|(_, seen)| seen.outcome.jobs).sum::<u64>();
+        let of_all = (preempted(way) * 1_000_000).checked_div(jobs)?;
         Some(Origin::Simulated.row([
             shown::way(way.0, way.1).into(),
             served(way).count().into(),
             Value::share(usable(way).min()?),
-            Value::share(mean(usable(way))),
+            Value::share(mean(usable(way))?),
             Value::share(usable(way).max()?),
             preempted(way).into(),
-            Value::share(preempted(way) * 1_000_000 / jobs.max(1)),
-            Value::share(saved(way) * PERCENT_PPM),
+            Value::share(of_all),
+            Value::share(saved(way)? * PERCENT_PPM),
         ]))
     };
     draft.table(
@@ -117,24 +118,24 @@ pub(super) fn judge(draft: &mut Draft<'_>, trials: &[Trial]) {
         return;
     }
     let [as_rm, ours] = [ONCE, HALF].map(|way| mean(usable(way)));
+    let (fewer, said) = (saved(HALF), Said::default());
+    let share = |ppm: Option<u64>| shown::known(ppm.map(shown::percent));
     let holes: Holes<'_> = &[
-        ("fewer", &saved(HALF)),
+        ("fewer", &shown::known(fewer)),
         ("before", &preempted(ONCE)),
         ("after", &preempted(HALF)),
-        ("as-rm", &shown::percent(as_rm)),
-        ("ours", &shown::percent(ours)),
+        ("as-rm", &share(as_rm)),
+        ("ours", &share(ours)),
         ("asked", &FEWER),
     ];
     // Whatever it is, it is of another set than the paper's.
     let verdict = Verdict::Inconclusive(TEXT.say("why-preempted", &[]));
-    shown::compare(
-        draft,
-        "simulation",
-        "preempted",
-        [FEWER, saved(HALF)],
-        verdict,
-    );
+    shown::compare(draft, "simulation", "preempted", (FEWER, fewer), verdict);
     draft.say("simulation", holes);
-    draft.claim("usable", ours + ALMOST_PPM >= as_rm, holes);
-    draft.claim("preempted", saved(HALF) >= FEWER, holes);
+    let is_almost = ours
+        .zip(as_rm)
+        .map(|(ours, as_rm)| ours + ALMOST_PPM >= as_rm);
+    shown::claim(draft, "usable", is_almost, holes, &said);
+    let is_fewer = fewer.map(|fewer| fewer >= FEWER);
+    shown::claim(draft, "preempted", is_fewer, holes, &said);
 }

@@ -153,17 +153,17 @@ pub struct Setup {
 pub struct Rate {
     /// The period.
     pub period: Span,
-    /// The longest response.
-    pub longest: Span,
+    /// The longest response; `None` where no job was seen to end.
+    pub longest: Option<Span>,
     /// How many missed their deadline, or came to nothing.
     pub missed: u64,
 }
 
 impl Rate {
     /// The least time that was left to a deadline, in nanoseconds; less than nothing where one was missed.
-    pub fn left_ns(&self) -> i64 {
-        let [period, longest] = [self.period, self.longest].map(laxity_lab::report::nanos);
-        period - longest
+    pub fn left_ns(&self) -> Option<i64> {
+        let [period, longest] = [self.period, self.longest?].map(laxity_lab::report::nanos);
+        Some(period - longest)
     }
 }
 
@@ -191,7 +191,7 @@ pub struct Outcome {
     pub switches: u64,
     /// How often one that was at work had to wait for another; nothing where no host records it.
     pub preempted: u64,
-    /// How much processor time they had besides their work, in parts per million of that; `None` in the twin.
+    /// How much processor time they had besides their work, in parts per million of that; `None` in the twin, and of no work.
     pub besides_ppm: Option<u64>,
 }
 
@@ -201,8 +201,19 @@ impl Outcome {
         self.rates.iter().map(|rate| rate.missed).sum()
     }
 
-    /// What 99 % of the jobs of all upcalls together began no later than, after their releases.
-    pub fn late(&self) -> Span {
+    /// Whether no deadline was missed; `None` if there was nothing to miss one.
+    pub fn is_met(&self) -> Option<bool> {
+        let missed = self.missed();
+        (missed > 0 || self.jobs > 0).then_some(missed == 0)
+    }
+
+    /// How often it switched to serve its jobs; `None` if it served none.
+    pub fn switched(&self) -> Option<u64> {
+        (self.jobs > 0 && self.switches > 0).then_some(self.switches)
+    }
+
+    /// What 99 % of the jobs of all upcalls together began no later than, after their releases; `None` if none was seen to begin.
+    pub fn late(&self) -> Option<Span> {
         let mut all = Histogram::new();
         self.lateness.iter().for_each(|one| all.merge(one));
         late(&all)
@@ -210,13 +221,13 @@ impl Outcome {
 }
 
 /// What 99 % of these are no more than.
-pub(super) fn late(lateness: &Histogram) -> Span {
-    Span::from_nanos(lateness.percentile(990_000).unwrap_or(0))
+pub(super) fn late(lateness: &Histogram) -> Option<Span> {
+    lateness.percentile(990_000).map(Span::from_nanos)
 }
 
 /// Whose turn it was last, and how often that changed.
 #[derive(Default)]
-struct Turns {
+pub(super) struct Turns {
     last: AtomicU64,
     changed: AtomicU64,
 }
@@ -253,7 +264,7 @@ impl Setup {
     }
 
     /// Where an upcall runs: a set that misses deadlines is to run, too, so an executor is told of a nanosecond each.
-    fn place(
+    pub(super) fn place(
         &self,
         member: &Member,
         executor: Option<ExecutorId>,
@@ -312,7 +323,7 @@ impl Setup {
         }
     }
 
-    fn install(
+    pub(super) fn install(
         &self,
         (number, member): (usize, &Member),
         program: &mut Program,
@@ -406,14 +417,14 @@ impl Setup {
             .sum();
         let had = used.service().as_nanos();
         let besides = u128::from(had.saturating_sub(work)) * u128::from(MILLION);
-        let besides = besides.checked_div(work.into()).unwrap_or(0) as u64;
+        let besides = besides.checked_div(work.into()).map(|ppm| ppm as u64);
         Outcome {
             rates: merged(each.iter().map(|each| each.rate)),
             jobs: each.iter().map(|each| each.jobs).sum(),
             lateness: each.into_iter().map(|each| each.lateness).collect(),
             switches: used.switches,
             preempted: 0,
-            besides_ppm: is_live.then_some(besides),
+            besides_ppm: besides.filter(|_| is_live),
         }
     }
 }
@@ -440,14 +451,14 @@ fn done(seen: &Observation, quantity: Quantity) -> u64 {
 }
 
 impl Each {
-    fn of(member: &Member, seen: &Observation) -> Self {
+    pub(super) fn of(member: &Member, seen: &Observation) -> Self {
         let of = |quantity| seen.quantities.whole(quantity).undisturbed;
-        let longest = of(Quantity::RESPONSE_TIME).max().unwrap_or(0);
+        let longest = of(Quantity::RESPONSE_TIME).max();
         let missed = of(Quantity::DEADLINE_MISSES).sum();
         Self {
             rate: Rate {
                 period: member.period,
-                longest: Span::from_nanos(longest),
+                longest: longest.map(Span::from_nanos),
                 missed: u64::try_from(missed).unwrap_or(u64::MAX),
             },
             lateness: of(Quantity::WAKEUP_LATENCY),

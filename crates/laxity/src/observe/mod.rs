@@ -223,8 +223,7 @@ mod tests {
         Bound, Kind, Limit, Outcome, Quantity, Statistic, Subjects,
     };
     use laxity_model::{
-        Disturbance, Enforcer, EventKind, Grant, ProcessorId, Reservation, RunEnd, Usage,
-        Whereabouts,
+        Disturbance, Enforcer, EventKind, Grant, ProcessorId, Reservation, Usage, Whereabouts,
     };
 
     use super::*;
@@ -294,19 +293,9 @@ mod tests {
 
     fn record(events: Vec<Event>, usage: Vec<Usage>) -> RunRecord {
         RunRecord {
-            start: Instant::ZERO,
-            end: Instant::from_millis(10),
-            ended_by: RunEnd::Length,
             events,
-            events_lost: 0,
             usage,
-            ports: Vec::new(),
-            disturbances: Vec::new(),
-            witness_wakeups: 0,
-            unwatched: false,
-            doubts: Vec::new(),
-            steal: None,
-            notices: Vec::new(),
+            ..RunRecord::empty(Instant::ZERO, Instant::from_millis(10))
         }
     }
 

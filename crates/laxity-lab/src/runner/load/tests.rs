@@ -1,6 +1,6 @@
 use laxity_model::base::random::SplitMix64;
 use laxity_model::request::Stranger;
-use laxity_model::{Disturbance, Instant, RunEnd};
+use laxity_model::{Disturbance, Instant};
 
 use super::*;
 use crate::scenario::units;
@@ -68,23 +68,13 @@ fn what_could_not_be_used_changes_nothing() {
 /// A run of 400 ms in which the machine stood still for 8 ms, 2 % of it.
 fn halted() -> RunRecord {
     RunRecord {
-        start: Instant::ZERO,
-        end: Instant::from_millis(400),
-        ended_by: RunEnd::Length,
-        events: Vec::new(),
-        events_lost: 0,
-        usage: Vec::new(),
-        ports: Vec::new(),
         disturbances: vec![Disturbance {
             processor: ProcessorId(0),
             from: Instant::from_millis(100),
             to: Instant::from_millis(108),
         }],
         witness_wakeups: 800,
-        unwatched: false,
-        doubts: Vec::new(),
-        steal: None,
-        notices: Vec::new(),
+        ..RunRecord::empty(Instant::ZERO, Instant::from_millis(400))
     }
 }
 

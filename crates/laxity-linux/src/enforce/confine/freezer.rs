@@ -13,7 +13,6 @@ use crate::os::cgroup::Hierarchy;
 #[derive(Debug)]
 pub struct Freezer {
     switch: File,
-    events: File,
     group: Group,
 }
 
@@ -26,13 +25,7 @@ impl Freezer {
             .write(true)
             .open(&path)
             .map_err(file_error("open", &path))?;
-        let path = group.path().join("cgroup.events");
-        let events = File::open(&path).map_err(file_error("open", &path))?;
-        Ok(Self {
-            switch,
-            events,
-            group,
-        })
+        Ok(Self { switch, group })
     }
 
     /// Puts a process there, with all its threads and what it starts later.
@@ -52,7 +45,7 @@ impl Freezer {
         numbers.collect::<Result<_, _>>().map_err(io::Error::other)
     }
 
-    /// Stops the group. A process stops when it next leaves the kernel; [`Self::is_frozen`] tells whether all have.
+    /// Stops the group. A process stops when it next leaves the kernel.
     pub fn freeze(&self) -> io::Result<()> {
         self.switch.write_all_at(b"1", 0)
     }
@@ -60,14 +53,6 @@ impl Freezer {
     /// Lets the group go on.
     pub fn thaw(&self) -> io::Result<()> {
         self.switch.write_all_at(b"0", 0)
-    }
-
-    /// Whether every process of the group stands still.
-    pub fn is_frozen(&self) -> io::Result<bool> {
-        let mut text = [0; 128];
-        let length = self.events.read_at(&mut text, 0)?;
-        let text = String::from_utf8_lossy(&text[..length]);
-        Ok(text.lines().any(|line| line == "frozen 1"))
     }
 }
 

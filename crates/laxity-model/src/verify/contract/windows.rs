@@ -46,7 +46,7 @@ pub fn in_windows(
     counted.iter().for_each(|one| sums.add(one));
     let own = counted
         .iter()
-        .flat_map(|one| begins(one.at, one.at, window, one.disturbed));
+        .flat_map(|one| begins(one.at, one.at + TICK, window, one.disturbed));
     let apart = disturbances.stretches().iter();
     let apart = apart.flat_map(|[from, to]| begins(*from, *to, window, true));
     let all = own.chain(apart).flatten().chain([start, last]);
@@ -56,8 +56,7 @@ pub fn in_windows(
     for begin in all {
         let own = [begin, begin + window].map(|edge| counted.partition_point(|one| one.at < edge));
         let sum = sums.between(own);
-        let its_end = (begin + window).saturating_sub(TICK);
-        if sum.disturbed > 0 || disturbances.overlap(begin, its_end) {
+        if sum.disturbed > 0 || disturbances.overlap(begin, begin + window) {
             seen.disturbed.record(sum.known);
             continue;
         }
@@ -71,12 +70,11 @@ pub fn in_windows(
 
 const TICK: Span = Span::from_nanos(1);
 
-/// Where windows begin for something from `from` to `to`: just after it; with its begin; and, where it must not be in a window, so that it is just
-/// after that.
+/// Where windows begin for something from `from` to `to`: with its end; with its begin; and, where it must not be in a window, so that they end with that.
 fn begins(from: Instant, to: Instant, window: Span, apart: bool) -> [Option<Instant>; 3] {
     let before = from.since_epoch() >= window && apart;
     let before = before.then(|| from.saturating_sub(window));
-    [Some(from), to.checked_add(TICK), before]
+    [Some(from), Some(to), before]
 }
 
 /// A sum of what was counted.

@@ -362,7 +362,7 @@ impl Meter {
     /// Whether the machine stood still at some time between these.
     fn still_within(&self, from: Instant, to: Instant) -> bool {
         let mut still = self.still.iter();
-        still.any(|still| still.from < to && from < still.to)
+        still.any(|still| still.overlaps(from, to))
     }
 
     /// In how many of the periods before `at` the machine stood still, once it was awake.

@@ -33,19 +33,9 @@ fn event(at_ms: u64, kind: EventKind, args_ms: [u64; 2]) -> Event {
 
 fn record(events: Vec<Event>, end_ms: u64) -> RunRecord {
     RunRecord {
-        start: Instant::ZERO,
-        end: Instant::from_millis(end_ms),
-        ended_by: laxity_model::RunEnd::Length,
         events,
-        events_lost: 0,
         usage: vec![Usage::default()],
-        ports: Vec::new(),
-        disturbances: Vec::new(),
-        witness_wakeups: 0,
-        unwatched: false,
-        doubts: Vec::new(),
-        steal: None,
-        notices: Vec::new(),
+        ..RunRecord::empty(Instant::ZERO, Instant::from_millis(end_ms))
     }
 }
 
