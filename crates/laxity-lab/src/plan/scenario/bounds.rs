@@ -47,6 +47,7 @@ pub(super) fn of(
             Analyst::on((resolved, variant, ready), processor, machine, live)
         };
         let (largest, usual) = (analyst(Charged::Largest), analyst(Charged::Usual));
+        let [least, most] = [Charged::Least, Charged::Largest].map(|costs| move || analyst(costs));
         for (subject, mut line) in largest.subjects() {
             let found = match live {
                 Some(live) => live.bound((&largest, Charged::Largest), &subject),
@@ -57,11 +58,8 @@ pub(super) fn of(
             // Who takes the time of a thread in the kernel's reservation is not known.
             let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
             match live {
-                Some(live) => {
-                    let least = || analyst(Charged::Least);
-                    live.heed_costs(&mut line, &subject, (&usual, &least), is_known)?;
-                }
-                None => heed_others(&|| analyst(Charged::Largest), &mut line, &subject)?,
+                Some(live) => live.heed_costs(&mut line, &subject, (&usual, &least), is_known)?,
+                None => heed_others(&most, &mut line, &subject)?,
             }
             // What takes most of its time usually, where that is known: the largest costs, each time, are nobody's course of events.
             let at_usual = line.at_usual_costs();
