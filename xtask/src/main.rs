@@ -43,7 +43,7 @@ const CLIPPY: Need = Need::Component("clippy", "clippy");
 #[rustfmt::skip]
 const STEPS: &[Step] = &[
     Step("format", "sources are formatted", &[RUSTFMT], checks::format),
-    Step("style", "no long file or function, no unfinished code", &[], style::run),
+    Step("style", "no long file or function, no unfinished code, no stale mutant", &[], style::run),
     Step("direction", "crates and folders depend as they are drawn", &[], direction::run),
     Step("licences", "every dependency's licence is allowed", &[], licences::run),
     Step("no-std", "the pure crate builds without std", &[], no_std::run),

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -107,6 +107,21 @@ fn row(mutant: &Mutant, kill: &Kill, outcome: Outcome) -> String {
         "| {} | {} | `{}` | {result} |",
         mutant.about, kill.host, kill.test
     )
+}
+
+/// The mutants whose code has moved on, so that they change nothing any more.
+pub(crate) fn stale() -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for mutant in read(&[])? {
+        let patch = format!("{FOLDER}/{}.patch", mutant.name);
+        let mut git = command("git");
+        let applies = git.args(["apply", "--check", &patch]).stderr(Stdio::null());
+        let applies = applies.status()?;
+        if !applies.success() {
+            found.push(format!("{patch} does not apply"));
+        }
+    }
+    Ok(found)
 }
 
 /// The patches of these names, or all; by name.

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 
 use crate::code::Code;
+use crate::mutants;
 use crate::process::{all, none, root};
 use crate::source::Tree;
 
@@ -13,13 +14,14 @@ const FILE_LINES: usize = 500;
 const CLIPPY: &str = "clippy.toml";
 const FUNCTION_LINES: &str = "too-many-lines-threshold = ";
 
-/// Fails on a file or function that is too long, and on code that says of itself that it is not finished.
+/// Fails on a file or function that is too long, on code that says of itself that it is not finished, and on mutants of code that has moved on.
 pub(crate) fn run() -> Result<()> {
     let tree = Tree::here()?;
     all([
         none(&long_files(&tree)),
         none(&long_functions(&tree)?),
         none(&unfinished(&tree)),
+        none(&mutants::stale()?),
     ])
 }
 
