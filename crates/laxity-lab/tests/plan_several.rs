@@ -255,7 +255,7 @@ fn where_no_heuristic_places_all_every_way_is_tried_before_a_refusal() {
         assert!(found.admitted, "{}", render(&found, 100));
     }
     let more = due_later.replace("f,1,", "f,1.1,");
-    let found = found(&more, "there is none in which all fit");
+    let found = found(&more, "there is no way in which all fit");
     assert!(!found.admitted && !found.unknown);
 }
 

@@ -83,7 +83,7 @@ pub(super) fn proposal_words(
             let (service, period) = (span(cheapest.service_ns), span(cheapest.period_ns));
             format!("the cheapest: {service}/{period}")
         }
-        None => format!("nor anything such every {SHORTEST_PERIOD} to {LONGEST_PERIOD}"),
+        None => format!("nor anything every {SHORTEST_PERIOD} to {LONGEST_PERIOD}"),
     };
     format!("{least}; {cheapest}")
 }

@@ -187,10 +187,13 @@ fn has_no_reader(pipe: &File) -> io::Result<bool> {
 /// Starts a guardian; the pipe that it reads.
 fn fork() -> io::Result<File> {
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    // What the child needs is there before: it may not allocate, and whose thread this is may have a small stack.
+    let mut list = vec![FREE; MOST];
+    let mut claims: Vec<Option<OwnedFd>> = list.iter().map(|_| None).collect();
     // SAFETY: the child makes async-signal-safe calls only and never returns.
     let child = unsafe { libc::fork() };
     match child {
-        0 => guard(reader.as_raw_fd()),
+        0 => guard(reader.as_raw_fd(), &mut list, &mut claims),
         -1 => return Err(io::Error::last_os_error()),
         _ => {}
     }
@@ -212,17 +215,15 @@ pub(crate) fn look_after() -> io::Result<bool> {
 }
 
 /// The guardian's life. Kernel calls only.
-fn guard(reader: c_int) -> ! {
+fn guard(reader: c_int, list: &mut [Entry], claims: &mut [Option<OwnedFd>]) -> ! {
     detach(reader);
-    let mut list = [FREE; MOST];
-    let mut claims = [const { None }; MOST];
     let mut message = [0; MESSAGE_BYTES];
     while read_message(&mut message) {
-        if let Some(place) = note(&mut list, &message) {
+        if let Some(place) = note(list, &message) {
             claims[place] = claim(&list[place]);
         }
     }
-    undo(&list);
+    undo(list);
     // SAFETY: ends this process.
     unsafe { libc::_exit(0) }
 }
@@ -275,7 +276,7 @@ fn claim(entry: &Entry) -> Option<OwnedFd> {
 }
 
 /// Puts an entry on the list or strikes it; tells where.
-fn note(list: &mut [Entry; MOST], message: &[u8; MESSAGE_BYTES]) -> Option<usize> {
+fn note(list: &mut [Entry], message: &[u8; MESSAGE_BYTES]) -> Option<usize> {
     let mut entry = FREE;
     entry.copy_from_slice(&message[1..]);
     let (before, after) = match message[0] {
@@ -287,7 +288,7 @@ fn note(list: &mut [Entry; MOST], message: &[u8; MESSAGE_BYTES]) -> Option<usize
     Some(place)
 }
 
-fn undo(list: &[Entry; MOST]) {
+fn undo(list: &[Entry]) {
     let of_kind = |kind| list.iter().filter(move |entry| entry[0] == kind);
     if list.iter().any(|entry| *entry != FREE) {
         // Above those threads, where that may be: they may leave an ordinary process nothing. And no longer than that.

@@ -7,7 +7,7 @@ use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
 use laxity_model::enforce::slots;
 use laxity_model::{ProcessorId, Span};
 
-use crate::doctor::machine::{DomainBandwidth, Throttling, held_on, usual_limits};
+use crate::doctor::machine::{DomainBandwidth, Servers, Throttling, held_on, usual_limits};
 use crate::doctor::outranking::outranking;
 use crate::doctor::{self, Machine, Operation};
 use crate::enforce::deadline;
@@ -68,6 +68,7 @@ fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
     };
     Ok(DeadlineSupply {
         processors: count,
+        servers: kept_of_each(machine),
         limits: domain.map_or(limits, |domain| KernelLimits {
             servers: kept_on_each(domain, &limits, count),
             ..limits
@@ -76,6 +77,12 @@ fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {
         unseen: machine.unseen(),
         tick: doctor::budget_grain(),
     })
+}
+
+/// What the kernel's servers may take of each processor.
+pub(crate) fn kept_of_each(machine: &Machine) -> Bandwidth {
+    let servers = machine.servers.as_ref();
+    servers.map_or_else(|_| usual_limits(None).servers, Servers::share)
 }
 
 /// Of the root domains that the calling thread may be in, the one with the least left; `None` if none is known, or nothing is limited.

@@ -85,7 +85,10 @@ impl Book<'_> {
                 found.extend(kernel.longest_runtime(period).and_then(|x| less(x, period)));
                 found.extend(kernel.shortest_period(service).and_then(later));
                 let missing = needed.saturating_sub(free);
-                found.extend(self.others(activity).filter_map(|(holder, held)| {
+                // What the kernel keeps for others is given up by nobody.
+                let may_help = kernel.beyond_servers(asked).is_none();
+                let others = self.others(activity).filter(|_| may_help);
+                found.extend(others.filter_map(|(holder, held)| {
                     let left = kernel.without(held, missing)?;
                     Some(Advice {
                         change: Change::OtherGivesUp,
@@ -201,7 +204,7 @@ impl<'a> Kernel<'a> {
 
     /// What the kernel leaves of each processor.
     fn of_a_processor(&self) -> Bandwidth {
-        Bandwidth::ONE.saturating_sub(self.limits.servers)
+        Bandwidth::ONE.saturating_sub(self.supply.servers)
     }
 
     fn longest_runtime(&self, period: Span) -> Option<Service> {
@@ -395,6 +398,7 @@ mod tests {
         let supply = DeadlineSupply {
             processors: NonZeroU16::new(2).expect("two"),
             limits: KernelLimits::WITH_FAIR_SERVER,
+            servers: KernelLimits::WITH_FAIR_SERVER.servers,
             granted: foreign,
             unseen: None,
             tick: Span::from_millis(tick_ms),

@@ -33,6 +33,8 @@ pub struct DeadlineSupply {
     pub processors: NonZeroU16,
     /// What the kernel is set to. A kernel without a limit lets in more than there is; admission does not.
     pub limits: KernelLimits,
+    /// What its servers for ordinary threads may take of each processor: with what slower processors lack this is in `limits`, too.
+    pub servers: Bandwidth,
     /// What it has booked for threads that are not ours, as far as these are seen.
     pub granted: Bandwidth,
     /// Why others may hold more than that; `None` where all are seen.

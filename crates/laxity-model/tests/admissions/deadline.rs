@@ -137,7 +137,7 @@ fn what_the_kernel_keeps_for_ordinary_threads_is_nobodys() {
     let why = |x_us: u64, servers: bool| {
         let mut machine = machine();
         if !servers {
-            machine.deadline.as_mut().unwrap().limits.servers = Bandwidth::ZERO;
+            machine.deadline.as_mut().unwrap().servers = Bandwidth::ZERO;
         }
         let modem = reserved("modem", every(x_us, 8_000), Enforcer::Deadline);
         let admission = found(program(vec![modem]), &machine);

@@ -62,6 +62,7 @@ fn machine() -> Supply {
         deadline: Ok(DeadlineSupply {
             processors: TWO,
             limits: KernelLimits::WITH_FAIR_SERVER,
+            servers: KernelLimits::WITH_FAIR_SERVER.servers,
             granted: Bandwidth::ZERO,
             unseen: None,
             tick: Span::from_millis(4),

@@ -28,6 +28,7 @@ impl Linux {
             deadline: Ok(DeadlineSupply {
                 processors: self.all_processors(processors),
                 limits: KernelLimits::WITH_FAIR_SERVER,
+                servers: KernelLimits::WITH_FAIR_SERVER.servers,
                 granted: Bandwidth::ZERO,
                 unseen: None,
                 tick: if self.has_budget_timer() {

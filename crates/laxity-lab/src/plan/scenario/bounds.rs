@@ -196,7 +196,8 @@ impl Analyst<'_> {
             (Ok((_, window)), Some(mode)) => *window <= mode.silence,
             (Err(_), Some(_)) => false,
         };
-        if is_quiet || subject.mode.is_some() {
+        // A bound is over all courses of a call, and a proof needs one: this phase alone.
+        if is_quiet || subject.mode.is_some() || self.others != Others::May {
             return found.map(|(response, _)| response);
         }
         Ok(self.among(subject, &self.modes, case)?.0)

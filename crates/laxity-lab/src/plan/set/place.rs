@@ -204,10 +204,10 @@ impl Placing<'_> {
         };
         let is_open = matches!(found, Found::Open);
         let others = match is_open {
-            true => "in which all may fit: not each was looked at to the end",
-            false => "of which there is none in which all fit",
+            true => "in another way all may fit: not each was looked at to the end",
+            false => "there is no way in which all fit",
         };
-        let how = format!("{}; so were other ways, {others}", in_order(name));
+        let how = format!("{}; {others}", in_order(name));
         Ok((homes, how, is_open))
     }
 

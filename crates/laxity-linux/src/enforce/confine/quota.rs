@@ -62,10 +62,10 @@ impl FairQuota {
         if !fs::exists(self.group.path().join(FILE)).unwrap_or(false) {
             return Ok(());
         }
-        // Of a period of one second, so that parts per million are microseconds. An eighth more than the slots' share: the kernel stops a
-        // group that has used its runtime for the rest of the second, which must not happen by the dispatcher's jitter. And no more than that: all
-        // groups of the machine share what there is of one processor.
-        let runtime_us = (slots_ppm + slots_ppm / 8 + 10_000).min(MOST_SHARE_PPM);
+        // Of a period of one second, so that parts per million are microseconds. A quarter more than the slots' share, and a
+        // twentieth of a processor, as short slots are many: the kernel stops a group that has used its runtime for the rest of the second, which must not
+        // happen by the dispatcher's jitter. And no more than that: all groups of the machine share what there is of one processor.
+        let runtime_us = (slots_ppm + slots_ppm / 4 + 50_000).min(MOST_SHARE_PPM);
         let runtime_us = runtime_us.to_string();
         // The runtime of a group that was just removed comes back a moment later, and until then too much is EINVAL.
         for _ in 0..RETRIES {

@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest};
 use laxity_model::base::ring;
-use laxity_model::enforce::slots::MOST_SHARE_PPM;
 use laxity_model::verify::delivery::{Delivery, Held, Stretch};
 use laxity_model::{ActivityId, Enforcer, Grade, HostError, Outside, Reservation};
 
+use super::supply::kept_of_each;
 use crate::doctor::machine::usual_limits;
 use crate::doctor::{self, Diagnosis, Machine, probe};
 use crate::enforce::deadline::{DeadlineError, ThreadReservation};
@@ -34,6 +34,7 @@ use crate::os::claim::{Claim, ClaimError};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Fact;
+use crate::os::proc::shows_own_numbers;
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::run::own::{Kept, Ought, Own, Role};
 use crate::run::port::Ports;
@@ -431,14 +432,13 @@ impl Drop for Watch {
 
 /// The kernel lets in who asks for all of a processor, and takes from him what it keeps of each for ordinary threads all the same.
 fn leaves_room(asked: Reservation) -> Result<(), HostError> {
-    // Nothing smaller can be too much, and to look takes some milliseconds.
-    if asked.share_ppm() <= u64::from(MOST_SHARE_PPM) {
+    let needed = DeadlineRequest::from(asked).bandwidth();
+    // No kernel keeps more by itself, and to look takes some milliseconds.
+    if needed <= Bandwidth::ONE.saturating_sub(usual_limits(None).servers) {
         return Ok(());
     }
-    let servers = Machine::probe().servers;
-    let kept = servers.map_or_else(|_| usual_limits(None).servers, |kept| kept.share());
-    let most = Bandwidth::ONE.saturating_sub(kept);
-    if DeadlineRequest::from(asked).bandwidth() <= most {
+    let most = Bandwidth::ONE.saturating_sub(kept_of_each(&Machine::probe()));
+    if needed <= most {
         return Ok(());
     }
     Err(HostError::Refused(format!(
@@ -448,5 +448,6 @@ fn leaves_room(asked: Reservation) -> Result<(), HostError> {
 }
 
 fn own_thread() -> Fact<Box<dyn Subject>> {
+    shows_own_numbers()?;
     Ok(Box::new(OneThread::new(Tid::current())?))
 }

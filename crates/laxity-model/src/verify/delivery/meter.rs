@@ -47,8 +47,11 @@ pub struct Meter {
     held: Held,
     /// The kernel notices no sooner that a budget is used up, and takes back from the next what it gave too much by then.
     tick: Service,
-    /// So much less than is reserved it has had until now in the periods since it last had all that it wanted.
+    /// So much less than is reserved it has had until now where it wanted that, and so much more.
     owed: Service,
+    given: Service,
+    /// Its service from the look before the last one to that.
+    before: Service,
     /// Periods are counted from here, so many until now: looks are not punctual.
     origin: Instant,
     counted: u64,
@@ -76,7 +79,7 @@ struct Open {
     /// It was when it was last seen not to want the processor.
     is_stopped: bool,
     service: Service,
-    /// For so long it was kept from the processor at most; of several threads, the one that was longest.
+    /// For so long it was kept from the processor; of several threads, the one that was longest.
     kept_from: Span,
     /// For so long while none of them ran, at least.
     kept_surely: Span,
@@ -130,6 +133,8 @@ impl Meter {
             held,
             tick: Service::ZERO,
             owed: Service::ZERO,
+            given: Service::ZERO,
+            before: Service::ZERO,
             origin: from,
             counted: 0,
             since: from,
@@ -203,12 +208,12 @@ impl Meter {
         let open = &mut self.open;
         let before = core::mem::replace(&mut open.looked, look.at);
         open.service += look.service;
-        // While one of several threads waited others may have run: they share what is reserved.
+        // While one of several threads waited others may have run, also before the last look: they share what is reserved.
+        let ran = look.service + core::mem::replace(&mut self.before, look.service);
         let (most, least) = match look.several {
             true => (
                 look.longest,
-                look.longest
-                    .saturating_sub(look.service.as_dedicated_span()),
+                look.longest.saturating_sub(ran.as_dedicated_span()),
             ),
             false => (look.kept_from, look.kept_from),
         };

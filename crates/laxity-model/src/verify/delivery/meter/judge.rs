@@ -34,19 +34,19 @@ impl Meter {
         let unseen = self.open.unseen.min(periods);
         let disturbed = disturbed.min(periods - unseen);
         let judged = periods - unseen - disturbed;
-        let all_kept =
-            self.served(periods, Span::ZERO) == Some(true) && !self.had_too_much(periods);
+        let too_much = self.exceed(periods);
+        let all_kept = self.served(periods, Span::ZERO) == Some(true) && !too_much;
         let is_owed = self.owe(judged, disturbed == 0);
         // In each of the others it may have waited all the time.
         let elsewhere = self.period * (periods - judged);
-        let served = match self.had_too_much(periods) {
+        let served = match too_much {
             true => Some(false),
             false if !is_owed => Some(true),
             false => self.served(judged, elsewhere),
         };
         let known = match served {
             None => 0,
-            Some(kept) => self.known(judged, kept, elsewhere),
+            Some(kept) => self.known(judged, (kept, too_much), elsewhere),
         };
         Judged {
             kept: if served == Some(true) { known } else { 0 },
@@ -58,13 +58,13 @@ impl Meter {
     }
 
     /// Of how many periods that were judged together it is known, as of each of them, that they were kept, or were not.
-    fn known(&self, judged: u64, kept: bool, elsewhere: Span) -> u64 {
+    fn known(&self, judged: u64, (kept, too_much): (bool, bool), elsewhere: Span) -> u64 {
         let open = &self.open;
         let kept_from = open.kept_from.saturating_sub(elsewhere);
         if !open.late || judged <= 1 || (kept && kept_from <= self.others(1)) {
             return judged;
         }
-        if kept || self.had_too_much(judged) {
+        if kept || too_much {
             // One of them may have had what another lacked.
             return 0;
         }
@@ -74,15 +74,21 @@ impl Meter {
         short.min(judged)
     }
 
-    /// Whether so many periods had more than is reserved, of one who has nothing besides.
-    fn had_too_much(&self, periods: u64) -> bool {
+    /// Counts what so many periods had beyond what is reserved, of one who has nothing besides: whether that is more now than the kernel's tick may have given
+    /// too much.
+    fn exceed(&mut self, periods: u64) -> bool {
         let reserved = self.service * periods;
         let each = match self.held {
             Held::Confined => COUNTED_EACH,
             Held::ByKernel | Held::BySlots => Service::ZERO,
         };
-        let most = reserved + reserved / COUNTED_BESIDES + each * periods + self.tick;
-        self.held != Held::BySlots && self.open.service > most
+        let most = reserved + reserved / COUNTED_BESIDES + each * periods;
+        self.given = (self.given + self.open.service).saturating_sub(most);
+        let too_much = self.held != Held::BySlots && self.given > self.tick;
+        if self.tick == Service::ZERO || self.held == Held::BySlots {
+            self.given = Service::ZERO;
+        }
+        too_much
     }
 
     /// Whether so many periods had what is reserved, or all that it wanted but for waits `elsewhere`; `None` if that is not known, as while one of several
@@ -96,16 +102,16 @@ impl Meter {
         (!is_within(self.open.kept_surely)).then_some(false)
     }
 
-    /// Counts what so many periods lack of what is reserved, if it wanted that: whether more is owed now than the kernel's tick makes up for.
+    /// Counts what so many periods lack of what is reserved, where it wanted that: whether more is owed now than the kernel's tick makes up for. Where it had
+    /// all that it wanted, or nobody knows, nothing is paid back.
     fn owe(&mut self, periods: u64, is_undisturbed: bool) -> bool {
         let reserved = least(self.service * periods);
         let used_all = self.open.service >= reserved;
-        let wanted = is_undisturbed && (used_all || self.open.kept_from > self.others(periods));
-        self.owed = match wanted {
-            true => (self.owed + reserved).saturating_sub(self.open.service),
-            false => Service::ZERO,
-        };
-        !is_undisturbed || self.tick == Service::ZERO || self.owed > self.tick
+        let wanted = used_all || self.open.kept_from > self.others(periods);
+        if is_undisturbed && wanted {
+            self.owed = (self.owed + reserved).saturating_sub(self.open.service);
+        }
+        !is_undisturbed || !wanted || self.tick == Service::ZERO || self.owed > self.tick
     }
 
     /// What the reservation leaves to others of so many periods.
