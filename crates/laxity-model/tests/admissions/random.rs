@@ -31,7 +31,8 @@ proptest! {
     /// is written of its advice is taken.
     #[test]
     fn by_deadline_the_kernel_decides(
-        numbers in prop::collection::vec((100_u64..50_000, 1_u64..1_000), 1..8),
+        // The kernel lets in more than its servers leave of a processor, too; admission does not.
+        numbers in prop::collection::vec((100_u64..50_000, 1_u64..950), 1..8),
         granted in 0_u64..1_900_000,
         count in 1_u16..4,
     ) {
