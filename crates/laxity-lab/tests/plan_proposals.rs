@@ -437,14 +437,19 @@ fn a_variant_without_a_proposal_is_named_beside_the_others() {
     assert!(refused.is_some_and(|why| why.starts_with("variant `never` is not admitted")));
 }
 
+/// Why the twin refuses the first variant of a scenario.
+fn refusal(text: &str) -> String {
+    let resolved = parse(text, "open.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    let plan = plan(&resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan");
+    plan.variants[0].refusals[0].clone()
+}
+
 /// Whoever goes before slots, and leaves too little of them, is named; who does not is not.
 #[test]
 fn who_leaves_too_little_for_any_proposal_is_named() {
     let text = "[devices.modem]\nkind = \"soft-modem\"\n[tasks]\ntop = { kind = \"periodic\", period = \"5ms\", service = \"4ms\", priority = 31 }\nlow = { kind = \"spinner\", count = 2, priority = 8 }\n[variants.v]\nplacement = \"reserved auto/8ms\"\ntasks = [\"top\", \"low\"]\n";
-    let resolved = parse(text, "open.toml").expect("a scenario");
-    let resolved = resolved.resolve(Length::Quick);
-    let plan = plan(&resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan");
-    let why = &plan.variants[0].refusals[0];
+    let why = refusal(text);
     let words = "would do without `top`, before which it does not go";
     assert!(why.contains(words), "{why}");
 }
@@ -453,10 +458,7 @@ fn who_leaves_too_little_for_any_proposal_is_named() {
 #[test]
 fn of_two_who_ask_for_more_than_a_processor_it_is_told_what_is_short() {
     let text = "devices = { a = { kind = \"soft-modem\", load = \"60 %\" }, b = { kind = \"soft-modem\", load = \"50 %\" } }\n[variants.v]\nplacement = { a = \"reserved auto/8ms\", b = \"reserved auto/8ms\" }\n";
-    let resolved = parse(text, "open.toml").expect("a scenario");
-    let resolved = resolved.resolve(Length::Quick);
-    let plan = plan(&resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan");
-    let why = &plan.variants[0].refusals[0];
+    let why = refusal(text);
     for words in [
         "nothing can be proposed for `a` and `b` together",
         "; they ask for 141.3 % of processor 0 so",
