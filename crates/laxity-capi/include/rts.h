@@ -146,7 +146,7 @@ typedef struct rts_usage {
 /* What a handler and its executor tell each other of a call. */
 typedef struct rts_smstr {
     uint32_t size;              /* of what the library knows of this */
-    uint32_t pdu_count;         /* PDUs that are done in this call: the handler counts them up, to pdu_goal; less, and the call is over, unless yield_request is 1 */
+    uint32_t pdu_count;         /* PDUs that are done in this call: the handler counts them up, to pdu_goal; less, and the call is over, unless yield_request is 1; more, up to batch, are done as well, but without a look: others may be late for them */
     uint32_t pdu_goal;          /* so many are to be done when the handler returns */
     uint32_t batch;             /* so many are to be done in this call */
     uint32_t yield_request;     /* 1 from when rts_yield() has seen that somebody more urgent waits, until the handler returns */

@@ -56,6 +56,8 @@ enum Seen {
     /// A quantum of the long one, which saw what it ought to.
     Quantum,
     Quick,
+    /// All of a batch, of which so many were to be done.
+    Batch(u32),
     /// So many bytes, the first of which is this.
     Bytes(usize, u8),
 }
@@ -95,6 +97,18 @@ unsafe extern "C" fn quick(arg: *mut rts_funargs) {
     let _ = tell.send(Seen::Quick);
 }
 
+/// As the paper's figure 5 has it: on to the end of the batch, as long as nobody asks for a yield.
+unsafe extern "C" fn whole(arg: *mut rts_funargs) {
+    // SAFETY: it is called with both structures, and a block that outlives the executor.
+    let (tell, call) = unsafe { (&*(*arg).pcb.cast::<Sender<Seen>>(), &mut *(*arg).smstr) };
+    while call.pdu_count < call.batch && call.yield_request == 0 {
+        call.pdu_count += 1;
+    }
+    call.asks = RTS_ASKS_SUSPEND;
+    let whole = Seen::Batch(call.pdu_goal);
+    tell.send(whole).expect("the test waits for it");
+}
+
 unsafe extern "C" fn fed(arg: *mut rts_funargs) {
     type Fed = (Sender<Seen>, std::io::PipeReader);
     // SAFETY: it is called with both structures, and a block of its own that outlives the executor.
@@ -125,6 +139,40 @@ fn run(
     rtu
 }
 
+fn next(told: &Receiver<Seen>) -> Option<Seen> {
+    told.iter().find(|seen| *seen != Seen::Quick)
+}
+
+fn counts(of: c_int) -> rts_counts {
+    let mut counts = rts_counts {
+        size: size_of::<rts_counts>() as u32,
+        ..rts_counts::default()
+    };
+    // SAFETY: it is as long as it says.
+    assert_eq!(unsafe { rts_read(of, &raw mut counts) }, 0);
+    counts
+}
+
+/// PDUs that are done without a look are done, and nobody asks for them again.
+fn what_is_done_at_once_is_done(tell: &mut Sender<Seen>, told: &Receiver<Seen>) {
+    let attributes = rts_attributes {
+        batch: 16,
+        quantum: 4,
+        ..ATTRIBUTES
+    };
+    let rtu = run(attributes, whole, ptr::from_mut(tell).cast());
+    assert_eq!(next(told), Some(Seen::Batch(4)));
+    let alone = rts_set {
+        bits: [1 << rtu, 0],
+    };
+    let mut idle = rts_set::default();
+    // SAFETY: both sets are there.
+    assert_eq!(unsafe { rts_sleep(&raw const alone, &raw mut idle, 0) }, 0);
+    let counts = counts(rtu);
+    assert_eq!((counts.calls, counts.pdus), (1, 16));
+    assert_eq!(rts_close(rtu), 0);
+}
+
 fn a_descriptor_releases(tell: &Sender<Seen>, told: &Receiver<Seen>) {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let by_descriptor = rts_attributes {
@@ -136,7 +184,7 @@ fn a_descriptor_releases(tell: &Sender<Seen>, told: &Receiver<Seen>) {
     let rtu = run(by_descriptor, fed, (&raw mut block).cast());
     // What is released by it is a duplicate.
     drop(reader);
-    let next = || told.iter().find(|seen| *seen != Seen::Quick);
+    let next = || next(told);
     writer.write_all(b"ab").unwrap();
     assert_eq!(next(), Some(Seen::Bytes(2, b'a')));
     writer.write_all(b"c").unwrap();
@@ -191,14 +239,10 @@ fn a_look_sees_who_waits_and_a_descriptor_releases() {
     };
     // SAFETY: both sets are there.
     assert_eq!(unsafe { rts_sleep(&raw const alone, &raw mut idle, 0) }, 0);
-    let mut counts = rts_counts {
-        size: size_of::<rts_counts>() as u32,
-        ..rts_counts::default()
-    };
-    // SAFETY: it is as long as it says.
-    assert_eq!(unsafe { rts_read(batch, &raw mut counts) }, 0);
+    let counts = counts(batch);
     assert_eq!((counts.calls, counts.pdus, counts.yields), (1, 2, 2));
 
+    what_is_done_at_once_is_done(&mut tell, &told);
     a_descriptor_releases(&tell, &told);
     assert_eq!(rts_end(), 0);
 }

@@ -59,8 +59,9 @@ fn what_could_not_be_judged_leaves_the_whole_open_unless_something_failed() {
 }
 
 #[test]
-fn a_value_that_is_inconclusive_is_in_the_last_line_too() {
+fn a_value_that_is_inconclusive_or_disagrees_is_in_the_last_line_too() {
     let row = Compared {
+        verdict: Verdict::Disagrees("18 to 20 %".into()),
         live_verdict: Verdict::Inconclusive("disturbed".into()),
         ..Compared::new("wake-ups")
     };
@@ -71,7 +72,7 @@ fn a_value_that_is_inconclusive_is_in_the_last_line_too() {
         }],
         ..made(&[Some(true), Some(false)])
     };
-    let last = "verdict: 1 of 2 checks did not hold, one value is inconclusive\n";
+    let last = "verdict: 1 of 2 checks did not hold, one value is inconclusive, one value disagrees with what was published\n";
     let shown = text::render(&report, 80);
     assert!(shown.ends_with(last), "{shown}");
 }

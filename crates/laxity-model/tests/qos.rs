@@ -119,6 +119,26 @@ fn what_means_nothing_is_told() {
     ));
 }
 
+/// Where so many PDUs come too often, and one more in the longest period is faster than was asked for, it is faster.
+#[test]
+fn bulk_keeps_to_the_shortest_period() {
+    let class = Class::Bulk {
+        bytes_per_second: NonZeroU64::new(37_500).unwrap(),
+    };
+    let path = Path {
+        pdu_bytes: count(1_000),
+        header_bytes: 0,
+        ..path()
+    };
+    let limits = Limits {
+        shortest: ms(30),
+        longest: ms(40),
+        ..Limits::default()
+    };
+    let mapping = map(&class, &COST, &path, &limits).unwrap();
+    assert_eq!((mapping.batch, mapping.period), (count(2), ms(40)));
+}
+
 /// What is asked for cannot be, and why.
 #[test]
 fn what_cannot_be_is_told() {
@@ -253,6 +273,9 @@ proptest! {
         prop_assert!(mapping.deadline <= mapping.period);
         let spaced = mapping.spacing.as_nanos() * u64::from(mapping.batch.get());
         prop_assert!(spaced <= mapping.period.as_nanos());
+        // But for the nanoseconds that its PDUs are not whole ones apart.
+        prop_assert!(mapping.period + Span::from_nanos(mapping.batch.get().into()) > limits.shortest);
+        prop_assert!(mapping.period <= limits.longest || matches!(class, Class::Transactions { .. }));
         // In a second, in PDUs, exactly: more than is asked for.
         let moves = u128::from(mapping.batch.get()) * 1_000_000_000;
         let in_time = |pdus: u128, every: Span| moves * u128::from(every.as_nanos()) >= pdus * 1_000_000_000 * u128::from(mapping.period.as_nanos());

@@ -61,14 +61,22 @@ pub(super) fn verdict(report: &Report) -> String {
     };
     let rows = report.figures.iter().flat_map(|figure| &figure.compared);
     let both = rows.flat_map(|row| [&row.verdict, &row.live_verdict]);
-    match both
-        .filter(|one| matches!(one, Verdict::Inconclusive(_)))
-        .count()
-    {
-        0 => of_checks,
-        1 => format!("{of_checks}, one value is inconclusive"),
-        open => format!("{of_checks}, {open} values are inconclusive"),
+    let (mut open, mut differ) = (0_usize, 0_usize);
+    for verdict in both {
+        open += usize::from(matches!(verdict, Verdict::Inconclusive(_)));
+        differ += usize::from(matches!(verdict, Verdict::Disagrees(_)));
     }
+    let open = match open {
+        0 => String::new(),
+        1 => ", one value is inconclusive".to_owned(),
+        open => format!(", {open} values are inconclusive"),
+    };
+    let differ = match differ {
+        0 => String::new(),
+        1 => ", one value disagrees with what was published".to_owned(),
+        differ => format!(", {differ} values disagree with what was published"),
+    };
+    of_checks + &open + &differ
 }
 
 fn render_figure(figure: &Figure, width: usize, out: &mut String) {

@@ -76,15 +76,14 @@ impl Call {
         self.pauses || self.left == 0 || self.done + self.left < self.batch
     }
 
-    /// Of the units that are to be done now only so many are: the others of this quantum are, as soon as nobody more urgent waits; at once where it [cannot](Self::can_pause) pause.
-    pub const fn pause_after(&mut self, units: u32) {
-        if units < self.now {
-            self.now = units;
-        }
+    /// So many units are done now, and not what was to be: the others of this quantum are, as soon as nobody more urgent waits; at once where it [cannot](Self::can_pause) pause. More than were to
+    /// be done count too, up to the batch: they were done without a look, and what they took is this quantum's.
+    pub fn pause_after(&mut self, units: u32) {
+        self.now = units.min(self.batch - self.done);
     }
 
-    /// Of the units that are to be done now only so many are, and there is no more to be done in this call.
-    pub const fn finish_after(&mut self, units: u32) {
+    /// So many units are done now, and there is no more to be done in this call.
+    pub fn finish_after(&mut self, units: u32) {
         self.pause_after(units);
         self.batch = self.done + self.now;
     }
@@ -405,7 +404,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         });
         let step = (self.work)(context, &mut call);
         call.done += call.now;
-        call.left -= call.now;
+        call.left = call.left.saturating_sub(call.now);
         self.at = At::Looking(call);
         step
     }

@@ -43,13 +43,13 @@ impl<S> Call<'_, S> {
         self.call.finish();
     }
 
-    /// Of this quantum only so many units are done, because [somebody more urgent waits](Self::should_yield): the rest of the quantum goes on after them.
-    pub const fn pause_after(&mut self, units: u32) {
+    /// So many units are done now, because [somebody more urgent waits](Self::should_yield): the rest of the quantum goes on after them. More than [were to be done](upcall::Call::now) count too, up to the batch; others waited for them longer than was admitted.
+    pub fn pause_after(&mut self, units: u32) {
         self.call.pause_after(units);
     }
 
-    /// Of this quantum only so many units are done, and there is no more to be done in this call.
-    pub const fn finish_after(&mut self, units: u32) {
+    /// So many units are done now, and there is no more to be done in this call.
+    pub fn finish_after(&mut self, units: u32) {
         self.call.finish_after(units);
     }
 

@@ -171,8 +171,10 @@ impl Mapper {
         let [rate, bytes] = [bytes_per_second, unit.bytes.into()].map(u128::from);
         let longest = u128::from(self.limits.longest.as_nanos());
         let batch = (rate * longest / (bytes * u128::from(SECOND))).max(1);
-        let period = longest.min(batch * bytes * u128::from(SECOND) / rate);
-        let period = period / batch * batch;
+        let fills = |batch: u128| batch * bytes * u128::from(SECOND) / rate;
+        // One more than fit into the longest period is more than is asked for, and the only way to a period that is not too short.
+        let batch = batch + u128::from(fills(batch) < self.limits.shortest.as_nanos().into());
+        let period = longest.min(fills(batch)) / batch * batch;
         let [batch, period] = [batch, period].map(u64::try_from);
         let too_large = |_| Unmappable::TooLarge("the batch");
         let choice = Choice {
