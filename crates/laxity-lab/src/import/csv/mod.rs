@@ -21,7 +21,6 @@
 
 mod row;
 
-
 use csv::{ReaderBuilder, Trim};
 use laxity_model::Span;
 use laxity_model::analysis::{Preemption, Task, TaskError};
