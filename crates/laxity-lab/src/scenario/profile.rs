@@ -63,7 +63,8 @@ impl TwinProfile {
         })
     }
 
-    /// In which unit refusals, if there are any, say what would fit, where a scenario asks in another one. What is rounded up is [that](Self::reserved), to the nanosecond.
+    /// In which unit refusals, if there are any, say what would fit, where a scenario asks in another one. Rounded up, it is [just that](Self::reserved);
+    /// rounded down, it might be too short.
     pub(crate) fn unit_of(&self, refusals: &[String]) -> Option<String> {
         let is_other = self.reserves_ticks && !refusals.is_empty();
         let hz = self.machine.tick_hz.filter(|_| is_other)?;
