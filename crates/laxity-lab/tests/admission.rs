@@ -10,7 +10,7 @@ use laxity_lab::runner::admit::{FurtherReceivers, Ready, ready};
 use laxity_lab::runner::proposal::{Settled, settled};
 use laxity_lab::runner::schedule::{PlannedRun, schedule};
 use laxity_lab::runner::{On, RunError, Silent, twin};
-use laxity_lab::scenario::{Length, Resolved, Style, parse};
+use laxity_lab::scenario::{Length, Resolved, Style, parse, units};
 use laxity_model::enforce::machine::Machine;
 use laxity_model::{Grade, Host, RunRecord, Span};
 
@@ -147,6 +147,37 @@ fn the_twin_grants_what_its_plan_says() {
     }
     assert!(compared >= 3, "{compared}");
     assert_eq!(refused, 1);
+}
+
+/// What would fit is granted when it is asked for, however short it is: in the milliseconds of the study's host, as the plan says.
+#[test]
+fn what_would_fit_an_executor_is_granted_in_ticks() {
+    let of = |asked: &str, service_us: u64| {
+        let text = format!(
+            "[executors.turns]\npolicy = \"edf\"\nplacement = \"reserved {asked}\"\noutside = \"confined\"\n[tasks.work]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"{service_us}us\"\non = \"turns\"\n[variants.v]\ncontracts = []\n"
+        );
+        let resolved = parse(&text, "turns.toml").expect("a scenario");
+        let resolved = resolved.resolve(Length::Quick);
+        plan(&resolved, (TWIN, false), &Known::Nothing, &mut Silent).expect("a plan")
+    };
+    let in_ticks = |nanos: u64| (nanos * 1_024).div_ceil(1_000);
+    let mut followed = 0;
+    for service_us in (300..4_000).step_by(61) {
+        let refused = of("0.06ms/5ms", service_us);
+        let note = refused.variants[0].notes.join(" ");
+        assert!(note.ends_with("ask for 1.024 times that, rounded up to whole nanoseconds"));
+        let refusal = refused.variants[0].refusals[0].split("; not all").next();
+        let offers = refusal.and_then(|refusal| refusal.split("would fit: ").nth(1));
+        for offer in offers.into_iter().flat_map(|offers| offers.split("; or ")) {
+            let (offer, _) = offer.split_once(" for ").expect("for whom");
+            let fits = units::reservation(offer).expect("a reservation");
+            let [x, y] = [fits.service().as_nanos(), fits.period().as_nanos()].map(in_ticks);
+            let granted = of(&format!("{x}ns/{y}ns"), service_us);
+            assert!(granted.admitted(), "{offer}: {granted:?}");
+            followed += 1;
+        }
+    }
+    assert!(followed >= 60, "{followed}");
 }
 
 /// All variants of all scenarios on a host that has both enforcers: either everything is refused by name, or the record has the grades

@@ -353,8 +353,9 @@ fn the_shipped_sets_are_what_they_say() {
     assert_eq!(set.tasks[4].policy, Policy::Timesharing);
     assert!(set.tasks[4].work.is_err());
     // The kernel binds no SCHED_DEADLINE task to one processor of several.
-    assert_eq!(set.tasks[0].processor, None);
-    assert!(set.tasks[1..].iter().all(|task| task.processor == Some(0)));
+    assert_eq!(set.tasks[0].processor(), None);
+    let mut bound = set.tasks[1..].iter();
+    assert!(bound.all(|task| task.processor() == Some(0)));
     let [ignored, unknown] = set.notes.as_slice() else {
         panic!("{:?}", set.notes);
     };

@@ -107,10 +107,8 @@ pub struct SetTask {
     pub name: String,
     /// How it is scheduled.
     pub policy: Policy,
-    /// Where, if that is fixed.
-    pub processor: Option<u16>,
-    /// Where it may be, if the file names several; empty: wherever it is placed.
-    pub may_be_on: BTreeSet<u16>,
+    /// Where it may be, if the file says; empty: wherever it is placed.
+    pub processors: BTreeSet<u16>,
     /// What it does, or why that cannot be told.
     pub work: Result<Task, String>,
     /// Whether it may ask for less than that: its jobs differ, or it begins later than the others, or ends. Who refuses it then has refused more than the
@@ -118,6 +116,14 @@ pub struct SetTask {
     pub asks_less: bool,
     /// Whether the file says when its jobs are due, be that the period.
     pub own_deadline: bool,
+}
+
+impl SetTask {
+    /// The only processor on which it may be, if there is only one.
+    pub fn processor(&self) -> Option<u16> {
+        let first = self.processors.first().copied();
+        first.filter(|_| self.processors.len() == 1)
+    }
 }
 
 /// What a file has.

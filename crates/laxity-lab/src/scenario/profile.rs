@@ -63,13 +63,14 @@ impl TwinProfile {
         })
     }
 
-    /// In which unit refusals, if there are any, say what would fit, where a scenario asks in another one.
+    /// In which unit refusals, if there are any, say what would fit, where a scenario asks in another one. Rounded up, it is [just that](Self::reserved);
+    /// rounded down, it might be too short.
     pub(crate) fn unit_of(&self, refusals: &[String]) -> Option<String> {
         let is_other = self.reserves_ticks && !refusals.is_empty();
         let hz = self.machine.tick_hz.filter(|_| is_other)?;
         let times = f64::from(hz) / 1_000.0;
         Some(format!(
-            "what is refused, and what would fit, is told in real time: ask for {times:.3} times that"
+            "what is refused, and what would fit, is told in real time: ask for {times:.3} times that, rounded up to whole nanoseconds"
         ))
     }
 

@@ -26,8 +26,7 @@ pub(crate) fn set_of(tasks: Vec<(Policy, Task)>) -> TaskSet {
             .map(|(number, (policy, task))| SetTask {
                 name: format!("task {number}"),
                 policy,
-                processor: None,
-                may_be_on: BTreeSet::new(),
+                processors: BTreeSet::new(),
                 work: Ok(task),
                 asks_less: false,
                 own_deadline: false,

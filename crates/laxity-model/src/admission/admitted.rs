@@ -279,12 +279,14 @@ impl Admission {
         &self.program.activities[activity.index()].name
     }
 
-    /// "; would fit: 2ms/8ms for `a`; or 1ms/8ms for `b`", behind every refusal of which it is known, and that this need not be all.
+    /// "; would fit: 2ms/8ms for `a`; or 1ms/8ms for `b`", behind every refusal of which it is known, and that this need not be all. What was tried is
+    /// said to the last digit: a shorter period might not fit.
     fn would_fit(&self, nearest: &[Advice], is_cut_short: bool) -> String {
         let one = |advice: &Advice| {
-            let requests = advice.requests.iter();
-            let requests =
-                requests.map(|(activity, asked)| format!("{asked} for `{}`", self.name(*activity)));
+            let requests = advice.requests.iter().map(|(activity, asked)| {
+                let (service, period) = (asked.service().exactly(), asked.period().exactly());
+                format!("{service}/{period} for `{}`", self.name(*activity))
+            });
             requests.collect::<Vec<_>>().join(" and ")
         };
         let all = nearest.iter().map(one).collect::<Vec<_>>().join("; or ");

@@ -115,6 +115,15 @@ macro_rules! additive {
                 }
                 .and(other.0)
             }
+
+            /// For people who are to write just that: as it prints, but to the last digit where there is more than is printed.
+            #[must_use]
+            pub const fn exactly(self) -> Beside {
+                Beside {
+                    nanos: self.0,
+                    exact: shown(self.0) != self.0,
+                }
+            }
         }
 
         impl fmt::Display for $name {
@@ -230,7 +239,7 @@ impl Sub for Instant {
     }
 }
 
-/// A time as it prints [beside](Span::beside) another.
+/// A time as it prints [beside](Span::beside) another, or [exactly](Span::exactly).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Beside {
     nanos: u64,
@@ -334,6 +343,18 @@ mod tests {
                 prop_assert_eq!(read(&one_says).cmp(&read(&other_says)), one.cmp(&other), "{} {}", one_says, other_says);
                 prop_assert_eq!(printed(one, one), Span::from_nanos(one).to_string());
             }
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_written_is_printed_to_the_last_digit() {
+        for (nanos, printed) in [
+            (7_812_500, "7.812500ms"),
+            (7_812_000, "7.812ms"),
+            (488_281, "488.281us"),
+            (2_000_000, "2ms"),
+        ] {
+            assert_eq!(Span::from_nanos(nanos).exactly().to_string(), printed);
         }
     }
 

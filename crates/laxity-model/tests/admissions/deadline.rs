@@ -157,6 +157,41 @@ fn what_the_kernel_keeps_for_ordinary_threads_is_nobodys() {
     );
 }
 
+/// What the kernel keeps of each processor nobody else can give up.
+#[test]
+fn nobody_is_to_give_up_what_the_kernel_keeps_for_ordinary_threads() {
+    let whole = || {
+        let other = reserved("other", every(2_000, 10_000), Enforcer::Deadline);
+        let modem = reserved("modem", every(8_000, 8_000), Enforcer::Deadline);
+        program(vec![other, modem])
+    };
+    let admission = found(whole(), &machine());
+    let (_, denial) = admission.refusals().next().unwrap();
+    assert!(!denial.nearest.is_empty());
+    for advice in &denial.nearest {
+        assert_ne!(advice.change, Change::OtherGivesUp, "{denial:?}");
+        assert!(found(following(whole(), &advice.requests), &machine()).granted());
+    }
+}
+
+/// What slower processors lack is not kept of the others, of which one may have all that the servers leave, as long as all together have as much.
+#[test]
+fn of_unlike_processors_one_may_have_what_the_servers_leave_of_it() {
+    let refused = |shares: &[u64]| {
+        let mut machine = machine();
+        // Two, one of which is half as fast: 1.425 of a processor, less two servers.
+        let lacking = Bandwidth::of(Service::from_micros(287_500), Span::from_secs(1));
+        machine.deadline.as_mut().unwrap().limits.servers = lacking;
+        let holders = shares.iter();
+        let holders = holders.map(|x| reserved("r", every(*x, 10_000), Enforcer::Deadline));
+        let admission = found(program(holders.collect()), &machine);
+        admission.refusals().count()
+    };
+    assert_eq!([refused(&[9_500]), refused(&[9_600])], [0, 1]);
+    let both = [refused(&[4_000, 9_200]), refused(&[4_000, 9_300])];
+    assert_eq!(both, [0, 1]);
+}
+
 /// Whom one cannot see may hold what is asked for, and is not counted as nobody. What the kernel has let in it enforces all the same.
 #[test]
 fn where_others_are_not_seen_it_is_not_known_what_the_kernel_will_say() {

@@ -13,9 +13,12 @@ proptest! {
         let responses = fp::response_times(&tasks, &supply).expect("small");
         for (i, response) in responses.iter().enumerate() {
             prop_assert_eq!(fp::response_time(&tasks, i, &supply), Ok(*response));
-            let slow = oracle::response_time(
-                &tasks[i], &tasks[..i], blocking(&tasks, i), &supply, HORIZON,
-            );
+            let (own, above, blocking) = (&tasks[i], &tasks[..i], blocking(&tasks, i));
+            let slow = oracle::response_time(own, above, blocking, &supply, HORIZON);
+            let window = oracle::busy_window(own, above, blocking, &supply, HORIZON);
+            if window.is_some() {
+                prop_assert_eq!(fp::busy_window_among(own, above, blocking, &supply), Ok(window));
+            }
             match load(&tasks[..=i], supply.rate()) {
                 Ordering::Greater => prop_assert_eq!(*response, Response::Unbounded),
                 Ordering::Less => prop_assert!(response.bound().is_some()),

@@ -23,6 +23,22 @@ pub(crate) fn arrival(task: &Task, k: u64) -> Span {
     task.period() * (k + 1).saturating_sub(task.burst().get())
 }
 
+/// The busy window by the definition: what [`busy_window_among`](super::busy_window_among) computes. `None` if it does not close within the horizon.
+pub(crate) fn busy_window(
+    task: &Task,
+    interferers: &[Task],
+    blocking: Service,
+    supply: &impl SupplyBound,
+    horizon: Span,
+) -> Option<Span> {
+    let own = core::slice::from_ref(task);
+    let closes = |t: &Span| {
+        supply.least_service(*t) >= blocking + requested(interferers, *t) + requested(own, *t)
+    };
+    let mut ticks = (1..=horizon.as_nanos()).map(Span::from_nanos);
+    ticks.find(closes)
+}
+
 /// The response time of a task by the definition, each window tried tick by tick: what [`response_time_among`](super::response_time_among)
 /// computes. `None` if the busy window does not close within the horizon.
 ///
@@ -35,11 +51,7 @@ pub(crate) fn response_time(
     horizon: Span,
 ) -> Option<Bound> {
     let ticks = || (1..=horizon.as_nanos()).map(Span::from_nanos);
-    let own = core::slice::from_ref(task);
-    let closes = |t: &Span| {
-        supply.least_service(*t) >= blocking + requested(interferers, *t) + requested(own, *t)
-    };
-    let length = ticks().find(closes)?;
+    let length = busy_window(task, interferers, blocking, supply, horizon)?;
     let mut bound = Bound {
         from_arrival: Span::ZERO,
         from_release: Span::ZERO,

@@ -122,26 +122,21 @@ fn attempts(made: &Made<'_, Modem>) -> Vec<Attempt> {
     attempts.collect()
 }
 
-/// Of the study's degraded rows, by name, that no constant was chosen by: how many came true, in class and in how slow they were. Nothing else is so hard to
-/// foretell.
-fn score(degraded: &[(String, bool)], draft: &mut Draft<'_>) {
+/// Of the study's degraded rows, by name, that no constant was chosen by: how many came true, in class and in how slow they were, and how the others came
+/// out. Nothing else is so hard to foretell.
+fn score(degraded: &[(String, Option<String>)], draft: &mut Draft<'_>) {
     if degraded.is_empty() {
         return;
     }
-    let names = |rows: &mut dyn Iterator<Item = &(String, bool)>| {
-        let names: Vec<&str> = rows.map(|(name, _)| name.as_str()).collect();
-        names.join(", ")
-    };
-    let came_true = || degraded.iter().filter(|(_, came_true)| *came_true);
-    let came = match came_true().count() {
-        0 => TEXT.say("score-none", &[]),
-        _ => names(&mut came_true()),
-    };
+    let rows = degraded.iter().map(|(name, missed)| match missed {
+        None => name.clone(),
+        Some(how) => TEXT.say("score-missed", &[("row", name), ("how", how)]),
+    });
+    let came_true = degraded.iter().filter(|(_, missed)| missed.is_none());
     let holes: Holes<'_> = &[
-        ("true", &came_true().count()),
+        ("true", &came_true.count()),
         ("of", &degraded.len()),
-        ("came", &came),
-        ("names", &names(&mut degraded.iter())),
+        ("rows", &rows.collect::<Vec<_>>().join(", ")),
     ];
     draft.say("score", holes);
 }
@@ -241,7 +236,10 @@ mod tests {
             at.unwrap_or_else(|| panic!("{words}: {:?}", report.summary))
         };
         let asked = TEXT.question.len();
-        assert_eq!(first("0 of 1 came true in the twin"), asked);
+        assert_eq!(first("by 1: 0 of 1 came true in the twin"), asked);
+        let missed =
+            "not THR 8 of table 1 (the study: slow or not always; the twin: at full speed)";
+        assert_eq!(first(missed), asked);
         assert_eq!(first("come out of the twin"), asked + 1);
         assert_eq!(first("table-1, THR 8: "), asked + 2);
     }

@@ -188,13 +188,13 @@ pub(super) fn batches(request: &Request) -> Vec<Batch> {
     wanted(request).flat_map(of).collect()
 }
 
-/// Draws the tables that are asked for, from what became of their transfers. Returns the degraded rows that no constant was chosen by, and which of
-/// them came true.
+/// Draws the tables that are asked for, from what became of their transfers. Returns the degraded rows that no constant was chosen by, and how those came
+/// out that did not come true.
 pub(super) fn draw(
     request: &Request,
     attempts: &mut &[Attempt],
     draft: &mut Draft<'_>,
-) -> Vec<(String, bool)> {
+) -> Vec<(String, Option<String>)> {
     let mut degraded = Vec::new();
     let mut by_table = BTreeMap::new();
     for table in wanted(request) {
@@ -236,7 +236,7 @@ pub(super) fn draw(
         let (held, seen) = agreement(&judged, table.confined);
         let name = table.key.replace('-', " ");
         let of_table = judged.iter().filter_map(Judged::degraded);
-        degraded.extend(of_table.map(|(row, came_true)| (format!("{row} ({name})"), came_true)));
+        degraded.extend(of_table.map(|(row, missed)| (format!("{row} of {name}"), missed)));
         let claim = if table.confined {
             "classes"
         } else {

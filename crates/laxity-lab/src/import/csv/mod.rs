@@ -21,8 +21,6 @@
 
 mod row;
 
-use std::collections::BTreeSet;
-
 use csv::{ReaderBuilder, Trim};
 use laxity_model::Span;
 use laxity_model::analysis::{Preemption, Task, TaskError};
@@ -399,8 +397,7 @@ impl Cells<'_, '_> {
         Ok(SetTask {
             name: name.map_or_else(|| format!("task {number}"), str::to_owned),
             policy: priority.map_or(Policy::Unsaid, |level| Policy::Priority(level as u8)),
-            processor,
-            may_be_on: BTreeSet::new(),
+            processors: processor.into_iter().collect(),
             work: Ok(task),
             asks_less: false,
             own_deadline: deadline.is_some(),
@@ -487,13 +484,13 @@ mod tests {
         let [first, second] = set.tasks.as_slice() else {
             panic!("{set:?}");
         };
-        assert_eq!((first.name.as_str(), first.processor), ("a,b", Some(1)));
+        assert_eq!((first.name.as_str(), first.processor()), ("a,b", Some(1)));
         let task = first.work.clone().expect("analysable");
         assert_eq!(task.cost(), Service::from_nanos(1_500));
         assert_eq!(task.deadline(), Span::from_millis(2));
         let (longest, last) = (Service::from_micros(1), Service::from_nanos(500));
         assert_eq!(task.preemption(), Preemption::Fixed { longest, last });
-        assert_eq!((second.name.as_str(), second.processor), ("task 2", None));
+        assert_eq!((second.name.as_str(), second.processor()), ("task 2", None));
         assert_eq!(second.policy, Policy::Unsaid);
     }
 }

@@ -63,22 +63,6 @@ pub(super) fn read(source: Source<'_>) -> Result<TaskSet, Vec<Wrong>> {
     file.set(root)
 }
 
-/// The only one, if there is only one.
-fn only(processors: &BTreeSet<u16>) -> Option<u16> {
-    processors
-        .first()
-        .copied()
-        .filter(|_| processors.len() == 1)
-}
-
-/// All of them, if there are several.
-fn several(processors: &BTreeSet<u16>) -> BTreeSet<u16> {
-    match processors.len() {
-        0 | 1 => BTreeSet::new(),
-        _ => processors.clone(),
-    }
-}
-
 fn bytes(value: &impl Ranged) -> Range<usize> {
     let range = value.range();
     range.start..range.end
@@ -205,8 +189,7 @@ impl<'s> File<'s> {
             set.tasks.push(SetTask {
                 name,
                 policy: scheduling.policy,
-                processor: only(&scheduling.processors),
-                may_be_on: several(&scheduling.processors),
+                processors: scheduling.processors.clone(),
                 work,
                 asks_less,
                 own_deadline: false,

@@ -184,7 +184,7 @@ fn policies_are_read_with_their_parameters_and_defaults() {
         "{run}, \"policy\": \"SCHED_RR\", \"priority\": 42, \"cpus\": [1]"
     ));
     assert_eq!(
-        (task.policy, task.processor),
+        (task.policy, task.processor()),
         (Policy::Priority(42), Some(1))
     );
     let (task, _) = only(&format!(

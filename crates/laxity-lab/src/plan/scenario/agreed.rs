@@ -1,5 +1,5 @@
-//! One answer for each device. Its own analysis knows how its blocks come; the bound of a call takes calls to come as close together as any two can, and so is
-//! only sufficient. What either proves holds, and both say it.
+//! One answer for each device, and one bound for each task that takes turns. A device's own analysis knows how its blocks come; the bound of a call takes
+//! calls to come as close together as any two can, and so is only sufficient. What either proves holds, and both say it.
 
 use laxity_devices::modem::Phase as CallPhase;
 use laxity_model::Span;
@@ -34,8 +34,13 @@ impl VariantPlan {
         asked.is_some_and(|asked| asked.possible && asked.grade_reason.is_none())
     }
 
-    /// Has devices be served whose calls are in time by their bound, which on a twin's machine is also of a rank beside their slots.
+    /// Has devices be served whose calls are in time by their bound, which on a twin's machine is also of a rank beside their slots; and executors say
+    /// of a task what its line has for its bound, which knows more.
     pub(super) fn heed_lines(&mut self, is_twin: bool) {
+        for (task, bound_ns) in self.executors.iter_mut().flat_map(|one| &mut one.bounds) {
+            let line = self.lines.iter().find(|line| line.name == *task);
+            *bound_ns = line.and_then(|line| line.bound_ns).unwrap_or(*bound_ns);
+        }
         // Of a modem the bound is not all: each piece of a call's output is due by itself, and it is to be called often enough.
         let of_streams = self.lines.iter().filter(|line| line.phase.is_none());
         for line in of_streams.filter(|line| line.deadline == Some(Deadline::Met)) {

@@ -23,9 +23,6 @@ use crate::runner::machine::{Charged, Machine};
 use crate::runner::modes::{Mode, Modem, modes};
 use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind, devices};
 
-/// A busy window is looked for in so many steps.
-const MOST_STEPS: u32 = 10_000;
-
 /// Threads of a priority up to this are lifted to it when they starve.
 const LIFTED_TO: u16 = 15;
 
@@ -252,7 +249,7 @@ impl Analyst<'_> {
             .filter(|source| !self.goes_first(source, own));
         let blocking = machine.one_cost().as_nanos() * (less.count() as u64 + 1);
         let blocking = Service::from_nanos(blocking);
-        let window = busy_window(&task, &first, blocking, &*supply);
+        let window = fixed_priority::busy_window_among(&task, &first, blocking, &&*supply)?;
         let mut wake = Some(machine.late).filter(|_| own.sleeps);
         if own.sleeps && window.is_some_and(|window| window + task.jitter() <= task.period()) {
             // No two of its jobs meet in a window: how late the one behind is does not matter.
@@ -473,28 +470,4 @@ fn shorter(one: Result<Span, Reason>, other: Result<Span, Reason>) -> Result<Spa
         (Ok(one), Ok(other)) => Ok(one.min(other)),
         (Err(_), found @ Ok(_)) | (found, Err(_)) => found,
     }
-}
-
-/// The longest time for which the task and what may go first can keep the supply busy.
-fn busy_window(
-    task: &Task,
-    first: &[Task],
-    blocking: Service,
-    supply: &dyn SupplyBound,
-) -> Option<Span> {
-    let mut window = Span::from_nanos(1);
-    for _ in 0..MOST_STEPS {
-        let mut demand = blocking.as_nanos();
-        for task in first.iter().chain([task]) {
-            let within = window.as_nanos().checked_add(task.jitter().as_nanos())?;
-            let jobs = within.div_ceil(task.period().as_nanos());
-            demand = demand.checked_add(jobs.checked_mul(task.cost().as_nanos())?)?;
-        }
-        let next = supply.window_for(Service::from_nanos(demand)).ok()?;
-        if next <= window {
-            return Some(window);
-        }
-        window = next;
-    }
-    None
 }

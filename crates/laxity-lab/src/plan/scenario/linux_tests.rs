@@ -386,6 +386,17 @@ fn who_does_nothing_has_a_bound_and_is_no_bottleneck() {
     }
 }
 
+/// A bound counts what the machine takes besides, which an executor does not know.
+#[test]
+fn an_executor_says_of_a_task_what_its_line_does() {
+    let text = include_str!("../../../../../scenarios/upcalls-chain.toml");
+    let plan = with_lines(text, |_| {});
+    let lines = plan.lines.iter();
+    let bounds = lines.filter_map(|line| Some((line.name.clone(), line.bound_ns?)));
+    assert_eq!(plan.executors[0].bounds, bounds.collect::<Vec<_>>());
+    assert_eq!(bounded(&plan), ["receive", "decode", "show"]);
+}
+
 /// Who has a bound.
 fn bounded(plan: &VariantPlan) -> Vec<&str> {
     let bounded = plan.lines.iter().filter(|line| line.bound_ns.is_some());

@@ -31,10 +31,11 @@ pub use render::render;
 use laxity_model::admission::{Admission, Denial, ExecutorAdmission, Prediction, SlotPlan, Supply};
 use laxity_model::analysis::Overflow;
 use laxity_model::policy::slots::SlotTable;
-use laxity_model::{ActivityId, Enforcer, Host, Reservation, Span};
+use laxity_model::{ActivityId, Enforcer, Host, Program, Reservation, Span};
 use serde::Serialize;
 
 use super::{Bottleneck, FILE_VERSION, Line};
+use crate::each_once::each_once;
 use crate::machine_file::Known;
 use crate::runner::admit::{FurtherReceivers, Ready, ready, ready_for_twin, supply};
 use crate::runner::left::Left;
@@ -95,7 +96,7 @@ pub struct VariantPlan {
     pub lines: Vec<Line>,
     /// Which of them is closest to its deadline or furthest behind it, and who takes most of its time.
     pub bottleneck: Option<Bottleneck>,
-    /// What the bounds rest on, where that is not all known.
+    /// What the bounds rest on, where that is not all known; and what groups may get less than their budgets seem to give.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Whether each modem's reservation gives it what its rings need, of those that have one.
@@ -297,8 +298,25 @@ fn variant_plan(variant: &ResolvedVariant, ready: &Ready) -> VariantPlan {
         commands: variant.commands().collect(),
         requests: requests(admission, 2).chain(of_commands).collect(),
         executors: executors.collect(),
+        notes: whole_quanta(&admission.program),
         ..VariantPlan::default()
     }
+}
+
+/// Of groups whose budget is a whole number of quanta, that they may get one less.
+fn whole_quanta(program: &Program) -> Vec<String> {
+    let executors = program.executors();
+    let tasks = executors.flat_map(|(executor, _)| program.tasks_on(executor));
+    each_once(tasks.filter_map(|(activity, task)| {
+        let (group, quantum) = (program.group_of(activity)?, task.longest_region());
+        let (name, budget) = (&group.name, group.share.budget());
+        let times = budget.as_nanos().checked_div(quantum.as_nanos())?;
+        (quantum * times == budget).then(|| {
+            format!(
+                "the budget of the group `{name}`, {budget}, is {times} times a quantum of {quantum}: each takes a little more than is declared, so that a period may have one less; a little more budget is enough"
+            )
+        })
+    }))
 }
 
 /// What is asked for, each with so many offers: of the enforcer that is asked, and of the other.

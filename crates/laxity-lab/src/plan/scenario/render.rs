@@ -217,7 +217,8 @@ fn render_executor(executor: &ExecutorPlan, width: usize, text: &mut String) {
     let why = executor.reason.as_deref();
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     let bounds = executor.bounds.iter();
-    let bounds = bounds.map(|(task, ns)| format!("{task} {}", Span::from_nanos(*ns)));
+    // Rounded as in the table.
+    let bounds = bounds.map(|(task, ns)| format!("{task} {}ms", TimeUnit::Milli.up(*ns)));
     let bounds = bounds.collect::<Vec<_>>().join(", ");
     let bounds = match bounds.as_str() {
         "" => bounds,

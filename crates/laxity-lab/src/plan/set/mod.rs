@@ -345,7 +345,7 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
 /// That a file binds threads of `SCHED_DEADLINE` to a processor, which the kernel does not.
 fn pinned(set: &TaskSet, is_global: bool) -> Option<String> {
     let is_pinned =
-        |task: &&SetTask| matches!(task.policy, Policy::Deadline(_)) && task.processor.is_some();
+        |task: &&SetTask| matches!(task.policy, Policy::Deadline(_)) && task.processor().is_some();
     let task = set.tasks.iter().find(is_pinned)?;
     let taken = if is_global {
         "it is taken to run on any"

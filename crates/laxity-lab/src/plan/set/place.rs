@@ -25,13 +25,13 @@ pub(super) struct Placed {
 /// How many processors there are.
 pub(super) fn count(set: &TaskSet, options: &Options) -> Result<u16, PlanError> {
     let named = set.tasks.iter();
-    let named = named.flat_map(|task| task.processor.iter().chain(&task.may_be_on).copied());
+    let named = named.flat_map(|task| task.processors.iter().copied());
     let named = named.max();
     let processors = options
         .processors
         .unwrap_or_else(|| named.map_or(1, |most| most.saturating_add(1)));
     for task in &set.tasks {
-        let least = task.processor.or(task.may_be_on.first().copied());
+        let least = task.processors.first().copied();
         if let Some(processor) = least.filter(|number| *number >= processors) {
             return Err(PlanError::NoSuchProcessor {
                 task: task.name.clone(),
@@ -66,10 +66,11 @@ pub(super) fn place(
     is_global: impl Fn(&Member) -> bool,
     supply: &dyn SupplyBound,
 ) -> Result<Placed, PlanError> {
-    let own = |(task, member): (&SetTask, &Member)| task.processor.filter(|_| !is_global(member));
+    let own = |(task, member): (&SetTask, &Member)| task.processor().filter(|_| !is_global(member));
     let homes: Vec<Option<u16>> = set.tasks.iter().zip(members).map(own).collect();
     let is_anywhere = |index: usize| {
-        set.tasks[index].processor.is_none() && matches!(members[index].policy, Policy::Changing(_))
+        set.tasks[index].processor().is_none()
+            && matches!(members[index].policy, Policy::Changing(_))
     };
     let is_open = |index: &usize| {
         homes[*index].is_none() && !is_global(&members[*index]) && !is_anywhere(*index)
@@ -96,7 +97,7 @@ pub(super) fn place(
     }
     let on = |processor: u16| {
         let may_be_here = |index: usize| {
-            let named = &set.tasks[index].may_be_on;
+            let named = &set.tasks[index].processors;
             is_anywhere(index) && (named.is_empty() || named.contains(&processor))
         };
         let is_here = |index: &usize| homes[*index] == Some(processor) || may_be_here(*index);
@@ -238,12 +239,12 @@ impl Placing<'_> {
 
     /// Whether everybody may be on any processor that he is not bound to.
     pub(super) fn are_alike(&self) -> bool {
-        self.set.tasks.iter().all(|task| task.may_be_on.is_empty())
+        self.set.tasks.iter().all(|task| task.processors.len() < 2)
     }
 
     /// Where a task may be.
     pub(super) fn allowed(&self, index: usize) -> impl Iterator<Item = u16> + use<'_> {
-        let named = &self.set.tasks[index].may_be_on;
+        let named = &self.set.tasks[index].processors;
         (0..self.processors).filter(|number| named.is_empty() || named.contains(number))
     }
 

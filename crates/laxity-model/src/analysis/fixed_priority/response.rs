@@ -62,6 +62,22 @@ pub fn response_time_among<S: SupplyBound>(
     Ok(response)
 }
 
+/// The busy window of [`response_time_among`]: for how long a task, all that is released before its jobs are complete, and the blocking can keep the supply
+/// busy at the most. `None` where that may never end, or is not found in as many passes.
+pub fn busy_window_among<S: SupplyBound>(
+    task: &Task,
+    interferers: &[Task],
+    blocking: Service,
+    supply: &S,
+) -> Result<Option<Span>> {
+    let (requests, load) = requests_of(interferers.iter().chain([task]), supply.rate())?;
+    if load.is_gt() {
+        return Ok(None);
+    }
+    let (regions, budget) = ((blocking, Service::ZERO), Budget::new());
+    Window::new(&requests, regions, (supply, load), 0, &budget).length()
+}
+
 /// The response times of all tasks of a set that is given by priority, the highest first, no two alike.
 ///
 /// **Assumed**: the tasks are independent; a job runs unless one of a more urgent task, or a region that is not preemptible, does; jobs

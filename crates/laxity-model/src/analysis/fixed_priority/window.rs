@@ -212,6 +212,17 @@ impl<'a, S: SupplyBound> Window<'a, S> {
         Ok(Outcome::Completed(done))
     }
 
+    /// How long the window is, if the task can be preempted anywhere; `None` where it never closes, or that is not found.
+    pub(super) fn length(mut self) -> Result<Option<Span>> {
+        while let Outcome::Completed(job) = self.next_job(u64::MAX)? {
+            let closes = job.at + self.own.ahead <= self.since_first;
+            if closes || job.last {
+                return Ok(closes.then(|| Span::from_nanos(job.at)));
+            }
+        }
+        Ok(None)
+    }
+
     /// The least F with sbf(F) ≥ `own` + what the interferers ask for in F, if D(F) ≥ `least` is known.
     #[inline(always)]
     fn fixed_point(&mut self, own: u64, least: u64, limit: u64) -> Result<Point> {

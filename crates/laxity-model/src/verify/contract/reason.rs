@@ -196,21 +196,16 @@ impl Finding {
                 statistic,
                 measured,
             } => {
-                let measured = unit.show(measured);
-                f.write_fmt(format_args!(
-                    "{statistic} {measured} where the machine itself stood still"
-                ))
+                write!(f, "{statistic} {}", unit.show(measured))?;
+                f.write_str(" where the machine itself stood still")
             }
             Self::MayExceed {
                 statistic,
                 measured,
                 ..
             } => {
-                let most = unit.show(measured);
-                write!(
-                    f,
-                    "{statistic} may have been {most}: who looks was kept from it"
-                )
+                write!(f, "{statistic} may have been {}", unit.show(measured))?;
+                f.write_str(": who looks was kept from it")
             }
             Self::Seldom {
                 statistic,

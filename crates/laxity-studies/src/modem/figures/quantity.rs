@@ -93,7 +93,7 @@ impl Quantity {
     }
 
     /// The row; `None` where neither host has anything to tell. What was seen on this machine is judged by the same criterion as the twin's, beside it; what
-    /// was put in there is not.
+    /// was put in there is not, and of a load that was sought there no more than that it was missed.
     pub(super) fn compared(&self, twin: &Runs<'_>, live: &Runs<'_>) -> Option<Compared> {
         let here = self.of.seen(live);
         if self.twin.is_none() && here.is_none() {
@@ -114,8 +114,8 @@ impl Quantity {
         Some(Compared {
             paper: printed.and_then(|value| Origin::Quoted.cell(value)),
             twin: origin.and_then(|origin| origin.cell(self.of.seen(twin)?)),
-            live_verdict: match (&here, self.live) {
-                (Some(_), Origin::Measured) if self.is_judged_here(live) => self.verdict_here(live),
+            live_verdict: match here {
+                Some(_) if self.is_judged_here(live) => self.verdict_here(live),
                 _ => Verdict::Alone,
             },
             live: here.and_then(|value| self.live.cell(value)),
@@ -146,9 +146,14 @@ impl Quantity {
     /// What was seen on this machine, judged if enough of it was undisturbed.
     fn verdict_here(&self, live: &Runs<'_>) -> Verdict {
         let runs = self.read().into_iter().filter_map(|run| live.get(run));
-        match said(runs.flatten().copied()).doubt() {
-            Some(why) if self.judged.is_some() => Verdict::Inconclusive(why),
-            _ => self.verdict(live, Origin::Measured),
+        let doubt = said(runs.flatten().copied()).doubt();
+        match (self.verdict(live, self.live), self.live, doubt) {
+            (_, Origin::Measured, Some(why)) if self.judged.is_some() => Verdict::Inconclusive(why),
+            (verdict, Origin::Measured, _) => verdict,
+            (Verdict::Disagrees(how), Origin::Calibrated, _) => {
+                Verdict::Inconclusive(format!("it is not the load that was sought: {how}"))
+            }
+            _ => Verdict::Alone,
         }
     }
 

@@ -124,6 +124,25 @@ fn what_an_emulated_card_is_told_is_not_judged_on_this_machine() {
     }
 }
 
+/// A load that was sought is no result; that it was missed is said, as another load is another modem.
+#[test]
+fn a_load_that_was_missed_on_this_machine_is_open() {
+    let readings = of(Profile::WIN2000_PII450, "int", None, 0).1;
+    let live = Runs::from([("int", vec![&readings])]);
+    let judged = |sought: &Quantity| {
+        let row = sought.compared(&Runs::new(), &live);
+        row.expect("it was seen here").live_verdict
+    };
+    let sought = quantity("figure-2", "typical");
+    assert_eq!(judged(sought), Verdict::Alone);
+    let missed = Quantity {
+        paper: Some(Printed::Number(2_500_000)),
+        ..sought.clone()
+    };
+    let open = judged(&missed);
+    assert!(matches!(open, Verdict::Inconclusive(_)), "{open:?}");
+}
+
 /// Where the call got through, most runs of the thread are those on hook, which are short on any machine.
 #[test]
 fn figure_9_is_judged_on_this_machine_only_where_the_call_failed() {
