@@ -223,7 +223,7 @@ pub mod hold {
         ProgramRequest,
     };
     pub use laxity_linux::os::sched::Tid;
-    pub use laxity_model::verify::delivery::{KIND, OVERRUNS, SHORT_PERIODS, Stretch};
+    pub use laxity_model::verify::delivery::{Halts, KIND, OVERRUNS, SHORT_PERIODS, Stretch};
 }
 
 /// Yes or no before anything runs, with the reason, and the nearest request that fits.
