@@ -71,12 +71,12 @@ fn halts_and_periods_with_too_much_are_told_where_there_were_any() {
         (
             halts(1, 20_310, 20_310),
             0,
-            "0 overruns, 1 halt of the machine (20.31ms)",
+            "0 overruns, 1 halt of the machine (20.310ms)",
         ),
         (
             halts(3, 20_310, 31_000),
             4,
-            "96 of 100 periods kept (4 of the others had too much), 0 overruns, 3 halts of the machine (20.31ms the longest, 31ms in all)",
+            "96 of 100 periods kept (4 of the others had too much), 0 overruns, 3 halts of the machine (20.310ms the longest, 31ms in all)",
         ),
     ];
     for (halts, exceeded, told) in cases {
