@@ -351,7 +351,7 @@ pub(crate) fn said(variant: &ResolvedVariant) -> Vec<String> {
         };
         let reservation = format_reservation(request.reservation);
         Some(format!(
-            "`{}` is proposed {reservation}: {}",
+            "`{}` is proposed {reservation}: {}; served: complete before its card's ring is full or dry",
             device.name,
             proposal.why()
         ))
