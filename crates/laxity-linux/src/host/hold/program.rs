@@ -308,8 +308,12 @@ fn may_witness(reservation: Reservation) -> Result<(), HostError> {
     doctor::try_fifo().map_err(|why| why.as_of_host(format!("no witness: {why}")))
 }
 
-/// Whether the kernel would give a thread this here, as far as that can be foreseen.
-fn may_reserve(reservation: Reservation) -> Result<(), HostError> {
+/// Whether the kernel would give a thread this by `deadline` here, as far as that can be foreseen.
+///
+/// # Errors
+///
+/// The cause and the remedy.
+pub fn may_reserve(reservation: Reservation) -> Result<(), HostError> {
     let reserving = Operation::SetDeadline(reservation.into());
     doctor::foresee(&reserving, &Machine::as_reserving()).map_or(Ok(()), |why| {
         Err(why.as_of_host(format!("{reservation} cannot be reserved: {why}")))
