@@ -43,7 +43,11 @@ fn main() -> ExitCode {
         None => perform(),
         Some(why) => {
             files::say(&format!("laxity: {why}"));
-            let cannot = if exec::is_meant() { exec::OURS } else { CANNOT_RUN };
+            let cannot = if exec::is_meant() {
+                exec::OURS
+            } else {
+                CANNOT_RUN
+            };
             ExitCode::from(cannot)
         }
     }

@@ -212,8 +212,9 @@ impl Reserved {
         next.hold.reservation = found;
         let mut note = why.to_owned();
         let by_slots = next.hold.enforcer == Enforcer::Slots;
+        let is_changed = by_slots && next.confinement.is_none();
         let held = match &self.hold {
-            Some(current) if by_slots && next.confinement.is_none() => match current.change(found) {
+            Some(current) if is_changed => match current.change(found) {
                 Ok(true) => Ok(()),
                 Ok(false) => return false,
                 Err(error) => {

@@ -14,7 +14,9 @@ use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 use serde::Serialize;
 
 use self::file::{Figures, File};
-use self::words::{beside_kept, coarseness, halts, in_brackets, lost, nobody, periods, why_nothing};
+use self::words::{
+    beside_kept, coarseness, halts, in_brackets, lost, nobody, periods, why_nothing,
+};
 use super::arguments::Exec;
 use super::measured::{Round, told as told_rounds};
 use super::program::End;

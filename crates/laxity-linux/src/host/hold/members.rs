@@ -56,7 +56,10 @@ fn ranked(stopped: io::Result<Vec<i32>>) -> Fact<Vec<Tid>> {
         }
         Ok(stopped) => stopped,
     };
-    let ranked = stopped.into_iter().map(Tid).filter(|tid| sched::policy(*tid) == Ok(Members::INSIDE));
+    let ranked = stopped
+        .into_iter()
+        .map(Tid)
+        .filter(|tid| sched::policy(*tid) == Ok(Members::INSIDE));
     Ok(ranked.collect())
 }
 
