@@ -74,7 +74,7 @@ fn leave(arguments: &Exec, status: &Status) -> Result<(), Failure> {
 /// Where no more files may be opened, whoever of us wanted to says so in its own words: what is wrong is the limit, and not the program.
 fn with_remedy(status: Status) -> Status {
     use rustix::process::{Resource, getrlimit};
-    let too_many = std::io::Error::from(rustix::io::Errno::MFILE).to_string();
+    let too_many = Error::from(rustix::io::Errno::MFILE).to_string();
     let message = status.message();
     if !status.is_ours() || !message.contains(&too_many) {
         return status;

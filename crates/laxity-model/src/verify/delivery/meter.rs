@@ -189,20 +189,19 @@ impl Meter {
         if still.to <= self.since {
             return;
         }
-        let length = |still: &Disturbance| still.to.saturating_since(still.from);
         match self.still.last_mut() {
             Some(last) if still.from <= last.to => {
-                let known = length(last);
+                let known = last.length();
                 last.from = last.from.min(still.from);
                 last.to = last.to.max(still.to);
-                self.delivery.halts.note(Some(known), length(last));
+                self.delivery.halts.note(Some(known), last.length());
             }
             _ => {
                 if self.still.len() == MOST_DISTURBED {
                     self.still.remove(0);
                 }
                 self.still.push(still);
-                self.delivery.halts.note(None, length(&still));
+                self.delivery.halts.note(None, still.length());
             }
         }
     }
