@@ -56,7 +56,6 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
         .as_ref()
         .map(|directory| directory.join(".svg"));
     wanted.extend(drawing.as_deref().map(|path| ("--svg", path)));
-    outputs::check(arguments.machine.as_deref(), &wanted)?;
     let is_taken = wanted.iter().any(|(_, path)| files::is_stream(path));
     let on = match (text.measures, arguments.on) {
         (true, on) => on,
@@ -69,7 +68,9 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
         }
         (false, _) => On::Twin,
     };
+    // Who may not run on Linux is told so wherever its outputs are to go.
     let (host, _) = run::choose(on, arguments.threads)?;
+    outputs::check(arguments.machine.as_deref(), &wanted)?;
     let live = host == Host::Linux;
     let known = known(arguments.machine.as_deref(), live)?;
     let (machine, elsewhere) =

@@ -32,10 +32,43 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use laxity_lab::plain;
 
 use arguments::{Arguments, Command};
-use exit::{Failure, MET, USAGE};
+use exit::{CANNOT_RUN, Failure, MET, USAGE};
 use laxity_lab::scenario::reference;
 
+/// The main thread does with a quarter of it whatever it is asked.
+const LEAST_STACK: u64 = 512 << 10;
+
 fn main() -> ExitCode {
+    match small_stack() {
+        None => perform(),
+        Some(why) => {
+            files::say(&format!("laxity: {why}"));
+            let cannot = if exec::is_meant() {
+                exec::OURS
+            } else {
+                CANNOT_RUN
+            };
+            ExitCode::from(cannot)
+        }
+    }
+}
+
+/// That the stack is too small, if it is: who overflows it is ended by a signal, and says nothing of use.
+fn small_stack() -> Option<String> {
+    use rustix::process::{Resource, getrlimit};
+    let limit = getrlimit(Resource::Stack).current?;
+    (limit < LEAST_STACK).then(|| {
+        format!(
+            "a stack of {} KiB is too small, {} are needed; allow more: `ulimit -s 8192`",
+            limit >> 10,
+            LEAST_STACK >> 10
+        )
+    })
+}
+
+/// By itself, as all that it needs of the stack is taken when it begins.
+#[inline(never)]
+fn perform() -> ExitCode {
     // A file that may not grow is then an error like any other, and not the end.
     laxity::survive_file_size_limit();
     let arguments = match Arguments::try_parse() {

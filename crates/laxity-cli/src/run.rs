@@ -30,11 +30,12 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
     let summary = arguments.trace_summary.as_deref();
     wanted.extend(summary.map(|path| ("--trace-summary", path)));
     wanted.extend(arguments.json.output());
-    outputs::check(Some(&arguments.scenario), &wanted)?;
     let scenario = scenario::read(&arguments.scenario)?;
     let notes = scenario.notes.clone();
     let resolved = resolve(scenario, arguments)?;
+    // Who may not run on Linux is told so wherever its outputs are to go.
     let (on, notices) = choose(arguments.on, arguments.threads)?;
+    outputs::check(Some(&arguments.scenario), &wanted)?;
     let instead = notices.clone();
     if !arguments.quiet {
         scenario::print_notes(&notes);

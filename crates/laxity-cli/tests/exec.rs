@@ -303,6 +303,32 @@ fn a_reservation_that_is_open_is_what_the_program_takes_and_a_quarter_more() {
     }
 }
 
+/// Measured in slots, and held by the kernel then: with what all threads took together, for each.
+#[test]
+fn what_is_open_is_found_for_the_kernel_too() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let options = ["--reserve=auto/2ms", "--enforcer=deadline", "--json=r.json"];
+    let program = "exec 3<> <(:); for i in {1..3200}; do read -t 0.002 -u 3; done; true";
+    let output = exec(&bench, &options, &["bash", "-c", program]);
+    assert!(output.status.success(), "{}", said(&output));
+    if said(&output).contains("it ended before 1,000 undisturbed periods") {
+        return rights::skip(
+            "the machine stood still in so many periods that a thousand others were not seen",
+        );
+    }
+    let received = json(&bench, "r.json");
+    assert_eq!(received["held"], "reservation", "{received}");
+    assert_eq!(received["enforcer"], "deadline", "{received}");
+    let reserved = received["service_reserved_ns"].as_u64().unwrap();
+    assert!((50_000..1_000_000).contains(&reserved), "{received}");
+    let why = received["reserved_for"].as_str().unwrap();
+    assert!(why.contains("each of which has that"), "{why}");
+    let short = exec(&bench, &options, &["true"]);
+    let line = said(&short);
+    assert!(line.contains("1ms/2ms by slots"), "{line}");
+}
+
 /// Works until laxity has given up to find what it takes.
 const RESTLESS: &str = "until grep -q 'nothing is reserved' said; do
 i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; done";

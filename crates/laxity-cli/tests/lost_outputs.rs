@@ -322,3 +322,26 @@ fn calibrate_looks_at_its_outputs_before_it_measures() {
         assert_eq!(bench.files(), [""; 0]);
     }
 }
+
+/// That somebody may not run on Linux is no less so where an output cannot be written; what runs all the same has failed.
+#[test]
+fn without_rights_linux_is_refused_wherever_the_outputs_are_to_go() {
+    let (bench, programs) = (Bench::new(), Bench::new());
+    bench.write(SCENARIO, &common::shipped_text(SCENARIO));
+    let cases: [(&[&str], i32, &str); 4] = [
+        (&["run", "--on=linux", SCENARIO], 4, "CAP_SYS_NICE"),
+        (&["run", "--on=twin", SCENARIO], 1, "cannot write /proc/x"),
+        (&["lab", "modem", "--on=linux"], 4, "CAP_SYS_NICE"),
+        (&["lab", "modem", "--on=twin"], 1, "cannot write /proc/x"),
+    ];
+    for (arguments, code, words) in cases {
+        let Some(mut command) = bench.command_without_rights(&programs) else {
+            return;
+        };
+        command.args(arguments).arg("--html=/proc/x.html");
+        let output = output(command);
+        assert_code(&output, code);
+        assert_says(&stderr(&output), &[words]);
+        assert_eq!(bench.files(), [SCENARIO]);
+    }
+}

@@ -231,3 +231,30 @@ fn what_does_not_fit_is_refused_in_every_order_alike() {
     assert_eq!(whys[0], whys[1]);
     assert!(whys[0].contains("`a` and `b` together"), "{}", whys[0]);
 }
+
+/// Who has room on a processor of its own has nothing to do with those who have none on another.
+#[test]
+fn a_refusal_names_the_devices_of_the_processor_on_which_there_is_no_room() {
+    let text = "host = { processors = 2 }
+[devices]
+alone = { kind = \"soft-modem\" }
+a = { kind = \"soft-modem\", load = \"60 %\", processor = 1 }
+b = { kind = \"soft-modem\", load = \"50 %\", processor = 1 }
+[variants.v.placement]
+alone = \"reserved auto/8ms\"
+a = \"reserved auto/8ms\"
+b = \"reserved auto/8ms\"
+";
+    let parsed = parse(text, "two.toml").expect("a scenario");
+    let resolved = parsed.resolve(Length::Quick);
+    let mut host = Twin::new(resolved.host.profile.machine);
+    let supply = host.supply(resolved.host.processors).expect("a twin's");
+    let settled = settled(&resolved, &supply, false, |_| None).expect("a program");
+    let why = &settled.open[&0];
+    let words = [
+        "nothing can be proposed for `a` and `b` together",
+        "of processor 1 so",
+    ];
+    assert!(words.iter().all(|word| why.contains(word)), "{why}");
+    assert!(!why.contains("`alone`"), "{why}");
+}

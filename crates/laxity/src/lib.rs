@@ -220,10 +220,10 @@ pub mod command {
 pub mod hold {
     pub use laxity_linux::host::hold::{
         Choice, CloseHold, Confinement, HoldError, HoldRequest, Holders, ProgramHold,
-        ProgramRequest,
+        ProgramRequest, may_reserve,
     };
     pub use laxity_linux::os::sched::Tid;
-    pub use laxity_model::verify::delivery::{KIND, OVERRUNS, SHORT_PERIODS, Stretch};
+    pub use laxity_model::verify::delivery::{Halts, KIND, OVERRUNS, SHORT_PERIODS, Stretch};
 }
 
 /// Yes or no before anything runs, with the reason, and the nearest request that fits.

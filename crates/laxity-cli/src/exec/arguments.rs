@@ -25,6 +25,7 @@ With --enforcer deadline each thread has a reservation of its own by SCHED_DEADL
 
 With --reserve auto/Y the program has half of each Y while 1,000 periods are measured, and what others leave; then
 the most that it received in one of them and a quarter more; where nothing is found, the verdict is inconclusive.
+It is measured in slots also for --enforcer deadline: each thread then has what all of them took together.
 Of a program that laxity starts the first 100 periods are left out of that.
 
 Standard output is the program's, so --json needs a file there. What it received is said on standard error when it
@@ -225,9 +226,6 @@ impl Exec {
         }
         let reservation = match reserve {
             Reserve::Given(reservation) => reservation,
-            Reserve::Every(_) if enforcer == laxity::Enforcer::Deadline => {
-                return Err("auto is for --enforcer slots, which a program's threads have together: by deadline each has its own".to_owned());
-            }
             Reserve::Every(period) => measured_with(period)?,
         };
         let request = ProgramRequest {

@@ -4,7 +4,7 @@
 //! than half if it never sleeps. From one look to the next, a period apart, the kernel's count of its service is compared. Jobs as long as half a
 //! period or more are not measured: the program is then as it was, and a reservation is to be named.
 
-use laxity::{Delivery, Grade, Reservation, Service, Span};
+use laxity::{Delivery, Grade, HostError, Reservation, Service, Span};
 use laxity_model::analysis::devices::with_margin;
 use laxity_model::enforce::slots::SUPPLY;
 
@@ -31,6 +31,11 @@ pub(super) fn measured_with(period: Span) -> Result<Reservation, String> {
     }
     let half = Service::from_nanos(period.as_nanos() / 2);
     Reservation::new(half, period).map_err(|error| error.to_string())
+}
+
+/// No less is found of any program.
+pub(super) fn least(period: Span) -> Result<Reservation, HostError> {
+    Reservation::new(GRAIN, period).map_err(|error| HostError::Failed(error.to_string()))
 }
 
 /// What is said when it begins to be measured, where that takes so long that one would wonder.

@@ -8,7 +8,7 @@ mod status;
 mod tell;
 mod used;
 
-use std::io::ErrorKind;
+use std::io::Error;
 use std::process::ExitCode;
 
 use laxity::contract::Contract;
@@ -74,7 +74,7 @@ fn leave(arguments: &Exec, status: &Status) -> Result<(), Failure> {
 /// Where no more files may be opened, whoever of us wanted to says so in its own words: what is wrong is the limit, and not the program.
 fn with_remedy(status: Status) -> Status {
     use rustix::process::{Resource, getrlimit};
-    let too_many = std::io::Error::from(rustix::io::Errno::MFILE).to_string();
+    let too_many = Error::from(rustix::io::Errno::MFILE).to_string();
     let message = status.message();
     if !status.is_ours() || !message.contains(&too_many) {
         return status;
@@ -185,13 +185,28 @@ fn adopt(
 fn not_run(arguments: &Exec, why: NotRun) -> Status {
     match why {
         NotRun::NotStarted(error) => {
-            let code = match error.kind() {
-                ErrorKind::NotFound => NO_COMMAND,
-                _ => NOT_EXECUTABLE,
-            };
-            Status::ours(code, format!("{}: {error}", plain(&arguments.name())))
+            let (code, remedy) = why_not_started(&error);
+            Status::ours(
+                code,
+                format!("{}: {error}{remedy}", plain(&arguments.name())),
+            )
         }
         NotRun::NotPlaced(why) => Status::ours(OURS, why),
+    }
+}
+
+/// Whose fault it is that a command does not start, as an exit code, and what would help.
+fn why_not_started(error: &Error) -> (u8, &'static str) {
+    use rustix::io::Errno;
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT) => (NO_COMMAND, ""),
+        // It was not tried: there is no process, or no file, to be had for it.
+        Some(Errno::AGAIN) => (
+            OURS,
+            ": no more processes and threads may be started; end some, or allow more: `ulimit -u`, `pids.max` of a control group",
+        ),
+        Some(Errno::NOMEM | Errno::MFILE | Errno::NFILE) | None => (OURS, ""),
+        Some(_) => (NOT_EXECUTABLE, ""),
     }
 }
 
@@ -205,4 +220,28 @@ fn contract(arguments: &Exec) -> Result<Option<Contract>, Failure> {
     contract
         .map(Some)
         .map_err(|errors| crate::scenario::wrong(&name, &errors))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_tried_is_told_from_what_cannot_be_executed() {
+        let cases = [
+            (Errno::NOENT, NO_COMMAND),
+            (Errno::ACCESS, NOT_EXECUTABLE),
+            (Errno::NOEXEC, NOT_EXECUTABLE),
+            (Errno::AGAIN, OURS),
+            (Errno::NOMEM, OURS),
+            (Errno::MFILE, OURS),
+        ];
+        for (errno, code) in cases {
+            let (found, remedy) = why_not_started(&Error::from(errno));
+            assert_eq!(found, code, "{errno}");
+            assert_eq!(remedy.contains("ulimit -u"), errno == Errno::AGAIN);
+        }
+    }
 }

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use laxity::command::Used;
-use laxity::hold::{HoldError, Holders, ProgramHold, ProgramRequest};
+use laxity::hold::{HoldError, Holders, ProgramHold, ProgramRequest, may_reserve};
 use laxity::{Delivery, Enforcer, Grade, Observer, Reservation, Service, Unknown};
 use signal_hook::consts::{SIGKILL, SIGXCPU};
 
-use super::measured::{Measured, Round, begun, find};
+use super::measured::{Measured, Round, begun, find, least};
 use super::program::End;
 use super::used::{Count, is_comparable};
 use crate::files;
@@ -100,6 +100,10 @@ impl Reserved {
         hold: impl FnOnce(&ProgramRequest) -> Result<ProgramHold, HoldError>,
         count: impl FnOnce() -> Count,
     ) -> Result<Self, HoldError> {
+        if is_open && request.hold.enforcer == Enforcer::Deadline {
+            // Else it would be measured for nothing.
+            may_reserve(least(request.hold.reservation.period())?)?;
+        }
         Ok(Self {
             hold: Some(hold(&as_measured(request, is_open))?),
             // What it used while this was being prepared is none of it.
@@ -197,7 +201,7 @@ impl Reserved {
     }
 
     /// What was found for it; `false` where it is to be asked for again later. The slots that it was measured in become those that are reserved, so that it
-    /// has none fewer at any time. Where it is confined from now on they cannot: then it is without for a while, which is told.
+    /// has none fewer at any time. Where it is confined from now on, or held by the kernel, they cannot: then it is without for a while, which is told.
     fn reserve(
         &mut self,
         found: Reservation,
@@ -207,8 +211,10 @@ impl Reserved {
         let mut next = self.request.clone();
         next.hold.reservation = found;
         let mut note = why.to_owned();
+        let by_slots = next.hold.enforcer == Enforcer::Slots;
+        let is_changed = by_slots && next.confinement.is_none();
         let held = match &self.hold {
-            Some(current) if next.confinement.is_none() => match current.change(found) {
+            Some(current) if is_changed => match current.change(found) {
                 Ok(true) => Ok(()),
                 Ok(false) => return false,
                 Err(error) => {
@@ -222,9 +228,12 @@ impl Reserved {
                 self.give_back();
                 let held = hold(&next).map_err(|error| error.to_string());
                 let without = without.elapsed().as_millis();
-                note.push_str(&format!(
-                    "; before it was confined it had no slots for {without}ms"
-                ));
+                note.push_str(&match by_slots {
+                    true => format!("; before it was confined it had no slots for {without}ms"),
+                    false => format!(
+                        " of all its threads together, each of which has that now; before that it had nothing for {without}ms"
+                    ),
+                });
                 held.map(|hold| self.hold = Some(hold))
             }
         };
@@ -320,17 +329,47 @@ fn round(seen: Result<Delivery, Unknown>, grade: Grade, found: &Measured) -> Opt
     })
 }
 
-/// While it is measured, it competes outside its slots as before.
+/// While it is measured it has slots, and competes outside them as before.
 fn as_measured(request: &ProgramRequest, is_measured: bool) -> ProgramRequest {
-    ProgramRequest {
-        confinement: request.confinement.filter(|_| !is_measured),
-        ..request.clone()
+    let mut request = request.clone();
+    if is_measured {
+        request.confinement = None;
+        request.hold.enforcer = Enforcer::Slots;
     }
+    request
 }
 
 #[cfg(test)]
 mod tests {
+    use laxity::Span;
+    use laxity::hold::{Choice, Confinement, HoldRequest};
+
     use super::*;
+
+    #[test]
+    fn whoever_is_to_hold_it_what_is_open_is_measured_in_slots() {
+        let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8));
+        let request = |enforcer, confinement| ProgramRequest {
+            hold: HoldRequest {
+                name: "it".to_owned(),
+                reservation: two_of_eight.unwrap(),
+                enforcer,
+                outside: laxity::Outside::AsPlaced,
+                processor: None,
+            },
+            choice: Choice::default(),
+            confinement,
+            witnessed: false,
+        };
+        let in_slots = request(Enforcer::Slots, None);
+        for asked in [
+            request(Enforcer::Deadline, None),
+            request(Enforcer::Slots, Some(Confinement::Quota)),
+        ] {
+            assert_eq!(as_measured(&asked, true), in_slots);
+            assert_eq!(as_measured(&asked, false), asked);
+        }
+    }
 
     #[test]
     fn who_was_ended_by_its_limit_is_told_from_who_ended_otherwise() {

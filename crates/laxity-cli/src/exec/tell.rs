@@ -14,7 +14,9 @@ use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 use serde::Serialize;
 
 use self::file::{Figures, File};
-use self::words::{coarseness, in_brackets, lost, nobody, not_judged, periods, why_nothing};
+use self::words::{
+    beside_kept, coarseness, halts, in_brackets, lost, nobody, periods, why_nothing,
+};
 use super::arguments::Exec;
 use super::measured::{Round, told as told_rounds};
 use super::program::End;
@@ -262,7 +264,7 @@ impl Received {
 
     fn received(&self, seen: &Delivery) -> String {
         format!(
-            "{}{} of service{} in {}, largest gap {}{}{}, {} of {} {} kept{}, {} overrun{}{}",
+            "{}{} of service{} in {}, largest gap {}{}{}, {} of {} {} kept{}, {} overrun{}{}{}",
             if seen.unseen > 0 || self.unseen.is_some() {
                 "at least "
             } else {
@@ -280,9 +282,10 @@ impl Received {
             seen.kept,
             seen.periods,
             periods(seen),
-            not_judged(seen),
+            beside_kept(seen),
             seen.overruns,
             if seen.overruns == 1 { "" } else { "s" },
+            halts(seen).map_or_else(String::new, |halts| format!(", {halts}")),
             lost(seen),
         )
     }
@@ -367,24 +370,15 @@ impl Received {
                 row("periods", Value::Count(seen.periods)),
                 row("periods kept", Value::Count(seen.kept)),
                 row("of these slept through", Value::Count(seen.asleep)),
+                row("not kept, with too much", Value::Count(seen.exceeded)),
                 row("periods stopped", Value::Count(seen.stopped)),
                 row("periods disturbed", Value::Count(seen.disturbed)),
-                row("of these short", Value::Count(seen.short_disturbed)),
+                row("of these not kept", Value::Count(seen.short_disturbed)),
                 row("periods unseen", Value::Count(seen.unseen)),
                 row("overruns", Value::Count(seen.overruns)),
                 row("periods seen as one", Value::Count(seen.together.max(1))),
                 row("records lost", Value::Count(seen.events_lost)),
-                row(
-                    "halts of the machine",
-                    Value::Text(
-                        if seen.halts_unseen {
-                            "not seen"
-                        } else {
-                            "seen"
-                        }
-                        .to_owned(),
-                    ),
-                ),
+                row("halts of the machine", Value::Text(halts_or_none(seen))),
             ]
         });
         let promised = self.gap_promised();
@@ -445,6 +439,15 @@ fn certain(contract: &Contract) -> Contract {
         .limits
         .retain(|limit| !short.contains(&limit.quantity));
     certain
+}
+
+/// Where they are told by themselves.
+fn halts_or_none(seen: &Delivery) -> String {
+    match halts(seen) {
+        Some(halts) => halts,
+        None if seen.halts_unseen => "not seen".to_owned(),
+        None => "none".to_owned(),
+    }
 }
 
 /// To whole microseconds.

@@ -99,9 +99,10 @@ impl Held {
                 rounded(self.supply.window_for(had).unwrap_or(Span::MAX)),
             ),
             Cause::Long => format!(
-                "a call of {}{while_in}, where {reserved} serves one of {} in time",
+                "a call of {}{while_in}, where {reserved} serves one of {} in time: within {} of its interrupt",
                 rounded(longest.as_dedicated_span()),
                 rounded(self.supply.least_service(self.due).as_dedicated_span()),
+                rounded(self.due),
             ),
             Cause::Many => format!(
                 "calls{while_in} that took {} together, the longest {}: more than {reserved} serves so close one after the other",
@@ -211,8 +212,7 @@ mod tests {
     fn what_was_lost_is_told_with_what_was_seen_to_cause_it() {
         // 5.4 ms of 2/8 are complete after 22 ms; in 12.5 ms 2 ms are sure, then 4.5 ms of the next pause have passed.
         let long = loss(6, 18, Some([5_400, 5_400]));
-        let serves =
-            "6 samples: a call of 5.4ms while dialing, where 2ms/8ms serves one of 2ms in time";
+        let serves = "6 samples: a call of 5.4ms while dialing, where 2ms/8ms serves one of 2ms in time: within 12.5ms of its interrupt";
         assert_eq!(told(std::slice::from_ref(&long)), serves);
         let starved = loss(300, 40, Some([1_800, 1_800]));
         assert_eq!(

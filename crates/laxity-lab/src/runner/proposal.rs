@@ -6,12 +6,12 @@
 
 mod why;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use laxity_model::admission::Supply;
 use laxity_model::analysis::devices::{MARGIN_PPM, with_margin};
 use laxity_model::enforce::slots::{MOST_SHARE_PPM, SUPPLY};
-use laxity_model::{Enforcer, Reservation, Service, Span};
+use laxity_model::{Enforcer, ProcessorId, Reservation, Service, Span};
 
 use super::RunError;
 use super::left::{Granted, Left};
@@ -249,6 +249,7 @@ struct OpenDevice {
     /// Its number in the variant.
     place: usize,
     name: String,
+    processor: ProcessorId,
     enforcer: Enforcer,
     proposal: Proposal,
     /// What it needs, unless that is too large to be reckoned with; then nothing is proposed.
@@ -271,6 +272,7 @@ impl OpenDevice {
         Some(Self {
             place,
             name: device.name.clone(),
+            processor: device.processor,
             enforcer,
             proposal,
             needs,
@@ -279,7 +281,7 @@ impl OpenDevice {
     }
 }
 
-/// What is proposed to each of these devices, all together; or why nothing is.
+/// What is proposed to each of these devices, all together; or why nothing is, of those of one processor alone where it is so of them without the others.
 fn settle(
     variant: &ResolvedVariant,
     open: &[OpenDevice],
@@ -288,6 +290,25 @@ fn settle(
     if let Some(why) = open.iter().find_map(|one| one.why_never(variant)) {
         return Err(why);
     }
+    let all: Vec<&OpenDevice> = open.iter().collect();
+    settle_together(variant, &all, left).map_err(|why| {
+        // What the kernel reserves is taken from slots on every processor.
+        let by_slots = all.iter().all(|one| one.enforcer == Enforcer::Slots);
+        let processors: BTreeSet<_> = all.iter().map(|one| one.processor).collect();
+        let several = processors.len() > 1 && by_slots;
+        let mut alone = processors.iter().filter(|_| several).filter_map(|on| {
+            let there = all.iter().copied().filter(|one| one.processor == *on);
+            settle_together(variant, &there.collect::<Vec<_>>(), left).err()
+        });
+        alone.next().unwrap_or(why)
+    })
+}
+
+fn settle_together(
+    variant: &ResolvedVariant,
+    open: &[&OpenDevice],
+    left: &Left,
+) -> Result<Vec<Reservation>, String> {
     let mut with = variant.clone();
     let (places, choices): (Vec<usize>, Vec<&Choice>) =
         open.iter().map(|one| (one.place, &one.choice)).unzip();
@@ -351,7 +372,7 @@ pub(crate) fn said(variant: &ResolvedVariant) -> Vec<String> {
         };
         let reservation = format_reservation(request.reservation);
         Some(format!(
-            "`{}` is proposed {reservation}: {}",
+            "`{}` is proposed {reservation}: {}; served: complete before its card's ring is full or dry",
             device.name,
             proposal.why()
         ))

@@ -3,11 +3,15 @@
 //! Decimals are read as integers and a power of ten, so `0.1ms` is 100,000 ns and not about that; what is no whole number of the
 //! smallest unit is refused rather than rounded. No function here panics, whatever it is given.
 
+mod reserved;
+
 use std::fmt;
 
 use crate::layout::TimeUnit;
-use laxity_model::analysis::devices::Open;
-use laxity_model::{Reservation, ReservationError, Service, Span};
+use laxity_model::{Service, Span};
+
+pub(crate) use reserved::format_open;
+pub use reserved::{Asked, asked, format_reservation, reservation};
 
 /// Why a text is no such quantity, and what would do.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -245,112 +249,6 @@ pub fn service(text: &str) -> Result<Service, UnitError> {
     DURATION.read(text).map(Service::from_nanos)
 }
 
-/// A reservation, service before period: `2ms/8ms`.
-pub fn reservation(text: &str) -> Result<Reservation, UnitError> {
-    let remedy = "write service/period, both with unit, such as \"2ms/8ms\"";
-    let (first, second) = text
-        .split_once('/')
-        .ok_or_else(|| UnitError::new(format!("`{}` is no reservation", text.trim()), remedy))?;
-    let (amount, period) = (service(first)?, span(second)?);
-    Reservation::new(amount, period).map_err(|error| {
-        let remedy = match error {
-            ReservationError::MoreThanAProcessor { .. } => {
-                "ask for no more service than the period is long, such as \"2ms/8ms\""
-            }
-            ReservationError::NoService | ReservationError::NoPeriod => remedy,
-        };
-        UnitError::new(error.to_string(), remedy)
-    })
-}
-
-/// A reservation of which laxity is to propose a part, or not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Asked {
-    /// `2ms/8ms`.
-    Given(Reservation),
-    /// `auto/8ms`, `2ms/auto`, `auto/auto`.
-    Open(Open),
-}
-
-impl Asked {
-    /// What is left open.
-    pub(super) const fn open(self) -> Option<Open> {
-        match self {
-            Self::Given(_) => None,
-            Self::Open(open) => Some(open),
-        }
-    }
-
-    /// A reservation with what is given, and otherwise a small one, until laxity has proposed one.
-    pub(super) fn for_now(self) -> Reservation {
-        let any = Span::from_millis(8);
-        let (service, period) = match self {
-            Self::Given(reservation) => return reservation,
-            Self::Open(Open::Service(period)) => (period.as_nanos() / 1_000, period),
-            Self::Open(Open::Period(service)) => (service.as_nanos(), any),
-            Self::Open(Open::Both) => (any.as_nanos() / 1_000, any),
-        };
-        let service = Service::from_nanos(service.max(1));
-        Reservation::new(service, period.max(service.as_dedicated_span()))
-            .expect("some service, and no more than the period")
-    }
-}
-
-/// A reservation of which X, Y or both may be left to laxity: `2ms/8ms`, `auto/8ms`, `2ms/auto`, `auto/auto`.
-pub fn asked(text: &str) -> Result<Asked, UnitError> {
-    const AUTO: &str = "auto";
-    let Some((first, second)) = text.split_once('/') else {
-        if text.trim() == AUTO {
-            return Err(UnitError::new(
-                "`auto` leaves open of which period",
-                "write \"auto/8ms\" for X every 8 ms, or \"auto/auto\" for any period",
-            ));
-        }
-        return reservation(text).map(Asked::Given);
-    };
-    for part in [first.trim(), second.trim()] {
-        if part != AUTO && part.starts_with(char::is_alphabetic) {
-            return Err(UnitError::new(
-                format!(
-                    "`{}` is no part of a reservation",
-                    super::reader::shortened(part)
-                ),
-                "write a duration, such as \"8ms\", or \"auto\" where laxity is to propose it",
-            ));
-        }
-    }
-    match (first.trim() == AUTO, second.trim() == AUTO) {
-        (false, false) => reservation(text).map(Asked::Given),
-        (true, true) => Ok(Asked::Open(Open::Both)),
-        (true, false) => {
-            let period = span(second)?;
-            // The least is never more than there is, and more than nothing.
-            Reservation::new(Service::from_nanos(1), period)
-                .map(|least| Asked::Open(Open::Service(least.period())))
-                .map_err(|error| {
-                    UnitError::new(error.to_string(), "write a period, such as \"auto/8ms\"")
-                })
-        }
-        (false, true) => {
-            let service = service(first)?;
-            Reservation::new(service, Span::MAX)
-                .map(|most| Asked::Open(Open::Period(most.service())))
-                .map_err(|error| {
-                    UnitError::new(error.to_string(), "write a service, such as \"2ms/auto\"")
-                })
-        }
-    }
-}
-
-/// What is left open, as it is written: `auto/8ms`.
-pub(crate) fn format_open(open: Open) -> String {
-    match open {
-        Open::Service(period) => format!("auto/{}", format_span(period)),
-        Open::Period(service) => format!("{}/auto", format_span(service.as_dedicated_span())),
-        Open::Both => "auto/auto".to_owned(),
-    }
-}
-
 /// A size in bytes: `8 kB`, `200000 B`, `1 MiB`.
 pub fn bytes(text: &str) -> Result<u64, UnitError> {
     SIZE.read(text)
@@ -473,16 +371,6 @@ pub fn format_span(span: Span) -> String {
     let nanos = span.as_nanos();
     let unit = TimeUnit::for_largest(nanos);
     format!("{}{}", exact(nanos, unit.size()), unit.ascii())
-}
-
-/// A reservation so that [`reservation`] reads back exactly the same.
-pub fn format_reservation(reservation: Reservation) -> String {
-    let service = reservation.service().as_dedicated_span();
-    format!(
-        "{}/{}",
-        format_span(service),
-        format_span(reservation.period())
-    )
 }
 
 /// `value / unit` with all its decimals; `unit` is a power of ten.

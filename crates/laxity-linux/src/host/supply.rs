@@ -25,6 +25,7 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         .enumerate()
         .map(|(index, cpu)| ProcessorSupply {
             processor: ProcessorId(index as u16),
+            number: *cpu,
             slots: slot_supply(),
             outranking: outranking(
                 &machine.threads,

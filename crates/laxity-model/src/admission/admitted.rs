@@ -258,7 +258,7 @@ impl Admission {
                 activity.name,
                 asked.reservation,
                 asked.enforcer,
-                activity.processor,
+                self.number(activity.processor),
                 denial.why,
                 self.would_fit(&denial.nearest, denial.is_cut_short)
             )
@@ -273,6 +273,13 @@ impl Admission {
         };
         let executors = self.executors.iter().filter_map(executor);
         self.refusals().map(sentence).chain(executors).collect()
+    }
+
+    /// What the machine calls a processor of the program.
+    fn number(&self, processor: ProcessorId) -> usize {
+        let mut all = self.supply.processors.iter();
+        let there = all.find(|one| one.processor == processor);
+        there.map_or(processor.index(), |there| there.number)
     }
 
     fn name(&self, activity: ActivityId) -> &str {

@@ -217,8 +217,10 @@ impl<'a> Kernel<'a> {
 
     fn shortest_period(&self, runtime: Service) -> Option<Span> {
         let processors = self.supply.processors;
-        self.limits
-            .shortest_period(processors, self.granted, runtime)
+        let shortest = self
+            .limits
+            .shortest_period(processors, self.granted, runtime)?;
+        Some(shortest.max(self.of_a_processor().shortest_period(runtime)))
     }
 
     /// What is left to a holder that gives up so much; `None` if that is less than the kernel takes.

@@ -46,8 +46,10 @@ pub struct DeadlineSupply {
 /// One processor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProcessorSupply {
-    /// Which.
+    /// Which of the program's.
     pub processor: ProcessorId,
+    /// What the machine calls it: live, the kernel's number.
+    pub number: usize,
     /// Time slots.
     pub slots: Result<SlotSupply, String>,
     /// Threads that are not ours and rank above a slot's occupant here.
@@ -89,6 +91,7 @@ impl SlotSupply {
     pub fn on_each(&self, processors: u16) -> Vec<ProcessorSupply> {
         let on = |processor| ProcessorSupply {
             processor: ProcessorId(processor),
+            number: processor.into(),
             slots: Ok(self.clone()),
             outranking: Strangers::default(),
         };

@@ -13,16 +13,18 @@ use super::contract::{
 use crate::enforce::KERNELS_OWN;
 use crate::{Grade, Reservation, Service, Span};
 
+mod halts;
 mod look;
 mod meter;
 
+pub use halts::Halts;
 pub use look::{Held, Look, Stretch, Turn};
 pub use meter::Meter;
 
-/// Periods in which the holder of a reservation did not have what is reserved.
+/// Periods in which the holder of a reservation did not have what is reserved, or had more than that though it has nothing besides.
 pub const SHORT_PERIODS: Quantity = Quantity::tally("short_periods");
-/// Stretches of several periods that are seen as one, in which it did not have what is reserved for all of them: in at least one period of each it was short.
-/// How many periods were short is not known then.
+/// Stretches of several periods that are seen as one, in which it did not have what is reserved for all of them: in at least one period of each it was short; or
+/// had more. How many periods were short is not known then.
 pub const SHORT_STRETCHES: Quantity = Quantity::tally("short_stretches");
 /// Periods in which it used up what is reserved.
 pub const OVERRUNS: Quantity = Quantity::tally("overruns");
@@ -166,6 +168,7 @@ impl Delivery {
         self.largest_gap_possible = self.largest_gap_possible.max(other.largest_gap_possible);
         self.periods += other.periods;
         self.kept += other.kept;
+        self.exceeded += other.exceeded;
         self.asleep += other.asleep;
         self.stopped += other.stopped;
         self.disturbed += other.disturbed;
@@ -175,6 +178,10 @@ impl Delivery {
         self.together = self.together.max(other.together);
         self.events_lost += other.events_lost;
         self.halts_unseen |= other.halts_unseen;
+        // They are the machine's: who was there for longer saw those of the others too.
+        if other.halts.total > self.halts.total {
+            self.halts = other.halts;
+        }
     }
 }
 
@@ -204,6 +211,8 @@ pub struct Delivery {
     pub kept: u64,
     /// Of these, those that it slept through: it asked for nothing.
     pub asleep: u64,
+    /// Of those that were not kept, those in which it had more than that; in the rest it had less.
+    pub exceeded: u64,
     /// Periods in which it was stopped, by a signal or a debugger, and could not ask for anything, or may have been: not judged.
     pub stopped: u64,
     /// Periods in which the machine stood still while it ran or waited: not judged. Those that it slept through are no different from others.
@@ -223,6 +232,8 @@ pub struct Delivery {
     pub events_lost: u64,
     /// Nobody looks whether the machine stands still: periods in which it did are among those that are judged, and what was short may be its doing.
     pub halts_unseen: bool,
+    /// When the machine stood still where it was held, also while it slept.
+    pub halts: Halts,
 }
 
 #[cfg(test)]

@@ -113,6 +113,17 @@ fn deadline_admission_follows_what_the_kernel_is_set_to() {
     );
 }
 
+/// A program of one processor has its number 0, whichever of the machine's it was given.
+#[test]
+fn a_refusal_names_the_processor_as_the_machine_does() {
+    let mut machine = machine();
+    machine.processors[1].number = 7;
+    let modem = reserved("modem", every(9_900, 10_000), Enforcer::Slots);
+    let refusal = found(program(vec![modem]), &machine).refusal();
+    let text = refusal.to_string();
+    assert!(text.contains("by slots on processor 7)"), "{text}");
+}
+
 /// Measured on Linux 6.18: of three reservations of 8 ms in 10 on two processors it admits two, and all three without a limit, who then all are late.
 #[test]
 fn a_kernel_that_admits_more_than_there_is_enforces_nothing() {
@@ -153,6 +164,15 @@ fn what_the_kernel_keeps_for_ordinary_threads_is_nobodys() {
     let would_fit = asked.map(|(_, one)| one.service()).max();
     assert!(
         would_fit >= Some(Service::from_micros(7_590)),
+        "{refused:?}"
+    );
+    let mut nearest = refused.nearest.iter();
+    let rarer = nearest.find(|advice| advice.change == Change::ShortestPeriod);
+    let all = rarer.into_iter().flat_map(|advice| &advice.requests);
+    let all: Vec<_> = all.map(|(_, one)| (one.service(), one.period())).collect();
+    let (least, most) = (Span::from_micros(8_421), Span::from_micros(8_500));
+    assert!(
+        matches!(all[..], [(x, y)] if x == Service::from_millis(8) && y >= least && y <= most),
         "{refused:?}"
     );
 }

@@ -53,6 +53,7 @@ fn slots() -> SlotSupply {
 fn machine() -> Supply {
     let processor = |n| ProcessorSupply {
         processor: ProcessorId(n),
+        number: n.into(),
         slots: Ok(slots()),
         outranking: Strangers::default(),
     };

@@ -89,6 +89,8 @@ pub(super) struct Figures {
     pub(super) periods_kept: u64,
     /// Of these: it asked for nothing.
     pub(super) periods_asleep: u64,
+    /// Of those that were not kept: it had more than is reserved, and is to have nothing besides.
+    pub(super) periods_exceeded: u64,
     /// It could not ask for anything.
     pub(super) periods_stopped: u64,
     pub(super) periods_disturbed: u64,
@@ -103,6 +105,10 @@ pub(super) struct Figures {
     pub(super) events_lost: u64,
     /// Else periods in which the machine stood still are among those that are judged.
     pub(super) halts_seen: bool,
+    /// So often the machine stood still, for so long at the most, and in all.
+    pub(super) halts: u64,
+    pub(super) halts_longest_ns: u64,
+    pub(super) halts_total_ns: u64,
 }
 
 impl Figures {
@@ -119,6 +125,7 @@ impl Figures {
             periods: seen.periods,
             periods_kept: seen.kept,
             periods_asleep: seen.asleep,
+            periods_exceeded: seen.exceeded,
             periods_stopped: seen.stopped,
             periods_disturbed: seen.disturbed,
             periods_disturbed_short: seen.short_disturbed,
@@ -127,6 +134,9 @@ impl Figures {
             periods_seen_as_one: seen.together.max(1),
             events_lost: seen.events_lost,
             halts_seen: !seen.halts_unseen,
+            halts: seen.halts.count,
+            halts_longest_ns: seen.halts.longest.as_nanos(),
+            halts_total_ns: seen.halts.total.as_nanos(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use laxity::Reservation;
 use laxity::contract::{Bound, Limit, Statistic};
-use laxity::hold::OVERRUNS;
+use laxity::hold::{Halts, OVERRUNS};
 
 use super::*;
 
@@ -56,6 +56,45 @@ fn what_was_lost_is_told_and_leaves_the_verdict_open() {
         );
         let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
         assert_eq!(file["received"]["events_lost"], events_lost);
+    }
+}
+
+#[test]
+fn halts_and_periods_with_too_much_are_told_where_there_were_any() {
+    let halts = |count, longest, total| Halts {
+        count,
+        longest: Span::from_micros(longest),
+        total: Span::from_micros(total),
+    };
+    let cases = [
+        (halts(0, 0, 0), 0, "kept, 0 overruns"),
+        (
+            halts(1, 20_310, 20_310),
+            0,
+            "0 overruns, 1 halt of the machine (20.310ms)",
+        ),
+        (
+            halts(3, 20_310, 31_000),
+            4,
+            "96 of 100 periods kept (4 of the others had too much), 0 overruns, 3 halts of the machine (20.310ms the longest, 31ms in all)",
+        ),
+    ];
+    for (halts, exceeded, told) in cases {
+        let received = received(Delivery {
+            kept: 100 - exceeded,
+            exceeded,
+            halts,
+            ..all_kept()
+        });
+        let line = received.line();
+        assert!(line.contains(told), "{line}");
+        assert_eq!(line.contains("halt"), halts.count > 0, "{line}");
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file = &file["received"];
+        assert_eq!(file["periods_exceeded"], exceeded);
+        assert_eq!(file["halts"], halts.count);
+        assert_eq!(file["halts_longest_ns"], halts.longest.as_nanos());
+        assert_eq!(file["halts_total_ns"], halts.total.as_nanos());
     }
 }
 
@@ -129,7 +168,7 @@ fn what_was_not_judged_is_told_and_too_much_of_it_leaves_the_verdict_open() {
             30,
             0,
             gap(20),
-            "largest gap 6ms (20ms disturbed; 6ms promised), 100 of 100 periods kept (40 more while the machine stood still, 30 of them short)",
+            "largest gap 6ms (20ms disturbed; 6ms promised), 100 of 100 periods kept (40 more while the machine stood still, 30 of them not kept)",
             5,
         ),
         (0, 0, 1, gap(0), "(1 that nobody saw)", 0),

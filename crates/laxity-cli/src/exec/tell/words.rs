@@ -3,6 +3,8 @@
 use laxity::Delivery;
 use laxity::doctor::Kernel;
 
+use super::rounded;
+
 /// That it never asked for what is reserved, so that nobody knows whether it would have had it.
 pub(super) fn why_nothing(seen: &Delivery) -> Option<String> {
     (seen.periods > 0 && seen.asleep == seen.periods).then(|| {
@@ -21,21 +23,23 @@ pub(super) fn nobody(names: &[String]) -> String {
     )
 }
 
-/// The periods that were not judged, and why.
-pub(super) fn not_judged(seen: &Delivery) -> String {
+/// Of the periods that were not kept those that had too much; those that were not judged, and why.
+pub(super) fn beside_kept(seen: &Delivery) -> String {
     let disturbed = match (seen.disturbed, seen.short_disturbed) {
         (0, _) => None,
         (all, 0) => Some(format!("{all} more while the machine stood still")),
         (all, short) => Some(format!(
-            "{all} more while the machine stood still, {short} of them short"
+            "{all} more while the machine stood still, {short} of them not kept"
         )),
     };
+    let exceeded = seen.exceeded;
+    let exceeded = (exceeded > 0).then(|| format!("{exceeded} of the others had too much"));
     let stopped = (seen.stopped > 0).then(|| format!("{} more while it was stopped", seen.stopped));
     let unseen = (seen.unseen > 0).then(|| format!("{} that nobody saw", seen.unseen));
     let halts = "halts of the machine are not seen".to_owned();
     let halts = seen.halts_unseen.then_some(halts);
-    let all = disturbed.into_iter().chain(stopped).chain(unseen);
-    in_brackets(all.chain(halts))
+    let all = exceeded.into_iter().chain(disturbed).chain(stopped);
+    in_brackets(all.chain(unseen).chain(halts))
 }
 
 /// After what they are said of, if there are any.
@@ -67,6 +71,19 @@ pub(super) fn periods(seen: &Delivery) -> String {
         format!("stretches of {each} periods (single periods are not seen)")
     } else {
         "periods".to_owned()
+    }
+}
+
+/// How often the machine stood still, and for how long; `None`: not once, as far as anybody looked.
+pub(super) fn halts(seen: &Delivery) -> Option<String> {
+    let halts = seen.halts;
+    let [longest, total] = [halts.longest, halts.total].map(rounded);
+    match halts.count {
+        0 => None,
+        1 => Some(format!("1 halt of the machine ({total})")),
+        count => Some(format!(
+            "{count} halts of the machine ({longest} the longest, {total} in all)"
+        )),
     }
 }
 

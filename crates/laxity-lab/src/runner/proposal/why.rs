@@ -68,7 +68,7 @@ impl OpenDevice {
 }
 
 /// Why nothing is proposed to devices each of which could be served if nobody else were there; `short`: what is if each asks for what it would do with.
-pub(super) fn nothing(open: &[OpenDevice], nothing: &Nothing, short: Option<String>) -> String {
+pub(super) fn nothing(open: &[&OpenDevice], nothing: &Nothing, short: Option<String>) -> String {
     let cut_short = match nothing.is_cut_short {
         true => "; not all that might do was looked at",
         false => "",
@@ -94,7 +94,7 @@ pub(super) fn nothing(open: &[OpenDevice], nothing: &Nothing, short: Option<Stri
 }
 
 /// Who would be granted what they would do with, and be late with it beside each other.
-pub(super) fn unserved(open: &[OpenDevice], who: &[usize]) -> String {
+pub(super) fn unserved(open: &[&OpenDevice], who: &[usize]) -> String {
     let names: Vec<String> = who
         .iter()
         .filter_map(|one| Some(format!("`{}`", open.get(*one)?.name)))

@@ -1,4 +1,5 @@
 use super::*;
+use laxity_model::Reservation;
 use proptest::prelude::*;
 
 #[test]
@@ -38,7 +39,7 @@ fn what_is_no_duration_is_told_apart() {
     let comma = span("0,5ms").expect_err("a comma").to_string();
     assert_eq!(comma, "`0,5ms` has a comma; write a point: \"0.5ms\"");
     let in_both = asked("0,5ms/8ms").expect_err("a comma").to_string();
-    assert_eq!(in_both, comma);
+    assert_eq!(in_both, format!("`0,5ms/8ms` is no reservation: {comma}"));
     assert_eq!(cause("1,ms"), "`,ms` is no unit of a duration");
     assert_eq!(cause("1e3ms"), "`e3ms` is no unit of a duration");
     assert_eq!(cause("1_000us"), "`_000us` is no unit of a duration");
@@ -53,9 +54,19 @@ fn reservations_are_checked_as_a_whole() {
     assert!(cause("9ms/8ms").contains("does not fit"));
     assert!(cause("0ms/8ms").contains("more than zero"));
     assert!(cause("2ms/0ms").contains("more than zero"));
-    assert_eq!(cause("2/8ms"), "`2` has no unit");
+    let wrong = [
+        ("2/8ms", "`2` has no unit"),
+        ("1/0", "`1` has no unit"),
+        ("1ms/2ms/3ms", "`ms/3ms` is no unit of a duration"),
+        ("a/b", "`a` does not begin with a number"),
+    ];
+    for (text, part) in wrong {
+        assert_eq!(cause(text), format!("`{text}` is no reservation: {part}"));
+    }
+    let of_words = asked("a/b").expect_err("words").to_string();
+    let words = "`a/b` is no reservation: `a` is no duration; write both as in \"2ms/8ms\", or \"auto\" for what laxity is to propose";
+    assert_eq!(of_words, words);
     assert_eq!(cause("2ms"), "`2ms` is no reservation");
-    assert_eq!(cause("1ms/2ms/3ms"), "`ms/3ms` is no unit of a duration");
 }
 
 #[test]

@@ -170,6 +170,8 @@ pub(super) struct Follower {
     has_begun: bool,
     /// Some thread was placed: until then nobody holds anything.
     is_held: bool,
+    /// Somebody who is meant was not placed at the last look, or could not be seen: that is tried, and told, at each.
+    is_incomplete: bool,
     look_at: Instant,
 }
 
@@ -198,6 +200,7 @@ impl Follower {
             acted: Acted::default(),
             has_begun: false,
             is_held: false,
+            is_incomplete: false,
             look_at: Instant::ZERO,
         }
     }
@@ -237,21 +240,26 @@ impl Follower {
         self.look_at = now + LOOK_EVERY;
         self.look_at_limits(now);
         // A thread may take its name later.
-        if !self.family.may_have_grown() && self.choice.names.is_empty() {
+        let may_have_come = self.family.may_have_grown() || !self.choice.names.is_empty();
+        if !may_have_come && !self.is_incomplete {
             return;
         }
         let is_meant = self.choice.new_threads || self.awaits();
         match self.living() {
             Ok(living) => {
+                self.is_incomplete = false;
                 for thread in living {
                     if let Err(error) = self.take(thread, is_meant) {
-                        self.note(thread, &error);
+                        self.is_incomplete |= self.note(thread, &error);
                     }
                 }
             }
-            Err(error) => self.seen.note(Grade::Unenforced {
-                reason: format!("cannot see the program's threads: {error}"),
-            }),
+            Err(error) => {
+                self.is_incomplete = true;
+                self.seen.note(Grade::Unenforced {
+                    reason: format!("cannot see the program's threads: {error}"),
+                });
+            }
         }
     }
 
@@ -356,12 +364,14 @@ impl Follower {
         }
     }
 
-    /// A thread has not what it was to have; if it is there still, that is to be known.
-    fn note(&self, thread: Tid, error: &HoldError) {
-        if let Ok(name) = name_of(thread) {
-            let reason = format!("thread {thread} {name:?} of the program is not held: {error}");
-            self.seen.note(Grade::Unenforced { reason });
-        }
+    /// A thread has not what it was to have; if it is there still, that is to be known. Tells whether it is.
+    fn note(&self, thread: Tid, error: &HoldError) -> bool {
+        let Ok(name) = name_of(thread) else {
+            return false;
+        };
+        let reason = format!("thread {thread} {name:?} of the program is not held: {error}");
+        self.seen.note(Grade::Unenforced { reason });
+        true
     }
 }
 

@@ -1,5 +1,7 @@
 //! The threads of a program that have slots together.
 
+use std::io;
+
 use laxity_model::Service;
 use laxity_model::enforce::ranks;
 
@@ -44,26 +46,39 @@ struct Member {
     changed: Option<Policy>,
 }
 
-/// Who has the rank of slots of those that a freezer stops. What cannot be read has gone, or the guardian tries it again.
-fn ranked(freezer: &Freezer) -> Vec<Tid> {
-    let all = freezer.threads().unwrap_or_default();
-    let all = all.into_iter().map(Tid);
-    all.filter(|tid| sched::policy(*tid) == Ok(Members::INSIDE))
-        .collect()
+/// Who has the rank of slots of those that a freezer stops. Of whom no policy can be read has gone, and a group that has gone had nobody.
+fn ranked(stopped: io::Result<Vec<i32>>) -> Fact<Vec<Tid>> {
+    let stopped = match stopped {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            let why = format!("cannot see who is stopped (cgroup.threads): {error}");
+            return Err(Unknown(why));
+        }
+        Ok(stopped) => stopped,
+    };
+    let ranked = stopped
+        .into_iter()
+        .map(Tid)
+        .filter(|tid| sched::policy(*tid) == Ok(Members::INSIDE));
+    Ok(ranked.collect())
 }
 
 impl Members {
     /// What a member has in its slot.
     pub(super) const INSIDE: Policy = Policy::Fifo(ranks::OCCUPANT);
 
-    pub(super) fn new(freezer: Option<Freezer>, before: (Attributes, CpuSet)) -> Self {
-        let ranked_before = freezer.as_ref().map(ranked).unwrap_or_default();
-        Self {
+    /// Nobody yet, of a program of which a thread had this before; or why nobody knows who has the rank of slots already.
+    pub(super) fn new(freezer: Option<Freezer>, before: (Attributes, CpuSet)) -> Fact<Self> {
+        let ranked_before = match &freezer {
+            Some(freezer) => ranked(freezer.threads())?,
+            None => Vec::new(),
+        };
+        Ok(Self {
             list: Inheriting::new(List::default()),
             before,
             freezer,
             ranked_before,
-        }
+        })
     }
 
     /// As it has that. One that is stopped outside has it always, and what it starts inherits it: that is stopped with it. Of others,
@@ -93,20 +108,21 @@ impl Members {
         Ok(Restore::to(tid, (policy, processors)))
     }
 
-    /// After [`Program::release`] nobody has the rank, nor the processor by it: whom the freezer has may have them from who started it, without having been seen.
-    pub(super) fn clear(&self) {
+    /// After [`Program::release`] nobody has the rank, nor the processor by it: whom the freezer has may have them from who started it, without having been
+    /// seen. Or why that is not known; who has them still then, the guardian makes ordinary when we are gone.
+    pub(super) fn clear(&self) -> Fact<()> {
         let Some(freezer) = &self.freezer else {
-            return;
+            return Ok(());
         };
         if self.before.0.policy() == Self::INSIDE {
-            return;
+            return Ok(());
         }
         // Who is just being started has what its starter had a moment ago.
         for _ in 0..CLEARED_WITHIN {
-            let mut ranked = ranked(freezer);
+            let mut ranked = ranked(freezer.threads())?;
             ranked.retain(|tid| !self.ranked_before.contains(tid));
             if ranked.is_empty() {
-                return;
+                return Ok(());
             }
             for tid in ranked {
                 // It may have ended.
@@ -114,6 +130,7 @@ impl Members {
                 let _ = sched::set_affinity(tid, &self.before.1);
             }
         }
+        Ok(())
     }
 
     /// One more, that has this of its own. It has a slot from now on, if that is now.
@@ -188,7 +205,7 @@ impl Members {
         Ok(())
     }
 
-    fn switch(freeze: std::io::Result<()>) -> Result<(), SchedError> {
+    fn switch(freeze: io::Result<()>) -> Result<(), SchedError> {
         freeze.map_err(|error| SchedError::Os {
             call: "write",
             tid: Tid(0),
@@ -247,6 +264,16 @@ mod tests {
     use crate::doctor::rights::{self, Right};
 
     #[test]
+    fn where_it_cannot_be_read_who_is_stopped_that_is_not_nobody() {
+        assert_eq!(ranked(Ok(Vec::new())), Ok(Vec::new()));
+        let gone = io::Error::from_raw_os_error(libc::ENOENT);
+        assert_eq!(ranked(Err(gone)), Ok(Vec::new()));
+        let hidden = io::Error::from_raw_os_error(libc::EACCES);
+        let unknown = ranked(Err(hidden)).unwrap_err();
+        assert!(unknown.to_string().contains("cgroup.threads"), "{unknown}");
+    }
+
+    #[test]
     fn who_was_changed_in_its_slot_is_known_at_the_slots_end() {
         let Some(_live) = rights::require(&[Right::RealTime]) else {
             return;
@@ -254,7 +281,7 @@ mod tests {
         let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
         let thread = Tid(program.id().cast_signed());
         let own = Attributes::of(thread).unwrap();
-        let members = Members::new(None, (own, sched::affinity(thread).unwrap()));
+        let members = Members::new(None, (own, sched::affinity(thread).unwrap())).unwrap();
         members.add(thread, own).unwrap();
         let batch = Policy::Batch { nice: 0 };
         let mut found = Vec::new();

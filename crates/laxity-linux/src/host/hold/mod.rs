@@ -40,7 +40,7 @@ use crate::run::own::{Kept, Ought, Own, Role};
 use crate::run::port::Ports;
 use crate::run::{self, Run, Thread};
 pub use closely::CloseHold;
-pub use program::{Choice, Confinement, ProgramHold, ProgramRequest};
+pub use program::{Choice, Confinement, ProgramHold, ProgramRequest, may_reserve};
 
 use above::above;
 pub use seen::Holders;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use laxity_model::{Enforcer, HostError, Outside, Reservation};
+use laxity_model::{Enforcer, Grade, HostError, Outside, Reservation};
 
 use super::super::command::family::{Family, parent_of};
 use super::super::command::{Held, RunningCommand};
@@ -83,7 +83,10 @@ impl BySlots {
     /// The program has no slots, and nothing by them.
     fn unbind(&self) {
         self.bound.binding.unbind_program();
-        self.members.clear();
+        if let Err(Unknown(why)) = self.members.clear() {
+            let reason = format!("it may have kept the rank of its slots: {why}");
+            self.session.seen.note(Grade::Unenforced { reason });
+        }
     }
 }
 
@@ -231,7 +234,8 @@ impl ProgramHold {
         };
         family.refresh().map_err(|why| unseen(&why))?;
         let (freezer, quota) = confine(request, &family)?;
-        let members = Arc::new(Members::new(freezer, before));
+        let members = Members::new(freezer, before).map_err(|why| unseen(&why))?;
+        let members = Arc::new(members);
         let by = BySlots {
             bound,
             members: Arc::clone(&members),
@@ -304,8 +308,12 @@ fn may_witness(reservation: Reservation) -> Result<(), HostError> {
     doctor::try_fifo().map_err(|why| why.as_of_host(format!("no witness: {why}")))
 }
 
-/// Whether the kernel would give a thread this here, as far as that can be foreseen.
-fn may_reserve(reservation: Reservation) -> Result<(), HostError> {
+/// Whether the kernel would give a thread this by `deadline` here, as far as that can be foreseen.
+///
+/// # Errors
+///
+/// The cause and the remedy.
+pub fn may_reserve(reservation: Reservation) -> Result<(), HostError> {
     let reserving = Operation::SetDeadline(reservation.into());
     doctor::foresee(&reserving, &Machine::as_reserving()).map_or(Ok(()), |why| {
         Err(why.as_of_host(format!("{reservation} cannot be reserved: {why}")))

@@ -301,7 +301,9 @@ impl Watcher {
             tells: Some(self.tells),
             seen: self.lookout.seen(),
         };
-        let found = conclude(&mut self.events, &evidence);
+        let mut found = conclude(&mut self.events, &evidence);
+        // They are by processor: halts of one may lie between those of another.
+        found.disturbances.sort_by_key(|still| still.from);
         let enforcer = slots_on.map_or(Enforcer::Deadline, |_| Enforcer::Slots);
         let granted = (enforcer, HOLDER, slots_on.unwrap_or(usize::MAX));
         self.seen.note(found.grade(Grade::Enforced, granted));

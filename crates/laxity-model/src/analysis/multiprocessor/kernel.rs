@@ -160,6 +160,25 @@ impl Bandwidth {
         Service::from_nanos(u64::try_from(longest).unwrap_or(u64::MAX))
     }
 
+    /// The shortest period in which this runtime books no more than this; it may be shorter than the runtime.
+    ///
+    /// ```
+    /// use laxity_model::analysis::multiprocessor::Bandwidth;
+    /// use laxity_model::{Service, Span};
+    ///
+    /// let runtime = Service::from_millis(1);
+    /// let tenth = Bandwidth::of(runtime, Span::from_millis(10));
+    /// let shortest = tenth.shortest_period(runtime);
+    /// assert_eq!(shortest.as_nanos(), 9_999_962); // 104,857.998
+    /// assert_eq!(Bandwidth::of(runtime, shortest), tenth);
+    /// ```
+    pub fn shortest_period(self, runtime: Service) -> Span {
+        // ⌊r·2²⁰/p⌋ ≤ b: p > r·2²⁰/(b + 1).
+        let scaled = u128::from(runtime.as_nanos()) << Self::SHIFT;
+        let shortest = scaled / (u128::from(self.0) + 1) + 1;
+        Span::from_nanos(u64::try_from(shortest).unwrap_or(u64::MAX))
+    }
+
     /// The difference, or `None` if `other` is more.
     #[must_use]
     pub fn checked_sub(self, other: Self) -> Option<Self> {
@@ -192,13 +211,13 @@ impl Bandwidth {
         self.0 == 0
     }
 
-    /// So many times this.
     /// How many digits tell this from another one, six at least: as many as it is printed with, unless the two would look the same.
     fn digits_beside(self, other: Self) -> usize {
         let look_alike = self != other && self.to_string() == other.to_string();
         if look_alike { 7 } else { 6 }
     }
 
+    /// So many times this.
     const fn times(self, count: NonZeroU16) -> Self {
         Self(self.0.saturating_mul(count.get() as u64))
     }
@@ -381,18 +400,11 @@ impl KernelLimits {
         granted: Bandwidth,
         runtime: Service,
     ) -> Option<Span> {
-        let least = match self.free(processors, granted) {
-            None => 0,
-            Some(free) => {
-                // ⌊r·2²⁰/p⌋ ≤ f: p > r·2²⁰/(f + 1).
-                let scaled = u128::from(runtime.as_nanos()) << Bandwidth::SHIFT;
-                u64::try_from(scaled / (u128::from(free.0) + 1) + 1).unwrap_or(u64::MAX)
-            }
-        };
-        let least = least
-            .max(runtime.as_nanos())
-            .max(self.shortest_period.as_nanos());
-        let period = Span::from_nanos(least);
+        let free = self.free(processors, granted);
+        let least = free.map_or(Span::ZERO, |free| free.shortest_period(runtime));
+        let period = least
+            .max(runtime.as_dedicated_span())
+            .max(self.shortest_period);
         self.check(processors, granted, request(runtime, period))
             .ok()
             .map(|_| period)

@@ -4,8 +4,8 @@ mod judge;
 
 use alloc::vec::Vec;
 
-use super::Delivery;
 use super::look::{Held, Look, Stretch, Turn};
+use super::{Delivery, Halts};
 use crate::{Disturbance, Instant, Reservation, Service, Span};
 
 /// A period is as reserved within this part of X: a twentieth.
@@ -176,6 +176,7 @@ impl Meter {
         (self.origin, self.since, self.ran) = (from, from, [from; 2]);
         self.open = Open::from(from);
         self.still.clear();
+        self.delivery.halts = Halts::default();
     }
 
     /// What was seen of the periods that are over.
@@ -183,21 +184,24 @@ impl Meter {
         self.delivery
     }
 
-    /// The machine stood still then: to be told before the look that ends the stretch.
+    /// The machine stood still then: to be told before the look that ends the stretch, of several whose halts began in this order.
     pub fn stood_still(&mut self, still: Disturbance) {
         if still.to <= self.since {
             return;
         }
         match self.still.last_mut() {
             Some(last) if still.from <= last.to => {
+                let known = last.length();
                 last.from = last.from.min(still.from);
                 last.to = last.to.max(still.to);
+                self.delivery.halts.note(Some(known), last.length());
             }
             _ => {
                 if self.still.len() == MOST_DISTURBED {
                     self.still.remove(0);
                 }
                 self.still.push(still);
+                self.delivery.halts.note(None, still.length());
             }
         }
     }
@@ -352,6 +356,7 @@ impl Meter {
         let delivery = &mut self.delivery;
         delivery.periods += judged.kept + judged.short;
         delivery.kept += judged.kept;
+        delivery.exceeded += judged.exceeded;
         delivery.disturbed += judged.disturbed;
         delivery.short_disturbed += judged.short_disturbed;
         delivery.unseen += judged.unseen;

@@ -1,11 +1,14 @@
 //! Who is found of a program, and what it is given.
 
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use laxity_model::{Enforcer, Outside, Service};
 
 use super::super::HoldRequest;
 use super::super::above::is_above;
+use super::super::seen::Anew;
 use super::*;
 
 /// A thread is to keep what it has.
@@ -30,7 +33,7 @@ impl Places for Keeping {
 fn members() -> Arc<Members> {
     let own = Tid::current();
     let before = (Attributes::of(own).unwrap(), sched::affinity(own).unwrap());
-    Arc::new(Members::new(None, before))
+    Arc::new(Members::new(None, before).unwrap())
 }
 
 /// Of this process only this thread is held.
@@ -79,6 +82,68 @@ fn a_thread_that_leaves_its_reservation_is_named_with_what_it_has() {
         reason.starts_with(&named) && reason.ends_with(&told),
         "{reason}"
     );
+}
+
+/// Whoever is not this thread cannot be placed.
+struct Only(Tid);
+
+impl Places for Only {
+    fn place(&mut self, thread: Tid, _: Attributes) -> Result<(), HoldError> {
+        match thread == self.0 {
+            true => Ok(()),
+            false => Err(HostError::Failed("there is no room".to_owned()).into()),
+        }
+    }
+
+    fn keep(&mut self, _: &Family, _: &[Tid]) {}
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn changed(&self, _: Tid) -> Option<String> {
+        None
+    }
+}
+
+/// As where what is open was found while a thread was without its slots: that it is without them still is no less so then.
+#[test]
+fn a_thread_that_is_not_held_is_told_again_when_what_is_told_begins_anew() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "read line; cat; true"]);
+    let mut program = command.stdin(Stdio::piped()).spawn().unwrap();
+    let thread = Tid(program.id().cast_signed());
+    let seen = Seen::new(Grade::Enforced);
+    let family = Family::new(program.id(), None, true);
+    let mut request = request(thread);
+    request.choice = Choice {
+        new_threads: true,
+        children: true,
+        ..Choice::default()
+    };
+    let mut follower = Follower::new(&request, family, Arc::clone(&seen), Box::new(Only(thread)));
+    follower.first().unwrap();
+    let mut is_told = || {
+        (0..4_000).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            follower.look();
+            let grade = seen.grade();
+            grade.reason().is_some_and(|why| why.contains("no room"))
+        })
+    };
+    // What it starts now is without its slots, and stays so.
+    program.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    let first = is_told();
+    seen.begin_anew(Anew {
+        reservation: request.hold.reservation,
+        looks: None,
+        from: clock::now(),
+    });
+    let anew = (seen.grade(), is_told());
+    drop(program.stdin.take());
+    program.wait().unwrap();
+    assert!(first);
+    assert_eq!(anew, (Grade::Enforced, true));
 }
 
 #[test]

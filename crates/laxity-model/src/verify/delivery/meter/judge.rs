@@ -15,6 +15,8 @@ const COUNTED_EACH: Service = Service::from_micros(50);
 pub(super) struct Judged {
     pub(super) kept: u64,
     pub(super) short: u64,
+    /// Of those that were short: they had too much.
+    pub(super) exceeded: u64,
     pub(super) disturbed: u64,
     pub(super) short_disturbed: u64,
     pub(super) unseen: u64,
@@ -48,9 +50,11 @@ impl Meter {
             None => 0,
             Some(kept) => self.known(judged, (kept, too_much), elsewhere),
         };
+        let short = if served == Some(false) { known } else { 0 };
         Judged {
             kept: if served == Some(true) { known } else { 0 },
-            short: if served == Some(false) { known } else { 0 },
+            short,
+            exceeded: if too_much { short } else { 0 },
             disturbed,
             short_disturbed: if all_kept { 0 } else { disturbed },
             unseen: unseen + judged - known,

@@ -13,6 +13,7 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
         largest_gap_possible: MS(n + 2),
         periods: 100 * n,
         kept: 90 * n,
+        exceeded: 4 * n,
         asleep: 60 * n,
         stopped: 13 * n,
         disturbed: 3 * n,
@@ -22,6 +23,11 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
         together: n,
         events_lost: 11 * n,
         halts_unseen: n == 3,
+        halts: Halts {
+            count: n,
+            longest: MS(n),
+            total: MS(n),
+        },
     };
     let mut all = one(2);
     all.add(&one(3));
@@ -32,6 +38,7 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
     let added = Delivery {
         periods: 500,
         kept: 450,
+        exceeded: 20,
         asleep: 300,
         stopped: 65,
         disturbed: 15,
@@ -78,6 +85,30 @@ fn looks_that_are_not_punctual_make_no_more_periods() {
     }
     let seen = meter.delivery();
     assert_eq!(seen.periods + seen.unseen, 100, "{seen:?}");
+}
+
+/// The witness of another processor saw the first of them too, and a dispatcher recorded the second once more.
+#[test]
+fn halts_of_the_machine_are_counted_with_the_longest_and_all_of_them() {
+    let mut meter = meter(Held::BySlots);
+    for (from, to) in [(1, 3), (2, 4), (9, 10), (9, 12), (20, 21)] {
+        meter.stood_still(still(at(from), at(to)));
+    }
+    meter.take(look(24, 6_000, MS(6)));
+    let seen = meter.delivery().halts;
+    let found = (seen.count, seen.longest, seen.total);
+    assert_eq!(found, (3, MS(3), MS(7)));
+}
+
+#[test]
+fn who_had_too_much_is_told_from_who_had_too_little() {
+    let mut meter = meter(Held::Confined);
+    for (number, service_us) in (1..).zip([2_000, 500, 2_500, 2_000, 8_000]) {
+        let waited = Span::from_micros(8_000 - service_us);
+        meter.take(look(8 * number, service_us, waited));
+    }
+    let seen = meter.delivery();
+    assert_eq!([seen.periods, seen.kept, seen.exceeded], [5, 2, 2]);
 }
 
 /// Whoever sleeps most of the time is to be served when it does not.
