@@ -254,8 +254,7 @@ fn who_wakes_for_what_arrives_is_charged_to_all() {
         registry.holds(1, vec![fed], true);
         registry.holds(0, vec![item("urgent", 200, 10)], true)
     });
-    let wakes = linked::WAKE.as_dedicated_span() * 2;
-    let is_later = matches!(&bounds, [Answer::Held(without), Answer::Held(with)] if with[0] >= without[0] + wakes);
+    let is_later = matches!(&bounds, [Answer::Held(without), Answer::Held(with)] if with[0] >= without[0] + linked::WAKE.as_dedicated_span() * 2);
     assert!(is_later, "{bounds:?}");
 }
 
