@@ -3,8 +3,8 @@
 use std::io::{PipeReader, Read as _, Write as _};
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex};
 use std::{fs, io, process, thread};
 
 use laxity::upcalls::{Call, Options, Pace, Rank, Region, Seat, Spec, State, Upcall, Upcalls};
@@ -111,11 +111,11 @@ fn each_byte_comes_to_a_call_and_who_does_not_read_keeps_nobody_busy() {
     assert!(all.windows(2).all(|two| two[1] >= two[0] + period));
     assert_eq!(fed.upcall.counts().calls, 108);
     // The end of it is there still, and nobody is called for that, nor looks at it: not while it is suspended, nor when it is closed.
-    let fed = Mutex::new(Some(fed));
+    let mut fed = Some(fed);
     for closes in [false, true] {
         if closes {
-            let closed = fed.lock().unwrap().take().unwrap().upcall.close();
-            assert_eq!(closed.unwrap().calls, 108);
+            let closed = fed.take().unwrap().upcall.close().unwrap();
+            assert_eq!(closed.calls, 108);
         }
         let before = had("hung-up.fed");
         assert_eq!(before.len(), 1, "{before:?}");
@@ -180,7 +180,6 @@ fn it_is_called_while_another_process_is_at_work() {
         byte = byte.wrapping_add(1);
         beside += u32::from(release >= house.first);
     }
-    // Those of the other one are 433, and each of these is woken for while one of them is at work, or just after.
     assert!(beside >= 40, "{beside} calls");
     drop(writer);
     upcalls.sleep(&[&fed.upcall]).unwrap();
