@@ -220,7 +220,7 @@ int rts_settle(int process);
 int rts_end(void);
 
 /* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
- * how long a PDU may take for it to fit. A quantum of those that are for several processes may be no longer than their coordinator says, which is EBUSY too. ENFILE: there are RTS_MOST; EINVAL: attributes that mean nothing, or not among several processes (RTS_DESCRIPTOR); EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; ETIMEDOUT: a handler has not returned for 10 s; where it starts the executor also
+ * how long a PDU may take for it to fit. A quantum of those that are for several processes may be no longer than their coordinator says, which is EBUSY too. ENFILE: there are RTS_MOST; EINVAL: attributes that mean nothing; EPERM: among several processes a thread waits for what RTS_DESCRIPTOR names, and has no right to the next higher priority; EMFILE: the process has no descriptors left for that; EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; ETIMEDOUT: a handler has not returned for 10 s; where it starts the executor also
  * what rts_start() returns. One that was called and is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 

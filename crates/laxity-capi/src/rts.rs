@@ -77,9 +77,9 @@ impl From<Error> for Failure {
             | Error::NoBudget(..)
             | Error::Events(_)
             | Error::Order
-            | Error::Descriptor
             | Error::Name(_)
             | Error::NoUpcall { .. } => libc::EINVAL,
+            Error::Descriptor { errno } => *errno,
             Error::NotHere => libc::EBADF,
             Error::NotAdmitted(_) | Error::Quantum { .. } => libc::EBUSY,
             Error::Coordinator(_) => libc::ECONNREFUSED,

@@ -1,6 +1,7 @@
 /* A process whose upcalls take turns with those of others. It does what it reads, a line each, and says what came of that:
  *
  *     more NAME TENTHS   an upcall that has so many tenths of the processor, called three times
+ *     fed                what the calls read that a descriptor releases, and how many those are
  *     gone               the number of a process that has gone, once there is one
  *     settle PROCESS     it is settled
  *     spin               an upcall whose handler does not come back before its executor has lost its rank
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <unistd.h>
 
 #include <rts.h>
 
@@ -49,6 +52,53 @@ static void more(const char *name, uint32_t tenths) {
             why = laxity_message();
     }
     printf("%s %s\n", error == EBUSY ? "EBUSY" : strerror(error), why);
+}
+
+struct reads {
+    int fd;
+    char read[8];
+    size_t count;
+    unsigned calls;
+};
+
+/* A byte a call, and the end of them is the last. */
+static void take(rts_funargs *arg) {
+    struct reads *own = (struct reads *)arg->pcb;
+    arg->smstr->pdu_count = arg->smstr->pdu_goal;
+    own->calls++;
+    if (read(own->fd, &own->read[own->count], 1) == 1 && own->count + 1 < sizeof(own->read))
+        own->count++;
+    else
+        arg->smstr->asks = RTS_ASKS_SUSPEND;
+}
+
+static void fed(void) {
+    struct reads own = { -1, { 0 }, 0, 0 };
+    int ends[2] = { -1, -1 }, rtu = -1;
+    int error = pipe(ends) == 0 ? 0 : errno;
+    rts_attributes attributes = RTS_ATTRIBUTES_INIT;
+    attributes.name = "fed";
+    attributes.period_ns = 10000000;
+    attributes.pdu_ns = 100000;
+    attributes.flags = RTS_DESCRIPTOR;
+    attributes.fd = own.fd = ends[0];
+    if (error == 0)
+        error = rts_creat(&attributes, take, &own, &rtu);
+    if (error == 0)
+        error = rts_run(rtu);
+    if (error == 0 && write(ends[1], "abc", 3) != 3)
+        error = errno;
+    close(ends[1]);
+    if (error == 0) {
+        rts_set wanted = { { 0, 0 } };
+        wanted.bits[rtu / 64] = UINT64_C(1) << (rtu % 64);
+        error = rts_sleep(&wanted, NULL, 0);
+    }
+    if (error == 0)
+        error = rts_close(rtu);
+    close(ends[0]);
+    own.read[own.count] = '\0';
+    printf("%s %s %u\n", error == 0 ? "Success" : laxity_message(), own.read, own.calls);
 }
 
 static int may_return;
@@ -93,6 +143,8 @@ int main(int count, char **arguments) {
         int process = 0;
         if (sscanf(line, "more %31s %u", name, &tenths) == 2) {
             more(name, tenths);
+        } else if (strcmp(line, "fed\n") == 0) {
+            fed();
         } else if (strcmp(line, "spin\n") == 0) {
             lose();
         } else if (sscanf(line, "settle %d", &process) == 1) {

@@ -99,6 +99,7 @@ fn share_a_processor(rank: &str, watch: Option<Watch>) {
     let [mut one, mut other] =
         programs.map(|program| Process::start(&program, directory.path(), rank));
     let dies = one.child.id();
+    assert_eq!(other.ask("fed"), "Success abc 4");
     assert_eq!(one.ask("more first 5"), "Success yes");
     let refused = other.ask("more second 5");
     assert!(

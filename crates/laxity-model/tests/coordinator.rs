@@ -246,6 +246,19 @@ fn a_quota_counts_what_is_kept_from_others_and_not_processor_time_alone() {
 }
 
 #[test]
+fn who_wakes_for_what_arrives_is_charged_to_all() {
+    let mut registry = two();
+    let bounds = [0, 1].map(|wakes| {
+        let mut fed = item("fed", 200, 20);
+        fed.linked.wakes = wakes;
+        registry.holds(1, vec![fed], true);
+        registry.holds(0, vec![item("urgent", 200, 10)], true)
+    });
+    let is_later = matches!(&bounds, [Answer::Held(without), Answer::Held(with)] if with[0] >= without[0] + linked::WAKE.as_dedicated_span() * 2);
+    assert!(is_later, "{bounds:?}");
+}
+
+#[test]
 fn there_are_no_more_upcalls_than_can_be_analysed() {
     let mut registry = Registry::new(terms());
     for (seat, process) in (0..3).zip(10..) {
@@ -336,10 +349,10 @@ fn any_linked() -> impl Strategy<Value = Linked> {
         0..4_u8,
         any::<(u64, u64)>(),
         any::<bool>(),
-        any::<u32>(),
+        any::<(u32, u32)>(),
     )
         .prop_map(
-            |((cost, period, deadline, jitter), kind, (longest, last), defers, calls)| {
+            |((cost, period, deadline, jitter), kind, (longest, last), defers, (calls, wakes))| {
                 let longest = Service::from_nanos(longest % cost + 1);
                 let last = Service::from_nanos(last % longest.as_nanos() + 1);
                 let task = Task::new(Service::from_nanos(cost), Span::from_nanos(period)).unwrap();
@@ -356,6 +369,7 @@ fn any_linked() -> impl Strategy<Value = Linked> {
                     after: (kind == 1).then_some(0),
                     defers,
                     calls,
+                    wakes,
                 }
             },
         )

@@ -2,12 +2,13 @@
 //!
 //! Nothing is recorded, so nothing grows however long it lasts. What may be put into its ports by other threads goes through an [`Inbox`].
 
-use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+mod inbox;
+
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use laxity_model::base::port::{Arrival, PortKind};
+use laxity_model::base::port::Arrival;
 use laxity_model::program::together::{Others, Terms};
 use laxity_model::{
     ActivityId, Body, Context, EventKind, Grade, HostError, Instant, Mark, PortId, Refused,
@@ -15,7 +16,7 @@ use laxity_model::{
 };
 
 use super::hold::{HoldError, HoldRequest, Observer, ThreadHold};
-use super::together::{Place, Seat, Sitting};
+use super::together::{Feeder, Finishes, Sitting};
 use crate::doctor::{self, Diagnosis};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
@@ -26,97 +27,11 @@ use crate::run::ours::Ours;
 use crate::run::port::Ports;
 use crate::run::semaphore::{Semaphore, Taken};
 
+use self::inbox::{Feed, Feeds};
+
+pub use self::inbox::Inbox;
+pub use super::together::FeedError;
 pub use crate::run::bell::Bell;
-
-/// The ports of a body, for the threads that put into them. Those that it waits on belong to the thread that drives it.
-#[derive(Clone)]
-pub struct Inbox {
-    ports: Arc<Ports>,
-    feeds: Arc<Feeds>,
-    /// Where the body takes turns with those of other processes.
-    place: Option<Arc<Place>>,
-}
-
-/// A port that a descriptor feeds: each time that it can be read while nothing waits in the port, something arrives there.
-type Feed = (PortId, Arc<OwnedFd>);
-
-/// The descriptors, which come and go. Whoever drives the body tries the lock, and looks again at its next wait.
-#[derive(Default)]
-struct Feeds {
-    all: Mutex<Vec<Feed>>,
-    /// How often they have changed.
-    changes: AtomicU64,
-}
-
-impl Inbox {
-    /// With these ports, of which ids are indices.
-    #[must_use]
-    pub fn new(kinds: &[PortKind]) -> Self {
-        // Only descriptors could be wrong, and there are none.
-        let ports = Ports::new(kinds, Vec::new()).unwrap_or_default();
-        Self {
-            ports: Arc::new(ports),
-            feeds: Arc::default(),
-            place: None,
-        }
-    }
-
-    /// The body takes turns with those of other processes, in this seat.
-    #[must_use]
-    pub fn in_seat(mut self, seat: Seat) -> Self {
-        self.place = Some(Arc::new(Place::new(seat)));
-        self
-    }
-
-    /// From the body's next wait on, this feeds the port, or with `None` nothing does.
-    pub fn feed(&self, port: PortId, with: Option<Arc<OwnedFd>>) {
-        let mut all = self
-            .feeds
-            .all
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        all.retain(|(fed, _)| *fed != port);
-        all.extend(with.map(|with| (port, with)));
-        drop(all);
-        self.feeds.changes.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Puts an arrival of now; `false` if there is no room, or no such port. Takes no lock and never waits.
-    pub fn put(&self, port: PortId, payload: [u64; 2]) -> bool {
-        let at = clock::now();
-        let has_room = self.ports.put(port, Arrival { at, payload }) == Some(true);
-        self.call();
-        has_room
-    }
-
-    /// After it was put: who is called finds what has arrived.
-    fn call(&self) {
-        if let Some(place) = &self.place {
-            place.call();
-        }
-    }
-
-    /// The same, where the oldest that wait make room for it: how many were dropped for that, or itself where all that wait are being put or taken just now.
-    pub fn put_newest(&self, port: PortId, payload: [u64; 2]) -> u64 {
-        let at = clock::now();
-        let dropped = self.ports.put_newest(port, Arrival { at, payload });
-        self.call();
-        dropped.unwrap_or(1)
-    }
-
-    /// The body's waits end, and so does whoever drives it.
-    pub fn close(&self) {
-        self.ports.close();
-        self.leave();
-    }
-
-    /// What was put last ends the body, which waits for no turn among other processes to do so.
-    pub fn leave(&self) {
-        if let Some(place) = &self.place {
-            place.leave();
-        }
-    }
-}
 
 /// How a thread is scheduled.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -132,6 +47,22 @@ pub enum Rank {
     Reserved(HoldRequest),
     /// As an ordinary thread: nothing is promised.
     Fair,
+}
+
+impl Rank {
+    /// Of a thread that is to run while one of this rank is at work. Beside a reservation it is an ordinary one.
+    pub(super) const fn above(&self) -> Self {
+        match self {
+            Self::Fifo {
+                priority,
+                processor,
+            } => Self::Fifo {
+                priority: if *priority < 99 { *priority + 1 } else { 99 },
+                processor: *processor,
+            },
+            Self::Reserved(_) | Self::Fair => Self::Fair,
+        }
+    }
 }
 
 /// Why the thread was not started.
@@ -248,6 +179,7 @@ impl Alone {
         let started = builder.spawn(move || {
             let _over = over;
             let _ours = Ours::enter();
+            let _feeder = inbox.feeder.clone().map(Finishes);
             let mut body = body();
             let begun = Ranked::begin(&rank).and_then(|ranked| {
                 let sitting = inbox.place.as_ref().map(Sitting::begin);
@@ -332,6 +264,8 @@ impl Alone {
 struct Solitary<'a> {
     ports: &'a Ports,
     feeds: &'a Feeds,
+    /// In a seat.
+    feeder: Option<&'a Feeder>,
     sitting: Option<Sitting>,
     /// Those that are known, and after how many changes.
     fed: Vec<Feed>,
@@ -358,7 +292,6 @@ impl Solitary<'_> {
     }
 
     fn wait(&mut self, port: PortId, until: Option<Instant>) -> Result<Taken, HostError> {
-        self.look_at_feeds();
         let ports = self.ports;
         if let Some(sitting) = &mut self.sitting {
             let permits = ports.get(port).map(|port| &port.permits);
@@ -369,6 +302,7 @@ impl Solitary<'_> {
                 false => Taken::TimedOut,
             });
         }
+        self.look_at_feeds();
         let taken = ports.wait_with(port, until, &self.fed);
         // So that those are closed that nobody else has.
         self.look_at_feeds();
@@ -399,6 +333,13 @@ impl Context for Solitary<'_> {
     fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
         if self.ports.ring(port, doorbell).is_none() {
             self.mistake(format!("port {port} or doorbell {doorbell} does not exist"));
+        }
+        if let Some(feeder) = self.feeder {
+            // What cannot be waited for can be read, or tells so.
+            if let Some(events) = feeder.look(port) {
+                self.put(port, [events, 0]);
+            }
+            return false;
         }
         self.look_at_feeds();
         self.fed.iter().any(|(fed, _)| *fed == port)
@@ -438,6 +379,7 @@ fn drive(body: &mut dyn Body, inbox: &Inbox, sitting: Option<Sitting>) -> Result
     let mut context = Solitary {
         ports: &inbox.ports,
         feeds: &inbox.feeds,
+        feeder: inbox.feeder.as_deref(),
         sitting,
         fed: Vec::new(),
         known: 0,

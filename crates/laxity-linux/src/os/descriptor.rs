@@ -1,7 +1,7 @@
 //! Waiting on descriptors: until one can be read, or a counter is raised by another thread.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use laxity_model::Instant;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -35,6 +35,12 @@ impl Alarm {
     fn clear(&self) {
         // A counter that nobody raised is cleared already.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Alarm {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -125,6 +125,10 @@ impl Ports {
         Ok(Self { ports, fed })
     }
 
+    pub(crate) fn count(&self) -> usize {
+        self.ports.len()
+    }
+
     pub(crate) fn get(&self, id: PortId) -> Option<&Port> {
         self.ports.get(id.index())
     }

@@ -9,9 +9,12 @@ use alloc::vec::Vec;
 use super::in_order::analysed;
 use super::rmdp;
 use super::{ExecutorPolicy, Unschedulable};
-use crate::analysis::supply::SupplyBound;
+use crate::analysis::supply::{Residual, SupplyBound};
 use crate::analysis::{Preemption, Task};
 use crate::{Service, Span};
+
+/// What all who take turns lose to a [wake](Linked::wakes): the switches to the thread that puts something and back, and those to whoever looks at that without having a turn.
+pub const WAKE: Service = Service::from_micros(40);
 
 /// One of those who take turns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +27,8 @@ pub struct Linked {
     pub defers: bool,
     /// So many calls a period, which is more than one where several have a share.
     pub calls: u32,
+    /// So many calls a period are released by what a thread puts that goes before all of them, and wakes for each.
+    pub wakes: u32,
 }
 
 impl Linked {
@@ -34,7 +39,18 @@ impl Linked {
             after: None,
             defers: false,
             calls: 1,
+            wakes: 0,
         }
+    }
+
+    /// What is done before all of them for its calls, if anything is. What releases a call may come as soon as the one before is over: a period sooner than it is released.
+    #[must_use]
+    pub fn woken(&self) -> Option<Task> {
+        let nanos = WAKE.as_nanos().saturating_mul(self.wakes.into());
+        let cost = Some(Service::from_nanos(nanos)).filter(|cost| !cost.is_zero())?;
+        let period = self.task.period();
+        let task = Task::new(cost, period).ok()?;
+        Some(task.with_jitter(period))
     }
 
     /// Whether it is more than a task.
@@ -72,6 +88,8 @@ const MOST_ROUNDS: u32 = 200;
 ///
 /// Who may be late.
 pub fn bounds(all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Unschedulable> {
+    let left = left(all, supply)?;
+    let supply = left.as_ref().map_or(supply, |left| left as &dyn SupplyBound);
     let mut set = Set::new(all)?;
     let mut bounds = vec![Span::ZERO; all.len()];
     for _ in 0..MOST_ROUNDS {
@@ -93,6 +111,22 @@ pub fn bounds(all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Uns
         bottleneck: None,
         reason: "the bounds of chains grow without an end in sight".to_string(),
     })
+}
+
+/// What is left of a supply by what is [done before all](Linked::woken) of these, if anything is.
+fn left<'a>(
+    all: &[Linked],
+    supply: &'a dyn SupplyBound,
+) -> Result<Option<Residual<&'a dyn SupplyBound>>, Unschedulable> {
+    let above: Vec<Task> = all.iter().filter_map(Linked::woken).collect();
+    if above.is_empty() {
+        return Ok(None);
+    }
+    let left = Residual::new(supply, above).map_err(|_| Unschedulable {
+        bottleneck: None,
+        reason: "the wakes for what arrives leave nothing of the processor".to_string(),
+    });
+    left.map(Some)
 }
 
 /// [`bounds`] by a policy.
@@ -126,6 +160,8 @@ pub fn admit(
     if all.iter().any(Linked::has_to_do_with_others) {
         return bounds_by(policy, all, supply);
     }
+    let left = left(all, supply)?;
+    let supply = left.as_ref().map_or(supply, |left| left as &dyn SupplyBound);
     let tasks: Vec<Task> = all.iter().map(|linked| linked.task).collect();
     policy.admit(&tasks, supply).map(|()| Vec::new())
 }

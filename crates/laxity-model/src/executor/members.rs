@@ -23,6 +23,8 @@ pub struct Member<'a> {
     pub after: Option<u64>,
     /// With whom it has its service together.
     pub group: Option<InGroup<'a>>,
+    /// Somebody [wakes](Linked::wakes) for each of its calls.
+    pub is_woken: bool,
 }
 
 /// A group, as its members know it.
@@ -139,6 +141,7 @@ impl<'a> Set<'a> {
         let single = |member: &Member<'a>| {
             Some(Linked {
                 after: member.after.and_then(|before| self.index(before)),
+                wakes: member.is_woken.into(),
                 ..Linked::alone(member.task?)
             })
         };
@@ -149,7 +152,7 @@ impl<'a> Set<'a> {
 
     fn group(&self, group: &InGroup<'a>) -> Option<Linked> {
         let (budget, period) = (group.share.budget(), group.share.period());
-        let (mut region, mut calls) = (Service::ZERO, 0_u32);
+        let (mut region, mut calls, mut wakes) = (Service::ZERO, 0_u32, 0_u32);
         for member in &self.members {
             let is_in = member.group.is_some_and(|own| own.is(group));
             let Some(task) = member.task.filter(|_| is_in) else {
@@ -158,7 +161,9 @@ impl<'a> Set<'a> {
             region = region.max(task.longest_region());
             // One may be under way at the begin, and one begin at the end.
             let most = period.as_nanos().div_ceil(task.period().as_nanos()) + 1;
-            calls = calls.saturating_add(u32::try_from(most).unwrap_or(u32::MAX));
+            let most = u32::try_from(most).unwrap_or(u32::MAX);
+            calls = calls.saturating_add(most);
+            wakes = wakes.saturating_add(if member.is_woken { most } else { 0 });
         }
         let region = region.min(budget);
         let task = Task::new(budget, period).ok()?;
@@ -172,6 +177,7 @@ impl<'a> Set<'a> {
             after: None,
             defers: true,
             calls,
+            wakes,
         })
     }
 }

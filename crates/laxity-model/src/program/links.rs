@@ -79,6 +79,7 @@ impl Program {
                     name: &group.name,
                     share: &group.share,
                 }),
+                is_woken: false,
             }
         });
         member.collect()

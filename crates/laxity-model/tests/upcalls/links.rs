@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::executor::ExecutorPolicy as _;
-use laxity_model::executor::linked::{Linked, bounds};
+use laxity_model::executor::linked::{Linked, WAKE, bounds};
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::share::Share;
 use laxity_model::program::upcall::{Call, Timing};
@@ -293,6 +293,34 @@ proptest! {
         let policy = Rmdp::<128>::default().admit(&tasks, &Dedicated);
         prop_assert_eq!(bounds(&linked, &Dedicated).map(drop), policy);
     }
+}
+
+/// Whoever is released by what a thread puts costs those more urgent than itself, too.
+#[test]
+fn a_wake_goes_before_all() {
+    let task = |micros, millis| {
+        let task = Task::new(Service::from_micros(micros), Span::from_millis(millis));
+        Linked::alone(task.unwrap())
+    };
+    let both = |wakes| {
+        let fed = Linked {
+            wakes,
+            ..task(200, 10)
+        };
+        bounds(&[task(100, 5), fed], &Dedicated).unwrap()
+    };
+    // One came as soon as the call before was over, and another one now.
+    let wakes = WAKE.as_dedicated_span() * 2;
+    for (with, without) in both(1).into_iter().zip(both(0)) {
+        let more = with.saturating_sub(without);
+        assert!(more >= wakes && more <= wakes * 2, "{more}");
+    }
+    let all = Linked {
+        wakes: 250,
+        ..task(200, 10)
+    };
+    let refused = bounds(&[all], &Dedicated).unwrap_err();
+    assert!(refused.reason.contains("wakes"), "{}", refused.reason);
 }
 
 /// The bounds of a chain are met, so they are no idle numbers: alone each is what all up to it take.

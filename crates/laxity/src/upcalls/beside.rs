@@ -201,7 +201,11 @@ fn judged<T>(
             && contends(parties, own, party.footing)
     });
     let above: Vec<Task> = takes
-        .flat_map(|(_, party)| party.all.iter().map(|linked| taken(linked, party, own)))
+        .flat_map(|(_, party)| {
+            let woken = party.all.iter().filter_map(Linked::woken);
+            let all = party.all.iter().map(|linked| taken(linked, party, own));
+            all.chain(woken)
+        })
         .collect();
     let found = if above.is_empty() {
         judge(&set, &own.supply)

@@ -304,14 +304,21 @@ impl Core {
     ) -> Result<Counts, Error> {
         let asked = self.ask(place, Command::Close, closed);
         // Whoever closed it does this, and nobody else, before the place can be another's.
-        if let Some(port) = port.filter(|_| !matches!(asked, Err(Error::Ended | Error::Busy))) {
-            self.inbox.feed(port, None);
+        if !matches!(asked, Err(Error::Ended | Error::Busy)) {
+            self.end_feed(port);
         }
         asked?;
         let counts = self.boards[usize::from(place)].counts();
         self.gone[usize::from(place)].store(true, Ordering::Release);
         self.gives_back();
         Ok(counts)
+    }
+
+    /// No descriptor feeds this port any more.
+    pub(super) fn end_feed(&self, port: Option<PortId>) {
+        if let Some(port) = port {
+            self.inbox.end_feed(port);
+        }
     }
 
     /// Whether whoever had this place has closed it.

@@ -1,8 +1,8 @@
 //! Why an upcall is not there, or does not do what was asked.
 
-use std::fmt;
+use std::{fmt, io};
 
-use laxity_linux::host::alone::StartError;
+use laxity_linux::host::alone::{FeedError, StartError};
 use laxity_linux::host::coordinator::CoordinatorError;
 use laxity_linux::host::hold::HoldError;
 use laxity_linux::os::sched::SchedError;
@@ -46,11 +46,12 @@ pub enum Error {
     /// More arrivals are to wait for each upcall than there is room for.
     #[error("of {0} arrivals that are to wait for each upcall there is room for 4096")]
     Events(u32),
-    /// A descriptor releases no upcall of an executor that takes turns with other processes.
-    #[error(
-        "a descriptor releases no upcall that takes turns with other processes: read it elsewhere, and release by Pace::Arrivals"
-    )]
-    Descriptor,
+    /// The descriptor that is to release an upcall beside those of other processes cannot be waited for: as a rule there are too many of them.
+    #[error("its descriptor cannot be waited for: {}", io::Error::from_raw_os_error(*errno))]
+    Descriptor {
+        /// Why not, by the kernel's number.
+        errno: i32,
+    },
     /// A quantum of it would take longer than whoever guards the region lets a handler work without a look.
     #[error(
         "a quantum of it takes {quantum}, and one that takes turns with other processes is to take at most {longest}: {}",
@@ -149,6 +150,17 @@ impl From<StartError> for Error {
             StartError::NoSeat => Self::NoSeat,
             StartError::NotOnTerms { .. } => Self::NotStarted(error.to_string()),
             StartError::NoThread(error) => Self::NotStarted(error),
+        }
+    }
+}
+
+impl From<FeedError> for Error {
+    fn from(error: FeedError) -> Self {
+        match error {
+            FeedError::Start(error) => error.into(),
+            FeedError::Os(errno) => Self::Descriptor {
+                errno: errno.raw_os_error(),
+            },
         }
     }
 }

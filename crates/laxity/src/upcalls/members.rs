@@ -11,7 +11,7 @@ use laxity_model::program::upcalls::{Counts, NotAdmitted};
 use laxity_model::{Service, Span};
 
 use super::core::Core;
-use super::{Error, Spec, State};
+use super::{Error, Pace, Spec, State};
 
 /// One upcall, which nobody else is at its place later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,11 +29,13 @@ pub(super) struct Member {
     pub(super) task: Option<Task>,
     pub(super) after: Option<Predecessor>,
     pub(super) group: Option<Arc<Grouped>>,
+    /// A thread of its own process wakes for what its descriptor has.
+    pub(super) is_woken: bool,
 }
 
 impl Member {
-    /// What is asked for, with a task that admission is to replace.
-    pub(super) fn new(spec: &Spec) -> Self {
+    /// What is asked for, with a task that admission is to replace; of an executor that `shares` its processor with other processes or not.
+    pub(super) fn new(spec: &Spec, shares: bool) -> Self {
         static SERIALS: AtomicU64 = AtomicU64::new(0);
         Self {
             name: spec.name.clone(),
@@ -41,6 +43,7 @@ impl Member {
             task: None,
             after: spec.after_whom(),
             group: spec.group.as_ref().map(|group| Arc::clone(&group.0)),
+            is_woken: shares && matches!(spec.pace, Pace::Descriptor(_)),
         }
     }
 
@@ -55,6 +58,7 @@ impl Member {
                 name: &group.name,
                 share: &group.share,
             }),
+            is_woken: self.is_woken,
         }
     }
 }

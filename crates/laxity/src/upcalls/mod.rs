@@ -177,7 +177,8 @@ impl<S: 'static> Upcalls<S> {
         let footing = Footing::new(&mut options, overhead)?;
         let mut inbox = Inbox::new(&core::ports(options.events));
         if let Some(seat) = options.together.take() {
-            inbox = inbox.in_seat(seat);
+            let rank = options.rank.clone().into();
+            inbox = inbox.in_seat(seat, &options.name, &rank);
         }
         let core = Arc::new(Core::new(inbox, footing, books));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
@@ -216,7 +217,7 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoUpcall`] and [`Error::Name`] of what can be none. [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, and so have those of this process that it may have kept from a processor: for that this waits where it would fit then. [`Error::Descriptor`] and [`Error::Quantum`] of one that takes turns with other processes. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
+    /// [`Error::NoUpcall`] and [`Error::Name`] of what can be none. [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, and so have those of this process that it may have kept from a processor: for that this waits where it would fit then. [`Error::Quantum`] of one that takes turns with other processes, and [`Error::Descriptor`] and [`Error::Lacks`] where it is paced by a descriptor there. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
     pub fn create(
         &self,
         spec: Spec,
@@ -250,6 +251,7 @@ impl<S: 'static> Upcalls<S> {
         let id = self.admit(&spec)?;
         // From here on it is closed when it is dropped.
         let upcall = Upcall::new(Arc::clone(&self.core), id, &spec);
+        upcall.feed(&spec.pace)?;
         let when = When {
             deadline: spec.deadline(),
             paced_by: spec.pace.port(id.place, spec.timing.period),
@@ -325,7 +327,7 @@ impl<S: 'static> Upcalls<S> {
             spec.service,
             spec.deadline(),
         );
-        let new = Member::new(spec);
+        let new = Member::new(spec, footing.region().is_some());
         let of = |task| Member {
             task: Some(task),
             ..new.clone()

@@ -77,9 +77,6 @@ impl Spec {
 
     /// Whether it can be beside those of other processes, where no quantum is to take more than `longest` with what is charged for `each`.
     pub(super) fn can_share(&self, longest: Option<Service>, each: Service) -> Result<(), Error> {
-        if matches!(self.pace, Pace::Descriptor(_)) {
-            return Err(Error::Descriptor);
-        }
         let quantum = self.quantum();
         let left = longest.map(|longest| longest.saturating_sub(each));
         match left {
@@ -154,7 +151,8 @@ pub enum Pace {
     Timer,
     /// [`Upcall::release`], by any thread: no sooner than a period after the release before, until when arrivals wait.
     Arrivals,
-    /// The same, and this descriptor: while it can be read, or has come to its end, it releases once a period. What there is to read the handler reads.
+    /// The same, and this descriptor: while it can be read, or has come to its end, it releases once a period. What there is to read the handler reads. Where several processes take turns it is looked at when a call is over,
+    /// by a thread at the next higher FIFO priority; beside a reservation by an ordinary one.
     Descriptor(Arc<OwnedFd>),
     /// The end of a call of another upcall: see [`Spec::after`]. A call that its handler cuts short by suspending or ending itself releases nobody; nor does one that is closed.
     After(Before),
@@ -213,16 +211,12 @@ impl fmt::Debug for Upcall {
 impl Upcall {
     pub(super) fn new(core: Arc<Core>, id: Predecessor, spec: &Spec) -> Self {
         let is_for_all = matches!(spec.pace, Pace::Arrivals | Pace::Descriptor(_));
-        let port = is_for_all.then(|| arrivals(id.place));
-        if let (Some(port), Pace::Descriptor(with)) = (port, &spec.pace) {
-            core.inbox.feed(port, Some(Arc::clone(with)));
-        }
         Self {
             core,
             place: id.place,
             id,
             period: spec.timing.period,
-            port,
+            port: is_for_all.then(|| arrivals(id.place)),
             when_full: spec.when_full,
             closed: AtomicBool::new(false),
         }
@@ -237,12 +231,31 @@ impl Upcall {
         self.core.ask(self.place, command, &self.closed)
     }
 
+    /// Its descriptor feeds it, where it is paced by one. Else nobody has its place.
+    pub(super) fn feed(&self, pace: &Pace) -> Result<(), Error> {
+        let (Some(port), Pace::Descriptor(with)) = (self.port, pace) else {
+            return Ok(());
+        };
+        let fed = self.core.inbox.feed(port, with);
+        if fed.is_err() {
+            self.was_never();
+        }
+        Ok(fed?)
+    }
+
+    /// The executor was never told of it, or has refused: so nobody has its place, which it asks nothing of any more.
+    fn was_never(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        self.core.end_feed(self.port);
+        self.core.forget(self.place);
+    }
+
     /// Has it made.
     pub(super) fn make(&self) -> Result<(), Error> {
         let made = self.ask(Command::Create);
         if matches!(made, Err(Error::Busy | Error::Ended | Error::Over)) {
-            // The executor was never told, or has refused: so nobody has its place. Where it has not answered it may do so yet.
-            self.core.forget(self.place);
+            // Where it has not answered it may do so yet.
+            self.was_never();
         }
         made?;
         match self.state() {

@@ -1,15 +1,15 @@
 //! What needs no other process: executors of one process, mostly as ordinary threads, and what a seat cannot do.
 
 use std::num::NonZeroU32;
-use std::sync::{Arc, mpsc};
-use std::{io, thread};
+use std::sync::mpsc;
+use std::thread;
 
 use laxity::upcall::OnOverrun;
 use laxity::upcalls::{Call, Error, Options, Pace, Rank, Region, Seat, Spec, Upcalls};
-use laxity::{Service, Span, now};
+use laxity::{Service, Span};
 use laxity_model::program::together::{Standing, Terms};
 
-use crate::{MS, spec};
+use crate::MS;
 
 #[test]
 fn what_a_seat_cannot_do_is_refused() {
@@ -27,11 +27,6 @@ fn what_a_seat_cannot_do_is_refused() {
     assert_eq!(edf.err(), Some(Error::Order));
     let upcalls = Upcalls::start(fair(&seat)).unwrap();
     assert_eq!(Upcalls::start(fair(&seat)).err(), Some(Error::NoSeat));
-    let mut fed = spec("fed", 10, now());
-    let (reader, _writer) = io::pipe().unwrap();
-    fed.pace = Pace::Descriptor(Arc::new(reader.into()));
-    let refused = upcalls.create(fed, |_: &mut Call<'_>| ());
-    assert_eq!(refused.err(), Some(Error::Descriptor));
     drop(upcalls);
     assert_eq!(region.standing(seat.number), Some(Standing::Left));
 }

@@ -1,6 +1,7 @@
 //! Upcalls of several processes that take turns on one processor: this test is the process that guards them, and starts itself again as the others.
 
 mod alone;
+mod fed;
 mod halts;
 mod held;
 

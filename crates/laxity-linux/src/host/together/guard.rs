@@ -89,6 +89,30 @@ pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, S
     Ok(guard)
 }
 
+/// Starts a thread of laxity's own that has this rank and does this.
+pub(super) fn start(
+    name: &str,
+    rank: Rank,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, StartError> {
+    let (tell, told) = mpsc::sync_channel(1);
+    let builder = thread::Builder::new().name(name.to_owned());
+    let started = builder.stack_size(STACK_BYTES).spawn(move || {
+        let _ours = Ours::enter();
+        match Ranked::begin(&rank) {
+            Ok(_ranked) => {
+                let _ = tell.send(Ok(()));
+                work();
+            }
+            Err(error) => drop(tell.send(Err(error))),
+        }
+    });
+    let started = started.map_err(|error| StartError::NoThread(error.to_string()))?;
+    let told = told.recv();
+    told.unwrap_or_else(|_| Err(StartError::NoThread("it panicked".to_owned())))?;
+    Ok(started)
+}
+
 impl Guard {
     /// Of ordinary threads: it knows whose the seats are, and nobody sees to it that the baton goes on.
     pub(crate) fn without_threads(region: &Region) -> Self {
@@ -111,22 +135,8 @@ impl Guard {
         rank: Rank,
         work: impl FnOnce() + Send + 'static,
     ) -> Result<(), StartError> {
-        let (tell, told) = mpsc::sync_channel(1);
-        let builder = thread::Builder::new().name(name.to_owned());
-        let started = builder.stack_size(STACK_BYTES).spawn(move || {
-            let _ours = Ours::enter();
-            match Ranked::begin(&rank) {
-                Ok(_ranked) => {
-                    let _ = tell.send(Ok(()));
-                    work();
-                }
-                Err(error) => drop(tell.send(Err(error))),
-            }
-        });
-        let started = started.map_err(|error| StartError::NoThread(error.to_string()))?;
-        self.threads.push(started);
-        let told = told.recv();
-        told.unwrap_or_else(|_| Err(StartError::NoThread("it panicked".to_owned())))
+        self.threads.push(start(name, rank, work)?);
+        Ok(())
     }
 
     /// A seat for an executor of this process; `None` if there is none left. Which are taken is known here, whatever is written.

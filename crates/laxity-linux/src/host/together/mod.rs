@@ -2,6 +2,7 @@
 //!
 //! What is decided there is decided in [`laxity_model::program::together`].
 
+mod feeder;
 mod guard;
 mod sitting;
 
@@ -15,6 +16,8 @@ use laxity_model::program::together;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
+pub use self::feeder::FeedError;
+pub(crate) use self::feeder::{Feeder, Finishes};
 pub use self::guard::{Guard, Watch, guard};
 pub(crate) use self::sitting::{Place, Sitting};
 

@@ -52,7 +52,7 @@ impl Place {
     }
 
     /// Whether the caller is in the process that has the seat.
-    fn is_own(&self) -> bool {
+    pub(super) fn is_own(&self) -> bool {
         fork::generation() == self.generation
     }
 
