@@ -227,7 +227,9 @@ pub(crate) fn made_up(host: &mut dyn Host, _: &Tolerance) -> Result {
     let account = Account::new(DECLARED, TENTH, Service::ZERO, Service::from_millis(100));
     ensure!(account.is_some(), "4 ms of 100 are a budget");
     let account = account.map(Arc::new);
-    takes_more(host, 1, |body| body.declared(DECLARED, None).held_to(account))
+    takes_more(host, 1, |body| {
+        body.declared(DECLARED, None).held_to(account)
+    })
 }
 
 /// The first unit of a call takes 9 ms, and has something arrive for who is less urgent: that one goes before the rest of the call, which has so many waits.

@@ -7,9 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::{env, fs, io, process, thread};
 
 use laxity::upcall::OnOverrun;
-use laxity::upcalls::{
-    Call, Error, Options, Pace, Rank, Region, RegionError, Seat, Spec, Upcalls,
-};
+use laxity::upcalls::{Call, Error, Options, Pace, Rank, Region, RegionError, Seat, Spec, Upcalls};
 use laxity::{Service, Span, now};
 use laxity_linux::doctor::rights;
 use laxity_model::program::together::{Standing, Terms};

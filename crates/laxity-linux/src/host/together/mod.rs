@@ -32,7 +32,9 @@ pub enum RegionError {
     #[error("the descriptor names no region: {0}")]
     Unknown(&'static str),
     /// Instants that are written there are other moments to this process.
-    #[error("the region is of another time namespace, by whose clock the same moment is another instant (`lsns -t time` shows them)")]
+    #[error(
+        "the region is of another time namespace, by whose clock the same moment is another instant (`lsns -t time` shows them)"
+    )]
     AnotherClock,
 }
 
