@@ -12,7 +12,7 @@ use rustix::process::{Uid, getuid};
 use rustix::thread::futex::{Flags, wake};
 use rustix::thread::{CapabilitySet, capabilities, set_thread_res_uid};
 
-use crate::{HELD_UP, House, options, spec};
+use crate::{HELD_UP, House, options, spec, went_on_where_it_was};
 
 const NOBODY: u32 = 65_534;
 const ROUNDS: usize = 2_000;
@@ -76,5 +76,8 @@ fn what_another_user_writes_leads_nobody_elsewhere_and_the_baton_goes_on() {
     for seat in [number, forged] {
         guard.vacate(seat);
     }
+    // It is guarded as before.
+    let other = house.start("sleeps");
     house.is_held_up_for(HELD_UP);
+    went_on_where_it_was(other);
 }
