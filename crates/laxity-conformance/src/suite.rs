@@ -59,6 +59,7 @@ pub(crate) const CASES: &[Case] = &[
     case("an-upcall-goes-on-in-its-turn").by(upcalls::goes_on_in_its_turn),
     case("an-upcall-is-told-of-its-overrun").by(upcalls::overrun),
     case("an-upcall-pays-for-what-it-took").by(upcalls::charged),
+    case("an-upcall-makes-up-for-what-it-took").by(upcalls::made_up),
     case("the-end-of-a-call-releases-who-comes-after-it").by(upcalls::chain),
     case("upcalls-of-one-first-release-begin-together").by(upcalls::begin_together),
     case("upcalls-take-turns-in-one-order").by(order::upcalls_take_turns),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::executors::{executor, on};
 use crate::stage::{Stage, Story, marks, micros};
 use crate::{Result, Tolerance, ensure};
+use laxity_model::executor::account::Account;
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::share::Share;
@@ -22,6 +23,13 @@ const SHORT_MS: u64 = 20;
 /// What those tell who are put something by an upcall.
 const URGENT: u64 = 100;
 const EQUAL: u64 = 200;
+
+/// From one release or budget to the next, where it is held to what a unit is declared to take.
+const TENTH: Span = Span::from_millis(100);
+const DECLARED: Service = Service::from_millis(4);
+
+/// What a handler does in a quantum.
+type Work = Box<dyn FnMut(&mut dyn Context, &mut Call) -> Step + Send>;
 
 pub(crate) const fn units(units: u32) -> NonZeroU32 {
     match NonZeroU32::new(units) {
@@ -206,40 +214,53 @@ pub(crate) fn overrun(host: &mut dyn Host, _: &Tolerance) -> Result {
     Ok(())
 }
 
-/// Of a budget of 10 ms every tenth of a second, where 4 ms are declared for a unit, the first takes 9: the rest of its call waits for the next tenth, and who is less urgent goes on meanwhile.
+/// Of a budget of 10 ms every tenth of a second the first unit takes 9, where 4 are declared: the rest of its call waits for the next tenth.
 pub(crate) fn charged(host: &mut dyn Host, _: &Tolerance) -> Result {
+    let share = Share::new(Service::from_millis(10), TENTH, Instant::ZERO).map(Arc::new);
+    ensure!(share.is_some(), "10 ms of 100 are a budget");
+    // One for its release, and one for the budget.
+    takes_more(host, 2, |body| body.declared(DECLARED, share))
+}
+
+/// Where the same is held to 4 ms for each call, the rest goes behind all others.
+pub(crate) fn made_up(host: &mut dyn Host, _: &Tolerance) -> Result {
+    let account = Account::new(DECLARED, TENTH, Service::ZERO, Service::from_millis(100));
+    ensure!(account.is_some(), "4 ms of 100 are a budget");
+    let account = account.map(Arc::new);
+    takes_more(host, 1, |body| {
+        body.declared(DECLARED, None).held_to(account)
+    })
+}
+
+/// The first unit of a call takes 9 ms, and has something arrive for who is less urgent: that one goes before the rest of the call, which has so many waits.
+fn takes_more(
+    host: &mut dyn Host,
+    waits: u64,
+    held: impl FnOnce(Upcall<Work>) -> Upcall<Work>,
+) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let executor = executor(&mut stage.program, Rmdp::new());
     let (other, port) = told_by_port(&mut stage, (executor, LONG_MS), (EQUAL, 1));
-    let period = Span::from_millis(100);
-    let share = Share::new(Service::from_millis(10), period, Instant::ZERO).map(Arc::new);
-    ensure!(share.is_some(), "10 ms of 100 are a budget");
     let timing = Timing {
-        // On the grid of the budget.
+        // On the grid of a budget.
         first: First::At(Instant::ZERO),
         batch: units(3),
-        ..Timing::each(period)
+        ..Timing::each(TENTH)
     };
     let begins = stage.program.mark("begins");
-    let body = Upcall::new(
-        timing,
-        begins,
-        move |context: &mut dyn Context, call: &mut Call| {
-            story.tell(context, call.done().into());
-            if call.done() > 0 {
-                return Step::Burn(micros(100));
-            }
-            context.put(port, [0; 2]);
-            Step::Burn(Service::from_millis(9))
-        },
-    );
-    let body = body.declared(Service::from_millis(4), share);
-    // One for its release, and one for the budget.
-    let member = acts(&mut stage, (executor, SHORT_MS), body, 2);
-    stage
-        .play(host, &[other, member])?
-        .expect_in_time(&[0, EQUAL, 1, 2])
+    let work: Work = Box::new(move |context: &mut dyn Context, call: &mut Call| {
+        story.tell(context, call.done().into());
+        if call.done() > 0 {
+            return Step::Burn(micros(100));
+        }
+        context.put(port, [0; 2]);
+        Step::Burn(Service::from_millis(9))
+    });
+    let body = held(Upcall::new(timing, begins, work));
+    let member = acts(&mut stage, (executor, SHORT_MS), body, waits);
+    let play = stage.play(host, &[other, member])?;
+    play.expect_in_time(&[0, EQUAL, 1, 2])
 }
 
 /// Those that have one first release are called in the order of their rates, however they were made, and are released in one instant.

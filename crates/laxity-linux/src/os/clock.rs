@@ -9,6 +9,7 @@ use std::num::NonZeroU64;
 use std::sync::OnceLock;
 
 use laxity_model::{Instant, Service, Span};
+use rustix::fs::stat;
 use rustix::io::Errno;
 use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_getres};
@@ -64,6 +65,19 @@ pub(crate) fn service_of_process(process: u32) -> Option<Service> {
     // The kernel's number for "processor time of this process" (CPUCLOCK_SCHED in its posix-timers.h).
     const SCHED: i32 = 2;
     read((!(process as i32) << 3) | SCHED).map(Service::from_nanos)
+}
+
+/// By which clock this process tells instants: the number of its time namespace, each of which has an offset of its own to `CLOCK_MONOTONIC`; 0 where the kernel has no such namespaces.
+///
+/// # Errors
+///
+/// There is no `/proc`, or not one in which this process is.
+pub(crate) fn namespace() -> rustix::io::Result<u64> {
+    match stat("/proc/self/ns/time") {
+        // Those of mounts have been there for longer.
+        Err(Errno::NOENT) => stat("/proc/self/ns/mnt").map(|_| 0),
+        found => found.map(|found| found.st_ino),
+    }
 }
 
 /// The length of the kernel's tick: 1/HZ, which is the resolution of its coarse clock.

@@ -10,7 +10,8 @@ mod pauses;
 use std::sync::Arc;
 
 use laxity_model::analysis::supply::Dedicated;
-use laxity_model::analysis::{Preemption, Task};
+use laxity_model::analysis::utilization::{liu_layland, liu_layland_bound};
+use laxity_model::analysis::{Doubt, Preemption, Task, Verdict};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy as _};
@@ -155,6 +156,24 @@ proptest! {
             }
         }
     }
+}
+
+/// Four that need 0.8 of a processor together, a fifth each: by Liu and Layland's bound nothing is known of more than 0.756. By exact response times all are in time, with what their executor adds.
+#[test]
+fn more_is_admitted_than_a_bound_of_utilization_would() {
+    assert_eq!(liu_layland_bound(4).ppm(), 756_828);
+    let policy = |tasks: &[Task]| Rmdp::<128>::default().admit(tasks, &Dedicated);
+    let (mut present, mut plain) = (Vec::new(), Vec::new());
+    for period_ms in [10, 20, 40, 80] {
+        let timing = timing(0, period_ms * 1_000, 100, 1);
+        let unit = Service::from_micros(period_ms * 2);
+        let asked = ("new", &timing, unit, timing.period);
+        let own = admit(&present, asked, Overhead::default(), &policy).unwrap();
+        plain.push(Task::new(own.cost(), timing.period).unwrap());
+        present.push(("other", own));
+    }
+    let by_bound = liu_layland(&plain);
+    assert_eq!(by_bound, Ok(Verdict::Unknown(Doubt::Sufficient)));
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! What needs no other process: executors of one process, mostly as ordinary threads, and what a seat cannot do.
 
 use std::num::NonZeroU32;
+use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::process::Command;
 use std::sync::mpsc;
-use std::thread;
+use std::{env, fs, io, process, thread};
 
 use laxity::upcall::OnOverrun;
-use laxity::upcalls::{Call, Error, Options, Pace, Rank, Region, Seat, Spec, Upcalls};
-use laxity::{Service, Span};
+use laxity::upcalls::{Call, Error, Options, Pace, Rank, Region, RegionError, Seat, Spec, Upcalls};
+use laxity::{Service, Span, now};
+use laxity_linux::doctor::rights;
 use laxity_model::program::together::{Standing, Terms};
 
 use crate::MS;
@@ -112,4 +115,38 @@ fn a_quantum_longer_than_the_guard_allows_is_refused() {
         "a quantum of it takes 600us, and one that takes turns with other processes is to take at most 500us: quanta of at most 2 units would fit"
     );
     assert!(refused(501, 1).ends_with("units of at most 500us would fit"));
+}
+
+/// What the process is told that is started in another time namespace.
+const OTHER_CLOCK: &str = "LAXITY_TEST_OTHER_CLOCK";
+
+/// What it wrote there would be other moments to the others: none of its releases would be seen, or all would go first.
+#[test]
+fn by_another_clock_there_is_no_seat() {
+    if let Ok(path) = env::var(OTHER_CLOCK) {
+        let file = fs::File::options().read(true).write(true).open(path);
+        let attached = Region::attach(file.unwrap().into());
+        assert!(
+            matches!(attached, Err(RegionError::AnotherClock)),
+            "{attached:?}"
+        );
+        return;
+    }
+    let region = Region::create().unwrap();
+    let (own, file) = (process::id(), region.as_fd().as_raw_fd());
+    let mut other = Command::new("unshare");
+    other.args(["--time", "--fork", "--monotonic=1000"]);
+    other.arg(env::current_exe().unwrap());
+    other.args(["alone::by_another_clock_there_is_no_seat", "--exact"]);
+    other.env(OTHER_CLOCK, format!("/proc/{own}/fd/{file}"));
+    let output = match other.output() {
+        Ok(output) => output,
+        Err(error) => return rights::skip(&format!("unshare: {error}")),
+    };
+    let [said, wrong] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+    if wrong.contains("unshare: ") {
+        return rights::lacks(&format!("no time namespace can be made: {wrong}"));
+    }
+    assert!(output.status.success(), "{said}{wrong}");
+    assert!(said.contains("1 passed"), "{said}");
 }

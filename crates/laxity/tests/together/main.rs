@@ -2,30 +2,31 @@
 
 mod alone;
 mod fed;
+mod forged;
 mod halts;
 mod held;
+mod hits;
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
-use std::{env, fs, io, process, thread};
+use std::{env, fs, io, process};
 
 use laxity::upcall::First;
 use laxity::upcalls::{
-    Call, Guard, Options, Rank, Region, Seat, Spec, State, Upcall, Upcalls, Watch, guard,
+    Call, Guard, Options, Rank, Region, Seat, Spec, Upcall, Upcalls, Watch, guard,
 };
 use laxity::{Instant, Service, Span, now};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
-use laxity_linux::os::clock;
 use laxity_linux::os::sched::{self, Policy, Tid};
 use laxity_model::program::together::{Standing, detection};
 use rustix::process::{Pid, Signal, kill_process};
 
+use forged::forge;
 use halts::Halts;
+use hits::{CANNOT, Tracer, befallen};
 
 const MS: Span = Span::from_millis(1);
 const NAP: Span = Span::from_millis(4);
@@ -131,6 +132,14 @@ impl House {
             held_up,
         }
     }
+
+    /// Of its own upcall no release is missed meanwhile, and none begins later than so much after.
+    fn is_held_up_for(&self, at_most: Span) {
+        let seen = self.own(12);
+        assert_eq!(seen.missed, 0);
+        let held_up = seen.held_up;
+        assert!(held_up <= at_most + Halts::UNSEEN, "held up for {held_up}");
+    }
 }
 
 /// What became of the calls of an upcall.
@@ -199,6 +208,9 @@ fn another_process() {
     let mut number = String::new();
     io::stdin().read_line(&mut number).unwrap();
     let number = number.trim().parse().unwrap();
+    if does == ["forges"] {
+        return forge(&region);
+    }
     let upcalls = Upcalls::start(options(Seat { region, number }, processor.parse().unwrap()));
     let first = Instant::from_nanos(first.parse().unwrap());
     match does {
@@ -258,56 +270,6 @@ fn long(upcalls: &Upcalls, first: Instant) {
     }
 }
 
-/// At a call of the slower of two upcalls this happens, just when one of the test's own process is released.
-fn befallen(upcalls: &Upcalls, first: Instant, hit: &str) {
-    let (tell, told) = mpsc::channel();
-    let said = tell.clone();
-    let fast = upcalls.create(spec("fast", 10, first), move |call: &mut Call<'_>| {
-        let times = [call.paced.release, call.began].map(Instant::as_nanos);
-        let _ = said.send(format!("fast {} {}", times[0], times[1]));
-    });
-    let (mut calls, hit) = (0, hit.to_owned());
-    let slow = upcalls.create(spec("slow", 20, first), move |call: &mut Call<'_>| {
-        calls += 1;
-        if calls == 6 {
-            let back = now() + NAP;
-            let _ = tell.send("hit".to_owned());
-            let own = Pid::from_raw(process::id().cast_signed()).unwrap();
-            match &*hit {
-                "sleeps" => thread::sleep(Duration::from_millis(200)),
-                "naps" => {
-                    let _ = tell.send(format!("naps {}", back.as_nanos()));
-                    clock::sleep_until(back);
-                }
-                "strays" => {
-                    thread::sleep(Duration::from_millis(30));
-                    while now() < first + MS * 1_500 {}
-                }
-                "stops" => kill_process(own, Signal::STOP).unwrap(),
-                "dies" => kill_process(own, Signal::KILL).unwrap(),
-                "spins" => while now() < first + MS * 1_500 {},
-                "execs" => panic!("{}", Command::new("sleep").arg("60").exec()),
-                other => panic!("{other}"),
-            }
-            let _ = tell.send("back".to_owned());
-        }
-        if calls == 9 {
-            call.end();
-        }
-    });
-    let (fast, slow) = (fast.unwrap(), slow.unwrap());
-    fast.run().unwrap();
-    slow.run().unwrap();
-    println!("ready");
-    upcalls.sleep(&[&slow]).unwrap();
-    drop(fast);
-    if let Some(why) = upcalls.failure() {
-        println!("{why}");
-    }
-    told.try_iter().for_each(|said| println!("{said}"));
-    println!("{:?}", slow.state() == State::Ended);
-}
-
 #[test]
 fn upcalls_of_several_processes_run_in_one_order_one_at_a_time() {
     let Some(house) = House::open() else {
@@ -337,10 +299,7 @@ fn upcalls_of_several_processes_run_in_one_order_one_at_a_time() {
 fn holds_up_for(hit: &str, at_most: Span) -> Option<(House, Other)> {
     let house = House::open()?;
     let other = house.start(hit);
-    let seen = house.own(12);
-    assert_eq!(seen.missed, 0);
-    let held_up = seen.held_up;
-    assert!(held_up <= at_most + Halts::UNSEEN, "held up for {held_up}");
+    house.is_held_up_for(at_most);
     Some((house, other))
 }
 
@@ -348,15 +307,37 @@ fn holds_up_nobody(hit: &str) -> Option<(House, Other)> {
     holds_up_for(hit, HELD_UP)
 }
 
-#[test]
-fn a_process_that_sleeps_in_a_handler_holds_up_nobody_and_goes_on_where_it_was() {
-    let Some((_house, other)) = holds_up_nobody("sleeps") else {
-        return;
-    };
+/// What was interrupted was over before anything more urgent of its own process began.
+fn went_on_where_it_was(other: Other) {
     let said = other.says();
+    if let Some(why) = said.iter().find_map(|line| line.strip_prefix(CANNOT)) {
+        return rights::skip(why);
+    }
     let hit = said.iter().position(|line| line == "hit").unwrap();
     assert_eq!(said[hit + 1], "back", "{said:?}");
     assert_eq!(said.last().map(|line| &**line), Some("true"), "{said:?}");
+}
+
+#[test]
+fn a_process_that_sleeps_in_a_handler_holds_up_nobody_and_goes_on_where_it_was() {
+    if let Some((_house, other)) = holds_up_nobody("sleeps") {
+        went_on_where_it_was(other);
+    }
+}
+
+/// It asks the kernel for nothing, and sleeps.
+#[test]
+fn nor_does_one_whose_handler_waits_for_a_page() {
+    if let Some((_house, other)) = holds_up_nobody("faults") {
+        went_on_where_it_was(other);
+    }
+}
+
+#[test]
+fn nor_does_one_whose_handler_forks_and_the_child_ends_with_its_quantum() {
+    if let Some((_house, other)) = holds_up_nobody("forks") {
+        went_on_where_it_was(other);
+    }
 }
 
 #[test]
@@ -366,10 +347,21 @@ fn a_process_that_is_stopped_holds_up_nobody_and_goes_on_where_it_was() {
     };
     let stopped = Pid::from_raw(other.child.id().cast_signed()).unwrap();
     kill_process(stopped, Signal::CONT).unwrap();
-    let said = other.says();
-    let hit = said.iter().position(|line| line == "hit").unwrap();
-    assert_eq!(said[hit + 1], "back", "{said:?}");
-    assert_eq!(said.last().map(|line| &**line), Some("true"), "{said:?}");
+    went_on_where_it_was(other);
+}
+
+#[test]
+fn nor_does_one_that_a_debugger_stops() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let other = house.start("traced");
+    let Some(tracer) = Tracer::seize(house.region.thread(other.seat).unwrap()) else {
+        return rights::skip("processes may not be traced here");
+    };
+    house.is_held_up_for(HELD_UP);
+    tracer.lets_go();
+    went_on_where_it_was(other);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::{MS, fair, rests, spec};
 const CHILD: &str = "LAXITY_TEST_CHILD";
 
 /// Whether this is a process of the test's own.
-fn is_child() -> bool {
+pub(crate) fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
@@ -37,7 +37,7 @@ fn command(name: &str) -> Command {
     command
 }
 
-fn succeeds(name: &str) {
+pub(crate) fn succeeds(name: &str) {
     let output = child(name);
     assert!(
         output.status.success(),

@@ -3,6 +3,7 @@
 mod beside;
 mod endings;
 mod links;
+mod looks;
 mod rank;
 mod virtual_time;
 

@@ -20,6 +20,7 @@ pub use self::feeder::FeedError;
 pub(crate) use self::feeder::{Feeder, Finishes};
 pub use self::guard::{Guard, Watch, guard};
 pub(crate) use self::sitting::{Place, Sitting};
+use crate::os::clock;
 
 /// What is in the shared memory.
 type Shared = together::Region;
@@ -33,6 +34,11 @@ pub enum RegionError {
     /// What the descriptor names is no region that this version knows.
     #[error("the descriptor names no region: {0}")]
     Unknown(&'static str),
+    /// Instants that are written there are other moments to this process.
+    #[error(
+        "the region is of another time namespace, by whose clock the same moment is another instant (`lsns -t time` shows them)"
+    )]
+    AnotherClock,
 }
 
 impl From<rustix::io::Errno> for RegionError {
@@ -77,7 +83,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// What the kernel says: no memory, or no descriptor.
+    /// What the kernel says: no memory, or no descriptor, or not by which clock this process tells instants (`/proc` does).
     pub fn create() -> Result<Self, RegionError> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let descriptor = rustix::fs::memfd_create("laxity-upcalls", flags)?;
@@ -85,6 +91,7 @@ impl Region {
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&descriptor, seals)?;
         let region = Self::map(descriptor)?;
+        region.tells_by(clock::namespace()?);
         region.format();
         Ok(region)
     }
@@ -93,7 +100,7 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// What the kernel says; or it is none that this version knows, or one that might become shorter while it is in use.
+    /// What the kernel says; or it is none that this version knows, or one that might become shorter while it is in use, or of another time namespace.
     pub fn attach(descriptor: OwnedFd) -> Result<Self, RegionError> {
         let seals = rustix::fs::fcntl_get_seals(&descriptor);
         let seals = seals.map_err(|_| RegionError::Unknown("it is no sealed memory"))?;
@@ -108,7 +115,10 @@ impl Region {
         if !region.is_known() {
             return Err(RegionError::Unknown("it is of another layout"));
         }
-        Ok(region)
+        match region.clock() == clock::namespace()? {
+            true => Ok(region),
+            false => Err(RegionError::AnotherClock),
+        }
     }
 
     /// Whether both are the same memory, however often this process has it.

@@ -210,7 +210,8 @@ pub struct Region<const S: usize = SEATS, const R: usize = ROWS> {
     tolerance_ns: AtomicU64,
     /// How long the machine was seen to stand still while somebody was at work, in all.
     stood_ns: AtomicU64,
-    _line: [AtomicU32; 2],
+    /// By which clock all instants here are.
+    clock: AtomicU64,
     turn: AtomicU64,
     /// Raised whenever the holder is to look.
     changes: AtomicU32,
@@ -231,7 +232,7 @@ impl<const S: usize, const R: usize> Default for Region<S, R> {
             _gap: AtomicU32::default(),
             tolerance_ns: AtomicU64::default(),
             stood_ns: AtomicU64::default(),
-            _line: core::array::from_fn(|_| AtomicU32::default()),
+            clock: AtomicU64::default(),
             turn: AtomicU64::default(),
             changes: AtomicU32::default(),
             _rest: core::array::from_fn(|_| AtomicU32::default()),
@@ -256,6 +257,16 @@ impl<const S: usize, const R: usize> Region<S, R> {
     /// Whether it is laid out as this process knows it.
     pub fn is_known(&self) -> bool {
         self.layout.load(SeqCst) == Self::LAYOUT
+    }
+
+    /// Whoever makes the region says by which clock its instants are, by a number of the host's.
+    pub fn tells_by(&self, clock: u64) {
+        self.clock.store(clock, SeqCst);
+    }
+
+    /// The clock of whoever has made it, by the host's number.
+    pub fn clock(&self) -> u64 {
+        self.clock.load(SeqCst)
     }
 
     /// Whoever guards the region says what it counts on.

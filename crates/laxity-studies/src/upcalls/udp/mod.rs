@@ -158,14 +158,18 @@ fn claims(draft: &mut Draft<'_>, made: &Made<'_, Udp>) {
         let all = of(ways).map(|(_, seen)| seen.sent.saturating_sub(seen.received));
         all.sum()
     };
+    // Where of one length nothing is known, nothing is known of the least of all.
     let least = |ways| {
         let loaded = of(ways).filter(|(case, _)| case.loaded);
-        let kept = loaded.filter_map(|trial| kept(trial, &made.live));
-        kept.min().unwrap_or(0)
+        let all: Option<Vec<u64>> = loaded.map(|trial| kept(trial, &made.live)).collect();
+        all?.into_iter().min()
     };
     let wrong: u64 = of(BOTH).map(|(_, seen)| seen.wrong).sum();
     let sent: u64 = of(BOTH).map(|(_, seen)| seen.sent).sum();
-    let [both, plain] = [BOTH, PLAIN].map(|ways| least(ways) / PERCENT_PPM);
+    let [both, plain] = [BOTH, PLAIN].map(|ways| match least(ways) {
+        Some(ppm) => TEXT.say("share", &[("percent", &(ppm / PERCENT_PPM))]),
+        None => TEXT.say("nothing", &[]),
+    });
     let holes: Holes<'_> = &[
         ("dropped", &dropped(BOTH)),
         ("wrong", &wrong),
@@ -175,9 +179,52 @@ fn claims(draft: &mut Draft<'_>, made: &Made<'_, Udp>) {
         ("both", &both),
         ("plain", &plain),
     ];
-    let said = made.said(|case| case.ways == BOTH);
-    let whole = dropped(BOTH) == 0 && wrong == 0 && sent > 0;
-    draft.claim_here("whole", (whole, false), holes, &said);
-    let keeps = least(BOTH) >= KEPT * PERCENT_PPM;
-    draft.claim_here("keeps", (keeps, false), holes, &said);
+    let said = |is_known: bool| {
+        let doubt = (!is_known).then(|| TEXT.say("nothing-served", &[]));
+        made.said(|case| case.ways == BOTH).but(doubt)
+    };
+    let whole = dropped(BOTH) == 0 && wrong == 0;
+    draft.claim_here("whole", (whole, false), holes, &said(sent > 0));
+    let both = least(BOTH);
+    let keeps = both.is_some_and(|ppm| ppm >= KEPT * PERCENT_PPM);
+    draft.claim_here("keeps", (keeps, false), holes, &said(both.is_some()));
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_lab::bench::judge;
+
+    use super::*;
+    use crate::{disturbed, told_and_open};
+
+    /// As if so many messages of each length had been sent and received.
+    fn told(messages: u64) -> ((usize, usize), String) {
+        let request = Request {
+            live: true,
+            ..Request::default()
+        };
+        let seen = Transferred {
+            sent: messages,
+            received: messages,
+            wrong: 0,
+        };
+        let all = cases(&request).expect("nothing is asked for");
+        let live: Vec<Trial> = all.into_iter().map(|case| (case, seen)).collect();
+        let made = Made {
+            said: vec![disturbed(0); live.len()],
+            live,
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Udp, &made).expect("nothing is analysed");
+        let seen = report.checks.iter().map(|check| check.seen.clone());
+        (told_and_open(&report), seen.collect())
+    }
+
+    #[test]
+    fn where_nothing_is_received_nothing_is_told_of_what_is_kept() {
+        let ((told_of, open), seen) = told(0);
+        assert_eq!((told_of, open), (0, 2), "{seen}");
+        assert!(!seen.contains("0 % at least"), "{seen}");
+        assert_eq!(told(100).0, (2, 0));
+    }
 }

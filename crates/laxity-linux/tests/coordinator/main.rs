@@ -1,5 +1,7 @@
 //! What strangers may say to a coordinator: it answers, or ends the connection, and serves the others as before.
 
+mod users;
+
 use std::env;
 use std::fs::{self, Permissions};
 use std::io::{IoSlice, IoSliceMut};
@@ -97,12 +99,16 @@ struct Stranger(OwnedFd);
 
 impl Stranger {
     fn of(directory: &TempDir) -> Self {
+        Self::reach(directory).unwrap()
+    }
+
+    fn reach(directory: &TempDir) -> Result<Self, Errno> {
         let flags = SocketFlags::CLOEXEC;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         let path = directory.path().join("cpu0.sock");
-        connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
-        set_socket_timeout(&socket, Timeout::Recv, Some(Duration::from_secs(10))).unwrap();
-        Self(socket)
+        connect(&socket, &SocketAddrUnix::new(path)?)?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(Duration::from_secs(10)))?;
+        Ok(Self(socket))
     }
 
     fn send(&self, bytes: &[u8], with: &[BorrowedFd<'_>]) -> bool {
