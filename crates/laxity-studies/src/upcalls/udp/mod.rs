@@ -30,14 +30,15 @@ const PERCENT_PPM: u64 = 10_000;
 
 const PLAIN: [Way; 2] = [Way::Plain, Way::Plain];
 const BOTH: [Way; 2] = [Way::Upcall, Way::Upcall];
-/// How they are served: the client, the server.
-const WAYS: [(&str, [Way; 2]); 6] = [
-    ("plain", PLAIN),
-    ("server", [Way::Plain, Way::Upcall]),
-    ("both", BOTH),
-    ("threads", [Way::Thread, Way::Thread]),
-    ("kernel", [Way::Deadline, Way::Deadline]),
-    ("intervals", [Way::Interval, Way::Interval]),
+/// How they are served, the client and the server, and in which figure that is.
+const WAYS: [(&str, &str, [Way; 2]); 7] = [
+    ("plain", "udp", PLAIN),
+    ("server", "udp", [Way::Plain, Way::Upcall]),
+    ("both", "udp", BOTH),
+    ("by-deadline", "udp", [Way::ByDeadline, Way::ByDeadline]),
+    ("threads", "rivals", [Way::Thread, Way::Thread]),
+    ("kernel", "rivals", [Way::Kernel, Way::Kernel]),
+    ("intervals", "rivals", [Way::Interval, Way::Interval]),
 ];
 
 /// The experiment.
@@ -46,18 +47,15 @@ pub struct Udp;
 type Trial = (Transfer, Transferred);
 
 fn way(ways: [Way; 2]) -> String {
-    let key = WAYS.iter().find(|(_, known)| *known == ways);
-    TEXT.say(key.map_or("plain", |(key, _)| key), &[])
+    let known = WAYS.iter().find(|(_, _, known)| *known == ways);
+    TEXT.say(known.map_or("plain", |(key, _, _)| key), &[])
 }
 
 fn cases(request: &Request) -> Result<Vec<Transfer>, RunError> {
     let longer = request.option(&TEXT, "longer")?;
     let sizes = request.option(&TEXT, "sizes")? as usize;
-    let ways = WAYS.iter().filter(|(key, _)| {
-        let of_the_paper = ["plain", "server", "both"].contains(key);
-        request.wants(if of_the_paper { "udp" } else { "rivals" })
-    });
-    let ways: Vec<[Way; 2]> = ways.map(|(_, ways)| *ways).collect();
+    let ways = WAYS.iter().filter(|(_, figure, _)| request.wants(figure));
+    let ways: Vec<[Way; 2]> = ways.map(|(_, _, ways)| *ways).collect();
     let all = SIZES.iter().take(sizes).flat_map(|bytes| {
         let ways = ways.clone().into_iter();
         ways.flat_map(move |ways| {
@@ -99,8 +97,8 @@ impl Study for Udp {
         }
         for figure in ["udp", "rivals"] {
             let is_of = |ways: [Way; 2]| {
-                let place = WAYS.iter().position(|(_, known)| *known == ways);
-                (place < Some(3)) == (figure == "udp")
+                let is_one = |(_, of, known): &(&str, &str, [Way; 2])| *of == figure && *known == ways;
+                WAYS.iter().any(is_one)
             };
             let own = made.live.iter().filter(|(case, _)| is_of(case.ways));
             let rows = own.map(|trial| row(trial, &made.live));

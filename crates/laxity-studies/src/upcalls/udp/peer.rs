@@ -7,7 +7,7 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use laxity::upcalls::{Options, Rank, Spec, Upcalls};
+use laxity::upcalls::{Options, Policy, Rank, Spec, Upcalls};
 use laxity::{Instant, Request, Service, Span, now, sleep_until};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
@@ -25,12 +25,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub enum Way {
     /// An ordinary one, which sends or receives in a loop.
     Plain,
-    /// An upcall.
+    /// An upcall, of an executor that goes by rate.
     Upcall,
+    /// The same of one that goes by earliest deadline.
+    ByDeadline,
     /// A `SCHED_FIFO` thread, which sleeps until its releases.
     Thread,
     /// The same by `SCHED_DEADLINE`.
-    Deadline,
+    Kernel,
     /// An interval of tokio, in a `SCHED_FIFO` thread.
     Interval,
 }
@@ -212,7 +214,12 @@ impl Part {
 
     /// The upcall is called from before it is told when, so that nothing is left to be done then by a thread that is not real-time.
     fn by_upcalls(&self, end: End) -> Result<End, Box<dyn std::error::Error>> {
+        let policy = match self.way {
+            Way::ByDeadline => Policy::Edf,
+            _ => Policy::Rmdp,
+        };
         let options = Options {
+            policy,
             rank: Rank::Fifo {
                 priority: PRIORITY,
                 processor: Some(self.processor),
@@ -290,9 +297,9 @@ pub fn run(part: &str) -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut end = match part.way {
         Way::Plain => Part::in_a_loop(end)?,
-        Way::Upcall => part.by_upcalls(end)?,
+        Way::Upcall | Way::ByDeadline => part.by_upcalls(end)?,
         Way::Thread => part.on_a_grid(end)?,
-        Way::Deadline => part.reserved(end)?,
+        Way::Kernel => part.reserved(end)?,
         Way::Interval => part.by_intervals(end)?,
     };
     // What still waits was no loss of the server's buffer.
