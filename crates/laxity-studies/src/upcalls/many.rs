@@ -38,7 +38,8 @@ const WAYS: [(Serving, Look); 7] = [
     (Serving::Intervals, Look::AtOnce),
 ];
 
-fn drawn(draws: &mut Draws) -> Vec<Member> {
+/// The set, whose first releases are drawn.
+pub(super) fn drawn(draws: &mut Draws) -> Vec<Member> {
     processes(16, &periods(), BATCH, draws)
 }
 
@@ -138,7 +139,8 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
     draft.table("switches", "switches", &[("switch", &SWITCH_1995)], rows);
     let [(twin, _), (live, _)] = all;
     claims_in_1995(draft, &twin);
-    let said = made.said(|case| case.figure == "switches");
+    // What halts one way to serve says nothing of the others.
+    let said = made.said(|case| case.figure == "switches" && case.setup.way == WHOLE);
     claims_here(draft, &live, &said);
     show_saved(draft, &shown::of(&made.twin, "saved"));
 }

@@ -4,11 +4,13 @@
 //! * [`mod@trial`]: a set of upcalls as a program, served in one way or another; `intervals`: by an async runtime; [`beside`]: what runs beside.
 //! * `processes`: one whose upcalls are in several processes; [`process`]: each of them; `jobs`: what came of what no host records; `peers`: how processes are started.
 //! * `simulation`, `deadlines`, `many`: the paper's simulation, and its first two experiments; [`udp`]: the third, a command of its own.
-//! * `activities`: one process, against a thread for each; `shorter`: shorter and shorter periods. `shown`: what all of them show alike.
+//! * `activities`: one process, against a thread for each; `shorter`: shorter and shorter periods; `delayed`: the same of experiment 2, for what it misses.
+//! * `shown`: what all of them show alike.
 
 mod activities;
 pub mod beside;
 mod deadlines;
+mod delayed;
 mod intervals;
 mod jobs;
 mod many;
@@ -184,6 +186,9 @@ impl Study for Upcalls {
         if request.wants("periods") {
             cases.extend(shorter::cases(request, (round.live, LIVE_STEP * longer)));
         }
+        if request.wants("delayed") && round.live {
+            cases.extend(delayed::cases(request, LIVE_STEP * 2 * longer));
+        }
         Ok(cases)
     }
 
@@ -234,6 +239,7 @@ impl Study for Upcalls {
         many::judge(draft, made);
         activities::judge(draft, made);
         shorter::judge(draft, made);
+        delayed::judge(draft, made);
         // What is called a twin of this machine is then one of another.
         if let Some(elsewhere) = &made.request.elsewhere {
             draft.circumstance("machine file", elsewhere.sentence());

@@ -114,6 +114,7 @@ fn of_upcalls_that_never_ran_nothing_is_claimed() {
         ("activities", false),
         ("switches", true),
         ("periods", true),
+        ("delayed", true),
     ] {
         let request = request(figure);
         let of = |case: Case| {
@@ -200,6 +201,43 @@ fn what_disturbs_a_run_leaves_open_what_is_claimed_of_it_and_nothing_else() {
             let is_so = held.iter().all(|held| *held == expected);
             assert!(is_so, "{missed:?} {disturbed_ppm:?}: {held:?}");
         }
+    }
+}
+
+/// At the first places of the sweep so many of a hundred jobs are missed at once and so many later, and none anywhere else; the first place may be disturbed.
+#[test]
+fn where_delayed_preemption_meets_what_is_missed_at_once_is_told_or_that_it_is_nowhere() {
+    let request = request("delayed");
+    for (places, missed, disturbed_ppm, expected) in [
+        (1, [2, 0], 0, Some(Some(true))),
+        (1, [2, 0], 500_000, Some(None)),
+        (2, [2, 0], 500_000, Some(Some(true))),
+        // One of a hundred may be anybody's doing, and what is missed later is not met.
+        (1, [1, 0], 0, None),
+        (1, [2, 1], 0, None),
+        (1, [1, 0], 500_000, Some(None)),
+    ] {
+        let of = |(number, case): (usize, Case)| {
+            let is_late = case.setup.way == (Serving::ByRate, Look::AT_THE_END);
+            let mut seen = seen(&case, (0, 0, 0));
+            let is_one = number / 3 < places;
+            seen.outcome.rates[0].missed = if is_one { missed[usize::from(is_late)] } else { 0 };
+            (case, seen)
+        };
+        let live: Vec<Trial> = cases(&request, true).into_iter().enumerate().map(of).collect();
+        let said = (0..live.len()).map(|run| disturbed(if run < 3 { disturbed_ppm } else { 0 }));
+        let made = Made {
+            said: said.collect(),
+            live,
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Upcalls, &made).expect("nothing is analysed");
+        // Of upcalls that look after each unit, and of threads.
+        let expected_held: Vec<Option<bool>> = expected.into_iter().flat_map(|held| [held; 2]).collect();
+        assert_eq!(held(&report), expected_held, "{places} {missed:?} {disturbed_ppm}");
+        let absent = report.summary.iter().filter(|told| told.contains("was not found"));
+        let expected_absent = if expected.is_none() { 2 } else { 0 };
+        assert_eq!(absent.count(), expected_absent, "{:#?}", report.summary);
     }
 }
 

@@ -97,8 +97,8 @@ impl Study for Udp {
         }
         for figure in ["udp", "rivals"] {
             let is_of = |ways: [Way; 2]| {
-                let is_one = |(_, of, known): &(&str, &str, [Way; 2])| *of == figure && *known == ways;
-                WAYS.iter().any(is_one)
+                WAYS.iter()
+                    .any(|(_, of, known)| *of == figure && *known == ways)
             };
             let own = made.live.iter().filter(|(case, _)| is_of(case.ways));
             let rows = own.map(|trial| row(trial, &made.live));
