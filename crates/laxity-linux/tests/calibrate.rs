@@ -9,8 +9,8 @@ use laxity_linux::calibrate::{MESSAGE_BYTES, PRIORITIES, calibrate};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::clock;
 use laxity_linux::os::sched::{self, Tid};
-use laxity_model::{Service, Span};
 use laxity_model::enforce::machine::Figure;
+use laxity_model::{Service, Span};
 
 use common::footprint;
 

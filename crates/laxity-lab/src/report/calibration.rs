@@ -119,7 +119,10 @@ fn messages(found: &Calibration) -> Option<Figure> {
 /// Why it is not known, if it is not.
 fn unknown(found: &Calibration) -> Option<String> {
     let why = found.udp_message.as_ref().err()?;
-    Some(format!("What a UDP message takes is not known: {}", plain(why)))
+    Some(format!(
+        "What a UDP message takes is not known: {}",
+        plain(why)
+    ))
 }
 
 /// Which costs were not measured, if any.

@@ -104,6 +104,10 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
     let points = live.chunks(AT_ONCE.len() + 1).filter_map(Point::of);
     let points: Vec<Point<'_>> = points.collect();
     draft.table("delayed", "delayed", &[], points.iter().map(Point::row));
+    let request = made.request;
+    if !request.live && request.figures.iter().any(|figure| figure == "delayed") {
+        draft.say("delayed-not-here", &[]);
+    }
     if points.is_empty() {
         return;
     }
@@ -112,11 +116,7 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
     }
 }
 
-fn claim(
-    draft: &mut Draft<'_>,
-    made: &Made<'_, Upcalls>,
-    (points, which): (&[Point<'_>], usize),
-) {
+fn claim(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>, (points, which): (&[Point<'_>], usize)) {
     let way = AT_ONCE[which];
     let said = |of: &[&Point<'_>]| {
         made.said(|case| {

@@ -221,10 +221,18 @@ fn where_delayed_preemption_meets_what_is_missed_at_once_is_told_or_that_it_is_n
             let is_late = case.setup.way == (Serving::ByRate, Look::AT_THE_END);
             let mut seen = seen(&case, (0, 0, 0));
             let is_one = number / 3 < places;
-            seen.outcome.rates[0].missed = if is_one { missed[usize::from(is_late)] } else { 0 };
+            seen.outcome.rates[0].missed = if is_one {
+                missed[usize::from(is_late)]
+            } else {
+                0
+            };
             (case, seen)
         };
-        let live: Vec<Trial> = cases(&request, true).into_iter().enumerate().map(of).collect();
+        let live: Vec<Trial> = cases(&request, true)
+            .into_iter()
+            .enumerate()
+            .map(of)
+            .collect();
         let said = (0..live.len()).map(|run| disturbed(if run < 3 { disturbed_ppm } else { 0 }));
         let made = Made {
             said: said.collect(),
@@ -233,9 +241,17 @@ fn where_delayed_preemption_meets_what_is_missed_at_once_is_told_or_that_it_is_n
         };
         let report = judge(&Upcalls, &made).expect("nothing is analysed");
         // Of upcalls that look after each unit, and of threads.
-        let expected_held: Vec<Option<bool>> = expected.into_iter().flat_map(|held| [held; 2]).collect();
-        assert_eq!(held(&report), expected_held, "{places} {missed:?} {disturbed_ppm}");
-        let absent = report.summary.iter().filter(|told| told.contains("was not found"));
+        let expected_held: Vec<Option<bool>> =
+            expected.into_iter().flat_map(|held| [held; 2]).collect();
+        assert_eq!(
+            held(&report),
+            expected_held,
+            "{places} {missed:?} {disturbed_ppm}"
+        );
+        let absent = report
+            .summary
+            .iter()
+            .filter(|told| told.contains("was not found"));
         let expected_absent = if expected.is_none() { 2 } else { 0 };
         assert_eq!(absent.count(), expected_absent, "{:#?}", report.summary);
     }
