@@ -53,7 +53,10 @@ fn what_is_measured_goes_into_the_file_and_the_json_and_nothing_else_remains() {
     // Its lines are as wide as the terminal.
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let message = "What a UDP message takes";
-    assert_says(&words, &[&found.machine.description, message, "machine.toml"]);
+    assert_says(
+        &words,
+        &[&found.machine.description, message, "machine.toml"],
+    );
     let json: Value = serde_json::from_slice(&bench.read("out.json")).expect("this is JSON");
     match &found.udp_message {
         Ok(cost) => assert_eq!(json["udp_message"]["byte_ps"], cost.byte_ps),

@@ -262,7 +262,9 @@ fn udp_message(root: &Section<'_>) -> Option<Result<Cost, String>> {
     section.allow(&OF_MESSAGE);
     let [each, byte_ps] = OF_MESSAGE;
     let each = span(&section, each, &COSTS);
-    let byte_ps = required(&section, byte_ps, "120", |key| section.integer(key, &BYTE_PS));
+    let byte_ps = required(&section, byte_ps, "120", |key| {
+        section.integer(key, &BYTE_PS)
+    });
     Some(Ok(Cost {
         each: Service::from_nanos(each?.as_nanos()),
         byte_ps: byte_ps?,

@@ -7,6 +7,7 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use laxity::calibrate::message_cost;
 use laxity::upcalls::{Options, Policy, Rank, Spec, Upcalls};
 use laxity::{Instant, Request, Service, Span, now, sleep_until};
 use serde::{Deserialize, Serialize};
@@ -15,8 +16,6 @@ use tokio::time::{self, MissedTickBehavior};
 
 use super::super::peers::{PRIORITY, say, tell};
 
-/// What a message takes at most, by far.
-const SERVICE: Service = Service::from_micros(60);
 /// Whoever waits for so long has lost the other.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -188,8 +187,14 @@ impl Part {
         Ok(end)
     }
 
+    /// What a message is admitted and reserved with: what it is measured to take here and now at both ends, and this is one of them.
+    fn service(&self) -> Result<Service, Box<dyn std::error::Error>> {
+        let bytes = u32::try_from(self.bytes)?;
+        Ok(message_cost(&[bytes / 2, bytes])?.of(bytes))
+    }
+
     fn reserved(&self, end: End) -> Result<End, Box<dyn std::error::Error>> {
-        let service = SERVICE * u64::from(self.batch.get());
+        let service = self.service()? * u64::from(self.batch.get());
         let _reserved = Request::new(service, self.period())?.reserve()?;
         Ok(self.on_a_grid(end)?)
     }
@@ -214,6 +219,7 @@ impl Part {
 
     /// The upcall is called from before it is told when, so that nothing is left to be done then by a thread that is not real-time.
     fn by_upcalls(&self, end: End) -> Result<End, Box<dyn std::error::Error>> {
+        let service = self.service()?;
         let policy = match self.way {
             Way::ByDeadline => Policy::Edf,
             _ => Policy::Rmdp,
@@ -227,7 +233,7 @@ impl Part {
             ..Options::default()
         };
         let upcalls = Upcalls::start(options)?;
-        let mut spec = Spec::each(self.period(), SERVICE);
+        let mut spec = Spec::each(self.period(), service);
         spec.name = if self.sends { "client" } else { "server" }.to_owned();
         spec.timing.batch = self.batch;
         spec.timing.quantum = self.quantum;
