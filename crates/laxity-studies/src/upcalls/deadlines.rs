@@ -1,7 +1,7 @@
 //! Experiment 1: the least time to deadline of twelve upcalls against utilization.
 
 use laxity_lab::bench::{Draft, Holes, Made, Request, Said};
-use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Unit, Value, Verdict};
+use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Unit, Value};
 use laxity_lab::workload::Draws;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Preemption, Task, fixed_priority};
@@ -227,13 +227,11 @@ fn compare(draft: &mut Draft<'_>, what: &str, trials: &[&Trial]) {
     let began = began(trials).unwrap_or(u64::MAX);
     let tried = trials.iter().map(|(case, _)| case.percent());
     let most = tried.filter(|percent| *percent < began).max().unwrap_or(0);
+    let most = Some(most * PERCENT_PPM);
     let why = TEXT.say(&format!("why-{what}"), &[]);
     // Of the paper's periods, with shares and phases that it does not tell.
-    let verdict = match most >= SAFE {
-        true => Verdict::Consistent(why),
-        false => Verdict::Disagrees(why),
-    };
-    shown::compare(draft, "deadlines", what, (SAFE, Some(most)), verdict);
+    let verdict = shown::no_less(SAFE, most, why);
+    shown::compare(draft, "deadlines", what, (SAFE, most), verdict);
 }
 
 fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &[Said; 2])) {

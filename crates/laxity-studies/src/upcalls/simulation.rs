@@ -130,7 +130,8 @@ pub(super) fn judge(draft: &mut Draft<'_>, trials: &[Trial]) {
     ];
     // Whatever it is, it is of another set than the paper's.
     let verdict = Verdict::Inconclusive(TEXT.say("why-preempted", &[]));
-    shown::compare(draft, "simulation", "preempted", (FEWER, fewer), verdict);
+    let fewer_ppm = fewer.map(|fewer| fewer * PERCENT_PPM);
+    shown::compare(draft, "simulation", "preempted", (FEWER, fewer_ppm), verdict);
     draft.say("simulation", holes);
     let is_almost = ours
         .zip(as_rm)
