@@ -16,6 +16,8 @@ use super::{
 
 /// Up to here the paper missed nothing (§7.1), in percent.
 const SAFE: u64 = 80;
+/// Up to here what experiment 1 is swept over leaves room for switches: beyond, some deadlines are missed whoever serves. In percent.
+const FULL: u64 = 95;
 /// What experiment 1 is swept over, in percent.
 const SWEPT: [u64; 10] = [30, 50, 60, 70, 75, 80, 85, 90, 95, 100];
 /// The same on this machine.
@@ -131,12 +133,10 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
                 draw(draft, &first, *live);
             }
             // Where all of the processor is taken, the kernel takes some of it for ordinary work: that is no doubt about what is below.
-            let said = [true, false].map(|is_safe| {
-                made.said(|case| {
-                    let is_one = case.figure == "deadlines" && case.load == load;
-                    let is_there = (case.percent() <= SAFE) == is_safe;
-                    *live && is_one && is_there && case.setup.way.0 == Serving::ByRate
-                })
+            let said = made.said(|case| {
+                let is_one = case.figure == "deadlines" && case.load == load;
+                let is_there = case.percent() <= SAFE;
+                *live && is_one && is_there && case.setup.way.0 == Serving::ByRate
             });
             claim(draft, &drawn, (*live, &said));
             if !live {
@@ -234,44 +234,43 @@ fn compare(draft: &mut Draft<'_>, what: &str, trials: &[&Trial]) {
     shown::compare(draft, "deadlines", what, (SAFE, most), verdict);
 }
 
-fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &[Said; 2])) {
+fn claim(draft: &mut Draft<'_>, trials: &[&Trial], (live, said): (bool, &Said)) {
     let Some((case, _)) = trials.first() else {
         return;
     };
-    let of = |is_safe: bool| {
+    let of = |from: u64, to: u64| {
         let all = trials.iter();
-        let all = all.filter(move |(case, _)| (case.percent() <= SAFE) == is_safe);
+        let all = all.filter(move |(case, _)| (from..=to).contains(&case.percent()));
         all.map(|(_, seen)| &seen.outcome)
     };
-    let missed = |is_safe| of(is_safe).map(Outcome::missed).sum::<u64>();
+    let missed = |from, to| of(from, to).map(Outcome::missed).sum::<u64>();
     let beside = match case.load {
         Load::None => String::new(),
         load => format!(" beside {}", load.name()),
     };
     let sets = trials.iter().map(|(case, _)| case.set + 1).max();
+    let swept = trials.iter().filter(|(case, _)| case.set == 0);
+    let swept: Vec<String> = swept.map(|(case, _)| case.percent().to_string()).collect();
     let holes: Holes<'_> = &[
         ("place", &format!("{}{beside}", place(case, live).0)),
         ("sets", &sets.unwrap_or(0)),
-        ("safe", &missed(true)),
-        ("beyond", &missed(false)),
+        ("safe", &missed(0, SAFE)),
+        ("beyond", &missed(SAFE + 1, u64::MAX)),
+        ("with-room", &missed(SAFE + 1, FULL)),
+        ("full", &FULL),
+        ("swept", &swept.join(", ")),
         ("began", &shown_began(trials)),
     ];
     // One that the machine made late makes others late when it goes on again: where it stood still often, a miss convicts nobody.
-    shown::claim(draft, "safe", are_met(of(true)), holes, &said[0]);
-    // Whoever made them late, those that are told missed. But what a halt excuses is not told, so that none may be for that.
-    match missed(false) {
-        0 => shown::claim(
-            draft,
-            "beyond",
-            are_met(of(false)).map(|met| !met),
-            holes,
-            &said[1],
-        ),
-        _ => draft.claim("beyond", true, holes),
+    shown::claim(draft, "safe", are_met(of(0, SAFE)), holes, said);
+    if live {
+        // What is missed short of the whole processor is by what this machine takes for itself.
+        draft.say("began-here", holes);
+        return;
     }
-    if !live {
-        compare(draft, "drawn", trials);
-    }
+    let is_missed = are_met(of(SAFE + 1, FULL)).map(|met| !met);
+    shown::claim(draft, "beyond", is_missed, holes, &Said::default());
+    compare(draft, "drawn", trials);
 }
 
 /// Whether none of them missed a deadline; `None` if nothing was served of some and those of the others are met.
