@@ -8,7 +8,7 @@ use laxity_model::analysis::{Preemption, Task, fixed_priority};
 use laxity_model::{Service, Span};
 
 use super::beside::Load;
-use super::shown::{self, place, way};
+use super::shown::{self, Spread, place, way};
 use super::trial::{Look, Member, Outcome, Phases, Rate, Serving, Setup, in_one, processes};
 use super::{
     BATCH, Case, PERCENT_PPM, SETS, SWITCH_1995, Seen, TEXT, Trial, Upcalls, Where, periods,
@@ -140,7 +140,7 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
             });
             claim(draft, &drawn, (*live, &said));
             if !live {
-                claim_of_lost(draft, &first);
+                claim_of_lost(draft, &drawn);
             }
         }
         let together = of(Phases::Together, Load::None);
@@ -312,24 +312,42 @@ fn is_admitted(setup: &Setup) -> bool {
     verdict.is_some_and(|verdict| verdict.is_schedulable())
 }
 
-fn claim_of_lost(draft: &mut Draft<'_>, trials: &[&Trial]) {
-    let up_to_there = |(case, _): &&&Trial| case.percent() <= SAFE;
-    let least = trials.first();
-    let Some(((_, least), (_, most))) = least
-        .copied()
-        .zip(trials.iter().rfind(up_to_there).copied())
-    else {
-        return;
-    };
+/// How much of the time to a deadline is lost from the least load that was tried to the paper's 80 %, in nanoseconds: by those of the shortest period, and by those
+/// of the longest. Of one set.
+fn lost(trials: &[&Trial]) -> Option<[u64; 2]> {
+    let (_, least) = trials.first()?;
+    let (_, most) = trials.iter().rfind(|(case, _)| case.percent() <= SAFE)?;
     let lost = |rate: fn(&[Rate]) -> Option<&Rate>| {
-        let of = |seen: &Seen| rate(&seen.outcome.rates)?.left_ns();
-        let lost = of(least)? - of(most)?;
-        Some(Span::from_nanos(u64::try_from(lost).unwrap_or(0)))
+        let left = |seen: &Seen| rate(&seen.outcome.rates)?.left_ns();
+        let lost = left(least)? - left(most)?;
+        Some(u64::try_from(lost).unwrap_or(0))
     };
-    let both = [lost(<[Rate]>::first), lost(<[Rate]>::last)];
-    let [shortest, longest] = both.map(shown::known);
-    let holes: Holes<'_> = &[("shortest", &shortest), ("longest", &longest)];
-    let is_less = both[0].zip(both[1]);
-    let is_less = is_less.map(|(shortest, longest)| shortest * 2 <= longest);
+    Some([lost(<[Rate]>::first)?, lost(<[Rate]>::last)?])
+}
+
+/// Of each set.
+fn claim_of_lost(draft: &mut Draft<'_>, trials: &[&Trial]) {
+    if trials.is_empty() {
+        return;
+    }
+    let sets = trials.chunk_by(|(one, _), (next, _)| one.set == next.set);
+    let each: Option<Vec<[u64; 2]>> = sets.map(lost).collect();
+    let spread = |which: usize| {
+        let all = each.iter().flatten();
+        Spread::of(all.map(|lost| Some(lost[which])))
+    };
+    let words = |spread: Spread| spread.words(|ns| Span::from_nanos(ns).to_string());
+    let [shortest, longest] = [0, 1].map(|which| shown::known(spread(which).map(words)));
+    let sets = each.as_ref().map(Vec::len);
+    let holes: Holes<'_> = &[
+        ("sets", &shown::known(sets)),
+        ("shortest", &shortest),
+        ("longest", &longest),
+    ];
+    let is_less = |each: &Vec<[u64; 2]>| {
+        let mut each = each.iter();
+        each.all(|[shortest, longest]| shortest * 2 <= *longest)
+    };
+    let is_less = each.as_ref().map(is_less);
     shown::claim(draft, "shortest", is_less, holes, &Said::default());
 }

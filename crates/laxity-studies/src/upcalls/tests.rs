@@ -259,6 +259,37 @@ fn that_deadlines_are_missed_beyond_the_papers_load_can_be_false() {
     }
 }
 
+/// Of one set of those that were drawn the shortest period loses 30 ms of its time to deadline, and the longest less than twice that.
+#[test]
+fn what_the_shortest_period_loses_is_claimed_of_every_set() {
+    let request = request("deadlines");
+    for (lost_ms, expected) in [(60, true), (59, false)] {
+        let twin = cases(&request, false).into_iter().map(|case| {
+            let (is_high, is_one) = (case.percent() >= 80, case.set == 3);
+            let (case, mut seen) = missed(case, 0);
+            for (number, rate) in seen.outcome.rates.iter_mut().enumerate() {
+                let lost_ms = match number {
+                    0 => 30,
+                    _ if is_one => lost_ms,
+                    _ => 60,
+                };
+                let lost_ms = if is_high { lost_ms } else { 0 };
+                rate.longest = Some(Span::from_millis(10 + lost_ms));
+            }
+            (case, seen)
+        });
+        let made = Made {
+            twin: twin.collect(),
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Upcalls, &made).expect("nothing is analysed");
+        let mut shortest = report.checks.iter();
+        let shortest = shortest.find(|check| check.claim.contains("of the shortest period"));
+        let held = shortest.map(|check| check.held);
+        assert_eq!(held, Some(Some(expected)), "{lost_ms}");
+    }
+}
+
 /// At the first places of the sweep so many of a hundred jobs are missed at once and so many later, and none anywhere else; the first place may be disturbed.
 #[test]
 fn where_delayed_preemption_meets_what_is_missed_at_once_is_told_or_that_it_is_nowhere() {
