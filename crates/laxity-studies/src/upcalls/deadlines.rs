@@ -4,6 +4,7 @@ use laxity_lab::bench::{Draft, Holes, Made, Request, Said};
 use laxity_lab::report::{Axis, Chart, Mark, Origin, Point, Row, Series, Unit, Value};
 use laxity_lab::workload::Draws;
 use laxity_model::analysis::supply::Dedicated;
+use laxity_model::analysis::utilization::{liu_layland_bound, rmdp};
 use laxity_model::analysis::{Preemption, Task, fixed_priority};
 use laxity_model::{Service, Span};
 
@@ -144,6 +145,9 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
             }
         }
         let together = of(Phases::Together, Load::None);
+        if !live {
+            show_bounds(draft, (&of(Phases::Drawn, Load::None), &together));
+        }
         draw(draft, &together, *live);
         claim_together(draft, &together);
     }
@@ -205,7 +209,16 @@ fn draw(draft: &mut Draft<'_>, trials: &[&Trial], live: bool) {
         ("first", &case.first.name()),
     ];
     let caption = TEXT.say("chart", holes);
-    draft.chart("deadlines", Chart::new(caption, axes, series.collect()));
+    let mut chart = Chart::new(caption, axes, series.collect());
+    let heights = chart.series.iter().flat_map(|series| &series.points);
+    let heights = heights.map(|(_, left)| *left);
+    if let Some((lowest, highest)) = heights.clone().min().zip(heights.max()) {
+        chart.lines.extend(bounds(&case.setup).map(|(name, ppm)| {
+            let at = i64::try_from(ppm).unwrap_or(i64::MAX);
+            (name, (at, lowest), (at, highest))
+        }));
+    }
+    draft.chart("deadlines", chart);
 }
 
 /// The least utilization at which anybody missed, in percent.
@@ -297,19 +310,69 @@ fn claim_together(draft: &mut Draft<'_>, trials: &[&Trial]) {
 /// Whether exact response times admit it, whatever the first releases: each job may cost a switch to it and one back, and may find one that
 /// is in the midst of a unit that it has just switched to.
 fn is_admitted(setup: &Setup) -> bool {
+    let tasks = tasks(setup, setup.switch + setup.switch);
+    let verdict = tasks.and_then(|tasks| fixed_priority::test(&tasks, &Dedicated).ok());
+    verdict.is_some_and(|verdict| verdict.is_schedulable())
+}
+
+/// As analyses take it, where each job takes so much for its switches.
+fn tasks(setup: &Setup, switches: Service) -> Option<Vec<Task>> {
     let mut members: Vec<&Member> = setup.members.iter().collect();
     members.sort_by_key(|member| member.period);
     let task = |member: &Member| {
         let cost = setup.cost(member);
         let unit = Service::from_nanos(cost.as_nanos().div_ceil(member.batch.get().into()));
-        let switches = setup.switch + setup.switch;
         let longest = unit + switches;
         let task = Task::new(cost + switches, member.period).ok()?;
         task.with_preemption(Preemption::Floating { longest }).ok()
     };
-    let tasks: Option<Vec<Task>> = members.into_iter().map(task).collect();
-    let verdict = tasks.and_then(|tasks| fixed_priority::test(&tasks, &Dedicated).ok());
-    verdict.is_some_and(|verdict| verdict.is_schedulable())
+    members.into_iter().map(task).collect()
+}
+
+/// What the two bounds of the paper's §5.3 allow of a set, in parts per million, with their names: that of rate monotonic scheduling, and that with delayed
+/// preemption, of looks after each unit. Neither knows of switches.
+pub(super) fn bounds(setup: &Setup) -> [(String, u64); 2] {
+    let is_accepted = |ppm: u64| {
+        let tried = Setup {
+            utilization_ppm: ppm,
+            ..setup.clone()
+        };
+        let verdict = tasks(&tried, Service::ZERO).and_then(|tasks| rmdp(&tasks).ok());
+        verdict.is_some_and(|verdict| verdict.is_schedulable())
+    };
+    let (mut fits, mut exceeds) = (0, 1_000_001);
+    while fits + 1 < exceeds {
+        let middle = fits.midpoint(exceeds);
+        match is_accepted(middle) {
+            true => fits = middle,
+            false => exceeds = middle,
+        }
+    }
+    let rate_monotonic = liu_layland_bound(setup.members.len()).ppm();
+    let all = [("liu-layland", rate_monotonic), ("rmdp", fits)];
+    all.map(|(name, ppm)| (TEXT.say(name, &[]), ppm))
+}
+
+/// What bounds allow beside what was tried, in the twin.
+fn show_bounds(draft: &mut Draft<'_>, (drawn, together): (&[&Trial], &[&Trial])) {
+    let Some((case, _)) = drawn.first() else {
+        return;
+    };
+    let allowed = bounds(&case.setup).map(|(name, ppm)| {
+        let mut row = Origin::Predicted.row([name.into()]);
+        row.push(Origin::Predicted.cell(Value::share(ppm)));
+        row
+    });
+    let seen = [drawn, together].map(|trials| {
+        let first = trials.first().map_or("", |(case, _)| case.first.name());
+        let words = TEXT.say("first-missed", &[("first", &first)]);
+        let mut row = Origin::Simulated.row([words.into()]);
+        let began = began(trials).map(|percent| Value::share(percent * PERCENT_PPM));
+        row.push(began.and_then(|began| Origin::Simulated.cell(began)));
+        row
+    });
+    let rows = allowed.into_iter().chain(seen);
+    draft.table("deadlines", "bounds", &[], rows);
 }
 
 /// How much of the time to a deadline is lost from the least load that was tried to the paper's 80 %, in nanoseconds: by those of the shortest period, and by those

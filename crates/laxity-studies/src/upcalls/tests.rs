@@ -259,6 +259,17 @@ fn that_deadlines_are_missed_beyond_the_papers_load_can_be_false() {
     }
 }
 
+/// Twelve of equal utilization: 12 (2^(1/12) - 1); and by the paper's own bound a sixteenth of the longest batch less, from the shortest period to the longest.
+#[test]
+fn the_papers_bounds_are_those_of_its_formulas() {
+    let request = request("deadlines");
+    let case = cases(&request, true).remove(0);
+    let [(_, rate_monotonic), (_, delayed)] = deadlines::bounds(&case.setup);
+    assert_eq!(rate_monotonic, 713_558);
+    // U + U / 12 * 90 / 16 * (1 / 40 - 1 / 90) is at most that.
+    assert!((708_935..=708_950).contains(&delayed), "{delayed}");
+}
+
 /// Of one set of those that were drawn the shortest period loses 30 ms of its time to deadline, and the longest less than twice that.
 #[test]
 fn what_the_shortest_period_loses_is_claimed_of_every_set() {
