@@ -99,7 +99,7 @@ fn a_gain_is_compared_in_both_readings() {
     }
 }
 
-/// As if each upcall had begun later than its thread by more than a batch, had cost more, and had been able to use less.
+/// As if each upcall had begun later than its thread by more than a batch, had cost more and missed more, and had been able to use less.
 #[test]
 fn what_the_machine_may_have_done_is_open_and_no_failure() {
     let worse = |case: Case| {
@@ -109,10 +109,11 @@ fn what_the_machine_may_have_done_is_open_and_no_failure() {
         let mut seen = seen(&case, (0, 0, 400_000));
         seen.outcome.lateness = vec![lateness; case.setup.members.len()];
         seen.outcome.besides_ppm = Some(if is_thread { 1_000 } else { 2_000 });
+        seen.outcome.rates[0].missed = if is_thread { 1 } else { 2 };
         (case, seen)
     };
     // Of activities, twice: switches, which the kernel counts whatever the machine did; and what times tell.
-    for (figure, counted, timed) in [("activities", 2, 8), ("periods", 0, 1)] {
+    for (figure, counted, timed) in [("activities", 2, 10), ("periods", 0, 1)] {
         let request = request(figure);
         for (disturbed_ppm, open) in [(10_000, 0), (10_001, timed)] {
             let live: Vec<Trial> = cases(&request, true).into_iter().map(worse).collect();
@@ -133,6 +134,88 @@ fn what_the_machine_may_have_done_is_open_and_no_failure() {
                 report.checks
             );
         }
+    }
+}
+
+/// What is judged of upcalls of one process in the twin, by a part of what is claimed of those whose first releases are drawn.
+fn of_activities(claim: &str, change: impl Fn(&Case, &mut Outcome)) -> Option<bool> {
+    let request = request("activities");
+    let twin = cases(&request, false).into_iter().map(|case| {
+        let mut seen = seen(&case, (0, 0, 0));
+        let mut lateness = Histogram::new();
+        lateness.record(1_000);
+        seen.outcome.lateness = vec![lateness; case.setup.members.len()];
+        change(&case, &mut seen.outcome);
+        (case, seen)
+    });
+    let made = Made {
+        twin: twin.collect(),
+        ..Made::nothing(&request)
+    };
+    let report = judge(&Upcalls, &made).expect("nothing is analysed");
+    let mut checks = report.checks.iter();
+    let check = checks.find(|check| {
+        check.claim.contains("that are drawn") && check.claim.contains(claim)
+    });
+    check.expect("it is claimed").held
+}
+
+/// A fifth of the switches at half of the jobs is two fifths for each.
+#[test]
+fn who_skips_jobs_does_not_switch_less_for_it() {
+    for (jobs, expected) in [(100, Some(true)), (50, Some(false))] {
+        let held = of_activities("for each job", |case, outcome| {
+            if case.setup.way.0 == Serving::ByRate {
+                (outcome.jobs, outcome.switches) = (jobs, 20);
+            }
+        });
+        assert_eq!(held, expected, "{jobs}");
+    }
+}
+
+#[test]
+fn that_upcalls_miss_no_more_than_threads_can_be_false() {
+    for (missed, expected) in [(0, Some(true)), (1, Some(true)), (2, Some(false))] {
+        let held = of_activities("no more jobs", |case, outcome| {
+            if case.setup.way.0 == Serving::ByRate {
+                outcome.rates[0].missed = missed;
+            }
+        });
+        assert_eq!(held, expected, "{missed}");
+    }
+}
+
+/// Of two of one period one begins 10 ms later by upcalls, and the other 10 ms earlier: in order of how late they are they are alike. That makes them so only where
+/// both are released first at one instant.
+#[test]
+fn an_upcall_is_held_against_its_own_thread() {
+    for (is_together, expected) in [(false, Some(false)), (true, Some(true))] {
+        let twin = cases(&request("activities"), false).into_iter();
+        let drawn = twin.filter(|case| case.first == Phases::Drawn);
+        let swapped = drawn.map(|mut case| {
+            if is_together {
+                case.setup.members[6].phase = case.setup.members[0].phase;
+            }
+            let mut seen = seen(&case, (0, 0, 0));
+            let of = |number: usize| {
+                let is_upcall = case.setup.way.0 == Serving::ByRate;
+                let is_late = number == if is_upcall { 0 } else { 6 };
+                let mut lateness = Histogram::new();
+                lateness.record(if is_late { 10_001_000 } else { 1_000 });
+                lateness
+            };
+            seen.outcome.lateness = (0..case.setup.members.len()).map(of).collect();
+            (case, seen)
+        });
+        let request = request("activities");
+        let made = Made {
+            twin: swapped.collect(),
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Upcalls, &made).expect("nothing is analysed");
+        let mut checks = report.checks.iter();
+        let check = checks.find(|check| check.claim.contains("in the mean"));
+        assert_eq!(check.map(|check| check.held), expected.map(Some), "{is_together}");
     }
 }
 
