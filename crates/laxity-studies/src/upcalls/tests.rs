@@ -353,6 +353,28 @@ fn the_papers_bounds_are_those_of_its_formulas() {
     assert!((708_935..=708_950).contains(&delayed), "{delayed}");
 }
 
+/// One search differs from the next by a grain or two of 5 %.
+#[test]
+fn more_is_useful_on_this_machine_where_it_is_more_than_two_grains() {
+    let request = request("periods");
+    for (usable_ppm, expected) in [(600_000, false), (650_000, true)] {
+        let of = |case: Case| {
+            let seen = seen(&case, (0, 0, usable_ppm));
+            (case, seen)
+        };
+        let live: Vec<Trial> = cases(&request, true).into_iter().map(of).collect();
+        let made = Made {
+            said: vec![disturbed(0); live.len()],
+            live,
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Upcalls, &made).expect("nothing is analysed");
+        let mut told = report.summary.iter();
+        let is_told = told.any(|told| told.contains("meets what those miss"));
+        assert_eq!(is_told, expected, "{usable_ppm}");
+    }
+}
+
 /// Of one set of those that were drawn the shortest period loses 30 ms of its time to deadline, and the longest less than twice that.
 #[test]
 fn what_the_shortest_period_loses_is_claimed_of_every_set() {
