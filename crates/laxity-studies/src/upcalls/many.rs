@@ -333,10 +333,23 @@ fn claims_here(draft: &mut Draft<'_>, trials: &[&Trial], said: &Said) {
         ("missed-later", &missed_later),
         ("asked", &FEWER),
     ];
+    compare_here(draft, trials);
     // The kernel counts switches whether or not the machine stands still.
     let is_fewer = fewer.map(|fewer| fewer >= FEWER);
     shown::claim(draft, "fewer-here", is_fewer, holes, &Said::default());
     shown::claim(draft, "meets-here", upcalls.outcome.is_met(), holes, said);
+}
+
+/// What the paper compares: upcalls that look after each unit with those that look when all is done.
+fn compare_here(draft: &mut Draft<'_>, trials: &[&Trial]) {
+    let pairs = pairs(trials, [ONCE, WHOLE]);
+    let Some(pair) = pairs.first() else {
+        return;
+    };
+    let fewer = saved(pair).map(|fewer| fewer * PERCENT_PPM);
+    let why = TEXT.say("why-fewer-upcalls-here", &[]);
+    let verdict = shown::no_less(FEWER, fewer, why);
+    shown::compare_here(draft, "switches", "fewer-upcalls-here", (FEWER, fewer), verdict);
 }
 
 /// What is saved of switches under some circumstances.

@@ -353,6 +353,33 @@ fn the_papers_bounds_are_those_of_its_formulas() {
     assert!((708_935..=708_950).contains(&delayed), "{delayed}");
 }
 
+/// As in the paper: upcalls that look when all is done beside those that look after each unit, whatever threads do.
+#[test]
+fn on_this_machine_the_papers_saving_is_held_against_upcalls() {
+    let request = request("switches");
+    for (switches, expected) in [(65, true), (66, false)] {
+        let of = |case: Case| {
+            let mut seen = seen(&case, (switches, 0, 0));
+            if case.setup.way.0 == Serving::Threads {
+                seen.outcome.switches = 1_000;
+            }
+            (case, seen)
+        };
+        let live: Vec<Trial> = cases(&request, true).into_iter().map(of).collect();
+        let made = Made {
+            said: vec![disturbed(0); live.len()],
+            live,
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Upcalls, &made).expect("nothing is analysed");
+        let [row] = &report.figures[0].compared[..] else {
+            panic!("{:#?}", report.figures[0].compared);
+        };
+        let is_as_much = matches!(row.live_verdict, Verdict::Consistent(_));
+        assert_eq!(is_as_much, expected, "{switches}");
+    }
+}
+
 /// One search differs from the next by a grain or two of 5 %.
 #[test]
 fn more_is_useful_on_this_machine_where_it_is_more_than_two_grains() {
