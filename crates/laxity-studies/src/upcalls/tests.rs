@@ -353,6 +353,34 @@ fn the_papers_bounds_are_those_of_its_formulas() {
     assert!((708_935..=708_950).contains(&delayed), "{delayed}");
 }
 
+/// Of a hundred preemptions so many are left with looks after an eighth of a batch, and after half of one: the paper's 30 % lie between, or do not.
+#[test]
+fn the_papers_fewer_preemptions_are_claimed_to_lie_between_quanta() {
+    let request = request("simulation");
+    let parts = |parts: u32| Look::Parts(NonZeroU32::new(parts).expect("it is not zero"));
+    for (eighth, half, expected) in [(90, 54, true), (90, 71, false), (69, 54, false)] {
+        let of = |(number, case): (usize, Case)| {
+            let mut seen = seen(&case, (0, 0, 990_000));
+            seen.outcome.preempted = match case.setup.way {
+                (Serving::Threads, _) => 100,
+                (_, look) if look == parts(8) => eighth,
+                _ => half,
+            };
+            seen.usable_ppm = seen.usable_ppm.filter(|_| number > 0);
+            (case, seen)
+        };
+        let all = cases(&request, false).into_iter().enumerate();
+        let made = Made {
+            twin: all.map(of).collect(),
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Upcalls, &made).expect("nothing is analysed");
+        assert_eq!(held(&report)[1], Some(expected), "{eighth} {half}");
+        let mut remarks = report.figures[0].remarks.iter();
+        assert!(remarks.any(|remark| remark.starts_with("Of 1 of 66 runs")));
+    }
+}
+
 /// As in the paper: upcalls that look when all is done beside those that look after each unit, whatever threads do.
 #[test]
 fn on_this_machine_the_papers_saving_is_held_against_upcalls() {
