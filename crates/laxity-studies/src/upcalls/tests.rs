@@ -1,7 +1,9 @@
 //! How claims are judged, by runs that are made up.
 
+mod paper;
+
 use laxity_lab::bench::{Made, Request, Round, Study, judge};
-use laxity_lab::report::{Check, Report, Verdict};
+use laxity_lab::report::{Check, Report};
 use laxity_model::base::histogram::Histogram;
 
 use super::trial::{Look, Rate, Serving};
@@ -67,35 +69,6 @@ fn what_is_claimed_over_sets_is_judged_over_all_of_them() {
         };
         let report = judge(&Upcalls, &made).expect("nothing is analysed");
         assert_eq!(held(&report), expected.map(Some), "{others} {other:?}");
-    }
-}
-
-/// The paper's 12 % may be of what was useful before, or of the processor.
-#[test]
-fn a_gain_is_compared_in_both_readings() {
-    let request = request("switches");
-    for (usable_ppm, [relative, points]) in [
-        (555_000, [false, false]),
-        (560_000, [true, false]),
-        (615_000, [true, false]),
-        (620_000, [true, true]),
-    ] {
-        let of = |case: Case| {
-            let seen = seen(&case, (70, 0, usable_ppm));
-            (case, seen)
-        };
-        let made = Made {
-            twin: cases(&request, false).into_iter().map(of).collect(),
-            ..Made::nothing(&request)
-        };
-        let report = judge(&Upcalls, &made).expect("nothing is analysed");
-        let compared = report.figures[0].compared.iter();
-        let as_much = compared.map(|row| matches!(row.verdict, Verdict::Consistent(_)));
-        let as_much: Vec<bool> = as_much.collect();
-        assert_eq!(as_much, [false, relative, points], "{usable_ppm}");
-        let told = report.summary.iter();
-        let mut told = told.filter(|told| told.starts_with("Read as points"));
-        assert_eq!(told.next().is_none(), points, "{usable_ppm}");
     }
 }
 
@@ -321,93 +294,6 @@ fn what_disturbs_a_run_leaves_open_what_is_claimed_of_it_and_nothing_else() {
     }
 }
 
-/// Where work and switches exceed the processor somebody misses, whoever is served how: that is evidence of nothing.
-#[test]
-fn that_deadlines_are_missed_beyond_the_papers_load_can_be_false() {
-    let request = request("deadlines");
-    for (from, expected) in [(85, true), (95, true), (100, false)] {
-        let twin = cases(&request, false).into_iter().map(|case| {
-            let misses = u64::from(case.percent() >= from);
-            missed(case, misses)
-        });
-        let made = Made {
-            twin: twin.collect(),
-            ..Made::nothing(&request)
-        };
-        let report = judge(&Upcalls, &made).expect("nothing is analysed");
-        let mut beyond = report.checks.iter();
-        let beyond = beyond.find(|check| check.claim.contains("beyond that some are"));
-        let held = beyond.map(|check| check.held);
-        assert_eq!(held, Some(Some(expected)), "{from}");
-    }
-}
-
-/// Twelve of equal utilization: 12 (2^(1/12) - 1); and by the paper's own bound a sixteenth of the longest batch less, from the shortest period to the longest.
-#[test]
-fn the_papers_bounds_are_those_of_its_formulas() {
-    let request = request("deadlines");
-    let case = cases(&request, true).remove(0);
-    let [(_, rate_monotonic), (_, delayed)] = deadlines::bounds(&case.setup);
-    assert_eq!(rate_monotonic, 713_558);
-    // U + U / 12 * 90 / 16 * (1 / 40 - 1 / 90) is at most that.
-    assert!((708_935..=708_950).contains(&delayed), "{delayed}");
-}
-
-/// Of a hundred preemptions so many are left with looks after an eighth of a batch, and after half of one: the paper's 30 % lie between, or do not.
-#[test]
-fn the_papers_fewer_preemptions_are_claimed_to_lie_between_quanta() {
-    let request = request("simulation");
-    let parts = |parts: u32| Look::Parts(NonZeroU32::new(parts).expect("it is not zero"));
-    for (eighth, half, expected) in [(90, 54, true), (90, 71, false), (69, 54, false)] {
-        let of = |(number, case): (usize, Case)| {
-            let mut seen = seen(&case, (0, 0, 990_000));
-            seen.outcome.preempted = match case.setup.way {
-                (Serving::Threads, _) => 100,
-                (_, look) if look == parts(8) => eighth,
-                _ => half,
-            };
-            seen.usable_ppm = seen.usable_ppm.filter(|_| number > 0);
-            (case, seen)
-        };
-        let all = cases(&request, false).into_iter().enumerate();
-        let made = Made {
-            twin: all.map(of).collect(),
-            ..Made::nothing(&request)
-        };
-        let report = judge(&Upcalls, &made).expect("nothing is analysed");
-        assert_eq!(held(&report)[1], Some(expected), "{eighth} {half}");
-        let mut remarks = report.figures[0].remarks.iter();
-        assert!(remarks.any(|remark| remark.starts_with("Of 1 of 66 runs")));
-    }
-}
-
-/// As in the paper: upcalls that look when all is done beside those that look after each unit, whatever threads do.
-#[test]
-fn on_this_machine_the_papers_saving_is_held_against_upcalls() {
-    let request = request("switches");
-    for (switches, expected) in [(65, true), (66, false)] {
-        let of = |case: Case| {
-            let mut seen = seen(&case, (switches, 0, 0));
-            if case.setup.way.0 == Serving::Threads {
-                seen.outcome.switches = 1_000;
-            }
-            (case, seen)
-        };
-        let live: Vec<Trial> = cases(&request, true).into_iter().map(of).collect();
-        let made = Made {
-            said: vec![disturbed(0); live.len()],
-            live,
-            ..Made::nothing(&request)
-        };
-        let report = judge(&Upcalls, &made).expect("nothing is analysed");
-        let [row] = &report.figures[0].compared[..] else {
-            panic!("{:#?}", report.figures[0].compared);
-        };
-        let is_as_much = matches!(row.live_verdict, Verdict::Consistent(_));
-        assert_eq!(is_as_much, expected, "{switches}");
-    }
-}
-
 /// One search differs from the next by a grain or two of 5 %.
 #[test]
 fn more_is_useful_on_this_machine_where_it_is_more_than_two_grains() {
@@ -427,37 +313,6 @@ fn more_is_useful_on_this_machine_where_it_is_more_than_two_grains() {
         let mut told = report.summary.iter();
         let is_told = told.any(|told| told.contains("meets what those miss"));
         assert_eq!(is_told, expected, "{usable_ppm}");
-    }
-}
-
-/// Of one set of those that were drawn the shortest period loses 30 ms of its time to deadline, and the longest less than twice that.
-#[test]
-fn what_the_shortest_period_loses_is_claimed_of_every_set() {
-    let request = request("deadlines");
-    for (lost_ms, expected) in [(60, true), (59, false)] {
-        let twin = cases(&request, false).into_iter().map(|case| {
-            let (is_high, is_one) = (case.percent() >= 80, case.set == 3);
-            let (case, mut seen) = missed(case, 0);
-            for (number, rate) in seen.outcome.rates.iter_mut().enumerate() {
-                let lost_ms = match number {
-                    0 => 30,
-                    _ if is_one => lost_ms,
-                    _ => 60,
-                };
-                let lost_ms = if is_high { lost_ms } else { 0 };
-                rate.longest = Some(Span::from_millis(10 + lost_ms));
-            }
-            (case, seen)
-        });
-        let made = Made {
-            twin: twin.collect(),
-            ..Made::nothing(&request)
-        };
-        let report = judge(&Upcalls, &made).expect("nothing is analysed");
-        let mut shortest = report.checks.iter();
-        let shortest = shortest.find(|check| check.claim.contains("of the shortest period"));
-        let held = shortest.map(|check| check.held);
-        assert_eq!(held, Some(Some(expected)), "{lost_ms}");
     }
 }
 

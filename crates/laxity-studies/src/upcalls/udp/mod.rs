@@ -10,7 +10,7 @@ pub mod transfer;
 use std::sync::LazyLock;
 
 use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text};
-use laxity_lab::report::{Origin, Row, Value};
+use laxity_lab::report::{Compared, Origin, Row, Value, Verdict};
 use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Span};
 
@@ -29,11 +29,12 @@ const KEPT: u64 = 95;
 const PERCENT_PPM: u64 = 10_000;
 
 const PLAIN: [Way; 2] = [Way::Plain, Way::Plain];
+const SERVER: [Way; 2] = [Way::Plain, Way::Upcall];
 const BOTH: [Way; 2] = [Way::Upcall, Way::Upcall];
 /// How they are served, the client and the server, and in which figure that is.
 const WAYS: [(&str, &str, [Way; 2]); 7] = [
     ("plain", "udp", PLAIN),
-    ("server", "udp", [Way::Plain, Way::Upcall]),
+    ("server", "udp", SERVER),
     ("both", "udp", BOTH),
     ("by-deadline", "udp", [Way::ByDeadline, Way::ByDeadline]),
     ("threads", "rivals", [Way::Thread, Way::Thread]),
@@ -104,6 +105,7 @@ impl Study for Udp {
             let rows = own.map(|trial| row(trial, &made.live));
             draft.table(figure, "transfers", &[], rows);
         }
+        compare(draft, &made.live);
         claims(draft, made);
         Ok(())
     }
@@ -144,6 +146,47 @@ fn row(trial: &Trial, all: &[Trial]) -> Row {
     let kept = kept(trial, all).filter(|_| case.loaded);
     row.push(kept.and_then(|ppm| Origin::Measured.cell(Value::share(ppm))));
     row
+}
+
+/// What the paper prints of 8 KB beside what was measured of it, beside a load where it says so. Only of what does not hang on its host it can be told whether it is so.
+fn compare(draft: &mut Draft<'_>, all: &[Trial]) {
+    let loaded = |ways: [Way; 2]| {
+        let is_one = |(case, _): &&Trial| {
+            case.ways == ways && case.bytes == SIZES[0] && case.loaded
+        };
+        all.iter().find(is_one)
+    };
+    let times = |ways, other| {
+        let [(_, one), (_, other)] = [loaded(ways)?, loaded(other)?];
+        let times = (one.received * 1_000).checked_div(other.received);
+        times.map(Value::Ratio)
+    };
+    let kept = |ways| loaded(ways).and_then(|trial| kept(trial, all));
+    let lost = kept(PLAIN).map(|kept| Value::share(1_000_000_u64.saturating_sub(kept)));
+    let rate = loaded(BOTH).map(|trial| Value::BitRate(bits_per_second(trial)));
+    let whole = kept(BOTH);
+    let verdict = match whole.map(|kept| kept >= KEPT * PERCENT_PPM) {
+        Some(true) => Verdict::Agrees(TEXT.say("why-kept", &[("asked", &KEPT)])),
+        Some(false) => Verdict::Disagrees(TEXT.say("why-kept", &[("asked", &KEPT)])),
+        None => Verdict::Inconclusive(TEXT.say("nothing-received", &[])),
+    };
+    let open = |key| Verdict::Inconclusive(TEXT.say(key, &[]));
+    let rows = [
+        ("compared-lost", Value::share(900_000), lost, open("why-lost")),
+        ("compared-server", Value::Ratio(5_000), times(SERVER, PLAIN), open("why-times")),
+        ("compared-both", Value::Ratio(2_000), times(BOTH, SERVER), open("why-times")),
+        ("compared-rate", Value::BitRate(80_000_000), rate, open("why-rate")),
+        ("compared-kept", Value::share(1_000_000), whole.map(Value::share), verdict),
+    ];
+    let Some(figure) = draft.figure("udp").filter(|_| loaded(BOTH).is_some()) else {
+        return;
+    };
+    figure.compared.extend(rows.map(|(key, paper, live, live_verdict)| Compared {
+        paper: Origin::Quoted.cell(paper),
+        live: live.and_then(|live| Origin::Measured.cell(live)),
+        live_verdict,
+        ..Compared::new(TEXT.say(key, &[]))
+    }));
 }
 
 /// What is claimed of two upcalls; plain processes stand beside it.
