@@ -11,17 +11,17 @@ use super::trial::{Look, Member, Outcome, Phases, Serving, Setup, in_one, late, 
 use super::{BATCH, Case, Seen, TWO, Trial, Unwatched, Upcalls, Where, periods, shown};
 
 /// What they take of the processor.
-const UTILIZATION_PPM: u64 = 800_000;
+pub(super) const UTILIZATION_PPM: u64 = 800_000;
 /// How often those two are run in turn on this machine that are compared, if nothing else is asked.
 const PAIRS: u32 = 5;
 /// The same in the twin: with fewer sets of first releases what is in the median differs from seed to seed.
 const TWIN_PAIRS: u32 = 51;
 /// How many switches upcalls may make a job of those that threads make a job, in thousandths: where releases are spread, and where all begin together.
-const SWITCHES: [u64; 2] = [250, 125];
+pub(super) const SWITCHES: [u64; 2] = [250, 125];
 /// So much later than its thread, and a quantum of another, may an upcall begin.
-const AFTER: Span = Span::from_micros(20);
+pub(super) const AFTER: Span = Span::from_micros(20);
 /// What two runs of the same are apart in what 99 % of them are no later than: one in so many.
-const ALIKE: u64 = 50;
+pub(super) const ALIKE: u64 = 50;
 /// Where releases are spread, and where all begin together.
 const FIRST: [Phases; 2] = [Phases::Drawn, Phases::Together];
 /// Those that are compared.

@@ -18,7 +18,7 @@ use super::{
 /// Up to here the paper missed nothing (§7.1), in percent.
 const SAFE: u64 = 80;
 /// Up to here what experiment 1 is swept over leaves room for switches: beyond, some deadlines are missed whoever serves. In percent.
-const FULL: u64 = 95;
+pub(super) const FULL: u64 = 95;
 /// What experiment 1 is swept over, in percent.
 const SWEPT: [u64; 10] = [30, 50, 60, 70, 75, 80, 85, 90, 95, 100];
 /// The same on this machine.

@@ -16,9 +16,9 @@ use super::{
 const FEWER: u64 = 35;
 const GAINED: u64 = 12;
 /// The utilization, without what switches cost: what it was is not told. Chosen so that those of 90 ms miss with preemption at once, as they did.
-const UTILIZATION_PPM: u64 = 690_000;
+pub(super) const UTILIZATION_PPM: u64 = 690_000;
 /// The same on this machine.
-const HERE_PPM: u64 = 800_000;
+pub(super) const HERE_PPM: u64 = 800_000;
 /// What the saving of switches is looked at over, in percent: with what switches cost, the processor is next to full at the last.
 const LOADS: [u64; 2] = [50, 69];
 /// So long such a run lasts.

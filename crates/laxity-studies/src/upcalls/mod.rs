@@ -5,10 +5,11 @@
 //! * `processes`: one whose upcalls are in several processes; [`process`]: each of them; `jobs`: what came of what no host records; `peers`: how processes are started.
 //! * `simulation`, `deadlines`, `many`: the paper's simulation, and its first two experiments; [`udp`]: the third, a command of its own.
 //! * `activities`: one process, against a thread for each; `shorter`: shorter and shorter periods; `delayed`: the same of experiment 2, for what it misses.
-//! * `shown`: what all of them show alike.
+//! * `shown`: what all of them show alike; `constants`: what was put in or chosen.
 
 mod activities;
 pub mod beside;
+mod constants;
 mod deadlines;
 mod delayed;
 mod intervals;
@@ -240,6 +241,7 @@ impl Study for Upcalls {
         activities::judge(draft, made);
         shorter::judge(draft, made);
         delayed::judge(draft, made);
+        draft.table("constants", "constants", &[], constants::rows()?);
         // What is called a twin of this machine is then one of another.
         if let Some(elsewhere) = &made.request.elsewhere {
             draft.circumstance("machine file", elsewhere.sentence());

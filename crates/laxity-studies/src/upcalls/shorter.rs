@@ -22,9 +22,9 @@ const GRAIN_HERE_PPM: u64 = 50_000;
 /// Of all jobs, so many may miss: on this machine a single one says more of it than of who is served how.
 pub(super) const MISSED_HERE_PPM: u64 = 10_000;
 /// From here on switching costs threads much: no more than this is useful.
-const LITTLE_PPM: u64 = 700_000;
+pub(super) const LITTLE_PPM: u64 = 700_000;
 /// Where it does, so much more is useful of upcalls, in percent.
-const GAINED: u64 = 12;
+pub(super) const GAINED: u64 = 12;
 const THREADS: (Serving, Look) = (Serving::Threads, Look::AtOnce);
 /// What one executor gains without delay stands beside: the rest of what is gained is the delay's.
 const ONCE: (Serving, Look) = (Serving::ByRate, Look::AtOnce);

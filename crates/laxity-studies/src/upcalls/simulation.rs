@@ -13,9 +13,9 @@ use super::{Case, PERCENT_PPM, SETS, Search, TEXT, TWO, Trial, Where, shown};
 /// What the paper saved of preemptions, in percent.
 const FEWER: u64 = 30;
 /// How much less than with preemption at once may be usable, where the paper says "almost the same".
-const ALMOST_PPM: u64 = 2 * PERCENT_PPM;
+pub(super) const ALMOST_PPM: u64 = 2 * PERCENT_PPM;
 /// The set's utilization while its preemptions are counted.
-const COUNTED_PPM: u64 = 750_000;
+pub(super) const COUNTED_PPM: u64 = 750_000;
 /// So long a run lasts.
 const LENGTH: Span = Span::from_secs(6);
 const ONCE: (Serving, Look) = (Serving::Threads, Look::AtOnce);
@@ -33,7 +33,7 @@ const WAYS: [(Serving, Look); 6] = [
     (Serving::ByDeadline, Look::Parts(TWO)),
 ];
 /// Streams of audio, video and files: periods in microseconds, batches, and how many of each. Chosen: the paper's are those of a thesis.
-const STREAMS: [(u64, u32, u64); 6] = [
+pub(super) const STREAMS: [(u64, u32, u64); 6] = [
     (20_000, 2, 2),
     (25_000, 4, 2),
     (33_333, 8, 2),

@@ -3,8 +3,19 @@
 use laxity_lab::report::{Compared, Value, Verdict};
 
 use super::*;
+use crate::register::Kind;
 use crate::upcalls::udp::peer::Way;
 use crate::upcalls::udp::transfer::{Transfer, Transferred};
+
+#[test]
+fn what_is_calibrated_says_by_what_of_the_paper() {
+    for constant in constants::REGISTER.iter() {
+        let says = !constant.chosen_by.is_empty();
+        assert_eq!(says, constant.kind == Kind::Calibrated, "{constant:?}");
+    }
+    let rows = constants::rows().expect("each has a value");
+    assert_eq!(rows.len(), constants::REGISTER.len());
+}
 
 /// The paper's 12 % may be of what was useful before, or of the processor.
 #[test]
