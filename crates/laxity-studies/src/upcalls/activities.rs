@@ -289,7 +289,13 @@ fn claim_cost(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, (live, said
         i64::try_from(of.outcome.missed()).ok()
     };
     let more = pairs.median(|(_, threads), (_, upcalls)| Some(more(upcalls)? - more(threads)?));
-    shown::claim(draft, "misses-no-more", more.map(|more| more <= 0), holes, said);
+    shown::claim(
+        draft,
+        "misses-no-more",
+        more.map(|more| more <= 0),
+        holes,
+        said,
+    );
     if live {
         let more = |of: &Outcome| i64::try_from(of.besides_ppm?).ok();
         let saved = pairs.median(|(_, threads), (_, upcalls)| {

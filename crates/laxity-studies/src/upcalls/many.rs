@@ -349,7 +349,13 @@ fn compare_here(draft: &mut Draft<'_>, trials: &[&Trial]) {
     let fewer = saved(pair).map(|fewer| fewer * PERCENT_PPM);
     let why = TEXT.say("why-fewer-upcalls-here", &[]);
     let verdict = shown::no_less(FEWER, fewer, why);
-    shown::compare_here(draft, "switches", "fewer-upcalls-here", (FEWER, fewer), verdict);
+    shown::compare_here(
+        draft,
+        "switches",
+        "fewer-upcalls-here",
+        (FEWER, fewer),
+        verdict,
+    );
 }
 
 /// What is saved of switches under some circumstances.

@@ -127,9 +127,8 @@ fn of_activities(claim: &str, change: impl Fn(&Case, &mut Outcome)) -> Option<bo
     };
     let report = judge(&Upcalls, &made).expect("nothing is analysed");
     let mut checks = report.checks.iter();
-    let check = checks.find(|check| {
-        check.claim.contains("that are drawn") && check.claim.contains(claim)
-    });
+    let check =
+        checks.find(|check| check.claim.contains("that are drawn") && check.claim.contains(claim));
     check.expect("it is claimed").held
 }
 
@@ -188,7 +187,11 @@ fn an_upcall_is_held_against_its_own_thread() {
         let report = judge(&Upcalls, &made).expect("nothing is analysed");
         let mut checks = report.checks.iter();
         let check = checks.find(|check| check.claim.contains("in the mean"));
-        assert_eq!(check.map(|check| check.held), expected.map(Some), "{is_together}");
+        assert_eq!(
+            check.map(|check| check.held),
+            expected.map(Some),
+            "{is_together}"
+        );
     }
 }
 

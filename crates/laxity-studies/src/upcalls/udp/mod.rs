@@ -151,9 +151,8 @@ fn row(trial: &Trial, all: &[Trial]) -> Row {
 /// What the paper prints of 8 KB beside what was measured of it, beside a load where it says so. Only of what does not hang on its host it can be told whether it is so.
 fn compare(draft: &mut Draft<'_>, all: &[Trial]) {
     let loaded = |ways: [Way; 2]| {
-        let is_one = |(case, _): &&Trial| {
-            case.ways == ways && case.bytes == SIZES[0] && case.loaded
-        };
+        let is_one =
+            |(case, _): &&Trial| case.ways == ways && case.bytes == SIZES[0] && case.loaded;
         all.iter().find(is_one)
     };
     let times = |ways, other| {
@@ -172,21 +171,48 @@ fn compare(draft: &mut Draft<'_>, all: &[Trial]) {
     };
     let open = |key| Verdict::Inconclusive(TEXT.say(key, &[]));
     let rows = [
-        ("compared-lost", Value::share(900_000), lost, open("why-lost")),
-        ("compared-server", Value::Ratio(5_000), times(SERVER, PLAIN), open("why-times")),
-        ("compared-both", Value::Ratio(2_000), times(BOTH, SERVER), open("why-times")),
-        ("compared-rate", Value::BitRate(80_000_000), rate, open("why-rate")),
-        ("compared-kept", Value::share(1_000_000), whole.map(Value::share), verdict),
+        (
+            "compared-lost",
+            Value::share(900_000),
+            lost,
+            open("why-lost"),
+        ),
+        (
+            "compared-server",
+            Value::Ratio(5_000),
+            times(SERVER, PLAIN),
+            open("why-times"),
+        ),
+        (
+            "compared-both",
+            Value::Ratio(2_000),
+            times(BOTH, SERVER),
+            open("why-times"),
+        ),
+        (
+            "compared-rate",
+            Value::BitRate(80_000_000),
+            rate,
+            open("why-rate"),
+        ),
+        (
+            "compared-kept",
+            Value::share(1_000_000),
+            whole.map(Value::share),
+            verdict,
+        ),
     ];
     let Some(figure) = draft.figure("udp").filter(|_| loaded(BOTH).is_some()) else {
         return;
     };
-    figure.compared.extend(rows.map(|(key, paper, live, live_verdict)| Compared {
-        paper: Origin::Quoted.cell(paper),
-        live: live.and_then(|live| Origin::Measured.cell(live)),
-        live_verdict,
-        ..Compared::new(TEXT.say(key, &[]))
-    }));
+    figure
+        .compared
+        .extend(rows.map(|(key, paper, live, live_verdict)| Compared {
+            paper: Origin::Quoted.cell(paper),
+            live: live.and_then(|live| Origin::Measured.cell(live)),
+            live_verdict,
+            ..Compared::new(TEXT.say(key, &[]))
+        }));
 }
 
 /// What is claimed of two upcalls; plain processes stand beside it.
