@@ -164,11 +164,6 @@ fn compare(draft: &mut Draft<'_>, all: &[Trial]) {
     let lost = kept(PLAIN).map(|kept| Value::share(1_000_000_u64.saturating_sub(kept)));
     let rate = loaded(BOTH).map(|trial| Value::BitRate(bits_per_second(trial)));
     let whole = kept(BOTH);
-    let verdict = match whole.map(|kept| kept >= KEPT * PERCENT_PPM) {
-        Some(true) => Verdict::Agrees(TEXT.say("why-kept", &[("asked", &KEPT)])),
-        Some(false) => Verdict::Disagrees(TEXT.say("why-kept", &[("asked", &KEPT)])),
-        None => Verdict::Inconclusive(TEXT.say("nothing-received", &[])),
-    };
     let open = |key| Verdict::Inconclusive(TEXT.say(key, &[]));
     let rows = [
         (
@@ -199,7 +194,7 @@ fn compare(draft: &mut Draft<'_>, all: &[Trial]) {
             "compared-kept",
             Value::share(1_000_000),
             whole.map(Value::share),
-            verdict,
+            is_as_much(whole),
         ),
     ];
     let Some(figure) = draft.figure("udp").filter(|_| loaded(BOTH).is_some()) else {
@@ -213,6 +208,16 @@ fn compare(draft: &mut Draft<'_>, all: &[Trial]) {
             live_verdict,
             ..Compared::new(TEXT.say(key, &[]))
         }));
+}
+
+/// Whether that part of a throughput is as much as all of it.
+fn is_as_much(kept: Option<u64>) -> Verdict {
+    let why = || TEXT.say("why-kept", &[("asked", &KEPT)]);
+    match kept.map(|kept| kept >= KEPT * PERCENT_PPM) {
+        Some(true) => Verdict::Agrees(why()),
+        Some(false) => Verdict::Disagrees(why()),
+        None => Verdict::Inconclusive(TEXT.say("nothing-received", &[])),
+    }
 }
 
 /// What is claimed of two upcalls; plain processes stand beside it.
