@@ -121,8 +121,13 @@ fn to_json(found: &Calibration) -> Value {
     let Calibration {
         machine,
         evidence,
+        udp_message,
         circumstances: c,
     } = found;
+    let udp_message = match udp_message {
+        Ok(cost) => json!({ "each_ns": cost.each.as_nanos(), "byte_ps": cost.byte_ps }),
+        Err(why) => json!({ "not_measured": why }),
+    };
     let figures = Figure::ALL.into_iter().map(|figure| {
         let value = figure_to_json(machine, figure, evidence.get(&figure));
         (figure.name().to_owned(), value)
@@ -150,6 +155,7 @@ fn to_json(found: &Calibration) -> Value {
             "strangers": c.strangers,
         },
         "figures": figures,
+        "udp_message": udp_message,
     })
 }
 

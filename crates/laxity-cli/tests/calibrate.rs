@@ -52,8 +52,16 @@ fn what_is_measured_goes_into_the_file_and_the_json_and_nothing_else_remains() {
     let said = stdout(&output);
     // Its lines are as wide as the terminal.
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_says(&words, &[&found.machine.description, "machine.toml"]);
+    let message = "What a UDP message takes";
+    assert_says(
+        &words,
+        &[&found.machine.description, message, "machine.toml"],
+    );
     let json: Value = serde_json::from_slice(&bench.read("out.json")).expect("this is JSON");
+    match &found.udp_message {
+        Ok(cost) => assert_eq!(json["udp_message"]["byte_ps"], cost.byte_ps),
+        Err(why) => assert_eq!(json["udp_message"]["not_measured"].as_str(), Some(&**why)),
+    }
     for figure in Figure::ALL {
         assert_says(&said, &[figure.name()]);
         let points = json["figures"][figure.name()]["quantiles"].as_array();

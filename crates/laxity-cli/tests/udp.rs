@@ -40,7 +40,7 @@ fn two_upcalls_lose_nothing_and_every_way_to_be_served_transfers() {
         .iter()
         .flat_map(|figure| figure["tables"][0]["rows"].as_array().expect("rows"))
         .collect();
-    assert_eq!(rows.len(), 12, "{json}");
+    assert_eq!(rows.len(), 14, "{json}");
     for row in rows {
         let [sent, received, dropped] = counts(row);
         assert!(received > 0, "{row}");

@@ -5,12 +5,12 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use laxity_linux::calibrate::{CalibrateError, Calibration, DISTURBED, Progress, Settings};
-use laxity_linux::calibrate::{PRIORITIES, calibrate};
+use laxity_linux::calibrate::{MESSAGE_BYTES, PRIORITIES, calibrate};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::clock;
 use laxity_linux::os::sched::{self, Tid};
-use laxity_model::Span;
 use laxity_model::enforce::machine::Figure;
+use laxity_model::{Service, Span};
 
 use common::footprint;
 
@@ -57,12 +57,17 @@ fn every_figure_is_measured_and_plausible_and_nothing_remains() {
     let Some(Calibration {
         machine,
         evidence,
+        udp_message,
         circumstances,
     }) = found
     else {
         return;
     };
-    println!("{machine:#?}\n{evidence:#?}\n{circumstances:#?}");
+    println!("{machine:#?}\n{evidence:#?}\n{udp_message:?}\n{circumstances:#?}");
+    match udp_message {
+        Ok(cost) => assert!(cost.of(MESSAGE_BYTES[0]) > Service::ZERO, "{cost:?}"),
+        Err(why) => assert!(why.contains("loopback"), "{why}"),
+    }
     for figure in Figure::ALL {
         let quantiles = machine.figure(figure);
         let points = quantiles.points();

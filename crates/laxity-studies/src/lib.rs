@@ -6,6 +6,7 @@
 //! * [`served`]: the calls of a driver;
 //!   [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
+//! * `register`: the constants of a study, of which more than one shows them.
 //! * [`upcalls`]: rate monotonic with delayed preemption; [`upcalls::udp`]: over sockets.
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ pub mod modem;
 pub mod on_hook;
 pub mod prediction;
 pub mod processors;
+mod register;
 pub mod served;
 pub mod sets;
 pub mod upcalls;

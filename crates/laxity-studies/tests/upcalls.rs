@@ -17,7 +17,7 @@ fn what_is_claimed_of_the_twin_is_so_and_its_numbers_are_those_that_are_committe
     let report = report.expect("the twin runs it");
     let claims = report.checks.len();
     assert!(
-        claims == 18 && report.outcome() == Outcome::Met,
+        claims == 20 && report.outcome() == Outcome::Met,
         "{:#?}",
         report.checks
     );

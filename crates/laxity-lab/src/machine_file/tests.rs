@@ -30,6 +30,10 @@ fn example() -> Calibration {
     Calibration {
         machine,
         evidence,
+        udp_message: Ok(Cost {
+            each: Service::from_micros(7),
+            byte_ps: 1_250,
+        }),
         circumstances: Circumstances {
             model: "Some \"Model\"".to_owned(),
             processors: 2,
@@ -72,6 +76,25 @@ fn what_was_not_measured_has_no_evidence() {
     let text = render(&theory);
     assert_eq!(parse(&text, "x").unwrap(), theory);
     assert_eq!(text.matches("samples = ").count(), Figure::ALL.len() - 1);
+}
+
+#[test]
+fn a_file_that_has_no_message_says_so_and_one_that_could_not_be_measured_says_why() {
+    let mut found = example();
+    let text = render(&found);
+    let old = text.split("\n# What a UDP message takes").next();
+    let read = parse(old.expect("there is a first part"), "x").expect("an older file");
+    let why = read.udp_message.expect_err("it is not there");
+    assert!(why.contains("did not measure it"), "{why}");
+    found.udp_message = Err("no \"loopback\" here".to_owned());
+    assert_eq!(parse(&render(&found), "x").unwrap(), found);
+    let both = only_finding("byte_ps = 1250", "not_measured = \"no loopback\"");
+    assert!(
+        both.cause.contains("[udp_message] has no key `each`"),
+        "{both}"
+    );
+    let none = only_finding("byte_ps = 1250\n", "");
+    assert!(none.cause.contains("lacks the key `byte_ps`"), "{none}");
 }
 
 #[test]
@@ -223,6 +246,15 @@ fn circumstances_of_any_kind() -> impl Strategy<Value = Circumstances> {
     })
 }
 
+fn message_of_any_kind() -> impl Strategy<Value = Result<Cost, String>> {
+    let known = (cost(), BYTE_PS).prop_map(|(each, byte_ps)| {
+        let each = Service::from_nanos(each.as_nanos());
+        Ok::<_, String>(Cost { each, byte_ps })
+    });
+    let why = any::<String>().prop_map(|why| Err::<Cost, _>(plain(&why).into_owned()));
+    prop_oneof![known, why]
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read_back_the_same(
@@ -231,6 +263,7 @@ proptest! {
         texts in any::<[String; 2]>(),
         tick_hz in 0..=10_000_u32,
         slot_lead in cost(),
+        udp_message in message_of_any_kind(),
     ) {
         let mut machine = Machine::without_costs(tick_hz);
         [machine.description, machine.provenance] = texts.map(|text| plain(&text).into_owned());
@@ -240,7 +273,7 @@ proptest! {
             *machine.figure_mut(figure) = quantiles;
             evidence.extend(seen.map(|seen| (figure, seen)));
         }
-        let calibration = Calibration { machine, evidence, circumstances };
+        let calibration = Calibration { machine, evidence, udp_message, circumstances };
         let text = render(&calibration);
         prop_assume!(text.len() <= LARGEST_FILE);
         prop_assert_eq!(parse(&text, "x").map_err(|found| found[0].to_string()), Ok(calibration));

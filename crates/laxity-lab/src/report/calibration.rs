@@ -1,12 +1,13 @@
 //! What a calibration leaves for people: a table of a machine's costs, and in the page the distribution of each.
 
-use laxity::calibrate::Calibration;
+use laxity::calibrate::{Calibration, MESSAGE_BYTES};
 use laxity_model::enforce::machine::{Figure as Cost, Machine};
 
 use super::cells::nanos;
 use super::{Axis, Chart, Figure, Mark, Origin, Report, Row, Series, Table, Unit, value};
 use crate::layout::fixed;
 use crate::machine_file::meaning;
+use crate::plain;
 
 /// The shares that the table shows, in parts per million, with their names, and of how many samples at least they can be told.
 const SHOWN: [(u32, &str, u64); 4] = [
@@ -29,6 +30,12 @@ pub fn report(found: &Calibration) -> Report {
         hz => format!("{hz} Hz"),
     };
     let charts = Cost::ALL.iter().map(|cost| distribution(machine, *cost));
+    let costs_figure = Figure {
+        charts: charts.collect(),
+        side_by_side: true,
+        remarks: assumed(found).into_iter().chain(unknown(found)).collect(),
+        ..Figure::of_table("costs", "What this machine costs", costs(found))
+    };
     Report {
         title: machine.description.clone(),
         circumstances: vec![
@@ -44,12 +51,7 @@ pub fn report(found: &Calibration) -> Report {
             ("steal time", value::nanos(circumstances.steal.as_nanos())),
             ("tick", tick),
         ],
-        figures: vec![Figure {
-            charts: charts.collect(),
-            side_by_side: true,
-            remarks: assumed(found).into_iter().collect(),
-            ..Figure::of_table("costs", "What this machine costs", costs(found))
-        }],
+        figures: [costs_figure].into_iter().chain(messages(found)).collect(),
         ..Report::default()
     }
 }
@@ -94,6 +96,35 @@ fn line(found: &Calibration, cost: Cost) -> Row {
     row
 }
 
+/// What a UDP message takes, a line a size, if that is known.
+fn messages(found: &Calibration) -> Option<Figure> {
+    let cost = found.udp_message.as_ref().ok()?;
+    let row = |bytes: u32| {
+        vec![
+            Origin::Charged.cell(u64::from(bytes)),
+            Origin::Measured.cell(cost.of(bytes)),
+        ]
+    };
+    let table = Table {
+        caption: "A quarter more than what was measured, the slowest twentieth left out".into(),
+        columns: ["bytes", "sent and received over loopback"]
+            .map(String::from)
+            .into(),
+        rows: MESSAGE_BYTES.into_iter().map(row).collect(),
+    };
+    let title = "What a UDP message takes";
+    Some(Figure::of_table("udp_message", title, table))
+}
+
+/// Why it is not known, if it is not.
+fn unknown(found: &Calibration) -> Option<String> {
+    let why = found.udp_message.as_ref().err()?;
+    Some(format!(
+        "What a UDP message takes is not known: {}",
+        plain(why)
+    ))
+}
+
 /// Which costs were not measured, if any.
 fn assumed(found: &Calibration) -> Option<String> {
     let assumed = Cost::ALL
@@ -122,11 +153,33 @@ fn distribution(machine: &Machine, cost: Cost) -> Chart {
 
 #[cfg(test)]
 mod tests {
+    use laxity_model::Service;
+    use laxity_model::program::upcalls::qos;
+
+    use super::super::Value;
     use super::*;
     use crate::machine_file;
 
     /// What was measured of a machine.
     const MACHINE: &str = include_str!("../../../../docs/results/epyc-2-processors/machine.toml");
+
+    #[test]
+    fn what_a_message_takes_is_told_or_why_it_is_not_known() {
+        let mut found = machine_file::parse(MACHINE, "machine.toml").unwrap();
+        let why = unknown(&found).unwrap();
+        assert!(why.contains("did not measure it"), "{why}");
+        assert_eq!(messages(&found), None);
+        let cost = qos::Cost {
+            each: Service::from_micros(5),
+            byte_ps: 1_000,
+        };
+        found.udp_message = Ok(cost);
+        assert_eq!(unknown(&found), None);
+        let told = messages(&found).unwrap();
+        let took = |row: &Row| row[1].as_ref().map(|cell| cell.value.clone());
+        let took: Vec<_> = told.tables[0].rows.iter().filter_map(took).collect();
+        assert_eq!(took, MESSAGE_BYTES.map(|bytes| Value::from(cost.of(bytes))));
+    }
 
     #[test]
     fn the_99th_of_a_hundred_is_not_claimed_of_fewer() {

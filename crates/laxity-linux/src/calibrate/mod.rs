@@ -7,7 +7,7 @@
 //! * `bench`: threads that begin together, and time for others between measurements.
 //! * `samples`: what they saw; [`Evidence`] of it.
 //! * `switch`, `wakeup`, `tick`, `policy`, `cache`, `budget`, `edges`: the measurements.
-//! * [`pdu_cost`]: what a handler's work on a PDU takes, in the calling thread.
+//! * [`pdu_cost`]: what a handler's work on a PDU takes, in the calling thread; [`message_cost`]: of a UDP message, which is measured with the rest.
 //! * [`Circumstances`]: where and when.
 
 mod bench;
@@ -27,11 +27,12 @@ use std::collections::BTreeMap;
 use laxity_model::enforce::machine::{Figure, Machine, Quantiles};
 use laxity_model::enforce::ranks;
 use laxity_model::enforce::slots::EARLY;
+use laxity_model::program::upcalls::qos::Cost;
 use laxity_model::{HostError, Span};
 
 pub use cache::{WALKED_BYTES, WORKING_SET_BYTES};
 pub use circumstances::Circumstances;
-pub use pdu::pdu_cost;
+pub use pdu::{MESSAGE_BYTES, message_cost, pdu_cost};
 pub use samples::Evidence;
 
 use crate::doctor;
@@ -92,6 +93,8 @@ pub struct Calibration {
     pub machine: Machine,
     /// How each figure was measured. One that is not here, or has no samples, was not measured but is what theory allows.
     pub evidence: BTreeMap<Figure, Evidence>,
+    /// What a UDP message takes that is sent and received over loopback, both together, by its size: what upcalls that do so are mapped by. Otherwise why that is not known.
+    pub udp_message: Result<Cost, String>,
     /// Where and when.
     pub circumstances: Circumstances,
 }
@@ -150,7 +153,7 @@ type Result<T = (), E = CalibrateError> = std::result::Result<T, E>;
 type Measurement = (&'static str, fn(&Bench<'_>, &mut Report) -> Result);
 
 /// In this order: the later ones subtract what the earlier ones found.
-const MEASUREMENTS: [Measurement; 10] = [
+const MEASUREMENTS: [Measurement; 11] = [
     ("context switch", |bench, report| {
         report.found(Figure::ContextSwitch, switch::switches(bench)?)
     }),
@@ -207,6 +210,10 @@ const MEASUREMENTS: [Measurement; 10] = [
         report.found(Figure::SlotLeaving, seen.leaving)?;
         report.found(Figure::SlotCut, seen.cut)
     }),
+    ("UDP messages", |bench, report| {
+        report.udp_message = bench.alone(|| message_cost(&MESSAGE_BYTES))?;
+        Ok(())
+    }),
 ];
 
 /// What has been found so far.
@@ -214,9 +221,19 @@ struct Report {
     processor: usize,
     machine: Machine,
     evidence: BTreeMap<Figure, Evidence>,
+    udp_message: Result<Cost, String>,
 }
 
 impl Report {
+    fn new(processor: usize) -> Self {
+        Self {
+            processor,
+            machine: Machine::without_costs(0),
+            evidence: BTreeMap::new(),
+            udp_message: Err("it was not measured".to_owned()),
+        }
+    }
+
     fn found(&mut self, figure: Figure, samples: Samples) -> Result {
         let (found, disturbed) = (samples.len(), samples.disturbed());
         let worthless = CalibrateError::Disturbed {
@@ -265,11 +282,7 @@ pub fn calibrate(settings: &Settings, progress: &mut dyn FnMut(Progress)) -> Res
     let start =
         circumstances::Start::now(settings.processor).map_err(|unknown| hidden(&unknown))?;
     let bench = Bench::new(settings, &watch);
-    let mut report = Report {
-        processor: settings.processor,
-        machine: Machine::without_costs(0),
-        evidence: BTreeMap::new(),
-    };
+    let mut report = Report::new(settings.processor);
     let all = MEASUREMENTS.len();
     for (done, (what, measure)) in MEASUREMENTS.into_iter().enumerate() {
         progress(Progress { done, all, what });
@@ -285,6 +298,7 @@ pub fn calibrate(settings: &Settings, progress: &mut dyn FnMut(Progress)) -> Res
     Ok(Calibration {
         machine,
         evidence: report.evidence,
+        udp_message: report.udp_message,
         circumstances,
     })
 }
@@ -332,11 +346,7 @@ mod tests {
     #[test]
     fn samples_of_which_too_many_were_disturbed_are_refused() {
         let found = |good: usize, disturbed: usize| {
-            let mut report = Report {
-                processor: 1,
-                machine: Machine::without_costs(0),
-                evidence: BTreeMap::new(),
-            };
+            let mut report = Report::new(1);
             let mut samples = Samples::with_room(good);
             let spans = [(good, Span::from_micros(2)), (disturbed, DISTURBED * 2)];
             for (times, span) in spans {

@@ -1,5 +1,9 @@
 //! What the work on a PDU takes, by its size: what an upcall is mapped by.
 
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
+
 use laxity_model::Service;
 use laxity_model::analysis::devices::with_margin;
 use laxity_model::program::upcalls::qos::{Cost, Unmappable};
@@ -10,6 +14,10 @@ use crate::os::clock;
 const STRETCHES: usize = 60;
 /// So long a stretch lasts at least: to read the clock is nothing beside it, and a quantum is as long.
 const STRETCH: Service = Service::from_micros(50);
+/// Sizes of the UDP messages of which [`Calibration::udp_message`](super::Calibration::udp_message) was measured, in bytes: those of the experiments of *Real-time Upcalls* (Gopalakrishnan, Parulkar, 1995, §7.3).
+pub const MESSAGE_BYTES: [u32; 3] = [512, 2_048, 8_192];
+/// Who waits so long for a message that was sent has lost it.
+const PATIENCE: Duration = Duration::from_millis(500);
 /// What takes less than a nanosecond is not repeated until it has lasted.
 const MOST_REPEATED: u32 = 1 << 16;
 
@@ -52,9 +60,53 @@ pub fn pdu_cost(sizes: &[u32], mut work: impl FnMut(u32)) -> Result<Cost, Unmapp
     Cost::of_samples(&samples)
 }
 
+/// What a UDP message takes that the calling thread sends to itself over loopback and receives, both together: measured for each of these sizes, in bytes, as [`pdu_cost`] does.
+///
+/// # Errors
+///
+/// Why that cannot be measured here, in words.
+pub fn message_cost(sizes: &[u32]) -> Result<Cost, String> {
+    let failed = |error: io::Error| format!("no UDP message passes over loopback: {error}");
+    let [client, server] = loopback().map_err(failed)?;
+    let mut room = vec![0_u8; sizes.iter().max().map_or(0, |most| *most as usize)];
+    let mut lost = None;
+    let cost = pdu_cost(sizes, |bytes| {
+        // Nothing is waited for again after the first that does not arrive.
+        if lost.is_none() {
+            let room = &mut room[..bytes as usize];
+            lost = client.send(room).and_then(|_| server.recv(room)).err();
+        }
+    });
+    match lost {
+        Some(error) => Err(failed(error)),
+        None => cost.map_err(|error| error.to_string()),
+    }
+}
+
+/// Two sockets of this machine that know nobody but each other.
+fn loopback() -> io::Result<[UdpSocket; 2]> {
+    let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
+    let [client, server] = [bind()?, bind()?];
+    client.connect(server.local_addr()?)?;
+    server.connect(client.local_addr()?)?;
+    server.set_read_timeout(Some(PATIENCE))?;
+    Ok([client, server])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_longer_message_takes_no_less() {
+        match message_cost(&MESSAGE_BYTES) {
+            Ok(cost) => {
+                let took = MESSAGE_BYTES.map(|bytes| cost.of(bytes));
+                assert!(took[0] > Service::ZERO && took.is_sorted(), "{took:?}");
+            }
+            Err(why) => assert!(why.contains("loopback"), "{why}"),
+        }
+    }
 
     #[test]
     fn no_pdu_takes_more_than_its_cost() {

@@ -15,65 +15,16 @@ use laxity_devices::modem::{
 use laxity_devices::pump::{
     AGREED_POWER, LineConfig, RANDOM_ERROR, SUSPICIOUS_WINDOWS, TWO_LEVEL_RUN,
 };
-use laxity_lab::report::{Origin, Row, Value};
+use laxity_lab::report::{Row, Value};
 use laxity_lab::runner::RunError;
 use laxity_lab::scenario::TwinProfile;
 use laxity_model::Span;
-use serde::Deserialize;
 
 use super::TEXT;
 use super::figures::disk;
 use super::map;
 use super::transfers::{HOST, LIMIT, PATIENCE, quanta};
-
-/// How a constant came to its value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    /// Printed in the study, and put in.
-    Charged,
-    /// Chosen so that rows or figures of the study come out.
-    Calibrated,
-    /// Chosen for plausibility, and by no row or number of the study.
-    Assumed,
-    /// What we take an unclear sentence of the study to mean.
-    Reading,
-}
-
-impl Kind {
-    /// In a table.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Charged => "charged",
-            Self::Calibrated => "calibrated",
-            Self::Assumed => "assumed",
-            Self::Reading => "a reading",
-        }
-    }
-
-    const fn origin(self) -> Origin {
-        match self {
-            Self::Charged => Origin::Charged,
-            _ => Origin::Calibrated,
-        }
-    }
-}
-
-/// A constant.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Constant {
-    /// What it is.
-    name: String,
-    /// The key of its value.
-    value: String,
-    /// How it came to its value.
-    kind: Kind,
-    /// Why this value.
-    reason: String,
-    /// What it was chosen by: figures, and reservations of the tables as `3/16`, or as `1/8 beside a spinner`; empty if by nothing that the twin is compared with.
-    chosen_by: Vec<String>,
-}
+use crate::register::{self, Constant};
 
 static REGISTER: LazyLock<Vec<Constant>> = LazyLock::new(|| TEXT.quoted("constants"));
 
@@ -103,32 +54,7 @@ pub(super) fn rows() -> Result<Vec<Row>, RunError> {
 }
 
 fn rows_of(register: &[Constant]) -> Result<Vec<Row>, RunError> {
-    let mut values = values();
-    let row = |constant: &Constant| -> Result<Row, RunError> {
-        let Constant { name, value, .. } = constant;
-        let value = values.remove(value.as_str());
-        let value =
-            value.ok_or_else(|| wrong(&format!("{name} has the value of another, or none")))?;
-        Ok(constant.kind.origin().row([
-            name.as_str().into(),
-            value,
-            constant.kind.name().into(),
-            constant.reason.as_str().into(),
-            constant.chosen_by.join(", ").into(),
-        ]))
-    };
-    let rows = register
-        .iter()
-        .map(row)
-        .collect::<Result<Vec<Row>, RunError>>()?;
-    match values.keys().next() {
-        Some(key) => Err(wrong(&format!("{key} is the value of none"))),
-        None => Ok(rows),
-    }
-}
-
-fn wrong(what: &str) -> RunError {
-    RunError::CannotRun(format!("constants: {what}"))
+    register::rows(register, values())
 }
 
 /// What each of them is, by its key.
@@ -306,6 +232,7 @@ fn listed(spans: &[Span]) -> String {
 mod tests {
     use super::*;
     use crate::modem::tables::{QuotedTable, TABLES};
+    use crate::register::Kind;
 
     #[test]
     fn what_is_calibrated_says_by_what() {

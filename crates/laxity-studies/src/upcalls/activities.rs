@@ -8,20 +8,20 @@ use laxity_model::base::histogram::Histogram;
 use laxity_model::{Service, Span};
 
 use super::trial::{Look, Member, Outcome, Phases, Serving, Setup, in_one, late, processes};
-use super::{BATCH, Case, TWO, Trial, Unwatched, Upcalls, Where, periods, shown};
+use super::{BATCH, Case, Seen, TWO, Trial, Unwatched, Upcalls, Where, periods, shown};
 
 /// What they take of the processor.
-const UTILIZATION_PPM: u64 = 800_000;
+pub(super) const UTILIZATION_PPM: u64 = 800_000;
 /// How often those two are run in turn on this machine that are compared, if nothing else is asked.
 const PAIRS: u32 = 5;
 /// The same in the twin: with fewer sets of first releases what is in the median differs from seed to seed.
 const TWIN_PAIRS: u32 = 51;
-/// How many switches upcalls may make of those that threads make, in thousandths: where releases are spread, and where all begin together.
-const SWITCHES: [u64; 2] = [250, 125];
+/// How many switches upcalls may make a job of those that threads make a job, in thousandths: where releases are spread, and where all begin together.
+pub(super) const SWITCHES: [u64; 2] = [250, 125];
 /// So much later than its thread, and a quantum of another, may an upcall begin.
-const AFTER: Span = Span::from_micros(20);
+pub(super) const AFTER: Span = Span::from_micros(20);
 /// What two runs of the same are apart in what 99 % of them are no later than: one in so many.
-const ALIKE: u64 = 50;
+pub(super) const ALIKE: u64 = 50;
 /// Where releases are spread, and where all begin together.
 const FIRST: [Phases; 2] = [Phases::Drawn, Phases::Together];
 /// Those that are compared.
@@ -136,30 +136,21 @@ struct Pairs<'a> {
 
 impl Pairs<'_> {
     /// Of each of them; `None` where it is not known of one.
-    fn each(&self, of: impl Fn(&Outcome, &Outcome) -> Option<i64>) -> Option<Vec<i64>> {
-        let pairs = self.threads.outcomes().zip(self.upcalls.outcomes());
+    fn each(&self, of: impl Fn(&Trial, &Trial) -> Option<i64>) -> Option<Vec<i64>> {
+        let pairs = self.threads.0.iter().zip(&self.upcalls.0);
         pairs
             .map(|(threads, upcalls)| of(threads, upcalls))
             .collect()
     }
 
-    fn median(&self, of: impl Fn(&Outcome, &Outcome) -> Option<i64>) -> Option<i64> {
+    fn median(&self, of: impl Fn(&Trial, &Trial) -> Option<i64>) -> Option<i64> {
         median(self.each(of)?.into_iter())
-    }
-
-    /// How late each is, in nanoseconds, by period, and in order where that is one: who of those goes first where they are released together is chance.
-    fn ranked(&self, outcome: &Outcome, late: Late) -> Option<Vec<i64>> {
-        let all = self.members.iter().zip(&outcome.lateness);
-        let all = all.map(|(one, seen)| Some((one.period, nanos(late(seen)?))));
-        let mut all = all.collect::<Option<Vec<_>>>()?;
-        all.sort_unstable();
-        Some(all.into_iter().map(|(_, late)| late).collect())
     }
 
     /// How much later one begins than its thread at the 99th percentile, at the most, in the worst of all pairs.
     fn worst(&self) -> Option<i64> {
-        let worst = |threads: &Outcome, upcalls: &Outcome| {
-            let [threads, upcalls] = [threads, upcalls].map(|one| self.ranked(one, late));
+        let worst = |threads: &Trial, upcalls: &Trial| {
+            let [threads, upcalls] = [threads, upcalls].map(|one| ranked(one, late));
             let later = threads?.into_iter().zip(upcalls?);
             later.map(|(thread, upcall)| upcall - thread).max()
         };
@@ -170,12 +161,33 @@ impl Pairs<'_> {
     fn later(&self, late: Late) -> Option<Vec<i64>> {
         let of_place = |place: usize| {
             self.median(|threads, upcalls| {
-                let one = |outcome| self.ranked(outcome, late)?.get(place).copied();
+                let one = |trial: &Trial| ranked(trial, late)?.get(place).copied();
                 Some(one(upcalls)? - one(threads)?)
             })
         };
         (0..self.members.len()).map(of_place).collect()
     }
+}
+
+/// How late each is, in nanoseconds, in the order of the set. Only those of one period that are first released at one instant are in order of how late they are: who of
+/// them goes first is chance.
+fn ranked((case, seen): &Trial, late: Late) -> Option<Vec<i64>> {
+    let all = seen.outcome.lateness.iter();
+    let all = all.map(|seen| late(seen).map(nanos));
+    let all = all.collect::<Option<Vec<i64>>>()?;
+    let released = |place: &usize| {
+        let member = case.setup.members.get(*place);
+        member.map(|one| (one.period, one.phase))
+    };
+    let mut places: Vec<usize> = (0..all.len()).collect();
+    places.sort_by_key(released);
+    let mut by_lateness = places.clone();
+    by_lateness.sort_by_key(|place| (released(place), all[*place]));
+    let mut ranked = all.clone();
+    for (place, taken) in places.into_iter().zip(by_lateness) {
+        ranked[place] = all[taken];
+    }
+    Some(ranked)
 }
 
 /// What is told of how late the jobs of one were.
@@ -239,12 +251,21 @@ fn first(case: &Case) -> &'static str {
     }
 }
 
+/// How many jobs of all runs missed their deadline, or were skipped: of threads, and of upcalls.
+fn both_missed(pairs: &Pairs<'_>) -> [u64; 2] {
+    let missed = |runs: &Runs<'_>| runs.outcomes().map(Outcome::missed).sum::<u64>();
+    [missed(&pairs.threads), missed(&pairs.upcalls)]
+}
+
 fn claim_cost(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, (live, said): (bool, &Said)) {
     let most = SWITCHES[usize::from(case.first == Phases::Together)];
-    let ratio = pairs.median(|threads, upcalls| {
-        let ratio = (upcalls.switched()? * 1_000).div_ceil(threads.switched()?);
-        i64::try_from(ratio).ok()
+    // Of jobs that were skipped nobody switches.
+    let ratio = pairs.median(|(_, threads), (_, upcalls)| {
+        let (threads, upcalls) = (&threads.outcome, &upcalls.outcome);
+        let by_upcalls = upcalls.switched()? * threads.jobs * 1_000;
+        i64::try_from(by_upcalls.div_ceil(threads.switched()? * upcalls.jobs)).ok()
     });
+    let missed = both_missed(pairs);
     let both = [&pairs.threads, &pairs.upcalls];
     let besides = both.map(|runs| runs.median(|one| one.besides_ppm));
     let [threads, upcalls] = besides.map(|ppm| shown::known(ppm.map(shown::finely)));
@@ -255,15 +276,31 @@ fn claim_cost(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, (live, said
         ("pairs", &pairs.threads.0.len()),
         ("asked", &(1_000 / most)),
         ("ratio", &shown::known(shown_ratio)),
+        ("threads-missed", &missed[0]),
+        ("upcalls-missed", &missed[1]),
         ("threads-cost", &threads),
         ("upcalls-cost", &upcalls),
     ];
     // The kernel counts switches whether or not the machine stands still.
     let is_fewer = ratio.map(|ratio| ratio <= most as i64);
     shown::claim(draft, "fewer-in-one", is_fewer, holes, &Said::default());
+    let more = |of: &Seen| {
+        of.outcome.is_met()?;
+        i64::try_from(of.outcome.missed()).ok()
+    };
+    let more = pairs.median(|(_, threads), (_, upcalls)| Some(more(upcalls)? - more(threads)?));
+    shown::claim(
+        draft,
+        "misses-no-more",
+        more.map(|more| more <= 0),
+        holes,
+        said,
+    );
     if live {
         let more = |of: &Outcome| i64::try_from(of.besides_ppm?).ok();
-        let saved = pairs.median(|threads, upcalls| Some(more(upcalls)? - more(threads)?));
+        let saved = pairs.median(|(_, threads), (_, upcalls)| {
+            Some(more(&upcalls.outcome)? - more(&threads.outcome)?)
+        });
         // A halt may be charged to whom it met.
         shown::claim(draft, "cheaper", saved.map(|saved| saved < 0), holes, said);
     }
@@ -278,8 +315,8 @@ fn claim_lateness(
     let both = [&pairs.threads, &pairs.upcalls];
     let both = both.map(|runs| runs.median(late_ns).map(Span::from_nanos));
     let [threads, upcalls] = both.map(shown::known);
-    let later_all = |threads: &Outcome, upcalls: &Outcome| {
-        Some(nanos(upcalls.late()?) - nanos(threads.late()?))
+    let later_all = |(_, threads): &Trial, (_, upcalls): &Trial| {
+        Some(nanos(upcalls.outcome.late()?) - nanos(threads.outcome.late()?))
     };
     let later_most = pairs.each(later_all).and_then(|all| all.into_iter().max());
     let later_all = pairs.median(later_all).zip(both[0]);

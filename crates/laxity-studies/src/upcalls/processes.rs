@@ -22,7 +22,7 @@ const AHEAD: Span = Span::from_millis(300);
 /// What is waited for after the last release, by the witness too.
 const REST: Span = Span::from_millis(40);
 /// No handler fails to come back here; and what the machine stands still is charged to whoever it meets, who is not to lose his seat for it.
-const LONGEST: Service = Service::from_millis(50);
+pub(super) const LONGEST: Service = Service::from_millis(50);
 /// Those threads of this process that see to it that the baton goes on.
 const GUARDS: [&str; 2] = ["sentinel", "watchdog"];
 

@@ -20,14 +20,34 @@ const GRAIN_PPM: u64 = 25_000;
 /// The same on this machine.
 const GRAIN_HERE_PPM: u64 = 50_000;
 /// Of all jobs, so many may miss: on this machine a single one says more of it than of who is served how.
-const MISSED_HERE_PPM: u64 = 10_000;
+pub(super) const MISSED_HERE_PPM: u64 = 10_000;
 /// From here on switching costs threads much: no more than this is useful.
-const LITTLE_PPM: u64 = 700_000;
+pub(super) const LITTLE_PPM: u64 = 700_000;
 /// Where it does, so much more is useful of upcalls, in percent.
-const GAINED: u64 = 12;
+pub(super) const GAINED: u64 = 12;
 const THREADS: (Serving, Look) = (Serving::Threads, Look::AtOnce);
+/// What one executor gains without delay stands beside: the rest of what is gained is the delay's.
+const ONCE: (Serving, Look) = (Serving::ByRate, Look::AtOnce);
 const DELAYED: (Serving, Look) = (Serving::ByRate, Look::AT_THE_END);
-const WAYS: [(Serving, Look); 3] = [THREADS, DELAYED, (Serving::ByDeadline, Look::AT_THE_END)];
+const WAYS: [(Serving, Look); 4] = [
+    THREADS,
+    ONCE,
+    DELAYED,
+    (Serving::ByDeadline, Look::AT_THE_END),
+];
+/// Two searches of the same differ by so much on this machine.
+const NOISE_HERE_PPM: u64 = 2 * GRAIN_HERE_PPM;
+
+/// The same upcalls with periods that are so many times shorter, as are the instants of their first releases.
+pub(super) fn divided(members: &[Member], by: u64) -> Vec<Member> {
+    let shorter = |span: Span| Span::from_nanos(span.as_nanos() / by);
+    let all = members.iter().map(|member| Member {
+        period: shorter(member.period),
+        phase: shorter(member.phase),
+        ..*member
+    });
+    all.collect()
+}
 
 /// 24 upcalls of four processes, each way at each length of periods.
 pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case> {
@@ -36,15 +56,6 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
         // Of a search's many runs each would start them again.
         drawn = in_one(&drawn);
     }
-    let divided = |by: u64| {
-        let shorter = |span: Span| Span::from_nanos(span.as_nanos() / by);
-        let all = drawn.iter().map(move |member| Member {
-            period: shorter(member.period),
-            phase: shorter(member.phase),
-            ..*member
-        });
-        all.collect::<Vec<Member>>()
-    };
     let mut places = vec![(Where::In1995, SWITCH_1995, IN_1995)];
     if live {
         places = vec![(Where::Ideal, Service::ZERO, HERE)];
@@ -56,7 +67,7 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
         for by in divisors {
             cases.extend(WAYS.map(|way| {
                 let setup = Setup {
-                    members: divided(by),
+                    members: divided(&drawn, by),
                     utilization_ppm: 30 * PERCENT_PPM,
                     way,
                     switch,
@@ -113,7 +124,8 @@ impl<'a> At<'a> {
         let mut row = origin.row([place.into()]);
         row.push(Origin::Charged.cell(self.shortest));
         let useful = WAYS.map(|way| self.useful(way).map(Value::share));
-        let known = useful.into_iter().chain([self.gained().map(Value::Text)]);
+        let gained = [ONCE, DELAYED].map(|way| self.gained(way).map(Value::Text));
+        let known = useful.into_iter().chain(gained);
         row.extend(known.map(|value| value.and_then(|value| origin.cell(value))));
         row
     }
@@ -123,9 +135,9 @@ impl<'a> At<'a> {
         Some([self.useful(THREADS)?, self.useful(DELAYED)?])
     }
 
-    /// How much more is useful of upcalls than of threads, which may be less than nothing; in words.
-    fn gained(&self) -> Option<String> {
-        let [threads, upcalls] = self.both()?;
+    /// How much more is useful of upcalls that are served so than of threads, which may be less than nothing; in words.
+    fn gained(&self, way: (Serving, Look)) -> Option<String> {
+        let [threads, upcalls] = [self.useful(THREADS)?, self.useful(way)?];
         Some(match threads {
             0 => format!("{} instead of nothing", shown::percent(upcalls)),
             _ => format!("{} %", (upcalls * 100) as i64 / threads as i64 - 100),
@@ -158,8 +170,11 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
             continue;
         };
         draw(draft, all, shown::place(first.case, *live).0);
-        let said = made.said(|case| *live && case.figure == "periods");
-        claim(draft, all, (shown::place(first.case, *live).0, &said));
+        // What is claimed compares these two.
+        let said = made.said(|case| {
+            *live && case.figure == "periods" && [THREADS, DELAYED].contains(&case.setup.way)
+        });
+        claim(draft, all, (first.case, *live, &said));
     }
 }
 
@@ -180,18 +195,45 @@ fn draw(draft: &mut Draft<'_>, all: &[At<'_>], place: &str) {
     draft.chart("periods", Chart::new(caption, axes, series.into()));
 }
 
-fn claim(draft: &mut Draft<'_>, all: &[At<'_>], (place, said): (&str, &Said)) {
+/// Where more is useful with delayed preemption than of threads, and what is called more: a search of the twin comes out the same every time.
+fn met(all: &[At<'_>], live: bool) -> (String, Vec<String>) {
+    let noise = if live { NOISE_HERE_PPM } else { 0 };
+    let more = match live {
+        true => TEXT.say("more-than-noise", &[("noise", &shown::percent(noise))]),
+        false => "more".into(),
+    };
+    let is_more = |at: &&At<'_>| {
+        let both = at.both();
+        both.is_some_and(|[threads, upcalls]| upcalls > threads + noise)
+    };
+    let met = all.iter().filter(is_more);
+    (more, met.map(|at| at.shortest.to_string()).collect())
+}
+
+/// Where it is, and what is calibrated there.
+fn named(case: &Case, live: bool) -> String {
+    let place = shown::place(case, live).0;
+    match (live, &case.place) {
+        (false, Where::In1995) => TEXT.say("calibrated", &[("place", &place)]),
+        _ => place.into(),
+    }
+}
+
+fn claim(draft: &mut Draft<'_>, all: &[At<'_>], (case, live, said): (&Case, bool, &Said)) {
     let little: Vec<&At<'_>> = all
         .iter()
         .filter(|at| at.useful(THREADS).is_some_and(|ppm| ppm <= LITTLE_PPM))
         .collect();
-    let gained = |at: &&At<'_>| format!("{} at {}", shown::known(at.gained()), at.shortest);
+    let gained = |at: &&At<'_>| {
+        let [once, delayed] = [ONCE, DELAYED].map(|way| shown::known(at.gained(way)));
+        let holes: Holes<'_> = &[("delayed", &delayed), ("once", &once), ("at", &at.shortest)];
+        TEXT.say("gained-at", holes)
+    };
     let list: Vec<String> = little.iter().map(gained).collect();
-    let is_more = |at: &&At<'_>| matches!(at.both(), Some([threads, upcalls]) if upcalls > threads);
-    let more = all.iter().filter(is_more);
-    let meets: Vec<String> = more.map(|at| at.shortest.to_string()).collect();
+    let (more, meets) = met(all, live);
     let holes: Holes<'_> = &[
-        ("place", &place),
+        ("place", &named(case, live)),
+        ("more", &more),
         ("gained", &list.join(", ")),
         ("asked", &GAINED),
         ("meets", &meets.join(", ")),

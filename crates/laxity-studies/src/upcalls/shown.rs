@@ -30,7 +30,7 @@ pub(super) fn of<'a>(trials: &'a [Trial], figure: &str) -> Vec<&'a Trial> {
     all.collect()
 }
 
-/// What the paper says and what the twin shows, in percent, and what that says.
+/// What the paper says, in percent, and what the twin shows, in parts per million, and what that says.
 pub(super) fn compare(
     draft: &mut Draft<'_>,
     figure: &str,
@@ -38,15 +38,48 @@ pub(super) fn compare(
     (paper, twin): (u64, Option<u64>),
     verdict: Verdict,
 ) {
-    let share = |percent: u64| Value::share(percent * PERCENT_PPM);
     let compared = Compared {
-        paper: Origin::Quoted.cell(share(paper)),
-        twin: twin.and_then(|twin| Origin::Simulated.cell(share(twin))),
+        twin: twin.and_then(|twin| Origin::Simulated.cell(Value::share(twin))),
         verdict,
-        ..Compared::new(TEXT.say(&format!("compared-{what}"), &[]))
+        ..quoted(what, paper)
     };
     if let Some(figure) = draft.figure(figure) {
         figure.compared.push(compared);
+    }
+}
+
+/// The same of what this machine shows.
+pub(super) fn compare_here(
+    draft: &mut Draft<'_>,
+    figure: &str,
+    what: &str,
+    (paper, live): (u64, Option<u64>),
+    verdict: Verdict,
+) {
+    let compared = Compared {
+        live: live.and_then(|live| Origin::Measured.cell(Value::share(live))),
+        live_verdict: verdict,
+        ..quoted(what, paper)
+    };
+    if let Some(figure) = draft.figure(figure) {
+        figure.compared.push(compared);
+    }
+}
+
+fn quoted(what: &str, paper: u64) -> Compared {
+    Compared {
+        paper: Origin::Quoted.cell(Value::share(paper * PERCENT_PPM)),
+        ..Compared::new(TEXT.say(&format!("compared-{what}"), &[]))
+    }
+}
+
+/// What a comparison with a number of the paper says where not all of the paper's set is told, and what comes out may be no less than it prints: that it is no less
+/// shows that nothing is broken.
+pub(super) fn no_less(paper: u64, seen_ppm: Option<u64>, why: String) -> Verdict {
+    match seen_ppm.map(|seen| seen >= paper * PERCENT_PPM) {
+        Some(true) => Verdict::Consistent(why),
+        Some(false) => Verdict::Disagrees(why),
+        None => Verdict::Inconclusive(TEXT.say("nothing-served", &[])),
     }
 }
 
@@ -87,6 +120,17 @@ impl Spread {
             ..
         } = self;
         format!("{median} % ({least} to {most} %)")
+    }
+
+    /// Of parts per million, in words.
+    pub(super) fn share(&self) -> String {
+        self.words(percent)
+    }
+
+    /// Of anything, in words that are found for each.
+    pub(super) fn words(&self, word: impl Fn(u64) -> String) -> String {
+        let [least, median, most] = [self.least, self.median, self.most].map(word);
+        format!("{median} ({least} to {most})")
     }
 }
 

@@ -10,7 +10,7 @@ pub mod transfer;
 use std::sync::LazyLock;
 
 use laxity_lab::bench::{Draft, Holes, Made, Request, Round, Runner, Study, Text};
-use laxity_lab::report::{Origin, Row, Value};
+use laxity_lab::report::{Compared, Origin, Row, Value, Verdict};
 use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Span};
 
@@ -29,15 +29,17 @@ const KEPT: u64 = 95;
 const PERCENT_PPM: u64 = 10_000;
 
 const PLAIN: [Way; 2] = [Way::Plain, Way::Plain];
+const SERVER: [Way; 2] = [Way::Plain, Way::Upcall];
 const BOTH: [Way; 2] = [Way::Upcall, Way::Upcall];
-/// How they are served: the client, the server.
-const WAYS: [(&str, [Way; 2]); 6] = [
-    ("plain", PLAIN),
-    ("server", [Way::Plain, Way::Upcall]),
-    ("both", BOTH),
-    ("threads", [Way::Thread, Way::Thread]),
-    ("kernel", [Way::Deadline, Way::Deadline]),
-    ("intervals", [Way::Interval, Way::Interval]),
+/// How they are served, the client and the server, and in which figure that is.
+const WAYS: [(&str, &str, [Way; 2]); 7] = [
+    ("plain", "udp", PLAIN),
+    ("server", "udp", SERVER),
+    ("both", "udp", BOTH),
+    ("by-deadline", "udp", [Way::ByDeadline, Way::ByDeadline]),
+    ("threads", "rivals", [Way::Thread, Way::Thread]),
+    ("kernel", "rivals", [Way::Kernel, Way::Kernel]),
+    ("intervals", "rivals", [Way::Interval, Way::Interval]),
 ];
 
 /// The experiment.
@@ -46,18 +48,15 @@ pub struct Udp;
 type Trial = (Transfer, Transferred);
 
 fn way(ways: [Way; 2]) -> String {
-    let key = WAYS.iter().find(|(_, known)| *known == ways);
-    TEXT.say(key.map_or("plain", |(key, _)| key), &[])
+    let known = WAYS.iter().find(|(_, _, known)| *known == ways);
+    TEXT.say(known.map_or("plain", |(key, _, _)| key), &[])
 }
 
 fn cases(request: &Request) -> Result<Vec<Transfer>, RunError> {
     let longer = request.option(&TEXT, "longer")?;
     let sizes = request.option(&TEXT, "sizes")? as usize;
-    let ways = WAYS.iter().filter(|(key, _)| {
-        let of_the_paper = ["plain", "server", "both"].contains(key);
-        request.wants(if of_the_paper { "udp" } else { "rivals" })
-    });
-    let ways: Vec<[Way; 2]> = ways.map(|(_, ways)| *ways).collect();
+    let ways = WAYS.iter().filter(|(_, figure, _)| request.wants(figure));
+    let ways: Vec<[Way; 2]> = ways.map(|(_, _, ways)| *ways).collect();
     let all = SIZES.iter().take(sizes).flat_map(|bytes| {
         let ways = ways.clone().into_iter();
         ways.flat_map(move |ways| {
@@ -99,13 +98,14 @@ impl Study for Udp {
         }
         for figure in ["udp", "rivals"] {
             let is_of = |ways: [Way; 2]| {
-                let place = WAYS.iter().position(|(_, known)| *known == ways);
-                (place < Some(3)) == (figure == "udp")
+                WAYS.iter()
+                    .any(|(_, of, known)| *of == figure && *known == ways)
             };
             let own = made.live.iter().filter(|(case, _)| is_of(case.ways));
             let rows = own.map(|trial| row(trial, &made.live));
             draft.table(figure, "transfers", &[], rows);
         }
+        compare(draft, &made.live);
         claims(draft, made);
         Ok(())
     }
@@ -146,6 +146,78 @@ fn row(trial: &Trial, all: &[Trial]) -> Row {
     let kept = kept(trial, all).filter(|_| case.loaded);
     row.push(kept.and_then(|ppm| Origin::Measured.cell(Value::share(ppm))));
     row
+}
+
+/// What the paper prints of 8 KB beside what was measured of it, beside a load where it says so. Only of what does not hang on its host it can be told whether it is so.
+fn compare(draft: &mut Draft<'_>, all: &[Trial]) {
+    let loaded = |ways: [Way; 2]| {
+        let is_one =
+            |(case, _): &&Trial| case.ways == ways && case.bytes == SIZES[0] && case.loaded;
+        all.iter().find(is_one)
+    };
+    let times = |ways, other| {
+        let [(_, one), (_, other)] = [loaded(ways)?, loaded(other)?];
+        let times = (one.received * 1_000).checked_div(other.received);
+        times.map(Value::Ratio)
+    };
+    let kept = |ways| loaded(ways).and_then(|trial| kept(trial, all));
+    let lost = kept(PLAIN).map(|kept| Value::share(1_000_000_u64.saturating_sub(kept)));
+    let rate = loaded(BOTH).map(|trial| Value::BitRate(bits_per_second(trial)));
+    let whole = kept(BOTH);
+    let open = |key| Verdict::Inconclusive(TEXT.say(key, &[]));
+    let rows = [
+        (
+            "compared-lost",
+            Value::share(900_000),
+            lost,
+            open("why-lost"),
+        ),
+        (
+            "compared-server",
+            Value::Ratio(5_000),
+            times(SERVER, PLAIN),
+            open("why-times"),
+        ),
+        (
+            "compared-both",
+            Value::Ratio(2_000),
+            times(BOTH, SERVER),
+            open("why-times"),
+        ),
+        (
+            "compared-rate",
+            Value::BitRate(80_000_000),
+            rate,
+            open("why-rate"),
+        ),
+        (
+            "compared-kept",
+            Value::share(1_000_000),
+            whole.map(Value::share),
+            is_as_much(whole),
+        ),
+    ];
+    let Some(figure) = draft.figure("udp").filter(|_| loaded(BOTH).is_some()) else {
+        return;
+    };
+    figure
+        .compared
+        .extend(rows.map(|(key, paper, live, live_verdict)| Compared {
+            paper: Origin::Quoted.cell(paper),
+            live: live.and_then(|live| Origin::Measured.cell(live)),
+            live_verdict,
+            ..Compared::new(TEXT.say(key, &[]))
+        }));
+}
+
+/// Whether that part of a throughput is as much as all of it.
+fn is_as_much(kept: Option<u64>) -> Verdict {
+    let why = || TEXT.say("why-kept", &[("asked", &KEPT)]);
+    match kept.map(|kept| kept >= KEPT * PERCENT_PPM) {
+        Some(true) => Verdict::Agrees(why()),
+        Some(false) => Verdict::Disagrees(why()),
+        None => Verdict::Inconclusive(TEXT.say("nothing-received", &[])),
+    }
 }
 
 /// What is claimed of two upcalls; plain processes stand beside it.

@@ -7,7 +7,8 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use laxity::upcalls::{Options, Rank, Spec, Upcalls};
+use laxity::calibrate::message_cost;
+use laxity::upcalls::{Options, Policy, Rank, Spec, Upcalls};
 use laxity::{Instant, Request, Service, Span, now, sleep_until};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
@@ -15,8 +16,6 @@ use tokio::time::{self, MissedTickBehavior};
 
 use super::super::peers::{PRIORITY, say, tell};
 
-/// What a message takes at most, by far.
-const SERVICE: Service = Service::from_micros(60);
 /// Whoever waits for so long has lost the other.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -25,12 +24,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub enum Way {
     /// An ordinary one, which sends or receives in a loop.
     Plain,
-    /// An upcall.
+    /// An upcall, of an executor that goes by rate.
     Upcall,
+    /// The same of one that goes by earliest deadline.
+    ByDeadline,
     /// A `SCHED_FIFO` thread, which sleeps until its releases.
     Thread,
     /// The same by `SCHED_DEADLINE`.
-    Deadline,
+    Kernel,
     /// An interval of tokio, in a `SCHED_FIFO` thread.
     Interval,
 }
@@ -186,8 +187,14 @@ impl Part {
         Ok(end)
     }
 
+    /// What a message is admitted and reserved with: what it is measured to take here and now at both ends, and this is one of them.
+    fn service(&self) -> Result<Service, Box<dyn std::error::Error>> {
+        let bytes = u32::try_from(self.bytes)?;
+        Ok(message_cost(&[bytes / 2, bytes])?.of(bytes))
+    }
+
     fn reserved(&self, end: End) -> Result<End, Box<dyn std::error::Error>> {
-        let service = SERVICE * u64::from(self.batch.get());
+        let service = self.service()? * u64::from(self.batch.get());
         let _reserved = Request::new(service, self.period())?.reserve()?;
         Ok(self.on_a_grid(end)?)
     }
@@ -212,7 +219,13 @@ impl Part {
 
     /// The upcall is called from before it is told when, so that nothing is left to be done then by a thread that is not real-time.
     fn by_upcalls(&self, end: End) -> Result<End, Box<dyn std::error::Error>> {
+        let service = self.service()?;
+        let policy = match self.way {
+            Way::ByDeadline => Policy::Edf,
+            _ => Policy::Rmdp,
+        };
         let options = Options {
+            policy,
             rank: Rank::Fifo {
                 priority: PRIORITY,
                 processor: Some(self.processor),
@@ -220,7 +233,7 @@ impl Part {
             ..Options::default()
         };
         let upcalls = Upcalls::start(options)?;
-        let mut spec = Spec::each(self.period(), SERVICE);
+        let mut spec = Spec::each(self.period(), service);
         spec.name = if self.sends { "client" } else { "server" }.to_owned();
         spec.timing.batch = self.batch;
         spec.timing.quantum = self.quantum;
@@ -290,9 +303,9 @@ pub fn run(part: &str) -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut end = match part.way {
         Way::Plain => Part::in_a_loop(end)?,
-        Way::Upcall => part.by_upcalls(end)?,
+        Way::Upcall | Way::ByDeadline => part.by_upcalls(end)?,
         Way::Thread => part.on_a_grid(end)?,
-        Way::Deadline => part.reserved(end)?,
+        Way::Kernel => part.reserved(end)?,
         Way::Interval => part.by_intervals(end)?,
     };
     // What still waits was no loss of the server's buffer.

@@ -56,9 +56,9 @@ pub struct Transferred {
 fn start(part: &Part, socket: UdpSocket) -> Result<Peer, HostError> {
     let policy = match part.way {
         Way::Thread | Way::Interval => Some(Policy::Fifo(PRIORITY)),
-        Way::Plain | Way::Upcall => Some(Policy::Other { nice: 0 }),
+        Way::Plain | Way::Upcall | Way::ByDeadline => Some(Policy::Other { nice: 0 }),
         // The kernel lets it be on all processors only.
-        Way::Deadline => None,
+        Way::Kernel => None,
     };
     let name = if part.sends {
         "the client"
