@@ -1,5 +1,6 @@
 //! Upcalls that come and go as they are told: held against a list of the releases that each must have; and their admission, against the policy that it asks.
 
+mod arrivals;
 mod groups;
 mod leaving;
 mod links;
@@ -195,8 +196,9 @@ fn one_that_is_more_urgent_goes_before_the_next_quantum_and_commands_before_all(
 
 #[test]
 fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
-    let after = |does: Does, on_overrun| {
+    let from = |first, does: Does, on_overrun| {
         let own = Timing {
+            first: First::At(first),
             on_overrun,
             ..timing(100, 100, 1, 1)
         };
@@ -228,6 +230,7 @@ fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
         }
         (boards[0].standing(), boards[0].counts().overruns)
     };
+    let after = |does, on_overrun| from(us(100), does, on_overrun);
     let skip = OnOverrun::SKIP;
     let long: Does = |_| Step::Charge(Service::from_micros(250));
     let suspends: Does = |_| Step::SleepUntil(Instant::MAX);
@@ -236,6 +239,8 @@ fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
     assert_eq!(after(long, OnOverrun::Suspend), (Standing::Overran, 1));
     assert_eq!(after(long, OnOverrun::End), (Standing::Ended, 1));
     assert_eq!(after(long, OnOverrun::EndProcess), (Standing::Overran, 1));
+    // Its grid is past the end of time.
+    assert_eq!(from(Instant::MAX, long, skip), (Standing::Ended, 0));
 }
 
 #[test]

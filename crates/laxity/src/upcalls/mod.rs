@@ -181,7 +181,7 @@ impl<S: 'static> Upcalls<S> {
         }
         let core = Arc::new(Core::new(inbox, footing, books));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
-        let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
+        let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters), options.events);
         let own = Arc::clone(&core);
         let body = move || {
             let shared = own.try_to(share).map_err(keeper::text);
