@@ -24,6 +24,8 @@ pub struct Linked {
     pub defers: bool,
     /// So many calls a period, which is more than one where several have a share.
     pub calls: u32,
+    /// So many quanta a period: in each of its calls the regions of its task, or those of the tasks that have a share.
+    pub quanta: u64,
 }
 
 impl Linked {
@@ -34,6 +36,7 @@ impl Linked {
             after: None,
             defers: false,
             calls: 1,
+            quanta: task.regions(),
         }
     }
 

@@ -149,7 +149,7 @@ impl<'a> Set<'a> {
 
     fn group(&self, group: &InGroup<'a>) -> Option<Linked> {
         let (budget, period) = (group.share.budget(), group.share.period());
-        let (mut region, mut calls) = (Service::ZERO, 0_u32);
+        let (mut region, mut calls, mut quanta) = (Service::ZERO, 0_u32, 0_u64);
         for member in &self.members {
             let is_in = member.group.is_some_and(|own| own.is(group));
             let Some(task) = member.task.filter(|_| is_in) else {
@@ -159,6 +159,7 @@ impl<'a> Set<'a> {
             // One may be under way at the begin, and one begin at the end.
             let most = period.as_nanos().div_ceil(task.period().as_nanos()) + 1;
             calls = calls.saturating_add(u32::try_from(most).unwrap_or(u32::MAX));
+            quanta = quanta.saturating_add(task.regions().saturating_mul(most));
         }
         let region = region.min(budget);
         let task = Task::new(budget, period).ok()?;
@@ -172,6 +173,7 @@ impl<'a> Set<'a> {
             after: None,
             defers: true,
             calls,
+            quanta,
         })
     }
 }

@@ -245,7 +245,7 @@ impl<S: 'static> Upcalls<S> {
         spec.check()?;
         if let Some(region) = self.core.footing.region() {
             let longest = region.terms().map(|terms| terms.longest);
-            spec.can_share(longest, self.core.footing.overhead.each)?;
+            spec.can_share(longest, self.core.footing.overhead.of(1, 1))?;
         }
         let id = self.admit(&spec)?;
         // From here on it is closed when it is dropped.

@@ -12,7 +12,7 @@ use crate::{Service, Span};
 /// No message is longer.
 pub const MOST_BYTES: usize = 1 << 15;
 /// What each message begins with; another version is another number.
-const VERSION: u32 = 0x4c58_0001;
+const VERSION: u32 = 0x4c58_0002;
 /// No name is longer; what is over is cut off.
 const NAME: usize = 64;
 /// No reason is longer.
@@ -179,6 +179,7 @@ impl Writer {
             after,
             defers,
             calls,
+            quanta,
         } = item.linked;
         let (kind, longest, last) = match task.preemption() {
             Preemption::Anywhere => (0, Service::ZERO, Service::ZERO),
@@ -198,6 +199,7 @@ impl Writer {
             .short(after.unwrap_or(NONE))
             .put(&[u8::from(defers)])
             .word(calls.into())
+            .word(quanta)
     }
 }
 
@@ -295,6 +297,7 @@ impl<'a> Reader<'a> {
             after: after.map(usize::from),
             defers: self.flag()?,
             calls: self.number()?,
+            quanta: self.word()?,
         };
         Ok(Item { name, linked })
     }
