@@ -212,7 +212,8 @@ mod tests {
     #[test]
     fn those_that_another_ones_end_releases_have_a_budget_each() {
         let asked = [(PERIOD, BUDGET), (20, BUDGET), (2 * PERIOD - 20, BUDGET)];
-        let begun: Vec<u64> = calls(&account(), &asked).iter().map(|call| call.0).collect();
+        let calls = calls(&account(), &asked);
+        let begun: Vec<u64> = calls.iter().map(|call| call.0).collect();
         assert_eq!(begun, [2 * PERIOD, 2 * PERIOD + 50, 4 * PERIOD]);
     }
 

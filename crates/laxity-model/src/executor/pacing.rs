@@ -45,9 +45,9 @@ impl Epoch {
 /// What becomes of the releases that come while a call is still at work. Whatever it is, the handler is [told](Paced::overrun).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnOverrun {
-    /// The last of them are called late, at once, one after the other, so many in a row at most; all before them are missed. Of arrivals no more wait than there is room for. After so many late calls
+    /// The last of them are called late, at once, one after the other, so many in a row at most; all before them are missed. After so many late calls
     /// those that have come by then are missed, too, and the next is on time: a handler that always takes longer than its period has no endless burst.
-    /// None (0) is to skip, one is *once late*.
+    /// None (0) is to skip, one is *once late*. Of [arrivals](Arriving) no more are called late than there is room for: what finds none is dropped where it arrives.
     CatchUp {
         /// So many.
         at_most: u32,

@@ -227,7 +227,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         self.declared(unit, share)
     }
 
-    /// One that is to be called from the instant on when that was `asked`, and has been called before for the release that is said, if for any: not for that again, nor sooner after it than its distance.
+    /// One that is to be called from the instant on when that was `asked`, and has been called before for the release that is said, if for any: not for that again, nor sooner after it than its distance. What has arrived before that instant counts as if it did so then.
     #[must_use]
     pub(super) fn asked(mut self, asked: Instant, called: Option<Instant>) -> Self {
         let next = called.and_then(|called| called.checked_add(Span::from_nanos(1)));

@@ -56,7 +56,8 @@ fn what_waits_for_one_that_is_too_slow_is_bounded() {
         });
         let arrivals = (1..=10_000_u64).map(|at| (us(10 * at), events(0), [at, 0]));
         let mut script: Vec<_> = arrivals.collect();
-        script.extend([Command::Create, Command::Run].map(|command| order(1, 0, command, 0)));
+        let commands = [Command::Create, Command::Run];
+        script.extend(commands.map(|command| order(1, 0, command, 0)));
         script.push((us(100_000), COMMANDS, STOP));
         let boards = boards();
         let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), keep.clone());
