@@ -9,7 +9,7 @@ use crate::upcalls::units;
 use crate::{Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
-use laxity_model::program::upcall::{Call, Timing};
+use laxity_model::program::upcall::{Call, PacedBy, Timing};
 use laxity_model::program::upcalls::{
     Board, Command, Control, Counts, Entrant, Keeper, Order, STOP, Standing, turns,
 };
@@ -19,6 +19,9 @@ use laxity_model::{Context, Host, Instant, Mark, PortId, RunEnd, Service, Span, 
 const LONG: Span = Span::from_secs(10);
 /// Apart by nothing that anybody sees.
 const APART: Span = Span::from_nanos(1);
+
+/// So many arrivals wait for each.
+const ROOM: u32 = 8;
 
 /// Tells of a call, for the upcall of this place.
 #[derive(Clone, Copy)]
@@ -90,7 +93,11 @@ impl Keeper for Keep {
         let apart = follows.or(member.distance);
         is_made.then(|| Entrant {
             timing: member.timing,
-            paced_by: apart.map(|apart| (PortId(self.arrivals.0 + place), apart)),
+            paced_by: apart.map(|apart| PacedBy {
+                port: PortId(self.arrivals.0 + place),
+                apart,
+                room: ROOM,
+            }),
             deadline: member.deadline,
             unit: Service::MAX,
             share: None,
@@ -217,7 +224,7 @@ fn perform(
     let mut stage = Stage::new(1);
     let told = stage.program.mark("told");
     let (doorbell, commands) = (stage.program.semaphore(0), stage.program.port(32));
-    let ports: Vec<PortId> = members.iter().map(|_| stage.program.port(8)).collect();
+    let ports: Vec<PortId> = members.iter().map(|_| stage.program.port(ROOM)).collect();
     let arrivals = ports[0];
     let boards: Arc<[Board]> = members.iter().map(|_| Board::default()).collect();
     let members = members.into_iter().map(|member| (member, false)).collect();

@@ -349,10 +349,10 @@ fn any_linked() -> impl Strategy<Value = Linked> {
         0..4_u8,
         any::<(u64, u64)>(),
         any::<bool>(),
-        any::<(u32, u32)>(),
+        any::<(u32, u32, u64)>(),
     )
         .prop_map(
-            |((cost, period, deadline, jitter), kind, (longest, last), defers, (calls, wakes))| {
+            |((cost, period, deadline, jitter), kind, (longest, last), defers, (calls, wakes, quanta))| {
                 let longest = Service::from_nanos(longest % cost + 1);
                 let last = Service::from_nanos(last % longest.as_nanos() + 1);
                 let task = Task::new(Service::from_nanos(cost), Span::from_nanos(period)).unwrap();
@@ -370,6 +370,7 @@ fn any_linked() -> impl Strategy<Value = Linked> {
                     defers,
                     calls,
                     wakes,
+                    quanta,
                 }
             },
         )

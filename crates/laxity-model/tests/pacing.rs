@@ -150,25 +150,24 @@ impl Fed {
         }
     }
 
-    fn feeds(&mut self) {
-        let (nanos, number) = self.to_come.pop_front().expect("enough arrivals");
-        self.arriving.arrives(Arrival {
+    /// What comes next, and the number of what arrived with it, for a body that began then, and waits as long as it must.
+    fn after(&mut self, began: u64, ended: Option<u64>) -> (Next, u64) {
+        let now = ended.unwrap_or(began);
+        let arrival = |(nanos, number)| Arrival {
             at: at(nanos),
             payload: [number, 0],
-        });
-    }
-
-    /// What comes next, and the number of what arrived with it, for a body that waits as long as it must.
-    fn after(&mut self, ended: Option<u64>) -> (Next, u64) {
-        let now = ended.unwrap_or(0);
-        while self.arriving.is_open(ended.map(at)) && self.to_come[0].0 <= now {
-            self.feeds();
-        }
+        };
         loop {
-            if let Some((next, [number, _])) = self.arriving.after(ended.map(at)) {
+            let to_come = &mut self.to_come;
+            let take = || {
+                to_come.front().filter(|(nanos, _)| *nanos <= now)?;
+                to_come.pop_front().map(arrival)
+            };
+            if let Some((next, [number, _])) = self.arriving.after(ended.map(at), take) {
                 return (next, number);
             }
-            self.feeds();
+            let next = self.to_come.pop_front().expect("enough arrivals");
+            self.arriving.arrives(arrival(next));
         }
     }
 }
@@ -185,22 +184,23 @@ proptest! {
         let grid = (0..2_000).map(|k| first + k * period);
         let (mut fed, mut paced) = (Fed::new(period, on_overrun, grid), pacing(first, period, on_overrun));
         let (mut next, mut now) = (paced.resume(at(0)), 0);
-        let mut arrived = fed.after(None);
+        let mut arrived = fed.after(0, None);
         for takes in takes {
             prop_assert_eq!(arrived.0, next);
             let Next::Call(call) = next else { break };
             prop_assert_eq!(at(first + arrived.1 * period), call.release);
             now = now.max(call.release.as_nanos()) + takes;
             next = paced.after(at(now));
-            arrived = fed.after(Some(now));
+            arrived = fed.after(0, Some(now));
         }
     }
 
-    /// However they come: no sooner than the distance apart, in order, each called or missed once, and no more calls in a row late than may be.
+    /// However they come, and whenever it begins: not before that, no sooner than the distance apart, in order, each called or missed once, and no more calls in a row late than may be.
     #[test]
     fn arrivals_are_called_or_missed_each_once_and_never_in_a_burst(
         distance in 0_u64..12,
         at_most in 0_u32..5,
+        began in prop_oneof![Just(0_u64), 0_u64..600],
         gaps in prop::collection::vec(prop_oneof![Just(0_u64), 0_u64..30], 40),
         takes in prop::collection::vec(1_u64..40, 39),
     ) {
@@ -208,14 +208,15 @@ proptest! {
         let arrivals = gaps.into_iter().map(|gap| { last += gap; last });
         let arrivals: Vec<u64> = arrivals.chain((0..100).map(|far| 10_000 + 100 * far)).collect();
         let mut fed = Fed::new(distance, OnOverrun::CatchUp { at_most }, arrivals.iter().copied());
+        fed.arriving.follow(None, at(began));
         let (mut ended, mut expected, mut late, mut before) = (None, 0, 0, None);
         for takes in takes {
-            let (Next::Call(call), number) = fed.after(ended) else { panic!("it goes on") };
+            let (Next::Call(call), number) = fed.after(began, ended) else { panic!("it goes on") };
             expected += call.missed;
             prop_assert_eq!(number, expected);
             expected += 1;
             let release = call.release.as_nanos();
-            prop_assert!(release >= arrivals[number as usize]);
+            prop_assert!(release >= arrivals[number as usize].max(began));
             prop_assert!(before.is_none_or(|before| release >= before + distance));
             before = Some(release);
             late = if ended.is_some_and(|ended| release < ended) { late + 1 } else { 0 };
@@ -223,6 +224,47 @@ proptest! {
             prop_assert_eq!(call.overrun, late > 0 || call.missed > 0);
             ended = Some(ended.unwrap_or(0).max(release) + takes);
         }
+    }
+}
+
+proptest! {
+    /// However many are to be called late, no more is held than there is room for where they wait, and none is lost that was there.
+    #[test]
+    fn what_waits_is_no_more_than_there_is_room_for(
+        (distance, at_most, room) in (0_u64..12, prop_oneof![0_u32..8, Just(u32::MAX)], 1_u32..6),
+        gaps in prop::collection::vec(prop_oneof![Just(0_u64), 0_u64..30], 40),
+        takes in prop::collection::vec(1_u64..40, 40),
+    ) {
+        let mut last = 0;
+        let arrivals: Vec<u64> = gaps.into_iter().map(|gap| { last += gap; last }).collect();
+        let arriving = Arriving::new(Span::from_nanos(distance), OnOverrun::CatchUp { at_most });
+        let mut arriving = arriving.in_room(room);
+        let mut to_come = arrivals.iter().copied().peekable();
+        let (mut waits, mut dropped) = (std::collections::VecDeque::new(), 0);
+        let (mut ended, mut taken, mut told) = (None, 0, 0);
+        for takes in takes {
+            let now = ended.unwrap_or(0);
+            while let Some(nanos) = to_come.next_if(|nanos| *nanos <= now) {
+                if waits.len() < room as usize {
+                    waits.push_back(Arrival { at: at(nanos), payload: [0; 2] });
+                } else {
+                    dropped += 1;
+                }
+            }
+            let mut take = || { taken += u64::from(!waits.is_empty()); waits.pop_front() };
+            let mut next = arriving.after(ended.map(at), &mut take);
+            if next.is_none() && let Some(nanos) = to_come.next() {
+                taken += 1;
+                arriving.arrives(Arrival { at: at(nanos), payload: [0; 2] });
+                next = arriving.after(ended.map(at), || None);
+            }
+            let Some((Next::Call(call), _)) = next else { break };
+            told += call.missed + 1;
+            prop_assert!(taken - told <= u64::from(room), "{taken} {told}");
+            prop_assert!(at_most < u32::MAX || call.missed == 0);
+            ended = Some(now.max(call.release.as_nanos()) + takes);
+        }
+        prop_assert_eq!(taken + waits.len() as u64 + dropped + to_come.count() as u64, 40);
     }
 }
 
@@ -283,4 +325,6 @@ fn a_grid_ends_with_time_and_has_a_period() {
     assert_eq!(paced.after(at(u64::MAX - 12)), call(u64::MAX - 5));
     assert_eq!(paced.after(at(u64::MAX - 4)), Next::Ended);
     assert_eq!(paced.resume(at(u64::MAX)), Next::Ended);
+    let mut never = pacing(u64::MAX, 10, OnOverrun::SKIP);
+    assert_eq!(never.resume(at(3)), Next::Ended);
 }

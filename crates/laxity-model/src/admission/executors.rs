@@ -77,6 +77,7 @@ impl<'a> Ground<'a> {
         let overhead = Overhead {
             late: self.supply.timer_grain,
             each: Service::ZERO,
+            quantum: Service::ZERO,
         };
         self.program.admit_on(self.executor, &Dedicated, overhead)
     }
@@ -93,6 +94,7 @@ impl<'a> Ground<'a> {
         let overhead = Overhead {
             late: late.unwrap_or(Span::MAX),
             each: by_slots.map_or(Service::ZERO, |slots| slots.switch),
+            quantum: Service::ZERO,
         };
         let mut above_slots = self.above.tasks();
         let taken = by_slots.map(|slots| taken_from_slots(slots, apart));

@@ -316,6 +316,19 @@ impl Task {
         }
     }
 
+    /// How many regions a job has that needs C: as few as can be, where nobody knows how it is cut, and one where it is not.
+    #[inline]
+    pub const fn regions(&self) -> u64 {
+        let cost = self.cost.as_nanos();
+        match self.preemption {
+            Preemption::Anywhere | Preemption::Never => 1,
+            Preemption::Floating { longest } => cost.div_ceil(longest.as_nanos()),
+            Preemption::Fixed { longest, last } => {
+                (cost - last.as_nanos()).div_ceil(longest.as_nanos()) + 1
+            }
+        }
+    }
+
     /// What of a job can no longer be preempted once its last region has run for one tick: that region less one tick, where it is
     /// known; zero where regions float.
     #[inline]

@@ -1,6 +1,6 @@
 //! What one handler was admitted with, and what it has taken of it.
 
-use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::{Instant, Service, Span};
 
@@ -18,8 +18,10 @@ pub struct Account {
     most: Service,
     /// Less than nothing is owed.
     left_ns: AtomicI64,
-    /// The last release that it was given a budget for; 0: none was.
+    /// When it was given the last budget: at a release, or so many periods after one; 0: none was.
     given_ns: AtomicU64,
+    /// That was not at a release: the next release within a period of it has its budget already.
+    is_ahead: AtomicBool,
 }
 
 impl Account {
@@ -35,6 +37,7 @@ impl Account {
             most,
             left_ns: AtomicI64::new(spare_ns?),
             given_ns: AtomicU64::new(0),
+            is_ahead: AtomicBool::new(false),
         })
     }
 
@@ -46,18 +49,19 @@ impl Account {
     pub(crate) fn admits(&self, release: Instant, now: Instant) -> Result<(), Instant> {
         let given = self.given();
         if given == Instant::ZERO {
-            self.gives(1, release);
+            self.gives(1, release, false);
         } else if release > given {
-            // Those that another one's end releases may be closer for once.
+            // Those that another one's end releases may be closer for once. What was given ahead of it is this one's.
+            let least = u64::from(!self.is_ahead.load(Ordering::Relaxed));
             let passed = release.saturating_since(given) / self.period;
-            self.gives(passed.max(1), release);
+            self.gives(passed.max(least), release, false);
         }
         if self.left() > 0 {
             return Ok(());
         }
         let given = self.given();
         let passed = now.saturating_since(given) / self.period;
-        self.gives(passed, self.after(given, passed));
+        self.gives(passed, self.after(given, passed), true);
         if self.left() > 0 {
             return Ok(());
         }
@@ -82,8 +86,11 @@ impl Account {
         given.checked_add(since).unwrap_or(Instant::MAX)
     }
 
-    /// So many budgets, the last of which is for the release at this instant.
-    fn gives(&self, periods: u64, until: Instant) {
+    /// So many budgets, the last of which is of this instant: of a release, or ahead of one.
+    fn gives(&self, periods: u64, until: Instant, is_ahead: bool) {
+        if periods == 0 {
+            return;
+        }
         let periods = i64::try_from(periods).unwrap_or(i64::MAX);
         let left = self
             .left()
@@ -91,6 +98,7 @@ impl Account {
         let most = self.budget_ns.saturating_add(self.spare_ns);
         self.left_ns.store(left.min(most), Ordering::Relaxed);
         self.given_ns.store(until.as_nanos(), Ordering::Relaxed);
+        self.is_ahead.store(is_ahead, Ordering::Relaxed);
     }
 
     /// A stretch of work that is over took so much.
@@ -121,18 +129,16 @@ mod tests {
         Account::new(budget, Span::from_nanos(PERIOD), spare, most).unwrap()
     }
 
-    /// What calls of one quantum each took, one after the other, and when each began: so many periods after the one before.
+    /// What calls of one quantum each took, one after the other, and when each began: so long after the release of the one before.
     fn calls(account: &Account, asked: &[(u64, u64)]) -> Vec<(u64, u64)> {
         let (mut release, mut now) = (PERIOD, 0);
         let mut taken = Vec::new();
         for (after, took) in asked {
-            release += PERIOD * after;
+            release += after;
             now = now.max(release);
-            while let Err(until) =
-                account.admits(Instant::from_nanos(release), Instant::from_nanos(now))
-            {
-                assert!(until.as_nanos() > now, "it waits for nothing");
-                now = until.as_nanos();
+            while let Err(until) = admits(account, release, now) {
+                assert!(until > now, "it waits for nothing");
+                now = until;
             }
             account.charge(Service::from_nanos(*took));
             taken.push((now, *took.min(&MOST)));
@@ -141,16 +147,30 @@ mod tests {
         taken
     }
 
+    fn admits(account: &Account, release: u64, now: u64) -> Result<(), u64> {
+        let [release, now] = [release, now].map(Instant::from_nanos);
+        account.admits(release, now).map_err(Instant::as_nanos)
+    }
+
+    /// From release to release: on the grid, a little off it, or far from it.
+    fn after() -> impl Strategy<Value = u64> {
+        prop_oneof![
+            (1..4_u64).prop_map(|periods| periods * PERIOD),
+            PERIOD..PERIOD + 200,
+            PERIOD..4 * PERIOD,
+        ]
+    }
+
     proptest! {
         #[test]
         fn in_any_time_it_has_its_budgets_what_it_spared_and_a_stretch(
-            asked in proptest::collection::vec((1..4_u64, prop_oneof![0..120_u64, 0..4_000_u64]), 1..60),
+            asked in proptest::collection::vec((after(), prop_oneof![0..120_u64, 60..120_u64, 0..4_000_u64]), 1..60),
         ) {
             let taken = calls(&account(), &asked);
             for (place, (from, _)) in taken.iter().enumerate() {
                 let mut sum = 0;
                 for (at, took) in &taken[place..] {
-                    let releases = at / PERIOD - from / PERIOD + 1;
+                    let releases = 1 + (at - from).div_ceil(PERIOD);
                     // What is left of the budgets before is the last stretch's.
                     prop_assert!(sum < releases * BUDGET + SPARE, "{sum} from {from} to {at}");
                     sum += took;
@@ -159,19 +179,48 @@ mod tests {
         }
 
         #[test]
-        fn who_keeps_to_its_budget_never_waits(asked in proptest::collection::vec((1..4_u64, 0..=BUDGET), 1..60)) {
+        fn who_keeps_to_its_budget_never_waits(asked in proptest::collection::vec((after(), 0..=BUDGET), 1..60)) {
             let mut release = PERIOD;
             for ((after, _), (at, _)) in asked.iter().zip(calls(&account(), &asked)) {
-                release += PERIOD * after;
+                release += after;
                 prop_assert_eq!(at, release);
             }
         }
     }
 
+    /// Who is at work longer than a period and is released soon after it ends has one budget a period.
+    #[test]
+    fn what_is_given_ahead_of_a_release_is_not_given_at_it() {
+        let account = account();
+        let quantum = |release, now, took| {
+            let admitted = admits(&account, release, now);
+            if admitted.is_ok() {
+                account.charge(Service::from_nanos(took));
+            }
+            admitted
+        };
+        assert_eq!(quantum(1_000, 1_000, 100), Ok(()));
+        assert_eq!(quantum(1_000, 2_000, 30), Ok(()));
+        for periods in 2..6 {
+            let next = (periods + 1) * PERIOD;
+            let release = next - 500;
+            assert_eq!(quantum(release, release, 50), Err(next));
+            assert_eq!(quantum(release, next, 50), Ok(()));
+        }
+    }
+
+    #[test]
+    fn those_that_another_ones_end_releases_have_a_budget_each() {
+        let asked = [(PERIOD, BUDGET), (20, BUDGET), (2 * PERIOD - 20, BUDGET)];
+        let calls = calls(&account(), &asked);
+        let begun: Vec<u64> = calls.iter().map(|call| call.0).collect();
+        assert_eq!(begun, [2 * PERIOD, 2 * PERIOD + 50, 4 * PERIOD]);
+    }
+
     /// No more of one stretch is charged than one may be, whatever the machine did.
     #[test]
     fn a_stretch_is_made_up_for_in_as_many_periods_as_it_has_budgets() {
-        let asked = [(1, 5 * BUDGET + SPARE), (1, 0)];
+        let asked = [(PERIOD, 5 * BUDGET + SPARE), (PERIOD, 0)];
         assert_eq!(calls(&account(), &asked)[1].0, 2 * PERIOD + 5 * PERIOD);
         let [long, longer] = [MOST, 100 * MOST].map(|took| {
             let account = account();

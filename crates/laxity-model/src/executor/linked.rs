@@ -29,6 +29,8 @@ pub struct Linked {
     pub calls: u32,
     /// So many calls a period are released by what a thread puts that goes before all of them, and wakes for each.
     pub wakes: u32,
+    /// So many quanta a period: in each of its calls the regions of its task, or those of the tasks that have a share.
+    pub quanta: u64,
 }
 
 impl Linked {
@@ -40,6 +42,7 @@ impl Linked {
             defers: false,
             calls: 1,
             wakes: 0,
+            quanta: task.regions(),
         }
     }
 

@@ -152,7 +152,8 @@ impl<'a> Set<'a> {
 
     fn group(&self, group: &InGroup<'a>) -> Option<Linked> {
         let (budget, period) = (group.share.budget(), group.share.period());
-        let (mut region, mut calls, mut wakes) = (Service::ZERO, 0_u32, 0_u32);
+        let (mut region, mut calls) = (Service::ZERO, 0_u32);
+        let (mut wakes, mut quanta) = (0_u32, 0_u64);
         for member in &self.members {
             let is_in = member.group.is_some_and(|own| own.is(group));
             let Some(task) = member.task.filter(|_| is_in) else {
@@ -161,6 +162,7 @@ impl<'a> Set<'a> {
             region = region.max(task.longest_region());
             // One may be under way at the begin, and one begin at the end.
             let most = period.as_nanos().div_ceil(task.period().as_nanos()) + 1;
+            quanta = quanta.saturating_add(task.regions().saturating_mul(most));
             let most = u32::try_from(most).unwrap_or(u32::MAX);
             calls = calls.saturating_add(most);
             wakes = wakes.saturating_add(if member.is_woken { most } else { 0 });
@@ -178,6 +180,7 @@ impl<'a> Set<'a> {
             defers: true,
             calls,
             wakes,
+            quanta,
         })
     }
 }

@@ -47,7 +47,7 @@ impl Epoch {
 pub enum OnOverrun {
     /// The last of them are called late, at once, one after the other, so many in a row at most; all before them are missed. After so many late calls
     /// those that have come by then are missed, too, and the next is on time: a handler that always takes longer than its period has no endless burst.
-    /// None (0) is to skip, one is *once late*.
+    /// None (0) is to skip, one is *once late*. Of [arrivals](Arriving) no more are called late than there is room for: what finds none is dropped where it arrives.
     CatchUp {
         /// So many.
         at_most: u32,
@@ -145,7 +145,10 @@ impl Pacing {
             Ok(late) => {
                 let missed = came - self.next - late;
                 self.next += missed;
-                self.late = if late > 0 { self.late + 1 } else { 0 };
+                self.late = match late {
+                    0 => 0,
+                    _ => self.late.saturating_add(1),
+                };
                 self.call(missed, true)
             }
             Err(instead) => instead,
@@ -161,7 +164,8 @@ impl Pacing {
     fn call(&mut self, missed: u64, overrun: bool) -> Next {
         let since = self.period.as_nanos().checked_mul(self.next);
         let release = since.and_then(|since| self.first.checked_add(Span::from_nanos(since)));
-        let Some(release) = release else {
+        // A sleep until the end of time is a suspension.
+        let Some(release) = release.filter(|release| *release < Instant::MAX) else {
             return Next::Ended;
         };
         self.next += 1;
@@ -175,13 +179,19 @@ impl Pacing {
 
 /// The releases of a handler that arrivals call, no sooner than a distance apart: each is released when it arrives, or a distance after the release before. They
 /// are its grid: those that come while a call is at work have the consequence that was chosen, as on the [grid](Pacing) of a timer. O(1) each but for those that have come.
+///
+/// What need not be known yet stays where it arrives, which is bounded: so is what waits, however many are to be called late.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arriving {
     distance: Span,
     on_overrun: OnOverrun,
+    /// Nothing is released before that.
+    since: Instant,
     /// The last release, of an arrival that was called, is held, or was missed.
     released: Option<Instant>,
-    /// Those that are not called yet, each with its release. No more than wait in a port, and those that are to be called late.
+    /// No more than so many arrivals wait where they arrive.
+    room: u64,
+    /// Those that are not called yet, each with its release: late ones, if fewer are to be called late than may wait, and the next.
     held: VecDeque<(Instant, [u64; 2])>,
     /// So many calls in a row were late.
     late: u32,
@@ -197,7 +207,10 @@ impl Arriving {
         Self {
             distance,
             on_overrun,
+            since: Instant::ZERO,
             released: None,
+            // As many as nobody has room for: of more that are to be called late, all that wait are.
+            room: 1 << 31,
             held: VecDeque::new(),
             late: 0,
             missed: 0,
@@ -205,17 +218,28 @@ impl Arriving {
         }
     }
 
-    /// Begins again after it was suspended. What it held was nobody's; what arrives is released no sooner than if it had not been suspended.
-    pub fn resume(&mut self) {
-        *self = Self {
-            released: self.released,
-            ..Self::new(self.distance, self.on_overrun)
+    /// The same, where no more than so many arrivals wait. Nothing is allocated from then on.
+    #[must_use]
+    pub fn in_room(mut self, room: u32) -> Self {
+        self.room = room.into();
+        let late = match self.on_overrun {
+            OnOverrun::CatchUp { at_most } => at_most.min(room),
+            _ => 0,
         };
+        self.held.reserve_exact(late as usize + 1);
+        self
     }
 
-    /// Nothing is released sooner than the distance after this release, which somebody else has called.
-    pub const fn follow(&mut self, released: Option<Instant>) {
+    /// Begins again after it was suspended. What it held was nobody's; what arrives is released no sooner than if it had not been suspended.
+    pub fn resume(&mut self) {
+        self.held.clear();
+        (self.late, self.missed, self.overrun) = (0, 0, false);
+    }
+
+    /// Nothing is released sooner than the distance after this release, which somebody else has called, nor before this instant: what has arrived until then counts as if it did so then.
+    pub const fn follow(&mut self, released: Option<Instant>, since: Instant) {
         self.released = released;
+        self.since = since;
     }
 
     /// This has arrived next.
@@ -223,31 +247,46 @@ impl Arriving {
         let soonest = self
             .released
             .and_then(|before| before.checked_add(self.distance));
-        let release = soonest.map_or(arrival.at, |soonest| soonest.max(arrival.at));
+        let release = arrival.at.max(self.since);
+        let release = soonest.map_or(release, |soonest| soonest.max(release));
         self.released = Some(release);
         self.held.push_back((release, arrival.payload));
     }
 
-    /// Whether another arrival may change what comes next of a call that ended then, or of none.
-    pub fn is_open(&self, ended: Option<Instant>) -> bool {
-        let last = self.held.back();
-        last.is_none_or(|(release, _)| ended.is_some_and(|ended| *release < ended))
-    }
-
-    /// What comes after a call that ended then, or after none, and what arrived with it; `None` if that is still to arrive. Call it when no other arrival
-    /// [changes](Self::is_open) that, or none is there.
-    pub fn after(&mut self, ended: Option<Instant>) -> Option<(Next, [u64; 2])> {
-        let before = |(release, _): &&(Instant, _)| ended.is_some_and(|ended| *release < ended);
-        let came = self.held.iter().take_while(before).count() as u64;
-        let late = match self.on_overrun.late(came, self.late) {
-            _ if came == 0 => 0,
-            Ok(late) => late,
-            Err(instead) => return Some((instead, [0; 2])),
+    /// What comes after a call that ended then, or after none, and what arrived with it; `None` if that is still to arrive. What has arrived and was not told is asked for one by one, as far as that may change the answer.
+    pub fn after(
+        &mut self,
+        ended: Option<Instant>,
+        mut take: impl FnMut() -> Option<Arrival>,
+    ) -> Option<(Next, [u64; 2])> {
+        let is_late = |held: &(Instant, _)| ended.is_some_and(|ended| held.0 < ended);
+        let called = self.on_overrun.late(u64::MAX, self.late);
+        let most = called.unwrap_or(0);
+        let missed = self.missed;
+        // Where all that can wait is to be called late, none of that is missed.
+        while self
+            .held
+            .back()
+            .is_none_or(|last| is_late(last) && most < self.room)
+        {
+            if self.held.len() as u64 > most {
+                self.held.pop_front();
+                self.missed += 1;
+            }
+            let Some(arrival) = take() else { break };
+            self.arrives(arrival);
+        }
+        let next_is_late = self.held.front().is_some_and(is_late);
+        if self.missed > missed || next_is_late {
+            if let Err(instead) = called {
+                return Some((instead, [0; 2]));
+            }
+            self.overrun = true;
+        }
+        self.late = match next_is_late {
+            true => self.late.saturating_add(1),
+            false => 0,
         };
-        self.held.drain(..(came - late) as usize);
-        self.missed += came - late;
-        self.overrun |= came > 0;
-        self.late = if late > 0 { self.late + 1 } else { 0 };
         let (release, payload) = self.held.pop_front()?;
         let paced = Paced {
             release,

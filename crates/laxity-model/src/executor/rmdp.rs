@@ -34,7 +34,7 @@ impl Order for ByRate {
     }
 
     /// [Response times](fixed_priority::response_time_among) of all: each waits for the whole of every other with no more time, since
-    /// equals go in the order of release, and once for the longest region of one with more, which may have begun in the very instant of its
+    /// equals go in the order in which they enter (as looks find them released, by place where one look finds several), and once for the longest region of one with more, which may have begun in the very instant of its
     /// release. Exact on an attained supply where no two have the same time and all say which region is their last; and else sufficient.
     fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
         let tasks: Vec<Task> = tasks.iter().map(analysed).collect();

@@ -93,6 +93,24 @@ impl Call {
     }
 }
 
+/// The port whose arrivals release an upcall.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacedBy {
+    /// Which.
+    pub port: PortId,
+    /// From one release to the next at least; zero where the ends of another one's calls arrive there.
+    pub apart: Span,
+    /// So many arrivals wait there at most.
+    pub room: u32,
+}
+
+impl PacedBy {
+    /// Whether the ends of another one's calls arrive there.
+    pub(super) fn is_another(self) -> bool {
+        self.apart == Span::ZERO
+    }
+}
+
 /// An upcall: its work is called once for each quantum, with the call that it is in, and returns what that costs ([`Step::Charge`], [`Step::Burn`]).
 ///
 /// On an executor it yields after a quantum where somebody more urgent waits, and goes on with what is left of its batch in its turn. One that was
@@ -209,13 +227,13 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         self.declared(unit, share)
     }
 
-    /// One that is to be called from the instant on when that was `asked`, and has been called before for the release that is said, if for any: not for that again, nor sooner after it than its distance.
+    /// One that is to be called from the instant on when that was `asked`, and has been called before for the release that is said, if for any: not for that again, nor sooner after it than its distance. What has arrived before that instant counts as if it did so then.
     #[must_use]
     pub(super) fn asked(mut self, asked: Instant, called: Option<Instant>) -> Self {
         let next = called.and_then(|called| called.checked_add(Span::from_nanos(1)));
         self.from = Some(next.map_or(asked, |next| next.max(asked)));
         if let Some((_, arriving)) = &mut self.port {
-            arriving.follow(called);
+            arriving.follow(called, asked);
         }
         self
     }
@@ -234,34 +252,30 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
     /// One that each arrival at a port releases, if there is one: no sooner than a period after the release before, so that it takes no more than
     /// one that time releases. Arrivals wait in the port meanwhile; of those whose release comes while a call is at work becomes what was chosen for overruns.
     pub fn paced_by(port: Option<PortId>, timing: Timing, begins: Mark, work: W) -> Self {
-        let distance = timing.period;
-        Self::apart(port.map(|port| (port, distance)), timing, begins, work)
+        let arriving = Arriving::new(timing.period, timing.on_overrun);
+        let mut upcall = Self::new(timing, begins, work);
+        upcall.port = port.map(|port| (port, arriving));
+        upcall
     }
 
-    /// The same with another least distance between two releases.
-    pub(super) fn apart(
-        port: Option<(PortId, Span)>,
-        timing: Timing,
-        begins: Mark,
-        work: W,
-    ) -> Self {
+    /// The same with what is said of the port.
+    pub(super) fn fed(paced_by: Option<PacedBy>, timing: Timing, begins: Mark, work: W) -> Self {
         let on_overrun = timing.on_overrun;
         let mut upcall = Self::new(timing, begins, work);
-        upcall.follows = port.is_some_and(|(_, distance)| distance == Span::ZERO);
-        upcall.port = port.map(|(port, distance)| (port, Arriving::new(distance, on_overrun)));
+        upcall.follows = paced_by.is_some_and(PacedBy::is_another);
+        upcall.port = paced_by.map(|by| {
+            let arriving = Arriving::new(by.apart, on_overrun);
+            (by.port, arriving.in_room(by.room))
+        });
         upcall
     }
 
     /// What is next of what has arrived, and else the port to wait for; `None` if no port releases it.
     fn next_arrival(&mut self, context: &mut dyn Context) -> Option<Result<Next, PortId>> {
         let (port, arriving) = self.port.as_mut()?;
-        while arriving.is_open(self.ended)
-            && let Some(arrival) = context.take(*port)
-        {
-            arriving.arrives(arrival);
-        }
-        let Some((next, arrived)) = arriving.after(self.ended) else {
-            return Some(Err(*port));
+        let port = *port;
+        let Some((next, arrived)) = arriving.after(self.ended, || context.take(port)) else {
+            return Some(Err(port));
         };
         self.arrived = Some(arrived);
         Some(Ok(next))

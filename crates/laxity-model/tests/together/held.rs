@@ -123,17 +123,17 @@ fn takes() -> impl Strategy<Value = Vec<u64>> {
     proptest::collection::vec(one, 1..12)
 }
 
-/// One that is called often, of a process that has another one too, and one or two of another process that take long.
+/// One that is called often, by time or by what arrives, of a process that has another one too, and one or two of another process that take long.
 fn often() -> impl Strategy<Value = Vec<Spec>> {
-    let urgent = (60..160_u64, 1..8_u64, 0..60_u64);
+    let urgent = (60..160_u64, 1..8_u64, 0..60_u64, any::<bool>());
     let long = || (200..700_u64, 4..40_u32, 2..9_u64, 0..200_u64);
     let own = (150..400_u64, 1..4_u32, 1..8_u64);
     (urgent, own, proptest::collection::vec(long(), 1..3)).prop_map(|(urgent, own, long)| {
-        let (period, takes, first) = urgent;
+        let (period, takes, first, is_event) = urgent;
         let first = 100 + first;
         let urgent = Spec {
             first,
-            ..upcall(0, period, (1, takes), false)
+            ..upcall(0, period, (1, takes), is_event)
         };
         let own = upcall(0, own.0, (own.1, own.2), false);
         let long = long.into_iter().map(|(period, batch, takes, first)| {
@@ -144,6 +144,19 @@ fn often() -> impl Strategy<Value = Vec<Spec>> {
             }
         });
         [own, urgent].into_iter().chain(long).collect()
+    })
+}
+
+/// For one of these, so closely that it is mostly released as soon as it may be, and else at any time.
+fn dense(upcall: usize) -> impl Strategy<Value = Vec<(u64, usize)>> {
+    let gaps = proptest::collection::vec(prop_oneof![0..100_u64, 0..300_u64], 100);
+    gaps.prop_map(move |gaps| {
+        let mut at = 100;
+        let arrivals = gaps.into_iter().map(|gap| {
+            at += gap;
+            (at, upcall)
+        });
+        arrivals.collect()
     })
 }
 
@@ -183,11 +196,12 @@ proptest! {
     #[test]
     fn nor_is_anybody_where_that_one_is_called_often(
         specs in often(),
+        // In the order of `often` the second.
+        arrivals in dense(1),
         (takes, on_overrun) in (takes(), on_overrun()),
     ) {
-        // In the order of `often` the second.
         let wrong = Misbehaves { upcall: 1, takes, on_overrun };
-        prop_assert_eq!(misled(&specs, &[], &wrong), None);
+        prop_assert_eq!(misled(&specs, &arrivals, &wrong), None);
     }
 
     /// Nobody waits or is removed who keeps to what was declared.

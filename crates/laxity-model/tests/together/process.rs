@@ -10,7 +10,7 @@ use laxity_model::base::port::Arrival;
 use laxity_model::executor::account::Account;
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::program::together::{Member, Others};
-use laxity_model::program::upcall::{First, Timing};
+use laxity_model::program::upcall::{First, PacedBy, Timing};
 use laxity_model::program::upcalls::{Command, Entrant, Keeper, Order};
 use laxity_model::{
     ActivityId, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Span,
@@ -166,9 +166,11 @@ impl Keeper for Keep {
             unit: Service::from_micros(spec.takes),
             share: None,
             account: account.map(Arc::new),
-            paced_by: spec
-                .is_event
-                .then_some((PortId(EVENTS + place), timing.period)),
+            paced_by: spec.is_event.then_some(PacedBy {
+                port: PortId(EVENTS + place),
+                apart: timing.period,
+                room: 64,
+            }),
             timing,
             work: Box::new(move |context, call| {
                 let release = call.paced.release.as_nanos() / 1_000;

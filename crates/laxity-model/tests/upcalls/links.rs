@@ -9,14 +9,14 @@ use laxity_model::executor::ExecutorPolicy as _;
 use laxity_model::executor::linked::{Linked, WAKE, bounds};
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::share::Share;
-use laxity_model::program::upcall::{Call, Timing};
+use laxity_model::program::upcall::{Call, PacedBy, Timing};
 use laxity_model::program::upcalls::{Board, Command, Control, Entrant, Keeper, STOP, task, turns};
 use laxity_model::{Instant, Service, Span, Step};
 use proptest::prelude::*;
 use response_time_analysis::{arrival, demand, fixed_priority as rival, time, wcet};
 
 use crate::machine::{
-    COMMANDS, DOORBELL, MICRO, PLACES, Virtual, boards, events, order, timing, us,
+    COMMANDS, DOORBELL, MICRO, PLACES, ROOM, Virtual, boards, events, order, timing, us,
 };
 
 /// One upcall: what it declares, and what a unit takes.
@@ -68,7 +68,11 @@ impl Keeper for Links {
         let (quanta, takes) = (Arc::clone(&self.quanta), one.takes);
         Some(Entrant {
             timing: one.timing,
-            paced_by: one.after.map(|_| (events(place), Span::ZERO)),
+            paced_by: one.after.map(|_| PacedBy {
+                port: events(place),
+                apart: Span::ZERO,
+                room: ROOM,
+            }),
             deadline: one.deadline,
             unit: one.unit,
             share: one.share,

@@ -3,10 +3,10 @@
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
-use laxity_model::base::port::{Arrival, Port, PortKind};
+use laxity_model::base::port::{Arrival, Port, PortKind, PortUsage};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
-use laxity_model::program::upcall::{First, Timing};
+use laxity_model::program::upcall::{First, PacedBy, Timing};
 use laxity_model::program::upcalls::{
     Board, Command, Control, Entrant, Keeper, Order, STOP, turns,
 };
@@ -18,6 +18,8 @@ use laxity_model::{
 pub(crate) const DOORBELL: PortId = PortId(0);
 pub(crate) const COMMANDS: PortId = PortId(1);
 pub(crate) const PLACES: u16 = 4;
+/// So much waits at each port.
+pub(crate) const ROOM: u32 = 64;
 
 /// The port of what arrives for an upcall.
 pub(crate) fn events(place: u16) -> PortId {
@@ -43,7 +45,7 @@ impl Virtual {
             initial: 0,
             most: 1,
         };
-        let queue = PortKind::Queue { capacity: 64 };
+        let queue = PortKind::Queue { capacity: ROOM };
         let kinds = [one, queue].into_iter().chain((0..PLACES).map(|_| queue));
         let ports: Vec<Port> = kinds.map(Port::new).collect();
         Self {
@@ -54,6 +56,11 @@ impl Virtual {
             timed_out: false,
             script,
         }
+    }
+
+    /// What became of all that arrived at a port.
+    pub(crate) fn usage(&self, port: PortId) -> PortUsage {
+        self.ports[usize::from(port.0)].usage()
     }
 
     /// Time passes, and what comes meanwhile comes.
@@ -169,7 +176,11 @@ impl Keeper for Keep {
         let (calls, does) = (Arc::clone(&self.calls), self.does);
         Some(Entrant {
             deadline: timing.period,
-            paced_by: paced_by.map(|port| (port, timing.period)),
+            paced_by: paced_by.map(|port| PacedBy {
+                port,
+                apart: timing.period,
+                room: ROOM,
+            }),
             timing,
             unit: Service::MAX,
             share: None,

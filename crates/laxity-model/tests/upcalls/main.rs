@@ -1,5 +1,6 @@
 //! Upcalls that come and go as they are told: held against a list of the releases that each must have; and their admission, against the policy that it asks.
 
+mod arrivals;
 mod groups;
 mod leaving;
 mod links;
@@ -12,12 +13,13 @@ use std::sync::Arc;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::utilization::{liu_layland, liu_layland_bound};
 use laxity_model::analysis::{Doubt, Preemption, Task, Verdict};
+use laxity_model::executor::linked::{self, Linked};
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
-use laxity_model::executor::{ExecutorError, ExecutorPolicy as _};
+use laxity_model::executor::{ExecutorError, Unschedulable};
 use laxity_model::program::upcall::{Call, Epoch, First, Timing, Upcall};
 use laxity_model::program::upcalls::{
-    Command, Control, Denied, Effect, Overhead, STOP, Standing, admit, task, turns,
+    Command, Control, Denied, Effect, Overhead, STOP, Standing, admit_among, charged, task, turns,
 };
 use laxity_model::{Body, Context, Instant, Mark, Service, Span, Step};
 use proptest::prelude::*;
@@ -135,13 +137,13 @@ proptest! {
         present in proptest::collection::vec((1..20_u64, 20..200_u64), 0..5),
         (service, period, batch, quantum) in (1..30_u64, 10..200_u64, 1..8_u32, 1..8_u32),
     ) {
-        let overhead = Overhead { late: Span::from_micros(100), each: Service::from_micros(2) };
-        let present: Vec<(&str, Task)> = present.iter().map(|(cost, period)| {
-            ("other", Task::new(Service::from_millis(*cost), Span::from_millis(*period)).unwrap())
+        let present: Vec<Linked> = present.iter().map(|(cost, period)| {
+            Linked::alone(Task::new(Service::from_millis(*cost), Span::from_millis(*period)).unwrap())
         }).collect();
-        let policy = |tasks: &[Task]| Rmdp::<128>::default().admit(tasks, &Dedicated);
+        let names = vec!["other"; present.len()];
+        let with = |own| present.iter().copied().chain([Linked::alone(own)]).collect::<Vec<Linked>>();
         let timing = timing(0, period * 1_000, batch, quantum);
-        let ask = |unit| admit(&present, ("new", &timing, unit, timing.period), overhead, &policy);
+        let ask = |unit| admit_among((&names, &with), ("new", &timing, unit, timing.period), Overhead::default(), &by_rate);
         match ask(Service::from_millis(service)) {
             Ok(own) => prop_assert_eq!(own, task(&timing, Service::from_millis(service), timing.period).unwrap()),
             Err(no) => {
@@ -162,18 +164,54 @@ proptest! {
 #[test]
 fn more_is_admitted_than_a_bound_of_utilization_would() {
     assert_eq!(liu_layland_bound(4).ppm(), 756_828);
-    let policy = |tasks: &[Task]| Rmdp::<128>::default().admit(tasks, &Dedicated);
     let (mut present, mut plain) = (Vec::new(), Vec::new());
     for period_ms in [10, 20, 40, 80] {
         let timing = timing(0, period_ms * 1_000, 100, 1);
         let unit = Service::from_micros(period_ms * 2);
         let asked = ("new", &timing, unit, timing.period);
-        let own = admit(&present, asked, Overhead::default(), &policy).unwrap();
+        let with = |own| {
+            let all = present.iter().copied().chain([own]);
+            all.map(Linked::alone).collect()
+        };
+        let names = vec!["other"; present.len()];
+        let own = admit_among((&names, &with), asked, Overhead::default(), &by_rate).unwrap();
         plain.push(Task::new(own.cost(), timing.period).unwrap());
-        present.push(("other", own));
+        present.push(own);
     }
     let by_bound = liu_layland(&plain);
     assert_eq!(by_bound, Ok(Verdict::Unknown(Doubt::Sufficient)));
+}
+
+fn by_rate(all: &[Linked]) -> Result<(), Unschedulable> {
+    linked::admit(&Rmdp::<128>::default(), all, &Dedicated).map(drop)
+}
+
+proptest! {
+    /// Of each call, and of each of its quanta.
+    #[test]
+    fn what_an_executor_adds_is_charged((batch, quantum, unit) in (1..2_000_u32, 1..200_u32, 1..9_u64), pauses in any::<bool>()) {
+        let own = Timing { pauses, ..timing(0, 100_000, batch, quantum) };
+        let own = task(&own, MICRO * unit, own.period).unwrap();
+        let [each, look] = [2_000, 500].map(Service::from_nanos);
+        let overhead = Overhead { late: Span::from_micros(100), each, quantum: look };
+        let charged = charged(vec![Linked::alone(own)], overhead)[0].task;
+        let quanta = (0..batch).step_by(quantum as usize).count() as u64;
+        prop_assert_eq!(charged.cost(), own.cost() + each + look * quanta);
+        prop_assert_eq!(charged.jitter(), overhead.late);
+    }
+}
+
+/// A look after each microsecond of a millisecond takes half as long again.
+#[test]
+fn one_that_looks_often_is_refused_where_its_work_alone_would_fit() {
+    let fits = |quantum| {
+        let own = timing(0, 1_150, 1_000, quantum);
+        let asked = ("new", &own, MICRO, own.period);
+        let with = |own| vec![Linked::alone(own)];
+        admit_among((&[], &with), asked, Overhead::default(), &by_rate).is_ok()
+    };
+    assert!(fits(1_000) && fits(50));
+    assert!(!fits(1));
 }
 
 #[test]
@@ -214,8 +252,9 @@ fn one_that_is_more_urgent_goes_before_the_next_quantum_and_commands_before_all(
 
 #[test]
 fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
-    let after = |does: Does, on_overrun| {
+    let from = |first, does: Does, on_overrun| {
         let own = Timing {
+            first: First::At(first),
             on_overrun,
             ..timing(100, 100, 1, 1)
         };
@@ -247,6 +286,7 @@ fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
         }
         (boards[0].standing(), boards[0].counts().overruns)
     };
+    let after = |does, on_overrun| from(us(100), does, on_overrun);
     let skip = OnOverrun::SKIP;
     let long: Does = |_| Step::Charge(Service::from_micros(250));
     let suspends: Does = |_| Step::SleepUntil(Instant::MAX);
@@ -255,6 +295,8 @@ fn what_suspends_or_ends_itself_is_told_apart_from_what_overran() {
     assert_eq!(after(long, OnOverrun::Suspend), (Standing::Overran, 1));
     assert_eq!(after(long, OnOverrun::End), (Standing::Ended, 1));
     assert_eq!(after(long, OnOverrun::EndProcess), (Standing::Overran, 1));
+    // Its grid is past the end of time.
+    assert_eq!(from(Instant::MAX, long, skip), (Standing::Ended, 0));
 }
 
 #[test]

@@ -325,6 +325,7 @@ mod tests {
             overhead: Overhead {
                 late: Span::ZERO,
                 each: Service::ZERO,
+                quantum: Service::ZERO,
             },
             fifo: Some((priority, CpuSet::single(0))),
             region: None,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use laxity_model::executor::account::Account;
 use laxity_model::executor::share::Share;
-use laxity_model::program::upcall::{self, First, Timing};
+use laxity_model::program::upcall::{self, First, PacedBy, Timing};
 use laxity_model::program::upcalls::{Entrant, Keeper, Rests};
 use laxity_model::{Context, Instant, PortId, Service, Span, Step};
 
@@ -85,15 +85,18 @@ pub(super) fn text(payload: Box<dyn Any + Send>) -> String {
 pub(super) struct Keep<S> {
     core: Arc<Core>,
     letters: Letters<S>,
+    /// So many arrivals wait for each upcall.
+    events: u32,
     when: Vec<Option<When>>,
 }
 
 impl<S: 'static> Keep<S> {
-    pub(super) fn new(core: Arc<Core>, letters: Letters<S>) -> Self {
+    pub(super) fn new(core: Arc<Core>, letters: Letters<S>, events: u32) -> Self {
         let when = letters.iter().map(|_| None).collect();
         Self {
             core,
             letters,
+            events,
             when,
         }
     }
@@ -150,7 +153,11 @@ impl<S: 'static> Keeper for Keep<S> {
         let core = Arc::clone(&self.core);
         Some(Entrant {
             timing: when.timing.clone(),
-            paced_by: when.paced_by,
+            paced_by: when.paced_by.map(|(port, apart)| PacedBy {
+                port,
+                apart,
+                room: self.events,
+            }),
             deadline: when.deadline,
             unit: when.unit,
             share: when.share.clone(),

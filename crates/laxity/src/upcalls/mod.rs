@@ -182,7 +182,7 @@ impl<S: 'static> Upcalls<S> {
         }
         let core = Arc::new(Core::new(inbox, footing, books));
         let letters: Letters<S> = (0..PLACES).map(|_| Mutex::new(None)).collect();
-        let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters));
+        let keeper = Keep::new(Arc::clone(&core), Arc::clone(&letters), options.events);
         let own = Arc::clone(&core);
         let body = move || {
             let shared = own.try_to(share).map_err(keeper::text);
@@ -246,7 +246,7 @@ impl<S: 'static> Upcalls<S> {
         spec.check()?;
         if let Some(region) = self.core.footing.region() {
             let longest = region.terms().map(|terms| terms.longest);
-            spec.can_share(longest, self.core.footing.overhead.each)?;
+            spec.can_share(longest, self.core.footing.overhead.of(1, 1))?;
         }
         let id = self.admit(&spec)?;
         // From here on it is closed when it is dropped.

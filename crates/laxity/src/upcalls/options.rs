@@ -25,7 +25,7 @@ pub struct Options {
     /// What admission counts on; `None` is what the rank gives: all of a processor, or the reservation. Say less where others are above it. What other executors of this process are admitted for, at the same FIFO priority or a higher one on
     /// the same processor, is taken from it in any case.
     pub supply: Option<Supply>,
-    /// What admission charges each call; where threads may put off the end of their turn (`slice-extension` in the doctor), by how much is added.
+    /// What admission charges each call and each of its quanta; where threads may put off the end of their turn (`slice-extension` in the doctor), by how much is added.
     pub overhead: Overhead,
     /// So many arrivals wait for each upcall that is [released by them](super::Pace::Arrivals); what becomes of more says its [`WhenFull`](super::WhenFull).
     pub events: u32,

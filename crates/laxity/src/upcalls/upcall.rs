@@ -75,7 +75,7 @@ impl Spec {
         Service::from_nanos(self.service.as_nanos().saturating_mul(units.into()))
     }
 
-    /// Whether it can be beside those of other processes, where no quantum is to take more than `longest` with what is charged for `each`.
+    /// Whether it can be beside those of other processes, where no quantum is to take more than `longest` with what is charged for `each` call.
     pub(super) fn can_share(&self, longest: Option<Service>, each: Service) -> Result<(), Error> {
         let quantum = self.quantum();
         let left = longest.map(|longest| longest.saturating_sub(each));

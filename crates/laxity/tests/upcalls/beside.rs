@@ -50,7 +50,7 @@ fn executors_on_one_processor_have_it_once() {
     assert_eq!(late(tenths(&below, "below", 7, MS * 10)), "below");
     // One that is outranked waits for one call of the other, and gets the rest.
     let rest = tenths(&below, "rest", 2, MS * 10).unwrap();
-    assert_eq!(below.bound(&rest), Ok(MS * 9 + Span::from_micros(104)));
+    assert_eq!(below.bound(&rest), Ok(MS * 9 + Span::from_micros(105)));
     // Whom it would make late is told, and what would fit.
     assert_eq!(late(tenths(&first, "more", 2, MS * 10)), "rest");
     assert_eq!(late(tenths(&equal, "more", 2, MS * 10)), "more");
@@ -61,7 +61,7 @@ fn executors_on_one_processor_have_it_once() {
     // Of two that do not outrank each other each may have to wait for all that the other may have left to do in time, and what it does next.
     let [one, other] = [&first, &equal].map(|at| tenths(at, "less", 2, MS * 10).unwrap());
     let bounds = [first.bound(&one), equal.bound(&other)];
-    assert_eq!(bounds, [const { Ok(Span::from_micros(6_106)) }; 2]);
+    assert_eq!(bounds, [const { Ok(Span::from_nanos(6_107_500)) }; 2]);
     drop((one, other));
     assert!(tenths(&equal, "all again", 7, MS * 10).is_ok());
 }

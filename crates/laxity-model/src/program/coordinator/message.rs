@@ -180,6 +180,7 @@ impl Writer {
             defers,
             calls,
             wakes,
+            quanta,
         } = item.linked;
         let (kind, longest, last) = match task.preemption() {
             Preemption::Anywhere => (0, Service::ZERO, Service::ZERO),
@@ -200,6 +201,7 @@ impl Writer {
             .put(&[u8::from(defers)])
             .word(calls.into())
             .word(wakes.into())
+            .word(quanta)
     }
 }
 
@@ -298,6 +300,7 @@ impl<'a> Reader<'a> {
             defers: self.flag()?,
             calls: self.number()?,
             wakes: self.number()?,
+            quanta: self.word()?,
         };
         Ok(Item { name, linked })
     }

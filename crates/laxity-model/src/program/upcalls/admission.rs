@@ -9,21 +9,34 @@ use crate::executor::linked::Linked;
 use crate::program::upcall::Timing;
 use crate::{Service, Span};
 
-/// What an executor adds to each call.
+/// What an executor adds to each call, and to each of its quanta.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overhead {
     /// A call may begin so long after its release though nobody else is at work: how late timers fire and their threads wake.
     pub late: Span,
     /// What releasing, choosing and entering a call takes.
     pub each: Service,
+    /// What a quantum takes beside its work, each of a call: to look, choose, enter and measure it.
+    pub quantum: Service,
+}
+
+impl Overhead {
+    /// What so many calls take beside their work, of so many quanta in all.
+    #[must_use]
+    pub const fn of(&self, calls: u32, quanta: u64) -> Service {
+        let each = self.each.as_nanos().saturating_mul(calls as u64);
+        let quanta = self.quantum.as_nanos().saturating_mul(quanta);
+        Service::from_nanos(each.saturating_add(quanta))
+    }
 }
 
 impl Default for Overhead {
-    /// Timers of a real-time thread are not later than 0.1 ms on a processor that stays awake; and some thousand instructions.
+    /// Timers of a real-time thread are not later than 0.1 ms on a processor that stays awake; some thousand instructions; and a few readings of the clock.
     fn default() -> Self {
         Self {
             late: Span::from_micros(100),
             each: Service::from_micros(2),
+            quantum: Service::from_nanos(500),
         }
     }
 }
@@ -66,34 +79,11 @@ pub fn task(timing: &Timing, unit: Service, deadline: Span) -> Result<Task, Task
     timing.task(Service::from_nanos(batch), deadline)
 }
 
-/// Whether all upcalls are in time when another one comes, by what the policy says of a set.
+/// Whether all upcalls are in time when another one comes, by what the policy says of a set: all there would be with the new one, and the names of those that come before it.
 ///
 /// # Errors
 ///
 /// Who would be late, and how much a unit of the new one may take so that nobody is.
-pub fn admit(
-    present: &[(&str, Task)],
-    asked: (&str, &Timing, Service, Span),
-    overhead: Overhead,
-    policy: &dyn Fn(&[Task]) -> Result<(), Unschedulable>,
-) -> Result<Task, NotAdmitted> {
-    let names: Vec<&str> = present.iter().map(|(name, _)| *name).collect();
-    let with = |own: Task| {
-        let all = present.iter().map(|(_, task)| *task).chain([own]);
-        all.map(Linked::alone).collect()
-    };
-    let policy = |all: &[Linked]| {
-        let tasks: Vec<Task> = all.iter().map(|linked| linked.task).collect();
-        policy(&tasks)
-    };
-    admit_among((&names, &with), asked, overhead, &policy)
-}
-
-/// The same among those who have to do with each other: all there would be with the new one, and the names of those that come before it.
-///
-/// # Errors
-///
-/// Those of [`admit`].
 pub fn admit_among(
     (names, with): (&[&str], &dyn Fn(Task) -> Vec<Linked>),
     (name, timing, unit, deadline): (&str, &Timing, Service, Span),
@@ -125,8 +115,8 @@ pub fn admit_among(
 pub fn charged(mut all: Vec<Linked>, overhead: Overhead) -> Vec<Linked> {
     for linked in &mut all {
         let task = linked.task;
-        let each = overhead.each.as_nanos().saturating_mul(linked.calls.into());
-        let cost = task.cost().checked_add(Service::from_nanos(each));
+        let beside = overhead.of(linked.calls, linked.quanta);
+        let cost = task.cost().checked_add(beside);
         let late = task.jitter().checked_add(overhead.late);
         let costly = task.with_cost(cost.unwrap_or(Service::MAX));
         linked.task = costly

@@ -11,7 +11,7 @@ use crate::executor::share::Share;
 use crate::executor::{ExecutorError, ExecutorPolicy, HandlerId, Result};
 use crate::program::executor::{Executes as _, Executor};
 use crate::program::together::CONTROL;
-use crate::program::upcall::{Call, Timing, Upcall};
+use crate::program::upcall::{Call, PacedBy, Timing, Upcall};
 use crate::program::{Body, Context, Step};
 use crate::{ActivityId, Instant, Mark, PortId, SemaphoreId, Service, Span};
 
@@ -22,8 +22,8 @@ pub type Work = Box<dyn FnMut(&mut dyn Context, &mut Call) -> Step + Send>;
 pub struct Entrant {
     /// When it is called, and how much it does then; its grid is the same whenever it enters if the first release is said.
     pub timing: Timing,
-    /// What releases it, if that is not time alone, and how far apart at least.
-    pub paced_by: Option<(PortId, Span)>,
+    /// What releases it, if that is not time alone.
+    pub paced_by: Option<PacedBy>,
     /// Its jobs are due so long after their release.
     pub deadline: Span,
     /// The most that a unit of its work takes, as was declared.
@@ -34,14 +34,6 @@ pub struct Entrant {
     pub account: Option<Arc<Account>>,
     /// What it does. [`Step::Finish`] ends it, a sleep until [`Instant::MAX`] suspends it.
     pub work: Work,
-}
-
-impl Entrant {
-    /// Whether the end of another's call releases it.
-    fn is_successor(&self) -> bool {
-        let paced_by = self.paced_by;
-        paced_by.is_some_and(|(_, apart)| apart == Span::ZERO)
-    }
 }
 
 /// Who has the handlers of upcalls, on the executor's own thread.
@@ -222,7 +214,7 @@ impl<K: Keeper> Control<K> {
         let entrant = self.keeper.enter(place);
         let entrant = entrant.ok_or(ExecutorError::NoSuchHandler)?;
         let deadline = entrant.deadline;
-        if entrant.is_successor() {
+        if entrant.paced_by.is_some_and(PacedBy::is_another) {
             // What was over before it ran releases it no more.
             while context.take(PortId(self.arrivals.0 + place)).is_some() {}
         }
@@ -366,7 +358,7 @@ impl Watched {
             step
         });
         // Nobody records what is made here, so the mark is never read.
-        let upcall = Upcall::apart(entrant.paced_by, entrant.timing, Mark(0), work);
+        let upcall = Upcall::fed(entrant.paced_by, entrant.timing, Mark(0), work);
         let upcall = upcall.declared(entrant.unit, entrant.share);
         let upcall = upcall.held_to(entrant.account);
         Self {

@@ -5,7 +5,7 @@
 //! [`Board`], without a lock. Only an upcall that is [active](Standing::Active) is a handler of the executor: one that is suspended has nothing in any
 //! queue, and when it runs again it is on the same grid as before, since that rests on its first release alone.
 //!
-//! [`admit`] says beforehand whether there is time for another one, and how much there would be; [`qos`] what an upcall is to be for an application of one of four classes.
+//! [`admit_among`] says beforehand whether there is time for another one, and how much there would be; [`qos`] what an upcall is to be for an application of one of four classes.
 
 mod admission;
 mod board;
@@ -13,7 +13,7 @@ mod control;
 pub mod qos;
 mod standing;
 
-pub use admission::{NotAdmitted, Overhead, admit, admit_among, charged, task};
+pub use admission::{NotAdmitted, Overhead, admit_among, charged, task};
 pub use board::{Board, Counts};
 pub use control::{Control, Entrant, Keeper, Order, Rests, STOP, Work, turns};
 pub use standing::{Command, Denied, Effect, Standing};

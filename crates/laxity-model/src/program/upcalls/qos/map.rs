@@ -16,7 +16,7 @@ const MOST_CALLS: u64 = 4_096;
 ///
 /// # Errors
 ///
-/// [`Unmappable`]: what is asked for cannot be, by this alone; whether there is time for it beside others is a question of [admission](super::super::admit).
+/// [`Unmappable`]: what is asked for cannot be, by this alone; whether there is time for it beside others is a question of [admission](super::super::admit_among).
 pub fn map(class: &Class, cost: &Cost, path: &Path, limits: &Limits) -> Result<Mapping> {
     if limits.shortest.is_zero() {
         return Err(Unmappable::Zero("the shortest period"));
