@@ -352,7 +352,13 @@ fn any_linked() -> impl Strategy<Value = Linked> {
         any::<(u32, u32, u64)>(),
     )
         .prop_map(
-            |((cost, period, deadline, jitter), kind, (longest, last), defers, (calls, wakes, quanta))| {
+            |(
+                (cost, period, deadline, jitter),
+                kind,
+                (longest, last),
+                defers,
+                (calls, wakes, quanta),
+            )| {
                 let longest = Service::from_nanos(longest % cost + 1);
                 let last = Service::from_nanos(last % longest.as_nanos() + 1);
                 let task = Task::new(Service::from_nanos(cost), Span::from_nanos(period)).unwrap();

@@ -92,7 +92,9 @@ const MOST_ROUNDS: u32 = 200;
 /// Who may be late.
 pub fn bounds(all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Unschedulable> {
     let left = left(all, supply)?;
-    let supply = left.as_ref().map_or(supply, |left| left as &dyn SupplyBound);
+    let supply = left
+        .as_ref()
+        .map_or(supply, |left| left as &dyn SupplyBound);
     let mut set = Set::new(all)?;
     let mut bounds = vec![Span::ZERO; all.len()];
     for _ in 0..MOST_ROUNDS {
@@ -164,7 +166,9 @@ pub fn admit(
         return bounds_by(policy, all, supply);
     }
     let left = left(all, supply)?;
-    let supply = left.as_ref().map_or(supply, |left| left as &dyn SupplyBound);
+    let supply = left
+        .as_ref()
+        .map_or(supply, |left| left as &dyn SupplyBound);
     let tasks: Vec<Task> = all.iter().map(|linked| linked.task).collect();
     policy.admit(&tasks, supply).map(|()| Vec::new())
 }

@@ -53,7 +53,10 @@ fn had(name: &str) -> Vec<(String, u64)> {
         let (named, rest) = stat.rsplit_once(')')?;
         let is_it = named.ends_with(&format!("({name}"));
         let numbers: Vec<&str> = rest.split_whitespace().collect();
-        let ticks = numbers.get(11..13)?.iter().map(|ticks| ticks.parse::<u64>());
+        let ticks = numbers
+            .get(11..13)?
+            .iter()
+            .map(|ticks| ticks.parse::<u64>());
         let ticks = ticks.sum::<Result<u64, _>>().ok()?;
         is_it.then(|| (path.display().to_string(), ticks))
     };

@@ -190,8 +190,7 @@ impl Feeder {
             Err(error) => return Err(error.into()),
         }
         let fd = own.into_raw_fd();
-        slot.word
-            .store(Fed { serial, fd }.word(), Ordering::SeqCst);
+        slot.word.store(Fed { serial, fd }.word(), Ordering::SeqCst);
         Ok(())
     }
 

@@ -279,7 +279,10 @@ impl Registry {
         for item in items {
             let task = self.among(&item.linked, 0, true).task;
             let window = task.period().min(task.deadline());
-            let woken = item.linked.woken().map_or(Service::ZERO, |woken| woken.cost());
+            let woken = item
+                .linked
+                .woken()
+                .map_or(Service::ZERO, |woken| woken.cost());
             let taken = task.cost().checked_add(woken).unwrap_or(Service::MAX);
             kept = kept.saturating_add(ppm(taken.as_nanos(), window));
             quantum = quantum.max(item.linked.task.longest_region());
