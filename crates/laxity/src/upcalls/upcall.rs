@@ -240,9 +240,14 @@ impl Upcall {
     /// Has it made.
     pub(super) fn make(&self) -> Result<(), Error> {
         let made = self.ask(Command::Create);
-        if matches!(made, Err(Error::Busy | Error::Ended | Error::Over)) {
-            // The executor was never told, or has refused: so nobody has its place. Where it has not answered it may do so yet.
-            self.core.forget(self.place);
+        match made {
+            // The executor was never told, or has refused: so nobody has its place.
+            Err(Error::Busy | Error::Ended | Error::Over) => {
+                self.core.forget(self.place, self.port, &self.closed);
+            }
+            // It may be made yet, and is closed then.
+            Err(Error::NoAnswer(_)) => self.core.abandon(self.place, self.port, &self.closed),
+            _ => {}
         }
         made?;
         match self.state() {
@@ -332,8 +337,10 @@ impl Upcall {
 
 impl Drop for Upcall {
     fn drop(&mut self) {
-        // Closed before, or where the executor does not answer and its place stays taken.
-        let _ = self.end();
+        // Else it was closed before, or is closed when the executor answers.
+        if let Err(Error::Busy) = self.end() {
+            self.core.abandon(self.place, self.port, &self.closed);
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::time::Instant;
 use super::client::{PATIENCE, TRY_EVERY};
 use super::wire::Wire;
 use super::{At, CoordinatorError, PROGRAM};
+use crate::os::signals;
 
 /// The program that serves, where none is named.
 const COMMAND: &str = "laxity";
@@ -99,6 +100,14 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<String, String>> {
         .stderr(Stdio::piped());
     // What is typed for this process is not for all who have the coordinator.
     command.process_group(0);
+    // SAFETY: it takes no lock and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            // Whoever asks for it may be a thread that hears no signals; the program is to.
+            signals::hear_again();
+            Ok(())
+        });
+    }
     let (tell, told) = mpsc::channel();
     match command.spawn() {
         Err(error) => drop(tell.send(Err(unstarted(&program, beside.as_deref(), &error)))),
