@@ -23,7 +23,7 @@
  *
  * Functions that return int return 0, or a number of errno.h; laxity_message() then says what is wrong, and what would be right. All may be called by several
  * threads at once, and by handlers, but for those that wait: rts_creat(), rts_sleep(), rts_bound(), rts_departed(), rts_settle() and rts_end() (EDEADLK there). What a handler asks is done after its quantum. The
- * other threads of a process may block, and its main thread may end: handlers are called all the same. rts_release(), rts_run(), rts_suspend(), rts_close(), rts_read() and rts_name() take no lock of other threads' there. Signals to the process
+ * other threads of a process may block, and its main thread may end: handlers are called all the same. rts_release(), rts_run(), rts_suspend(), rts_read() and rts_name() take no lock there, and rts_close() none that is held for longer than a look. Signals to the process
  * are for the application's own threads: those of the library block all but what an instruction itself causes, and so do a thread, and a program by posix_spawn(), that a handler starts. After fork() a child has no upcalls, and may make its own; one that a handler forks ends where the handler returns there, with status 0 as by _exit().
  *
  * Structures begin with their size, which says of what version they are: programs compiled with an older header go on with a newer library, and those compiled with a newer one work

@@ -30,7 +30,7 @@ const fn unneeded<T>(installed: Option<T>) -> Mutex<State<T>> {
     })
 }
 
-impl<T: Clone + Send> Shared<T> {
+impl<T: Clone + Send + 'static> Shared<T> {
     /// What a child has as its parent has it, unless that was being changed when it forked: then it is installed anew.
     pub(crate) const fn new(take_away: fn(T)) -> Self {
         let make = |parents: Option<&Mutex<State<T>>>| {
@@ -44,7 +44,7 @@ impl<T: Clone + Send> Shared<T> {
     }
 }
 
-impl<T: Send> Shared<T> {
+impl<T: Send + 'static> Shared<T> {
     /// What a child has nothing of.
     pub(crate) const fn of_one_process(take_away: fn(T)) -> Self {
         Self {
@@ -75,7 +75,7 @@ impl<T: Send> Shared<T> {
     }
 }
 
-impl<T: Send> Drop for Needed<T> {
+impl<T: Send + 'static> Drop for Needed<T> {
     fn drop(&mut self) {
         if self.generation != fork::generation() {
             return;
@@ -90,7 +90,7 @@ impl<T: Send> Drop for Needed<T> {
     }
 }
 
-impl<T: Send> fmt::Debug for Needed<T> {
+impl<T: Send + 'static> fmt::Debug for Needed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Needed")
     }

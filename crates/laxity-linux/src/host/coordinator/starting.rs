@@ -112,8 +112,8 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<String, String>> {
     match command.spawn() {
         Err(error) => drop(tell.send(Err(unstarted(&program, beside.as_deref(), &error)))),
         Ok(child) => {
-            // It is waited for, so that it leaves nothing behind.
-            thread::spawn(move || {
+            // It is waited for, so that it leaves nothing behind; by a thread that is there as long as it is.
+            let waits = signals::start_deaf(thread::Builder::new(), move || {
                 let ended = match child.wait_with_output() {
                     Ok(output) if output.status.success() => Ok(ended(&program, &output)),
                     Ok(output) => Err(ended(&program, &output)),
@@ -121,6 +121,8 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<String, String>> {
                 };
                 let _ = tell.send(ended);
             });
+            // Where there is no thread, nobody tells, which is heard.
+            drop(waits);
         }
     }
     told
