@@ -23,7 +23,8 @@
  *
  * Functions that return int return 0, or a number of errno.h; laxity_message() then says what is wrong, and what would be right. All may be called by several
  * threads at once, and by handlers, but for those that wait: rts_creat(), rts_sleep(), rts_bound(), rts_departed(), rts_settle() and rts_end() (EDEADLK there). What a handler asks is done after its quantum. The
- * other threads of a process may block, and its main thread may end: handlers are called all the same. After fork() a child has no upcalls, and may make its own; one that a handler forks ends where the handler returns there, with status 0 as by _exit().
+ * other threads of a process may block, and its main thread may end: handlers are called all the same. rts_release(), rts_run(), rts_suspend(), rts_read() and rts_name() take no lock there, and rts_close() none that is held for longer than a look. Signals to the process
+ * are for the application's own threads: those of the library block all but what an instruction itself causes, and so do a thread, and a program by posix_spawn(), that a handler starts. After fork() a child has no upcalls, and may make its own; one that a handler forks ends where the handler returns there, with status 0 as by _exit().
  *
  * Structures begin with their size, which says of what version they are: programs compiled with an older header go on with a newer library, and those compiled with a newer one work
  * with an older library as long as what they ask for was known then (E2BIG). C11 and C++17. It is installed with laxity.h, and linked as that says.
@@ -216,11 +217,12 @@ int rts_departed(int *process);
 /* Whatever this process had with one that has gone is put in order: what that one had may be others'. EBADF: it has not gone, or is settled; ESRCH: there is no executor; EDEADLK: the caller is a handler. */
 int rts_settle(int process);
 
-/* Ends the executor, with all upcalls; none of their handlers runs any more when this returns. EDEADLK: the caller is a handler. */
+/* Ends the executor, with all upcalls; none of their handlers runs any more when this returns 0. ETIMEDOUT: a handler has not returned for 10 s. None is called any more then, but all pcbs are in use, and there is no other executor, until
+ * that has returned: ask again. EDEADLK: the caller is a handler. */
 int rts_end(void);
 
 /* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
- * how long a PDU may take for it to fit. A quantum of those that are for several processes may be no longer than their coordinator says, which is EBUSY too. ENFILE: there are RTS_MOST; EINVAL: attributes that mean nothing; EPERM: among several processes a thread waits for what RTS_DESCRIPTOR names, and has no right to the next higher priority; EMFILE: the process has no descriptors left for that; EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; ETIMEDOUT: a handler has not returned for 10 s; where it starts the executor also
+ * how long a PDU may take for it to fit. A quantum of those that are for several processes may be no longer than their coordinator says, which is EBUSY too. ENFILE: there are RTS_MOST; EINVAL: attributes that mean nothing; EPERM: among several processes a thread waits for what RTS_DESCRIPTOR names, and has no right to the next higher priority; EMFILE: the process has no descriptors left for that; EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; ETIMEDOUT: a handler has not returned for 10 s; ECANCELED: the executor has ended, by itself or by rts_end(); where it starts the executor also
  * what rts_start() returns. One that was called and is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 
@@ -238,7 +240,7 @@ int rts_close(int rtu);
  * *idle is empty. idle may be NULL. EBADF: one of them is none; EDEADLK: the caller is a handler. */
 int rts_sleep(const rts_set *rtus, rts_set *idle, uint64_t until_ns);
 
-/* Something has arrived for an upcall with RTS_ARRIVALS or RTS_DESCRIPTOR: releases it once. Waits for nobody. EAGAIN: as many wait already as there is room for, of RTS_REJECT; EINVAL: time
+/* Something has arrived for an upcall with RTS_ARRIVALS or RTS_DESCRIPTOR: releases it once. Takes no lock, and waits for nobody. EAGAIN: as many wait already as there is room for, of RTS_REJECT; EINVAL: time
  * releases it, or another's call; EBADF: there is none. */
 int rts_release(int rtu, uint64_t first, uint64_t second);
 

@@ -1,32 +1,47 @@
 //! Real-time upcalls for C and C++. `include/rts.h` is the interface, and says what each function does; `examples/upcalls.c` uses it.
 
 mod coordinated;
-mod fork;
 mod group;
 mod quantum;
+mod table;
 mod types;
 mod wanted;
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use laxity::hold::HoldError;
 use laxity::upcalls::{Call, Departed, Error, Group, Options, State, Upcall, Upcalls};
-use laxity::{Grade, Instant};
+use laxity::{Grade, Instant, PerProcess, Span};
 
 use crate::edge::{self, Failure, edge};
 pub use coordinated::{rts_departed, rts_join, rts_settle};
 pub use group::{rts_bound, rts_group, rts_ungroup, rts_usage_of};
 pub use quantum::rts_yield;
+use table::Table;
 pub use types::*;
 use wanted::{spec, wanted};
 
-/// The executor of the process, and its upcalls by descriptor. Held for as long as it takes to look, never while an executor is waited for.
+/// So long the end of an executor is waited for: a handler that takes longer does not come back.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// What this process has; a child that is forked begins with nothing.
 #[derive(Default)]
 struct All {
+    /// By descriptor. What handlers call for an upcall finds it here, without a lock.
+    upcalls: Table<Named>,
+    own: Mutex<Own>,
+    /// Told when an executor is started, or was not.
+    settled: Condvar,
+}
+
+/// Locked for as long as it takes to look, never while an executor or a coordinator is waited for.
+#[derive(Default)]
+struct Own {
     executor: Option<Arc<Upcalls>>,
-    upcalls: Vec<Option<Arc<Named>>>,
+    /// Somebody starts one just now.
+    is_starting: bool,
     /// By number, the first of which is 1.
     groups: Vec<Option<Group>>,
     /// Processes that have gone, and are not settled.
@@ -42,26 +57,64 @@ struct Named {
     work: Weak<()>,
 }
 
-impl All {
-    /// Those of whom this is true.
-    fn set_of(&self, is_in: impl Fn(&Named) -> bool) -> rts_set {
-        let mut rtus = rts_set::default();
-        for (rtu, place) in self.upcalls.iter().enumerate() {
-            let is_in = place.as_ref().is_some_and(|named| is_in(named));
-            rtus.bits[rtu / 64] |= u64::from(is_in) << (rtu % 64);
-        }
-        rtus
+impl Own {
+    fn has(&self, executor: &Arc<Upcalls>) -> bool {
+        let own = self.executor.as_ref();
+        own.is_some_and(|own| Arc::ptr_eq(own, executor))
     }
 }
 
-fn all() -> MutexGuard<'static, All> {
-    static ALL: Mutex<All> = Mutex::new(All {
-        executor: None,
-        upcalls: Vec::new(),
-        groups: Vec::new(),
-        departed: Vec::new(),
-    });
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+impl All {
+    fn own(&self) -> MutexGuard<'_, Own> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same when nobody starts an executor.
+    fn settled(&self) -> MutexGuard<'_, Own> {
+        let settled = self.settled.wait_while(self.own(), |own| own.is_starting);
+        settled.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those of whom this is true.
+    fn set_of(&self, is_in: impl Fn(&Named) -> bool) -> rts_set {
+        let mut rtus = rts_set::default();
+        for (rtu, named) in self.upcalls.all() {
+            rtus.bits[rtu / 64] |= u64::from(is_in(&named)) << (rtu % 64);
+        }
+        rtus
+    }
+
+    /// The descriptor of an upcall of this executor, unless that has been ended meanwhile.
+    fn keep(&self, executor: &Arc<Upcalls>, named: Arc<Named>) -> Result<c_int, Failure> {
+        let own = self.own();
+        if !own.has(executor) {
+            return Err(Error::Over.into());
+        }
+        let placed = self.upcalls.put(named);
+        drop(own);
+        // One that is refused is closed here, for which it is waited.
+        let rtu = placed.map_err(|_| Failure::from(Error::Full))?;
+        Ok(rtu as c_int)
+    }
+
+    /// This executor has ended: all that it had is nobody's any more.
+    fn clear(&self, executor: &Arc<Upcalls>) {
+        let mut own = self.own();
+        if !own.has(executor) {
+            return;
+        }
+        for (rtu, named) in self.upcalls.all() {
+            self.upcalls.take(rtu, &named);
+        }
+        let ended = std::mem::take(&mut *own);
+        drop(own);
+        drop(ended);
+    }
+}
+
+fn all() -> &'static All {
+    static ALL: PerProcess<All> = PerProcess::new(|_| All::default());
+    ALL.get()
 }
 
 impl From<Error> for Failure {
@@ -112,15 +165,12 @@ pub unsafe extern "C" fn rts_start(options: *const rts_options) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn rts_end() -> c_int {
     edge(|| {
-        let mut all = all();
-        if let Some(executor) = &all.executor {
-            outside(Arc::clone(executor))?;
-        }
-        let ended = std::mem::take(&mut *all);
-        drop(all);
-        for named in ended.upcalls.iter().flatten() {
-            // It is over anyhow if the executor is.
-            let _ = named.upcall.end();
+        let executor = all().settled().executor.clone();
+        if let Some(executor) = executor {
+            let executor = outside(executor)?;
+            // Its upcalls end with it, all of them within this.
+            executor.end(PATIENCE)?;
+            all().clear(&executor);
         }
         Ok(())
     })
@@ -159,19 +209,13 @@ pub unsafe extern "C" fn rts_creat(
         };
         let group = spec.group.clone();
         let upcall = executor.create(spec, work)?;
-        let mut all = all();
-        let free = all.upcalls.iter().position(Option::is_none);
-        let index = free.unwrap_or_else(|| {
-            all.upcalls.push(None);
-            all.upcalls.len() - 1
-        });
-        all.upcalls[index] = Some(Arc::new(Named {
+        let named = Named {
             upcall,
             name,
             group,
             work: own,
-        }));
-        *rtu = index as c_int;
+        };
+        *rtu = all().keep(&executor, Arc::new(named))?;
         Ok(())
     })
 }
@@ -204,10 +248,10 @@ pub extern "C" fn rts_close(rtu: c_int) -> c_int {
             }
             Err(other) => return Err(other.into()),
         }
-        let mut all = all();
-        let place = all.upcalls.get_mut(rtu as usize);
-        let own = place.and_then(|place| place.take_if(|there| Arc::ptr_eq(there, &closed)));
-        own.map(drop).ok_or_else(|| no_upcall(rtu))
+        match all().upcalls.take(rtu as usize, &closed) {
+            true => Ok(()),
+            false => Err(no_upcall(rtu)),
+        }
     })
 }
 
@@ -358,36 +402,50 @@ pub extern "C" fn rts_version() -> u32 {
     RTS_VERSION
 }
 
-fn start(all: &mut All, options: Options) -> Result<Arc<Upcalls>, Failure> {
-    fork::guard()?;
+/// While it lives an executor is started.
+struct Starting;
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        all().own().is_starting = false;
+        all().settled.notify_all();
+    }
+}
+
+/// Starts an executor, where there is none and nobody starts one.
+fn start(mut own: MutexGuard<'_, Own>, options: Options) -> Result<Arc<Upcalls>, Failure> {
+    own.is_starting = true;
+    let _starting = Starting;
+    // It may take long, and others, and whoever forks, wait for this lock.
+    drop(own);
     let executor = Arc::new(Upcalls::start(options)?);
-    all.executor = Some(Arc::clone(&executor));
+    all().own().executor = Some(Arc::clone(&executor));
     Ok(executor)
 }
 
 /// Starts the executor of the process, which has none.
 fn start_new(options: Options) -> Result<(), Failure> {
-    let mut all = all();
-    if all.executor.is_some() {
+    let own = all().settled();
+    if own.executor.is_some() {
         let text = "the executor of this process is started already".to_owned();
         return Err(Failure::new(libc::EALREADY, text));
     }
-    start(&mut all, options).map(drop)
+    start(own, options).map(drop)
 }
 
 /// The executor of the process, started as it is by default where nobody has.
 fn executor() -> Result<Arc<Upcalls>, Failure> {
-    let mut all = all();
-    match &all.executor {
-        Some(executor) => Ok(Arc::clone(executor)),
-        None => start(&mut all, Options::default()),
+    let own = all().settled();
+    if let Some(executor) = own.executor.clone() {
+        return Ok(executor);
     }
+    start(own, Options::default())
 }
 
 /// The executor of the process, if it has one.
 fn running() -> Result<Arc<Upcalls>, Failure> {
     let none = || Failure::new(libc::ESRCH, "this process has no executor".to_owned());
-    all().executor.clone().ok_or_else(none)
+    all().own().executor.clone().ok_or_else(none)
 }
 
 /// The same executor to whoever may wait for it, or for its coordinator: a handler may not.
@@ -400,7 +458,7 @@ fn outside(executor: Arc<Upcalls>) -> Result<Arc<Upcalls>, Failure> {
 
 fn named(rtu: c_int) -> Result<Arc<Named>, Failure> {
     let found = usize::try_from(rtu).ok();
-    let found = found.and_then(|rtu| all().upcalls.get(rtu).cloned().flatten());
+    let found = found.and_then(|rtu| all().upcalls.get(rtu));
     found.ok_or_else(|| no_upcall(rtu))
 }
 

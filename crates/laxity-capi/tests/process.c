@@ -3,18 +3,22 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rts.h>
 
 #define PERIOD_NS 2000000
+#define LONG_PERIOD_NS 100000000
 
 /* After so many calls the process ends, or never if 0. */
 static uint64_t calls, last_call;
@@ -65,14 +69,18 @@ static void start(int fifo) {
     must(rts_start(&options), "start");
 }
 
-static int create(rts_handler handler, void *pcb) {
+static int create_of(uint64_t period_ns, uint64_t pdu_ns, rts_handler handler, void *pcb) {
     rts_attributes attributes = RTS_ATTRIBUTES_INIT;
-    attributes.period_ns = PERIOD_NS;
-    attributes.pdu_ns = 50000;
+    attributes.period_ns = period_ns;
+    attributes.pdu_ns = pdu_ns;
     int rtu = -1;
     must(rts_creat(&attributes, handler, pcb, &rtu), "create");
     must(rts_run(rtu), "run");
     return rtu;
+}
+
+static int create(rts_handler handler, void *pcb) {
+    return create_of(PERIOD_NS, 50000, handler, pcb);
 }
 
 static void run_thrice(void) {
@@ -133,7 +141,7 @@ static void await(pid_t process) {
 static void close_hanging(void) {
     int has_returned = 0;
     expect(pipe(wakes) == 0, "there is a pipe");
-    int rtu = create(hang, &has_returned);
+    int rtu = create_of(LONG_PERIOD_NS, LONG_PERIOD_NS / 4, hang, &has_returned);
     char byte;
     expect(read(STDIN_FILENO, &byte, 1) == 1, "the handler hangs");
     expect(rts_close(rtu) == ETIMEDOUT && strstr(laxity_message(), "does not come back"), "closing it is given up");
@@ -147,6 +155,28 @@ static void close_hanging(void) {
     must(error, "close");
     expect(has_returned, "its handler has returned by then");
     expect(rts_close(rtu) == EBADF, "it is closed");
+    /* What it had is another's. */
+    must(rts_close(create_of(LONG_PERIOD_NS, LONG_PERIOD_NS / 10 * 9, tick_thrice, &has_returned)), "close");
+}
+
+/* The executor is ended while a handler hangs; then that returns. */
+static void end_hanging(void) {
+    int has_returned = 0, counts[3] = { 0, 0, 0 }, rtu;
+    expect(pipe(wakes) == 0, "there is a pipe");
+    for (int other = 0; other < 3; other++)
+        create(tick_thrice, &counts[other]);
+    rtu = create(hang, &has_returned);
+    char byte;
+    expect(read(STDIN_FILENO, &byte, 1) == 1, "the handler hangs");
+    uint64_t before = laxity_now_ns();
+    expect(rts_end() == ETIMEDOUT && strstr(laxity_message(), "does not come back"), "its end is given up");
+    expect(laxity_now_ns() - before < UINT64_C(19000000000), "all are waited for at once");
+    rts_options options = RTS_OPTIONS_INIT;
+    expect(!has_returned && rts_run(rtu) == ECANCELED && rts_start(&options) == EALREADY, "what it has is in use");
+    expect(write(wakes[1], "", 1) == 1, "the handler goes on");
+    must(rts_end(), "end");
+    expect(has_returned && rts_run(rtu) == EBADF, "none of its handlers runs any more");
+    start(0);
 }
 
 static pid_t forked_by_handler;
@@ -155,8 +185,82 @@ static void fork_once(rts_funargs *arg) {
     arg->smstr->pdu_count = arg->smstr->pdu_goal;
     arg->smstr->asks = RTS_ASKS_SUSPEND;
     forked_by_handler = fork();
-    if (forked_by_handler == 0)
-        _exit(sched_getscheduler(0) == SCHED_OTHER && rts_end() == 0 ? 0 : 1);
+    if (forked_by_handler == 0) {
+        sigset_t blocked;
+        int hears = pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 && sigismember(&blocked, SIGTERM) == 0;
+        _exit(hears && sched_getscheduler(0) == SCHED_OTHER && rts_end() == 0 ? 0 : 1);
+    }
+}
+
+/* A signal that the program's own threads block comes to who asks for it, and to no handler. */
+static void take_signal(void) {
+    sigset_t own;
+    sigemptyset(&own);
+    sigaddset(&own, SIGUSR1);
+    expect(pthread_sigmask(SIG_BLOCK, &own, NULL) == 0 && kill(getpid(), SIGUSR1) == 0, "it is sent");
+    struct timespec limit = { 60, 0 };
+    expect(sigtimedwait(&own, NULL, &limit) == SIGUSR1, "it is taken");
+}
+
+static void *come_and_go(void *ends) {
+    int count = 0;
+    while (!__atomic_load_n((int *)ends, __ATOMIC_SEQ_CST))
+        must(rts_close(create(tick_thrice, &count)), "close");
+    return NULL;
+}
+
+/* Whatever another thread is at just then, a child may make its own upcalls. */
+static void fork_often(void) {
+    int ends = 0;
+    pthread_t other;
+    expect(pthread_create(&other, NULL, come_and_go, &ends) == 0, "there is a thread");
+    for (int count = 0; count < 300; count++) {
+        pid_t process = fork();
+        if (process == 0) {
+            alarm(30);
+            start(0);
+            _exit(rts_end());
+        }
+        await(process);
+    }
+    __atomic_store_n(&ends, 1, __ATOMIC_SEQ_CST);
+    expect(pthread_join(other, NULL) == 0, "it ends");
+}
+
+/* Where the coordinator that is started says that it is, and is told to go. */
+#define STARTED 20
+#define GO 21
+
+static int has_joined;
+
+static void *join(void *program) {
+    rts_options options = RTS_OPTIONS_INIT;
+    options.rank = RTS_FAIR;
+    options.processor = 0;
+    rts_coordinator coordinator = RTS_COORDINATOR_INIT;
+    coordinator.directory = "/nonexistent";
+    coordinator.program = program;
+    expect(rts_join(&options, &coordinator) == ECONNREFUSED, "there is no coordinator");
+    __atomic_store_n(&has_joined, 1, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+/* Neither a fork nor who only looks waits for a coordinator that another thread waits for. */
+static void fork_while_joining(char *program) {
+    int started[2], go[2], enforced;
+    expect(pipe2(started, O_CLOEXEC) == 0 && pipe2(go, O_CLOEXEC) == 0, "there are pipes");
+    expect(dup2(started[1], STARTED) == STARTED && dup2(go[0], GO) == GO, "they have their numbers");
+    pthread_t other;
+    expect(pthread_create(&other, NULL, join, program) == 0, "there is a thread");
+    char byte;
+    expect(read(started[0], &byte, 1) == 1, "a coordinator is started");
+    pid_t process = fork();
+    if (process == 0)
+        _exit(0);
+    await(process);
+    expect(rts_enforced(&enforced) == ESRCH, "there is no executor yet");
+    expect(!__atomic_load_n(&has_joined, __ATOMIC_SEQ_CST), "it is waited for still");
+    expect(write(go[1], "", 1) == 1 && pthread_join(other, NULL) == 0, "there is none");
 }
 
 int main(int count, char **arguments) {
@@ -165,6 +269,15 @@ int main(int count, char **arguments) {
     tell_state();
     if (strcmp(what, "state") == 0)
         return 0;
+    if (strcmp(what, "upcalls") == 0) {
+        /* As a coordinator is started. */
+        char byte;
+        return write(STARTED, "", 1) == 1 && read(GO, &byte, 1) == 1 ? 1 : 2;
+    }
+    if (strcmp(what, "joins") == 0) {
+        fork_while_joining(arguments[0]);
+        return 0;
+    }
     start(fifo);
     last_call = strcmp(what, "main-ends") == 0 ? 400 : 0;
     if (strcmp(what, "gives-back") == 0) {
@@ -190,8 +303,20 @@ int main(int count, char **arguments) {
         must(rts_end(), "end");
         return 0;
     }
-    if (strcmp(what, "hangs") == 0) {
-        close_hanging();
+    if (strcmp(what, "hangs") == 0 || strcmp(what, "ends-hanging") == 0) {
+        if (strcmp(what, "hangs") == 0)
+            close_hanging();
+        else
+            end_hanging();
+        run_thrice();
+        must(rts_end(), "end");
+        return 0;
+    }
+    if (strcmp(what, "signals") == 0 || strcmp(what, "forks-often") == 0) {
+        if (strcmp(what, "signals") == 0)
+            take_signal();
+        else
+            fork_often();
         run_thrice();
         must(rts_end(), "end");
         return 0;

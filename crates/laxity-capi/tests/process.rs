@@ -229,10 +229,9 @@ fn a_traced_process_misses_releases_and_makes_up_for_none() {
     });
 }
 
-/// It takes the ten seconds for which a handler is waited for.
-#[test]
-fn an_upcall_whose_handler_hangs_is_closed_when_that_returns() {
-    let Some(mut victim) = Victim::start(&["hangs"]) else {
+/// What is done while a handler hangs, which returns then. It takes the ten seconds for which a handler is waited for.
+fn while_a_handler_hangs(what: &str) {
+    let Some(mut victim) = Victim::start(&[what]) else {
         return;
     };
     victim.line().unwrap();
@@ -245,6 +244,16 @@ fn an_upcall_whose_handler_hangs_is_closed_when_that_returns() {
         .write_all(b"x")
         .unwrap();
     victim.ends_well();
+}
+
+#[test]
+fn an_upcall_whose_handler_hangs_is_closed_when_that_returns() {
+    while_a_handler_hangs("hangs");
+}
+
+#[test]
+fn an_executor_whose_handler_hangs_has_ended_when_that_returns() {
+    while_a_handler_hangs("ends-hanging");
 }
 
 #[test]
@@ -314,6 +323,22 @@ fn what_an_executor_had_is_given_back_when_it_ends_or_its_process_is_another_pro
         forked,
         [&without, &without, &with, &without].map(String::as_str)
     );
+}
+
+#[test]
+fn a_signal_that_the_programs_own_threads_block_is_theirs() {
+    said(&["signals"]);
+}
+
+/// In a thread upcalls come and go meanwhile.
+#[test]
+fn a_forked_child_makes_its_own_upcalls_whatever_its_parent_was_doing() {
+    said(&["forks-often"]);
+}
+
+#[test]
+fn no_fork_waits_for_an_executor_that_is_being_started() {
+    said(&["joins"]);
 }
 
 /// A child that panics exits, too, and is no second test.

@@ -184,6 +184,7 @@ pub use laxity_linux::doctor::can_run_live;
 pub use laxity_linux::host::hold::Observer;
 pub use laxity_linux::os::clock::{now, sleep_until};
 pub use laxity_linux::os::fact::Unknown;
+pub use laxity_linux::os::fork::PerProcess;
 pub use laxity_linux::os::signals::{Watch, survive_file_size_limit};
 pub use laxity_linux::{LiveConfig, LiveHost, calibrate};
 pub use laxity_model::enforce::Witness;

@@ -83,9 +83,9 @@ pub unsafe extern "C" fn rts_departed(process: *mut c_int) -> c_int {
         let process = unsafe { process.as_mut() }.ok_or(Failure::null("process"))?;
         *process = 0;
         let found = outside(running()?)?.departed();
-        let mut all = all();
-        all.departed.extend(found);
-        if let Some(first) = all.departed.first() {
+        let mut own = all().own();
+        own.departed.extend(found);
+        if let Some(first) = own.departed.first() {
             *process = first.process() as c_int;
         }
         Ok(())
@@ -98,7 +98,7 @@ pub extern "C" fn rts_settle(process: c_int) -> c_int {
     edge(|| {
         outside(running()?)?;
         let is_that = |gone: &mut laxity::upcalls::Departed| gone.process() as c_int == process;
-        let settled: Vec<_> = all().departed.extract_if(.., is_that).collect();
+        let settled: Vec<_> = all().own().departed.extract_if(.., is_that).collect();
         let unknown = || format!("{process} is no process that has gone, or is settled already");
         // What tells the coordinator is their end, for which nobody else waits.
         match settled.is_empty() {

@@ -13,7 +13,7 @@ use crate::edge::{self, Failure, edge};
 pub(super) fn group(number: c_int) -> Result<Group, Failure> {
     let place = usize::try_from(number).ok();
     let place = place.and_then(|number| number.checked_sub(1));
-    let found = place.and_then(|place| all().groups.get(place).cloned().flatten());
+    let found = place.and_then(|place| all().own().groups.get(place).cloned().flatten());
     let unknown = || format!("{number} is no group, or its number was given back");
     found.ok_or_else(|| Failure::new(libc::EBADF, unknown()))
 }
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn rts_group(budget: *const rts_budget, group: *mut c_int)
         let name = unsafe { text(budget.name, "group") }?;
         let service = Service::from_nanos(budget.service_ns);
         let made = executor()?.group(&name, service, Span::from_nanos(budget.period_ns))?;
-        let groups = &mut all().groups;
+        let groups = &mut all().own().groups;
         let free = groups.iter().position(Option::is_none);
         let place = free.unwrap_or_else(|| {
             groups.push(None);
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn rts_group(budget: *const rts_budget, group: *mut c_int)
 pub extern "C" fn rts_ungroup(group: c_int) -> c_int {
     edge(|| {
         self::group(group)?;
-        if let Some(place) = all().groups.get_mut(group as usize - 1) {
+        if let Some(place) = all().own().groups.get_mut(group as usize - 1) {
             *place = None;
         }
         Ok(())

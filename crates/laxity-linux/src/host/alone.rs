@@ -5,7 +5,7 @@
 mod inbox;
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use laxity_model::base::port::Arrival;
@@ -23,6 +23,7 @@ use crate::os::cpuset::CpuSet;
 use crate::os::idle::Awake;
 use crate::os::memory::{STACK_BYTES, prefault_stack};
 use crate::os::sched::{self, Policy, SchedError, Tid};
+use crate::os::signals;
 use crate::run::ours::Ours;
 use crate::run::port::Ports;
 use crate::run::semaphore::{Semaphore, Taken};
@@ -153,7 +154,7 @@ impl Ranked {
 
 /// A thread that drives a body. It goes on until the body finishes or its inbox is closed.
 pub struct Alone {
-    thread: Option<JoinHandle<()>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
     firmly: Firmly,
     failure: Arc<Mutex<Option<HostError>>>,
 }
@@ -176,7 +177,7 @@ impl Alone {
         // The kernel keeps 15 bytes of a thread's name.
         let short: String = name.chars().filter(|c| *c != '\0').take(15).collect();
         let builder = thread::Builder::new().name(short).stack_size(STACK_BYTES);
-        let started = builder.spawn(move || {
+        let started = signals::start_deaf(builder, move || {
             let _over = over;
             let _ours = Ours::enter();
             let _feeder = inbox.feeder.clone().map(Finishes);
@@ -201,9 +202,13 @@ impl Alone {
         let told = told.unwrap_or_else(|_| Err(StartError::NoThread("it panicked".to_owned())));
         Ok(Self {
             firmly: told?,
-            thread: Some(thread),
+            thread: Mutex::new(Some(thread)),
             failure,
         })
+    }
+
+    fn thread(&self) -> MutexGuard<'_, Option<JoinHandle<()>>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it has the rank that was asked for until now. A system call or two.
@@ -227,14 +232,14 @@ impl Alone {
     }
 
     /// Whether the thread was neither joined nor left.
-    pub const fn is_there(&self) -> bool {
-        self.thread.is_some()
+    pub fn is_there(&self) -> bool {
+        self.thread().is_some()
     }
 
     /// Takes the rank of a thread that does not end away from it, so that it is in nobody's way. One with a reservation keeps that, and gets no more.
     pub fn demote(&self) {
         if let Firmly::Policy(thread, _) = self.firmly
-            && self.thread.as_ref().is_some_and(|it| !it.is_finished())
+            && self.thread().as_ref().is_some_and(|it| !it.is_finished())
         {
             // It may end just now.
             let _ = sched::set_policy(thread, Policy::Other { nice: 0 });
@@ -242,21 +247,20 @@ impl Alone {
     }
 
     /// Leaves the thread behind, which ends when it will.
-    pub fn leave(&mut self) {
-        self.thread = None;
+    pub fn leave(&self) {
+        drop(self.thread().take());
     }
 
     /// Forgets the thread, in a child of the process that has it: there it is not.
-    pub fn forget(&mut self) {
-        std::mem::forget(self.thread.take());
+    pub fn forget(&self) {
+        std::mem::forget(self.thread().take());
     }
 
     /// Waits until the thread has ended. What the body is told to end by is the caller's affair.
-    pub fn join(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            // A panic said so on standard error.
-            let _ = thread.join();
-        }
+    pub fn join(&self) {
+        let thread = self.thread().take();
+        // A panic said so on standard error.
+        let _ = thread.map(JoinHandle::join);
     }
 }
 

@@ -1,8 +1,11 @@
 //! What a forked process must know: that it is another one, in which no thread is but the one that forked, and what of its parent's it is not to keep.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+
+use crate::os::signals;
 
 /// How often there was a fork between the process that asked first and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -16,6 +19,7 @@ static WITHHELD: AtomicI32 = AtomicI32::new(NONE);
 /// In the child, before anything else runs there: calls that may be made then, and no lock.
 extern "C" fn in_child() {
     FORKS.fetch_add(1, Ordering::SeqCst);
+    signals::hear_again();
     let fd = WITHHELD.swap(NONE, Ordering::SeqCst);
     if fd == NONE {
         return;
@@ -41,6 +45,58 @@ pub fn generation() -> u32 {
     }
 }
 
+/// What each process has for itself. A child begins anew, whatever its parent's other threads were doing with the parent's, and whatever locks there are in that: it is never locked, changed or dropped in the child.
+#[derive(Debug)]
+pub struct PerProcess<T> {
+    made: AtomicPtr<Made<T>>,
+    make: fn(Option<&T>) -> T,
+}
+
+struct Made<T> {
+    value: T,
+    /// Of the process that made it.
+    generation: u32,
+}
+
+impl<T: Send + Sync + 'static> PerProcess<T> {
+    /// It is made by this where it is asked for first, of a parent's where there was one: that may be locked for ever.
+    #[must_use]
+    pub const fn new(make: fn(Option<&T>) -> T) -> Self {
+        Self {
+            made: AtomicPtr::new(ptr::null_mut()),
+            make,
+        }
+    }
+
+    /// The one of this process. No lock, and no system call but the first time.
+    pub fn get(&'static self) -> &'static T {
+        let generation = generation();
+        let mut known = self.made.load(Ordering::Acquire);
+        loop {
+            // SAFETY: it is null or was made below, and what was shown once is never freed.
+            let there: Option<&'static Made<T>> = unsafe { known.as_ref() };
+            if let Some(own) = there.filter(|made| made.generation == generation) {
+                return &own.value;
+            }
+            let value = (self.make)(there.map(|parents| &parents.value));
+            let new = Box::into_raw(Box::new(Made { value, generation }));
+            let set = Ordering::AcqRel;
+            match self
+                .made
+                .compare_exchange(known, new, set, Ordering::Acquire)
+            {
+                // SAFETY: as above.
+                Ok(_) => return unsafe { &(*new).value },
+                Err(others) => {
+                    // SAFETY: nobody else has seen it.
+                    drop(unsafe { Box::from_raw(new) });
+                    known = others;
+                }
+            }
+        }
+    }
+}
+
 /// Ends a child at the end of what its parent's thread was called for: the thread goes on in the parent alone. With status 0 and at once: nothing is flushed, dropped or called.
 pub fn end_child() -> ! {
     // SAFETY: it takes a number.
@@ -63,5 +119,33 @@ impl Drop for Withheld {
         let own = self.0.as_raw_fd();
         // Before it is closed, and its number another's.
         let _ = WITHHELD.compare_exchange(own, NONE, Ordering::SeqCst, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// Whoever holds what the parent has when it forks holds nothing of the child's.
+    #[test]
+    fn a_child_begins_anew_whatever_is_held() {
+        static NUMBER: PerProcess<Mutex<u32>> = PerProcess::new(|_| Mutex::new(7));
+        let mut held = NUMBER.get().lock().unwrap();
+        *held = 8;
+        // SAFETY: the child allocates, which the C library makes safe after a fork, and takes no lock that another thread may hold.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let found = NUMBER.get().try_lock().map(|number| *number);
+            // SAFETY: takes a number.
+            unsafe { libc::_exit(i32::from(!found.is_ok_and(|number| number == 7))) };
+        }
+        drop(held);
+        let mut status = -1;
+        // SAFETY: the child that was forked, and a number of ours.
+        let waited = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+        assert_eq!((waited, status), (pid, 0));
+        assert_eq!(*NUMBER.get().lock().unwrap(), 8);
     }
 }

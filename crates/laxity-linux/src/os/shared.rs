@@ -3,62 +3,59 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::os::fork;
+use crate::os::fork::{self, PerProcess};
 
 /// Something that the first installs who needs it, and the last takes away.
-pub(crate) struct Shared<T: 'static> {
-    state: Mutex<State<T>>,
+pub(crate) struct Shared<T: Send + 'static> {
+    state: PerProcess<Mutex<State<T>>>,
     take_away: fn(T),
-    /// Whether a child has it too.
-    is_inherited: bool,
 }
 
 struct State<T> {
     users: usize,
     installed: Option<T>,
-    /// Of the process that has these users.
-    generation: u32,
 }
 
 /// Somebody needs it, until this is dropped.
-pub(crate) struct Needed<T: 'static> {
+pub(crate) struct Needed<T: Send + 'static> {
     shared: &'static Shared<T>,
     generation: u32,
 }
 
-impl<T> Shared<T> {
-    /// What a child has as its parent has it.
+/// Nobody needs it, and it is installed if it was before.
+const fn unneeded<T>(installed: Option<T>) -> Mutex<State<T>> {
+    Mutex::new(State {
+        users: 0,
+        installed,
+    })
+}
+
+impl<T: Clone + Send + 'static> Shared<T> {
+    /// What a child has as its parent has it, unless that was being changed when it forked: then it is installed anew.
     pub(crate) const fn new(take_away: fn(T)) -> Self {
-        let state = State {
-            users: 0,
-            installed: None,
-            generation: 0,
+        let make = |parents: Option<&Mutex<State<T>>>| {
+            let known = parents.and_then(|state| state.try_lock().ok()?.installed.clone());
+            unneeded(known)
         };
         Self {
-            state: Mutex::new(state),
+            state: PerProcess::new(make),
             take_away,
-            is_inherited: true,
         }
     }
+}
 
+impl<T: Send + 'static> Shared<T> {
     /// What a child has nothing of.
     pub(crate) const fn of_one_process(take_away: fn(T)) -> Self {
-        let mut shared = Self::new(take_away);
-        shared.is_inherited = false;
-        shared
+        Self {
+            state: PerProcess::new(|_| unneeded(None)),
+            take_away,
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let generation = fork::generation();
-        if state.generation != generation {
-            (state.users, state.generation) = (0, generation);
-            if !self.is_inherited {
-                // Not taken away: it is the parent's.
-                std::mem::forget(state.installed.take());
-            }
-        }
-        state
+    fn lock(&'static self) -> MutexGuard<'static, State<T>> {
+        let state = self.state.get().lock();
+        state.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Installs it, if nobody has needed it until now.
@@ -73,17 +70,17 @@ impl<T> Shared<T> {
         state.users += 1;
         Ok(Needed {
             shared: self,
-            generation: state.generation,
+            generation: fork::generation(),
         })
     }
 }
 
-impl<T> Drop for Needed<T> {
+impl<T: Send + 'static> Drop for Needed<T> {
     fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        if self.generation != state.generation {
+        if self.generation != fork::generation() {
             return;
         }
+        let mut state = self.shared.lock();
         state.users -= 1;
         if state.users == 0
             && let Some(installed) = state.installed.take()
@@ -93,7 +90,7 @@ impl<T> Drop for Needed<T> {
     }
 }
 
-impl<T> fmt::Debug for Needed<T> {
+impl<T: Send + 'static> fmt::Debug for Needed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Needed")
     }

@@ -1,9 +1,11 @@
 //! SIGINT and SIGTERM while a run is under way: noted and announced, so that everything can be restored before the program ends.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::mem::{self, MaybeUninit};
-use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::thread::{self, JoinHandle};
+use std::{io, ptr};
 
 use laxity_model::Instant;
 
@@ -96,6 +98,83 @@ pub fn stop_by(signal: i32) {
     // SAFETY: a plain kernel call on a number.
     unsafe { libc::raise(signal) };
     reinstall(signal, before.as_ref());
+}
+
+/// By which slots park a thread, and which is sent to that alone. The first few real-time signals are the C library's and tools'.
+pub(crate) fn park_signal() -> libc::c_int {
+    libc::SIGRTMIN() + 7
+}
+
+thread_local! {
+    /// Of a thread that was [started deaf](start_deaf): what was blocked where it was started. Without a destructor, as it is read in a child.
+    static BEFORE: Cell<Option<libc::sigset_t>> = const { Cell::new(None) };
+}
+
+/// Signals of the calling thread that were blocked before, and are so again, with no others, when this is dropped.
+struct Blocked(Option<libc::sigset_t>);
+
+impl Blocked {
+    /// Blocks all signals but those that a thread's own instruction causes, and the one that [parks](park_signal) it.
+    fn all() -> Self {
+        let mut all = MaybeUninit::uninit();
+        // SAFETY: there is room for the set, which the first call makes; the others take it and numbers.
+        let all = unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            let own = [
+                libc::SIGSEGV,
+                libc::SIGBUS,
+                libc::SIGFPE,
+                libc::SIGILL,
+                libc::SIGTRAP,
+                libc::SIGSYS,
+                park_signal(),
+            ];
+            for signal in own {
+                libc::sigdelset(all.as_mut_ptr(), signal);
+            }
+            all.assume_init()
+        };
+        let mut before = MaybeUninit::uninit();
+        // SAFETY: the one set is made, and there is room for the other.
+        let result =
+            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, before.as_mut_ptr()) };
+        // SAFETY: a successful call has written what was blocked.
+        Self((result == 0).then(|| unsafe { before.assume_init() }))
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        blocks_only(self.0);
+    }
+}
+
+/// The calling thread blocks these and no others; nothing changes where they are not known.
+fn blocks_only(these: Option<libc::sigset_t>) {
+    if let Some(these) = these {
+        // SAFETY: a set that the C library made; what was blocked is not asked.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const these, ptr::null_mut());
+        }
+    }
+}
+
+/// Starts a thread that signals to the process never interrupt, from its first instruction on: they are for the application's own threads, whatever those block.
+pub(crate) fn start_deaf<T: Send + 'static>(
+    builder: thread::Builder,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let blocked = Blocked::all();
+    let before = blocked.0;
+    builder.spawn(move || {
+        BEFORE.set(before);
+        work()
+    })
+}
+
+/// In a child that a thread forked which was [started deaf](start_deaf): signals are the child's as they are the application's. Takes no lock.
+pub(crate) fn hear_again() {
+    blocks_only(BEFORE.get());
 }
 
 /// Puts an earlier handler back, if it was replaced.

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::os::fork::PerProcess;
 use crate::os::sched::Tid;
 
 /// Each, and whether it has done all that it does: until it is gone it keeps its rank.
 fn all() -> MutexGuard<'static, BTreeMap<Tid, bool>> {
-    static ALL: Mutex<BTreeMap<Tid, bool>> = Mutex::new(BTreeMap::new());
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    static ALL: PerProcess<Mutex<BTreeMap<Tid, bool>>> = PerProcess::new(|_| Mutex::default());
+    let mut all = ALL.get().lock().unwrap_or_else(PoisonError::into_inner);
     let lives = |thread: &Tid| Path::new(&format!("/proc/self/task/{thread}")).exists();
     all.retain(|thread, has_done| !*has_done || lives(thread));
     all

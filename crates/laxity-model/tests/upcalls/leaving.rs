@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::Dedicated;
-use laxity_model::executor::ExecutorPolicy as _;
 use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::executor::{ExecutorPolicy as _, HANDLERS};
 use laxity_model::program::upcall::Timing;
 use laxity_model::program::upcalls::{
     Board, Command, Control, Entrant, Keeper, Rests, STOP, Standing, task, turns,
@@ -13,7 +13,7 @@ use laxity_model::program::upcalls::{
 use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
 use proptest::prelude::*;
 
-use crate::machine::{COMMANDS, DOORBELL, MICRO, Virtual, boards, events, order, timing, us};
+use crate::machine::{COMMANDS, DOORBELL, MICRO, PLACES, Virtual, events, order, timing, us};
 
 /// Those that are there by place, each with what a unit takes.
 type There = Arc<Mutex<Vec<Option<(Timing, Service)>>>>;
@@ -89,13 +89,19 @@ struct Machine {
 
 impl Machine {
     fn new() -> Self {
-        let (boards, there) = (boards(), There::default());
+        Self::of(PLACES)
+    }
+
+    /// For so many upcalls.
+    fn of(places: u16) -> Self {
+        let boards: Arc<[Board]> = (0..places).map(|_| Board::default()).collect();
+        let there = There::default();
         there.lock().unwrap().resize(boards.len(), None);
         let rests = Arc::<Rests>::default();
         let keep = Keep(Arc::clone(&there), Arc::clone(&rests));
         let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), keep);
         Self {
-            machine: Virtual::new(Vec::new()),
+            machine: Virtual::of(places, Vec::new()),
             body: turns(Rmdp::default(), DOORBELL, Box::new(control), false),
             boards,
             there,
@@ -251,4 +257,35 @@ fn whoever_asks_for_a_rest_is_told_when_there_is_nothing_to_do() {
     machine.run_to(us(60));
     assert!(machine.rests.has_had(3));
     assert!(ask(&mut machine, 70, 4));
+}
+
+/// With the last upcall there are as many handlers as an executor has room for, beside the one that makes them: who looks for a rest makes room, and who asked for that has it later.
+#[test]
+fn the_last_upcall_runs_though_a_rest_is_looked_for() {
+    const LAST: usize = HANDLERS - 2;
+    let mut machine = Machine::of(LAST as u16 + 1);
+    for place in 0..=LAST {
+        // The first is at work from 10 to 50; the others not before all is over.
+        let own = match place {
+            0 => timing(10, 100_000, 4, 1),
+            _ => timing(90_000, 100_000, 1, 1),
+        };
+        machine.there.lock().unwrap()[place] = Some((own, MICRO * 10));
+        machine.ask(place, Command::Create);
+        if place != LAST {
+            machine.ask(place, Command::Run);
+        }
+        machine.run_to(machine.machine.now + Span::from_nanos(1));
+    }
+    machine.run_to(us(15));
+    machine.machine.put(COMMANDS, Rests::ask(1));
+    machine.run_to(us(25));
+    machine.ask(LAST, Command::Run);
+    machine.run_to(us(35));
+    assert_eq!(machine.boards[LAST].standing(), Standing::Active);
+    machine.run_to(us(60));
+    assert!(!machine.rests.has_had(1));
+    machine.ask(LAST, Command::Close);
+    machine.run_to(us(61));
+    assert!(machine.rests.has_had(1));
 }

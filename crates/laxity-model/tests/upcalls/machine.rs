@@ -38,7 +38,12 @@ pub(crate) struct Virtual {
 }
 
 impl Virtual {
-    pub(crate) fn new(mut script: Vec<(Instant, PortId, [u64; 2])>) -> Self {
+    pub(crate) fn new(script: Vec<(Instant, PortId, [u64; 2])>) -> Self {
+        Self::of(PLACES, script)
+    }
+
+    /// With ports for so many upcalls.
+    pub(crate) fn of(places: u16, mut script: Vec<(Instant, PortId, [u64; 2])>) -> Self {
         script.sort_by_key(|(at, ..)| *at);
         script.reverse();
         let one = PortKind::Count {
@@ -46,7 +51,7 @@ impl Virtual {
             most: 1,
         };
         let queue = PortKind::Queue { capacity: ROOM };
-        let kinds = [one, queue].into_iter().chain((0..PLACES).map(|_| queue));
+        let kinds = [one, queue].into_iter().chain((0..places).map(|_| queue));
         let ports: Vec<Port> = kinds.map(Port::new).collect();
         Self {
             now: Instant::ZERO,

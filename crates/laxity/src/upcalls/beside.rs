@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use laxity_linux::host::alone::Bell;
 use laxity_linux::host::together::Region;
 use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::fork::PerProcess;
 use laxity_linux::os::sched::{self, Tid};
 use laxity_model::Span;
 use laxity_model::analysis::Task;
@@ -88,8 +89,9 @@ pub(super) struct Beside {
 
 /// All executors there are. Callers wait here for each other, and no executor does.
 fn all() -> MutexGuard<'static, Vec<Weak<Core>>> {
-    static ALL: Mutex<Vec<Weak<Core>>> = Mutex::new(Vec::new());
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    // A child makes its own, whoever waits for a coordinator in its parent meanwhile.
+    static ALL: PerProcess<Mutex<Vec<Weak<Core>>>> = PerProcess::new(|_| Mutex::default());
+    ALL.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Rung whenever something has changed in an executor of this process.

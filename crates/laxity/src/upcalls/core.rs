@@ -11,8 +11,8 @@ use laxity_linux::os::fork;
 use laxity_linux::os::stderr::say_at_once;
 use laxity_model::base::port::PortKind;
 use laxity_model::executor::{ExecutorError, HANDLERS};
-use laxity_model::program::upcalls::{Board, Command, Counts, Order, Rests, STOP, Standing};
-use laxity_model::{Body, Context, Instant, PortId, SemaphoreId, Span, Step};
+use laxity_model::program::upcalls::{Board, Command, Order, Rests, Standing};
+use laxity_model::{Body, Context, PortId, SemaphoreId, Span, Step};
 
 use super::beside::{self, Footing};
 use super::coordinated::Books;
@@ -63,8 +63,12 @@ pub(super) struct Core {
     members: Mutex<Vec<Option<Member>>>,
     /// By place: held while a command for it is under way.
     asking: Vec<Mutex<()>>,
+    /// By place: the ticket of what was asked there last by who waits for an answer.
+    asked: Vec<AtomicU64>,
+    /// By place, a bit each: nobody has its upcall any more, and there was no room to say so.
+    pub(super) abandoned: [AtomicU64; 2],
     /// By place: whoever had it has closed it, and it is free once the executor has done that too, and nothing is [owed](Board::owes) for it.
-    gone: Vec<AtomicBool>,
+    pub(super) gone: Vec<AtomicBool>,
     /// By place, once that is so: whom it may have kept from a processor, each of which has told when it has had nothing to do since.
     awaited: Mutex<Vec<Option<Vec<Awaited>>>>,
     pub(super) rests: Arc<Rests>,
@@ -76,6 +80,8 @@ pub(super) struct Core {
     /// Why what is shared could not be made.
     failed: OnceLock<Option<String>>,
     over: AtomicBool,
+    /// Nothing of the executor runs any more; it may be over before that.
+    ended: AtomicBool,
     /// The process that has the executor.
     generation: u32,
     tickets: AtomicU64,
@@ -94,6 +100,8 @@ impl Core {
             bell: Bell::default(),
             members: Mutex::new((0..PLACES).map(|_| None).collect()),
             asking: (0..PLACES).map(|_| Mutex::default()).collect(),
+            asked: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
+            abandoned: [const { AtomicU64::new(0) }; 2],
             gone: (0..PLACES).map(|_| AtomicBool::new(false)).collect(),
             awaited: Mutex::new((0..PLACES).map(|_| None).collect()),
             rests: Arc::default(),
@@ -102,6 +110,7 @@ impl Core {
             thread: OnceLock::new(),
             failed: OnceLock::new(),
             over: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             generation: fork::generation(),
             tickets: AtomicU64::new(0),
             virtuals: Virtuals::default(),
@@ -151,10 +160,15 @@ impl Core {
         members
     }
 
-    /// Whether whoever had this place has closed it, and the executor itself is done with that.
+    /// Whether whoever had this place has closed it, and the executor itself is done with that. Where nobody waited for that, it is so later.
     fn is_done(&self, place: usize) -> bool {
         let board = &self.boards[place];
-        self.is_gone(place) && board.standing() == Standing::Absent && !board.owes()
+        // What is made there yet is not there before.
+        let is_heard = || board.answer(self.asked[place].load(Ordering::Acquire));
+        self.is_gone(place)
+            && is_heard().is_some()
+            && board.standing() == Standing::Absent
+            && !board.owes()
     }
 
     /// Those of these that it may have kept from a processor are to tell when they have had nothing to do, for each that is closed.
@@ -212,6 +226,11 @@ impl Core {
         self.over.load(Ordering::Acquire) || self.is_elsewhere()
     }
 
+    /// Whether nothing of the executor runs any more.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
     /// Whether the executor is another process's.
     pub(super) fn is_elsewhere(&self) -> bool {
         fork::generation() != self.generation
@@ -241,6 +260,7 @@ impl Core {
         let _alone = self.asking[index].lock();
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed) + 1;
         self.put(place, command, closed, ticket)?;
+        self.asked[index].store(ticket, Ordering::Release);
         let answer = || match self.boards[index].answer(ticket) {
             Some(answer) => Some(answer.map_err(|error| match error {
                 ExecutorError::Full => Error::Full,
@@ -286,32 +306,18 @@ impl Core {
         })
     }
 
-    /// Keeps the place of an upcall its own until what comes of this is dropped; `None` if it is closed.
-    pub(super) fn visit(&self, place: u16, closed: &AtomicBool) -> Option<Visit<'_>> {
+    /// The place of an upcall is nobody else's until what comes of this is dropped.
+    pub(super) fn stay(&self, place: u16) -> Visit<'_> {
         let visits = &self.visits[usize::from(place)];
         visits.fetch_add(1, Ordering::SeqCst);
-        let visit = Visit(visits);
-        // After that, as whoever frees the place looks at the one after the other.
-        (!closed.load(Ordering::SeqCst)).then_some(visit)
+        Visit(visits)
     }
 
-    /// Closes an upcall, whose place is free when that is done; tells what it has done until then. Nothing feeds its port any more.
-    pub(super) fn close(
-        self: &Arc<Self>,
-        place: u16,
-        port: Option<PortId>,
-        closed: &AtomicBool,
-    ) -> Result<Counts, Error> {
-        let asked = self.ask(place, Command::Close, closed);
-        // Whoever closed it does this, and nobody else, before the place can be another's.
-        if !matches!(asked, Err(Error::Ended | Error::Busy)) {
-            self.end_feed(port);
-        }
-        asked?;
-        let counts = self.boards[usize::from(place)].counts();
-        self.gone[usize::from(place)].store(true, Ordering::Release);
-        self.gives_back();
-        Ok(counts)
+    /// Keeps the place of an upcall its own until what comes of this is dropped; `None` if it is closed.
+    pub(super) fn visit(&self, place: u16, closed: &AtomicBool) -> Option<Visit<'_>> {
+        let visit = self.stay(place);
+        // After that, as whoever frees the place looks at the one after the other.
+        (!closed.load(Ordering::SeqCst)).then_some(visit)
     }
 
     /// No descriptor feeds this port any more.
@@ -324,23 +330,6 @@ impl Core {
     /// Whether whoever had this place has closed it.
     pub(super) fn is_gone(&self, place: usize) -> bool {
         self.gone[place].load(Ordering::Acquire)
-    }
-
-    /// An upcall that was never made has its place no more.
-    pub(super) fn forget(self: &Arc<Self>, place: u16) {
-        self.gone[usize::from(place)].store(true, Ordering::Release);
-        self.gives_back();
-    }
-
-    /// Has the executor end. Where there is no room until then to say so, it ends at its next wait.
-    pub(super) fn stop(&self, until: Option<Instant>) {
-        while !self.is_over() && !self.inbox.put(COMMANDS, STOP) {
-            if until.is_some_and(|until| crate::now() >= until) {
-                return self.inbox.close();
-            }
-            thread::yield_now();
-        }
-        self.inbox.leave();
     }
 
     /// Nobody waits for the executor any more.
@@ -407,6 +396,7 @@ pub(super) struct Over(pub(super) Arc<Core>);
 
 impl Drop for Over {
     fn drop(&mut self) {
+        self.0.ended.store(true, Ordering::Release);
         self.0.gives_up();
     }
 }

@@ -185,7 +185,10 @@ impl<S: 'static> Keeper for Keep<S> {
 
     fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
         let core = Arc::clone(&self.core);
-        Arc::new(move || core.changed())
+        Arc::new(move || {
+            core.close_abandoned();
+            core.changed();
+        })
     }
 }
 

@@ -78,7 +78,7 @@
 //!
 //! An executor's thread does nothing but its handlers' work: nothing is recorded that grows, and what is counted is read without a lock. What runs there at its rank, before all upcalls, besides their calls: what [makes](Upcalls::create_there) a handler, what is dropped with one, and the
 //! program's panic hook where one panics, which by default writes to standard error, waits for that, and looks up a backtrace if `RUST_BACKTRACE` asks for one. A program that cannot have that sets a hook that does less; what a handler panicked with is [told](State::Panicked) anyhow. What they share is
-//! made before the thread is real-time, and dropped at its end.
+//! made before the thread is real-time, and dropped at its end. No signal to the process is handled there: those are for the program's own threads, and what a handler starts but by a fork begins with them blocked.
 
 mod beside;
 mod call;

@@ -238,24 +238,22 @@ impl Upcall {
         };
         let fed = self.core.inbox.feed(port, with);
         if fed.is_err() {
-            self.was_never();
+            self.core.forget(self.place, self.port, &self.closed);
         }
         Ok(fed?)
-    }
-
-    /// The executor was never told of it, or has refused: so nobody has its place, which it asks nothing of any more.
-    fn was_never(&self) {
-        self.closed.store(true, Ordering::SeqCst);
-        self.core.end_feed(self.port);
-        self.core.forget(self.place);
     }
 
     /// Has it made.
     pub(super) fn make(&self) -> Result<(), Error> {
         let made = self.ask(Command::Create);
-        if matches!(made, Err(Error::Busy | Error::Ended | Error::Over)) {
-            // Where it has not answered it may do so yet.
-            self.was_never();
+        match made {
+            // The executor was never told, or has refused: so nobody has its place.
+            Err(Error::Busy | Error::Ended | Error::Over) => {
+                self.core.forget(self.place, self.port, &self.closed);
+            }
+            // It may be made yet, and is closed then.
+            Err(Error::NoAnswer(_)) => self.core.abandon(self.place, self.port, &self.closed),
+            _ => {}
         }
         made?;
         match self.state() {
@@ -345,8 +343,10 @@ impl Upcall {
 
 impl Drop for Upcall {
     fn drop(&mut self) {
-        // Closed before, or where the executor does not answer and its place stays taken.
-        let _ = self.end();
+        // Else it was closed before, or is closed when the executor answers.
+        if let Err(Error::Busy) = self.end() {
+            self.core.abandon(self.place, self.port, &self.closed);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Gopalakrishnan, Parulkar, WUCS-95-06, §9, under "Virtual Time Upcalls": "an active VTU is delivered whenever the scheduler runs the process that contains the VTU".
 
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::State;
@@ -50,8 +50,10 @@ struct Entry {
 #[derive(Default)]
 pub(super) struct Virtuals {
     all: Mutex<Vec<Arc<Entry>>>,
-    /// Held by whoever calls one of them, with the index of who is next.
-    turn: Mutex<usize>,
+    /// While one of them is called, or looked for.
+    is_called: AtomicBool,
+    /// The index of who is next, of whoever calls one.
+    next: AtomicUsize,
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -92,33 +94,34 @@ impl Entry {
 impl Core {
     /// Whether one of them is active that nobody calls.
     pub(super) fn has_virtual(&self) -> bool {
-        let is_free = self.virtuals.turn.try_lock().is_ok();
+        // Only looked at: for who took it meanwhile there would be nobody to call.
+        let is_free = !self.virtuals.is_called.load(Ordering::SeqCst);
         is_free && lock(&self.virtuals.all).iter().any(|one| one.is_active())
     }
 
     /// Calls the next of those that are active, if nobody else calls one; none in a child.
     pub(super) fn call_virtual(&self) -> bool {
-        if self.is_elsewhere() {
+        if self.is_elsewhere() || !self.has_virtual() {
             return false;
         }
-        let Ok(mut turn) = self.virtuals.turn.try_lock() else {
+        let virtuals = &self.virtuals;
+        if virtuals.is_called.swap(true, Ordering::SeqCst) {
             return false;
-        };
+        }
         let next = {
-            let all = lock(&self.virtuals.all);
-            let from = (0..all.len()).map(|index| (*turn + index) % all.len());
+            let (all, turn) = (lock(&virtuals.all), virtuals.next.load(Ordering::Relaxed));
+            let from = (0..all.len()).map(|index| (turn % all.len() + index) % all.len());
             let mut called = from.filter(|index| all[*index].becomes(&[ACTIVE], CALLED));
             called.next().map(|index| (index, Arc::clone(&all[index])))
         };
-        let Some((index, entry)) = next else {
-            return false;
-        };
-        *turn = index + 1;
-        entry.call();
-        drop(turn);
+        if let Some((index, entry)) = &next {
+            virtuals.next.store(index + 1, Ordering::Relaxed);
+            entry.call();
+        }
+        virtuals.is_called.store(false, Ordering::SeqCst);
         // Others may wait for their turn, or for what it did.
         self.bell.ring();
-        true
+        next.is_some()
     }
 
     pub(super) fn create_virtual(self: &Arc<Self>, handler: Handler) -> Virtual {
@@ -185,5 +188,37 @@ impl Drop for Virtual {
     fn drop(&mut self) {
         self.entry.state.store(ENDED, Ordering::Release);
         lock(&self.core.virtuals.all).retain(|one| !Arc::ptr_eq(one, &self.entry));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, Rank, Upcalls};
+    use super::*;
+
+    /// A thread that only looks whether one is active keeps nobody from calling it.
+    #[test]
+    fn who_serves_calls_what_is_active_whoever_looks() {
+        let options = Options {
+            rank: Rank::Fair,
+            ..Options::default()
+        };
+        let upcalls = Upcalls::start(options).unwrap();
+        let one = upcalls.create_virtual(VirtualCall::suspend);
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    upcalls.core.has_virtual();
+                }
+            });
+            let served = (0..20_000).filter(|_| {
+                one.run();
+                upcalls.serve() == 1
+            });
+            let served = served.count();
+            ends.store(true, Ordering::Relaxed);
+            assert_eq!(served, 20_000);
+        });
     }
 }

@@ -2,6 +2,7 @@
 
 mod beside;
 mod endings;
+mod late;
 mod links;
 mod looks;
 mod rank;

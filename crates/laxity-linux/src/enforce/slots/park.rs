@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::os::futex;
 use crate::os::sched::{SchedError, Tid};
 use crate::os::shared::{Needed, Shared};
-use crate::os::signals;
+use crate::os::signals::{self, park_signal};
 
 const RUNNING: u32 = 0;
 const PARKED: u32 = 1;
@@ -31,11 +31,6 @@ pub(crate) struct Park {
 thread_local! {
     /// The park of the thread, for the signal handler. Without a destructor, so that the handler may read it at any time.
     static OWN: Cell<*const Park> = const { Cell::new(ptr::null()) };
-}
-
-/// The signal that parks. The first few real-time signals are the C library's and tools'.
-fn park_signal() -> libc::c_int {
-    libc::SIGRTMIN() + 7
 }
 
 extern "C" fn on_park_signal(_signal: libc::c_int) {

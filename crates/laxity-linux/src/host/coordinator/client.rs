@@ -15,7 +15,7 @@ use super::starting::{Starter, connect, reach};
 use super::wire::Wire;
 use super::{At, CoordinatorError};
 use crate::host::together::{Region, Seat};
-use crate::os::fork;
+use crate::os::{fork, signals};
 
 /// Nothing is waited for longer than this: a coordinator that is started, one that answers, one that follows another.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -226,7 +226,7 @@ impl Client {
         let (tell, answers) = mpsc::channel();
         let listened = Arc::clone(&link);
         let builder = thread::Builder::new().name("coordinated".to_owned());
-        let listener = builder.spawn(move || listened.listen(wire, &tell));
+        let listener = signals::start_deaf(builder, move || listened.listen(wire, &tell));
         let listener = listener
             .map_err(|error| CoordinatorError::NotStarted(link.at.processor, error.to_string()))?;
         Ok(Self {

@@ -12,6 +12,7 @@ use std::time::Instant;
 use super::client::{PATIENCE, TRY_EVERY};
 use super::wire::Wire;
 use super::{At, CoordinatorError, PROGRAM};
+use crate::os::signals;
 
 /// The program that serves, where none is named.
 const COMMAND: &str = "laxity";
@@ -99,12 +100,20 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<String, String>> {
         .stderr(Stdio::piped());
     // What is typed for this process is not for all who have the coordinator.
     command.process_group(0);
+    // SAFETY: it takes no lock and allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            // Whoever asks for it may be a thread that hears no signals; the program is to.
+            signals::hear_again();
+            Ok(())
+        });
+    }
     let (tell, told) = mpsc::channel();
     match command.spawn() {
         Err(error) => drop(tell.send(Err(unstarted(&program, beside.as_deref(), &error)))),
         Ok(child) => {
-            // It is waited for, so that it leaves nothing behind.
-            thread::spawn(move || {
+            // It is waited for, so that it leaves nothing behind; by a thread that is there as long as it is.
+            let waits = signals::start_deaf(thread::Builder::new(), move || {
                 let ended = match child.wait_with_output() {
                     Ok(output) if output.status.success() => Ok(ended(&program, &output)),
                     Ok(output) => Err(ended(&program, &output)),
@@ -112,6 +121,8 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<String, String>> {
                 };
                 let _ = tell.send(ended);
             });
+            // Where there is no thread, nobody tells, which is heard.
+            drop(waits);
         }
     }
     told

@@ -15,7 +15,7 @@ use crate::host::alone::{Rank, Ranked, StartError};
 use crate::os::memory::STACK_BYTES;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::schedstat::Account;
-use crate::os::{clock, futex};
+use crate::os::{clock, futex, signals};
 use crate::run::ours::Ours;
 
 /// What a region is guarded against.
@@ -97,7 +97,7 @@ pub(super) fn start(
 ) -> Result<JoinHandle<()>, StartError> {
     let (tell, told) = mpsc::sync_channel(1);
     let builder = thread::Builder::new().name(name.to_owned());
-    let started = builder.stack_size(STACK_BYTES).spawn(move || {
+    let started = signals::start_deaf(builder.stack_size(STACK_BYTES), move || {
         let _ours = Ours::enter();
         match Ranked::begin(&rank) {
             Ok(_ranked) => {

@@ -134,6 +134,8 @@ pub struct Control<K> {
     keeper: K,
     changed: Arc<dyn Fn() + Send + Sync>,
     rests: Arc<Rests>,
+    /// Who looks for a rest, while that is [sought](Rests).
+    seeker: Option<HandlerId>,
     /// Who of each place is among the executor's handlers.
     inside: Vec<Option<HandlerId>>,
 }
@@ -149,6 +151,7 @@ impl<K: Keeper> Control<K> {
             boards,
             changed: keeper.changed(),
             rests: keeper.rests(),
+            seeker: None,
             keeper,
         }
     }
@@ -183,7 +186,12 @@ impl<K: Keeper> Control<K> {
                 }
             }
             Effect::Enter => {
-                self.enter(context, place)?;
+                let entered = self.enter(context, place);
+                if entered == Err(ExecutorError::Full) && self.makes_room(context) {
+                    self.enter(context, place)?;
+                } else {
+                    entered?;
+                }
                 Standing::Active
             }
             Effect::Leave => {
@@ -228,6 +236,17 @@ impl<K: Keeper> Control<K> {
         Ok(())
     }
 
+    /// Whoever looks for a rest makes room for the last upcall: where all are active none that is closed owes anything, and who else waits for a rest has it sought again when one leaves.
+    fn makes_room(&mut self, context: &mut dyn Context) -> bool {
+        let is_there = self.rests.is_sought.load(Ordering::Relaxed) != 0;
+        let seeker = self.seeker.take().filter(|_| is_there);
+        let has_left = seeker.is_some_and(|seeker| context.end_handler(seeker).is_ok());
+        if has_left {
+            self.rests.is_sought.store(0, Ordering::Relaxed);
+        }
+        has_left
+    }
+
     fn leave(&mut self, context: &mut dyn Context, place: u16) {
         if let Some(handler) = self.inside[usize::from(place)].take() {
             // One that has ended by itself is no handler any more.
@@ -240,23 +259,23 @@ impl<K: Keeper> Control<K> {
     }
 
     /// One that was called is in debt until there is nothing to do.
-    fn owe(&self, context: &mut dyn Context, place: u16) -> Result {
+    fn owe(&mut self, context: &mut dyn Context, place: u16) -> Result {
         let board = &self.boards[usize::from(place)];
-        if board.called().is_some() {
-            board.owe(true);
-            self.seek_rest(context)?;
+        if board.called().is_none() {
+            return Ok(());
         }
-        Ok(())
+        board.owe(true);
+        self.seek_rest(context)
     }
 
     /// Somebody waits until there was nothing to do. Where there is no room for who finds that, there is when another one leaves.
-    fn is_asked_for_rest(&self, context: &mut dyn Context, number: u64) {
+    fn is_asked_for_rest(&mut self, context: &mut dyn Context, number: u64) {
         self.rests.asked.fetch_max(number, Ordering::Relaxed);
         let _ = self.seek_rest(context);
     }
 
     /// Whoever is less urgent than all finds that there is nothing to do. Nobody looks for that where somebody does already.
-    fn seek_rest(&self, context: &mut dyn Context) -> Result {
+    fn seek_rest(&mut self, context: &mut dyn Context) -> Result {
         if self.rests.is_sought.load(Ordering::Relaxed) != 0 {
             return Ok(());
         }
@@ -265,7 +284,7 @@ impl<K: Keeper> Control<K> {
             rests: Arc::clone(&self.rests),
             changed: Arc::clone(&self.changed),
         };
-        context.make_handler(None, Box::new(rest))?;
+        self.seeker = Some(context.make_handler(None, Box::new(rest))?);
         self.rests.is_sought.store(1, Ordering::Relaxed);
         Ok(())
     }
