@@ -107,7 +107,8 @@ impl Machine {
 
     fn add(&mut self, upcalls: &[(usize, Spec)], alone: bool) {
         let number = self.processes.len();
-        let seat = self.region.give().unwrap();
+        let seat = number as u16;
+        self.region.gives(seat);
         let member = Member::sit(Arc::clone(&self.region), seat, 1).unwrap();
         for place in 0..upcalls.len() as u16 {
             for command in [Command::Create, Command::Run] {

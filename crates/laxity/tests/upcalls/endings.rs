@@ -12,7 +12,7 @@ use std::time::Duration;
 use std::{fs, panic, process, thread};
 
 use laxity::upcall::{First, OnOverrun};
-use laxity::upcalls::{Call, Error, Options, Region, Seat, State, Upcall, Upcalls, VirtualCall};
+use laxity::upcalls::{Call, Error, Guard, Options, Region, State, Upcall, Upcalls, VirtualCall};
 use laxity::{Service, Span, now};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
@@ -220,8 +220,8 @@ fn a_child_that_a_handler_forks_calls_none_and_ends_with_its_quantum() {
             "endings::a_child_that_a_handler_forks_calls_none_and_ends_with_its_quantum",
         );
     }
-    let region = Region::create().unwrap();
-    for together in [None, Seat::take(&region)] {
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    for together in [None, guard.give(process::id())] {
         let options = Options { together, ..fair() };
         let upcalls = Upcalls::start(options).unwrap();
         let (upcall, calls) = ticking(&upcalls);

@@ -115,7 +115,8 @@ pub(super) fn start(
 
 impl Guard {
     /// Of ordinary threads: it knows whose the seats are, and nobody sees to it that the baton goes on.
-    pub(crate) fn without_threads(region: &Region) -> Self {
+    #[must_use]
+    pub fn without_threads(region: &Region) -> Self {
         Self {
             post: Arc::new(Post {
                 region: region.clone(),
