@@ -20,6 +20,7 @@ use super::together::{Feeder, Finishes, Sitting};
 use crate::doctor::{self, Diagnosis};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
+use crate::os::fact::Unknown;
 use crate::os::idle::Awake;
 use crate::os::memory::{STACK_BYTES, prefault_stack};
 use crate::os::sched::{self, Policy, SchedError, Tid};
@@ -93,6 +94,9 @@ pub enum StartError {
         /// Where it may run.
         on: CpuSet,
     },
+    /// Who guards a seat could not see that a handler does not come back: what threads receive is not counted here, or cannot be read.
+    #[error("a handler that does not come back would not be seen: {0}")]
+    Uncounted(Unknown),
     /// There is no thread to be had.
     #[error("no thread can be started: {0}")]
     NoThread(String),

@@ -148,7 +148,9 @@ impl From<StartError> for Error {
             StartError::Hold(error) => Self::Hold(error),
             StartError::Sched(error) => Self::Sched(error),
             StartError::NoSeat => Self::NoSeat,
-            StartError::NotOnTerms { .. } => Self::NotStarted(error.to_string()),
+            StartError::NotOnTerms { .. } | StartError::Uncounted(_) => {
+                Self::NotStarted(error.to_string())
+            }
             StartError::NoThread(error) => Self::NotStarted(error),
         }
     }
