@@ -327,7 +327,10 @@ impl Context for Solitary<'_> {
     fn take(&mut self, port: PortId) -> Option<Arrival> {
         let found = self.ports.get(port)?;
         let taken = found.permits.try_take() == Some(Taken::One);
-        taken.then(|| found.arrival(false))
+        taken.then(|| {
+            found.awaits_no_more();
+            found.arrival(false)
+        })
     }
 
     fn arrival(&self) -> Option<Arrival> {
@@ -347,6 +350,12 @@ impl Context for Solitary<'_> {
         }
         self.look_at_feeds();
         self.fed.iter().any(|(fed, _)| *fed == port)
+    }
+
+    fn awaits_no_more(&mut self, port: PortId) {
+        if let Some(found) = self.ports.get(port) {
+            found.awaits_no_more();
+        }
     }
 
     fn others(&mut self) -> Option<&mut dyn Others> {

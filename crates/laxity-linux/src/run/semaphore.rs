@@ -131,14 +131,23 @@ impl Semaphore {
         until: Option<Instant>,
         mut wait: impl FnMut(&Alarm) -> io::Result<()>,
     ) -> io::Result<Taken> {
-        let alarm = match self.alarm.get() {
-            Some(alarm) => alarm,
+        let alarm = self.arm()?;
+        self.take_after(until, || wait(alarm))
+    }
+
+    /// Whoever waits from now on can wait on descriptors too, for which there is a descriptor more.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: no descriptors left.
+    pub(crate) fn arm(&self) -> io::Result<&Alarm> {
+        match self.alarm.get() {
+            Some(alarm) => Ok(alarm),
             None => {
                 let made = Alarm::new()?;
-                self.alarm.get_or_init(|| made)
+                Ok(self.alarm.get_or_init(|| made))
             }
-        };
-        self.take_after(until, || wait(alarm))
+        }
     }
 
     /// Waits as long as there is nothing to take, and the instant has not come.

@@ -342,6 +342,7 @@ fn what_is_released_while_an_executor_looks_is_not_slept_through() {
             received: Service::ZERO,
             ports: vec![VecDeque::new(); 2],
             rings: vec![None; 2],
+            awaited: vec![false; 2],
             member: Member::sit(Arc::clone(&region), seat, 1),
         };
         let naps = Arc::new(AtomicU64::new(0));

@@ -11,7 +11,7 @@ use laxity_model::program::upcalls::qos::{Mapping, Release};
 use laxity_model::program::upcalls::{Command, Counts, task};
 use laxity_model::{Instant, PortId, Service, Span};
 
-use super::core::{Core, arrivals};
+use super::core::{Core, DOORBELL, arrivals};
 use super::error::{self, Error};
 use super::members::{Group, Predecessor};
 
@@ -236,7 +236,7 @@ impl Upcall {
         let (Some(port), Pace::Descriptor(with)) = (self.port, pace) else {
             return Ok(());
         };
-        let fed = self.core.inbox.feed(port, with);
+        let fed = self.core.inbox.feed([port, DOORBELL], with);
         if fed.is_err() {
             self.was_never();
         }

@@ -3,10 +3,10 @@
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::{env, fs, io, process, thread};
 
-use laxity::upcall::OnOverrun;
+use laxity::upcall::{First, OnOverrun};
 use laxity::upcalls::{
     Call, Error, Guard, Options, Pace, Rank, Region, RegionError, Seat, Spec, Upcalls,
 };
@@ -71,6 +71,45 @@ fn arrivals_and_commands_reach_who_has_no_turn() {
             upcall.release([number, 0]).unwrap();
             assert_eq!(told.recv().unwrap(), Some(number));
         }
+    }
+}
+
+/// However many there are, and whether there is room for them: whoever has the baton goes on, but for those that the other waits for.
+#[test]
+fn what_arrives_for_who_does_not_wait_for_it_makes_nobody_yield() {
+    const UNITS: u32 = 5_000;
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    let (called, other) = (executor(&guard), executor(&guard));
+    for is_suspended in [true, false] {
+        // More urgent than the other, and called once while that is at work.
+        let mut urgent = Spec::each(MS * 30_000, Service::from_micros(1));
+        urgent.pace = Pace::Arrivals;
+        let urgent = called.create(urgent, |_: &mut Call<'_>| ()).unwrap();
+        urgent.run().unwrap();
+        if is_suspended {
+            urgent.suspend().unwrap();
+        }
+        let mut long = Spec::each(MS * 60_000, Service::from_micros(1));
+        long.timing.batch = NonZeroU32::new(UNITS).unwrap();
+        long.timing.first = First::At(now() + MS);
+        // Closed by nobody who has the baton.
+        let urgent = Arc::new(urgent);
+        let released = Arc::clone(&urgent);
+        let long = other.create(long, move |call: &mut Call<'_>| {
+            let _ = released.release([0; 2]);
+            if call.done() == UNITS - 1 {
+                call.end();
+            }
+        });
+        let long = long.unwrap();
+        long.run().unwrap();
+        other.sleep(&[&long]).unwrap();
+        let counts = long.close().unwrap();
+        assert_eq!(counts.units, UNITS.into());
+        assert_eq!(urgent.counts().calls, u64::from(!is_suspended));
+        // It waits for the first, and once that call is over for the second, which is for 30 s later.
+        let at_most = if is_suspended { 0 } else { 4 };
+        assert!(counts.yields <= at_most, "{} times", counts.yields);
     }
 }
 
