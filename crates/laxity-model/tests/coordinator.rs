@@ -365,11 +365,11 @@ fn any_linked() -> impl Strategy<Value = Linked> {
                 };
                 let task = task.with_jitter(Span::from_nanos(jitter));
                 Linked {
-                    task: task.with_preemption(regions).unwrap(),
                     after: (kind == 1).then_some(0),
                     defers,
                     calls,
                     wakes,
+                    ..Linked::alone(task.with_preemption(regions).unwrap())
                 }
             },
         )

@@ -396,7 +396,7 @@ fn where_no_descriptors_are_left_who_asks_is_told_and_the_others_go_on() {
     fed.pace = Pace::Descriptor(Arc::new(OwnedFd::from(reader)));
     let limits = getrlimit(Resource::Nofile);
     let current = Some(3);
-    setrlimit(Resource::Nofile, Rlimit { current, ..limits.clone() }).unwrap();
+    setrlimit(Resource::Nofile, Rlimit { current, ..limits }).unwrap();
     let refused = upcalls.create(fed.clone(), |_| ()).map(drop);
     setrlimit(Resource::Nofile, limits).unwrap();
     let errno = libc::EMFILE;

@@ -180,6 +180,8 @@ impl Writer {
             defers,
             calls,
             wakes,
+            // Where there is a coordinator nobody is.
+            polled: _,
         } = item.linked;
         let (kind, longest, last) = match task.preemption() {
             Preemption::Anywhere => (0, Service::ZERO, Service::ZERO),
@@ -298,6 +300,7 @@ impl<'a> Reader<'a> {
             defers: self.flag()?,
             calls: self.number()?,
             wakes: self.number()?,
+            polled: false,
         };
         Ok(Item { name, linked })
     }
