@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::{env, fs, io, process, thread};
 
-use laxity::upcall::{First, OnOverrun};
+use laxity::upcall::OnOverrun;
 use laxity::upcalls::{
     Call, Error, Guard, Options, Pace, Rank, Region, RegionError, Seat, Spec, Upcalls,
 };
@@ -91,7 +91,7 @@ fn what_arrives_for_who_does_not_wait_for_it_makes_nobody_yield() {
         }
         let mut long = Spec::each(MS * 60_000, Service::from_micros(1));
         long.timing.batch = NonZeroU32::new(UNITS).unwrap();
-        long.timing.first = First::At(now() + MS);
+        long.pace = Pace::Arrivals;
         // Closed by nobody who has the baton.
         let urgent = Arc::new(urgent);
         let released = Arc::clone(&urgent);
@@ -103,6 +103,7 @@ fn what_arrives_for_who_does_not_wait_for_it_makes_nobody_yield() {
         });
         let long = long.unwrap();
         long.run().unwrap();
+        long.release([0; 2]).unwrap();
         other.sleep(&[&long]).unwrap();
         let counts = long.close().unwrap();
         assert_eq!(counts.units, UNITS.into());
