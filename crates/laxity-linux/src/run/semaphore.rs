@@ -228,6 +228,18 @@ mod tests {
     }
 
     #[test]
+    fn who_does_not_wait_looks_at_descriptors_though_there_is_one_to_take() {
+        let semaphore = Semaphore::new(1);
+        let mut looks = 0;
+        let look = |_: &Alarm| {
+            looks += 1;
+            Ok(())
+        };
+        let taken = semaphore.take_by(Some(Instant::ZERO), look).unwrap();
+        assert_eq!((taken, looks), (Taken::One, 1));
+    }
+
+    #[test]
     fn a_closed_semaphore_lets_nobody_wait() {
         let semaphore = Arc::new(Semaphore::new(0));
         let waiter = {

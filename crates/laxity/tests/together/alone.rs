@@ -106,7 +106,7 @@ fn what_arrives_for_who_does_not_wait_for_it_makes_nobody_yield() {
         long.release([0; 2]).unwrap();
         other.sleep(&[&long]).unwrap();
         let counts = long.close().unwrap();
-        assert_eq!(counts.units, UNITS.into());
+        assert_eq!(counts.units, u64::from(UNITS));
         assert_eq!(urgent.counts().calls, u64::from(!is_suspended));
         // It waits for the first, and once that call is over for the second, which is for 30 s later.
         let at_most = if is_suspended { 0 } else { 4 };
