@@ -60,7 +60,7 @@ extern "C" {
 
 /* Flags. */
 #define RTS_ARRIVALS 1   /* rts_release() releases it, at least a period apart, and not time */
-#define RTS_DESCRIPTOR 2 /* so does fd: once a period while it can be read, or is at its end. What there is to read the handler reads */
+#define RTS_DESCRIPTOR 2 /* so does fd: once a period while it can be read, or is at its end. What there is to read the handler reads. An executor that is alone looks at it between calls: it may wait for the whole call of a less urgent upcall, which is charged under RTS_RMDP, and its release is when it was seen */
 #define RTS_AFTER 4      /* the end of each call of the upcall `after` releases it. A call that its handler cuts short by what it asks releases nobody */
 #define RTS_PAUSES 8     /* its handler may return at rts_yield() in the last quantum of a call, too; less is promised of it then */
 

@@ -10,7 +10,7 @@ use std::process::{self, Command};
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::Instant as Wall;
 
-use laxity_linux::host::together::{Region, Seat};
+use laxity_linux::host::together::Region;
 use laxity_linux::os::clock::now;
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::sched::{self, Policy, Tid};
@@ -37,11 +37,8 @@ fn main() -> Outcome {
         return rounds(&region, 1).map(drop);
     }
     let region = Region::create()?;
-    let [first, second] =
-        [Seat::take(&region), Seat::take(&region)].map(|seat| seat.map(|seat| seat.number));
-    assert_eq!((first, second), (Some(0), Some(1)));
-    // Its words are for the bare hand-over.
-    Seat::take(&region).ok_or("there is a third seat")?;
+    // The word of the third is for the bare hand-over.
+    (0..3).for_each(|seat| region.gives(seat));
     let file = format!("/proc/{}/fd/{}", process::id(), region.as_fd().as_raw_fd());
     let mut other = Command::new(std::env::current_exe()?)
         .args(["--other", &file])

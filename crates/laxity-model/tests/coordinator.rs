@@ -371,12 +371,12 @@ fn any_linked() -> impl Strategy<Value = Linked> {
                 };
                 let task = task.with_jitter(Span::from_nanos(jitter));
                 Linked {
-                    task: task.with_preemption(regions).unwrap(),
                     after: (kind == 1).then_some(0),
                     defers,
                     calls,
                     wakes,
                     quanta,
+                    ..Linked::alone(task.with_preemption(regions).unwrap())
                 }
             },
         )

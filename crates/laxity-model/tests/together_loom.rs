@@ -15,15 +15,15 @@ type Shared = Region<2, 1>;
 const NOW: Instant = Instant::from_micros(1);
 const LATER: Instant = Instant::from_micros(3);
 
-fn member(region: &Arc<Shared>) -> Member<Arc<Shared>> {
-    let seat = region.give().unwrap();
+fn member(region: &Arc<Shared>, seat: u16) -> Member<Arc<Shared>> {
+    region.gives(seat);
     Member::sit(Arc::clone(region), seat, 1).unwrap()
 }
 
 /// Two processes: the first works, the second has nothing to do and waits.
 fn two() -> (Arc<Shared>, [Member<Arc<Shared>>; 2]) {
     let region = Arc::new(Shared::default());
-    let mut all = [member(&region), member(&region)];
+    let mut all = [0, 1].map(|seat| member(&region, seat));
     for member in &mut all {
         member.publish(NOW, &mut std::iter::empty());
     }
@@ -188,5 +188,49 @@ fn who_waits_when_its_baton_was_taken_is_seen_by_who_has_it() {
             && sleeps(Instant::MAX)(&rests)
             && other.as_ref().is_some_and(sleeps(Instant::from_micros(9)));
         assert!(!is_first_forgotten, "{rests:?}, {other:?}");
+    });
+}
+
+/// How the first of two goes; tells whom that wakes.
+type Leaves = fn(&Shared, &mut Member<Arc<Shared>>) -> Option<u16>;
+
+#[test]
+fn who_is_called_while_another_one_leaves_is_woken_and_has_the_baton() {
+    let ways: [Leaves; 3] = [
+        |_, first| first.leave(NOW),
+        |region, _| region.vacate(0, NOW),
+        |region, _| region.remove(0, NOW),
+    ];
+    for leaves in ways {
+        loom::model(move || {
+            let (region, [mut first, mut second]) = two();
+            let caller = Arc::clone(&region);
+            let called = thread::spawn(move || caller.call(1, NOW));
+            let next = leaves(&region, &mut first);
+            let is_woken = called.join().unwrap();
+            assert!(is_woken || next == Some(1), "the call is lost");
+            assert_eq!(second.wait(NOW), Act::Go);
+        });
+    }
+}
+
+/// It is at work where who leaves looks at the others.
+#[test]
+fn who_comes_to_wait_while_another_one_leaves_is_not_forgotten() {
+    loom::model(|| {
+        let region = Arc::new(Shared::default());
+        let [mut first, mut second] = [0, 1].map(|seat| member(&region, seat));
+        first.publish(NOW, &mut std::iter::empty());
+        assert_eq!(first.wait(NOW), Act::Took);
+        let later = Claim {
+            rank_ns: 9,
+            release: LATER,
+        };
+        second.publish(NOW, &mut [later].into_iter());
+        let waits = thread::spawn(move || second.wait(NOW));
+        let next = first.leave(NOW);
+        let act = waits.join().unwrap();
+        let is_served = next == Some(1) || matches!(act, Act::Go | Act::Took);
+        assert!(is_served, "it is forgotten: {act:?}");
     });
 }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use laxity::doctor::{Cause, Machine, Status};
-use laxity::upcalls::{Options, Rank, Region, Seat, Upcalls};
+use laxity::upcalls::{Guard, Options, Rank, Region, Upcalls};
 use laxity::{Request, Service, Span};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::os::sched::{self, Tid};
@@ -75,7 +75,8 @@ fn each_rank_is_told_what_of_the_machine_concerns_it() {
 #[test]
 fn only_an_executor_that_its_guards_can_judge_takes_a_seat() {
     let region = Region::create().unwrap();
-    let seat = Seat::take(&region).unwrap();
+    let guard = Guard::without_threads(&region);
+    let seat = guard.give(std::process::id()).unwrap();
     let at = |rank| {
         let seat = Some(seat.clone());
         let (together, options) = (seat, Options::default());

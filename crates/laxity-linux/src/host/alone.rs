@@ -20,6 +20,7 @@ use super::together::{Feeder, Finishes, Sitting};
 use crate::doctor::{self, Diagnosis};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
+use crate::os::fact::Unknown;
 use crate::os::idle::Awake;
 use crate::os::memory::{STACK_BYTES, prefault_stack};
 use crate::os::sched::{self, Policy, SchedError, Tid};
@@ -94,6 +95,9 @@ pub enum StartError {
         /// Where it may run.
         on: CpuSet,
     },
+    /// Who guards a seat could not see that a handler does not come back: what threads receive is not counted here, or cannot be read.
+    #[error("a handler that does not come back would not be seen: {0}")]
+    Uncounted(Unknown),
     /// There is no thread to be had.
     #[error("no thread can be started: {0}")]
     NoThread(String),
@@ -327,7 +331,10 @@ impl Context for Solitary<'_> {
     fn take(&mut self, port: PortId) -> Option<Arrival> {
         let found = self.ports.get(port)?;
         let taken = found.permits.try_take() == Some(Taken::One);
-        taken.then(|| found.arrival(false))
+        taken.then(|| {
+            found.awaits_no_more();
+            found.arrival(false)
+        })
     }
 
     fn arrival(&self) -> Option<Arrival> {
@@ -347,6 +354,12 @@ impl Context for Solitary<'_> {
         }
         self.look_at_feeds();
         self.fed.iter().any(|(fed, _)| *fed == port)
+    }
+
+    fn awaits_no_more(&mut self, port: PortId) {
+        if let Some(found) = self.ports.get(port) {
+            found.awaits_no_more();
+        }
     }
 
     fn others(&mut self) -> Option<&mut dyn Others> {

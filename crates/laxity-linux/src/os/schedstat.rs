@@ -2,12 +2,15 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use laxity_model::{Service, Span};
 
 use crate::os::fact::{Fact, Unknown};
 use crate::os::sched::Tid;
+
+/// Where the kernel tells of threads.
+pub(crate) const PROC: &str = "/proc";
 
 /// What a thread has had, since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,7 +33,12 @@ pub(crate) struct Account {
 impl Account {
     /// Of a thread. Not there where the kernel was built without `SCHED_INFO`, or hides other users' processes.
     pub(crate) fn of(thread: Tid) -> Fact<Self> {
-        let path = PathBuf::from(format!("/proc/{thread}/schedstat"));
+        Self::within(Path::new(PROC), thread)
+    }
+
+    /// The same, where the kernel tells of threads there.
+    pub(crate) fn within(proc: &Path, thread: Tid) -> Fact<Self> {
+        let path = proc.join(format!("{thread}/schedstat"));
         let file = File::open(&path).map_err(|error| Unknown::cannot_read(&path, &error))?;
         Ok(Self { file, path })
     }

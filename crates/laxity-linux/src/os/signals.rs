@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::io;
 use std::mem::{self, MaybeUninit};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
@@ -10,6 +11,7 @@ use std::{io, ptr};
 use laxity_model::Instant;
 
 use crate::os::futex;
+use crate::os::sched::Tid;
 use crate::os::shared::{Needed, Shared};
 
 /// Rung whenever something happened that a supervising thread should look at. One for the process: a ring too many is harmless.
@@ -47,6 +49,15 @@ pub fn wait(seen: u32, until: Option<Instant>) {
 extern "C" fn note(signal: libc::c_int) {
     CAUGHT.store(signal, Ordering::SeqCst);
     ring();
+}
+
+/// Whether this process has this thread. So it is known of other users' too, whatever `/proc` hides; nobody is signalled.
+pub(crate) fn has_thread(process: u32, thread: Tid) -> bool {
+    // SAFETY: it takes numbers, and looks whether there would be somebody to signal.
+    let told = unsafe { libc::syscall(libc::SYS_tgkill, process.cast_signed(), thread.0, 0) };
+    // What else it says, it says of one that is there. No process and no thread is zero or less, which it calls invalid.
+    let none = [libc::ESRCH, libc::EINVAL].map(Some);
+    told == 0 || !none.contains(&io::Error::last_os_error().raw_os_error())
 }
 
 /// Installs a handler and returns what was there. The handler must be async-signal-safe.

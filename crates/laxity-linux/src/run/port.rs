@@ -1,7 +1,7 @@
 //! Live ports: a counter that threads wait on, and a queue without locks beside it where arrivals have payloads.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
 use laxity_model::base::arrivals::Arrivals;
 use laxity_model::base::port::{Arrival, PortKind, PortUsage};
@@ -21,6 +21,8 @@ pub(crate) struct Port {
     queue: Option<Arrivals>,
     /// The port into which every arrival is put too.
     doorbell: AtomicU32,
+    /// Whoever has its arrivals ring waits here, and has taken none since.
+    awaited: AtomicBool,
     arrived: AtomicU64,
     taken: AtomicU64,
     dropped: AtomicU64,
@@ -36,10 +38,16 @@ impl Port {
             permits: Semaphore::bounded(count, kind.most()),
             queue,
             doorbell: AtomicU32::new(NONE),
+            awaited: AtomicBool::new(false),
             arrived: AtomicU64::new(count.into()),
             taken: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
         }
+    }
+
+    /// Nobody waits here any more who has it ring.
+    pub(crate) fn awaits_no_more(&self) {
+        self.awaited.store(false, Ordering::SeqCst);
     }
 
     /// `false` if it is full.
@@ -172,8 +180,15 @@ impl Ports {
         self.get(doorbell)?;
         let port = self.get(id)?;
         port.doorbell.store(doorbell.0.into(), Ordering::SeqCst);
+        port.awaited.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         Some(self.fed.iter().any(|(fed, _)| *fed == id))
+    }
+
+    /// Whether whoever has the port [ring](Self::ring) waits there: to be asked after something was put. Who does not finds that when he waits again.
+    pub(crate) fn is_awaited(&self, id: PortId) -> bool {
+        let port = self.get(id);
+        port.is_some_and(|port| port.awaited.load(Ordering::SeqCst))
     }
 
     /// Waits for a permit of the port: on its word, or with the program's descriptors that feed it or that ring it.

@@ -131,14 +131,28 @@ impl Semaphore {
         until: Option<Instant>,
         mut wait: impl FnMut(&Alarm) -> io::Result<()>,
     ) -> io::Result<Taken> {
-        let alarm = match self.alarm.get() {
-            Some(alarm) => alarm,
+        let alarm = self.arm()?;
+        if until.is_some_and(|until| clock::now() >= until) {
+            // Who does not wait asks what can be read, too, and not only where there is nothing to take.
+            wait(alarm)?;
+            return Ok(self.try_take().unwrap_or(Taken::TimedOut));
+        }
+        self.take_after(until, || wait(alarm))
+    }
+
+    /// Whoever waits from now on can wait on descriptors too, for which there is a descriptor more.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says: no descriptors left.
+    pub(crate) fn arm(&self) -> io::Result<&Alarm> {
+        match self.alarm.get() {
+            Some(alarm) => Ok(alarm),
             None => {
                 let made = Alarm::new()?;
-                self.alarm.get_or_init(|| made)
+                Ok(self.alarm.get_or_init(|| made))
             }
-        };
-        self.take_after(until, || wait(alarm))
+        }
     }
 
     /// Waits as long as there is nothing to take, and the instant has not come.
@@ -211,6 +225,18 @@ mod tests {
         assert_eq!([0, 1].map(|_| semaphore.take(None)), [Taken::One; 2]);
         semaphore.signal(signals[2]);
         assert_eq!(semaphore.filled(), signals[2]);
+    }
+
+    #[test]
+    fn who_does_not_wait_looks_at_descriptors_though_there_is_one_to_take() {
+        let semaphore = Semaphore::new(1);
+        let mut looks = 0;
+        let look = |_: &Alarm| {
+            looks += 1;
+            Ok(())
+        };
+        let taken = semaphore.take_by(Some(Instant::ZERO), look).unwrap();
+        assert_eq!((taken, looks), (Taken::One, 1));
     }
 
     #[test]

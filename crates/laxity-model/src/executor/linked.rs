@@ -31,6 +31,8 @@ pub struct Linked {
     pub wakes: u32,
     /// So many quanta a period: in each of its calls the regions of its task, or those of the tasks that have a share.
     pub quanta: u64,
+    /// What releases it is looked for where a call of any of them is over, or yields: so it may wait for the whole call of one that is less urgent.
+    pub polled: bool,
 }
 
 impl Linked {
@@ -43,6 +45,7 @@ impl Linked {
             calls: 1,
             wakes: 0,
             quanta: task.regions(),
+            polled: false,
         }
     }
 
@@ -152,7 +155,8 @@ pub fn bounds_by(
     })
 }
 
-/// Whether all of these are in time by a policy; their [bounds](bounds_by) where they have to do with each other, and else none.
+/// Whether all of these are in time by a policy; their [bounds](bounds_by) where they have to do with each other, and else none, or where one is [polled](Linked::polled). That is charged where
+/// there are bounds of single handlers, and else not.
 ///
 /// # Errors
 ///
@@ -164,6 +168,11 @@ pub fn admit(
 ) -> Result<Vec<Span>, Unschedulable> {
     if all.iter().any(Linked::has_to_do_with_others) {
         return bounds_by(policy, all, supply);
+    }
+    if all.iter().any(|linked| linked.polled)
+        && let Some(found) = policy.bounds(all, supply)
+    {
+        return found;
     }
     let left = left(all, supply)?;
     let supply = left
@@ -262,7 +271,9 @@ impl Set {
     fn bound(&self, place: usize, supply: &dyn SupplyBound) -> Result<Span, Unschedulable> {
         let own = &self.all[place].task;
         let tasks = self.interfering(own.deadline());
-        let (before, blocking) = rmdp::beside(own.deadline(), &tasks, |other| other != place);
+        let there = |other: usize| other != place;
+        let (before, blocking) = rmdp::beside(own.deadline(), &tasks, there);
+        let blocking = blocking.max(self.unseen(place, own.deadline(), there));
         let mut bound = rmdp::response(own, place, (&before, blocking), supply)?;
         let precedes = |linked: &Linked| linked.after == Some(place);
         let is_linked = self.before(place, Span::MAX).is_some() || self.all.iter().any(precedes);
@@ -281,12 +292,26 @@ impl Set {
         rmdp::in_time(own, place, bound, blocking)
     }
 
+    /// For how long what releases this may not be seen, as one of those who are there and less urgent than that is in a call. A share may have its budget twice in that: to the end of a period, and from there on.
+    fn unseen(&self, place: usize, deadline: Span, there: impl Fn(usize) -> bool) -> Service {
+        let all = self.all.iter().enumerate();
+        let less_urgent = all.filter(|(other, linked)| {
+            self.all[place].polled && there(*other) && linked.task.deadline() > deadline
+        });
+        let calls = less_urgent.map(|(_, linked)| {
+            let cost = linked.task.cost();
+            let twice = cost.checked_add(cost).unwrap_or(Service::MAX);
+            if linked.defers { twice } else { cost }
+        });
+        calls.max().unwrap_or(Service::ZERO)
+    }
+
     /// The same of this chain, the last first, whose members are as urgent as that, as of one task. `None` where it may not be over before its next release: then that one's members may go before its own.
     fn as_one(&self, chain: &[usize], deadline: Span, supply: &dyn SupplyBound) -> Option<Span> {
-        let (place, first) = (*chain.first()?, *chain.last()?);
+        let (place, begin) = (*chain.first()?, *chain.last()?);
         let costs = chain.iter().map(|member| self.all[*member].task.cost());
         let cost = costs.reduce(|sum, cost| sum.checked_add(cost).unwrap_or(Service::MAX))?;
-        let first = &self.all[first].task;
+        let first = &self.all[begin].task;
         let own = Task::new(cost, first.period()).ok()?;
         let own = own.with_jitter(first.jitter());
         let tasks = self.interfering(deadline);
@@ -295,8 +320,8 @@ impl Set {
             others[*member] = false;
         }
         // With all who come after it in the same window.
-        let window = rmdp::beside(deadline, &tasks, |other| others[other]);
-        let (before, blocking) = window;
+        let (before, blocking) = rmdp::beside(deadline, &tasks, |other| others[other]);
+        let blocking = blocking.max(self.unseen(begin, deadline, |other| others[other]));
         let window = rmdp::response(&own, place, (&before, blocking), supply).ok()?;
         if window > first.period() {
             return None;

@@ -25,6 +25,8 @@ pub struct Member<'a> {
     pub group: Option<InGroup<'a>>,
     /// Somebody [wakes](Linked::wakes) for each of its calls.
     pub is_woken: bool,
+    /// What releases it is [looked for](Linked::polled) between calls alone.
+    pub is_polled: bool,
 }
 
 /// A group, as its members know it.
@@ -142,6 +144,7 @@ impl<'a> Set<'a> {
             Some(Linked {
                 after: member.after.and_then(|before| self.index(before)),
                 wakes: member.is_woken.into(),
+                polled: member.is_polled,
                 ..Linked::alone(member.task?)
             })
         };
@@ -181,6 +184,8 @@ impl<'a> Set<'a> {
             calls,
             wakes,
             quanta,
+            // Nothing is promised of its calls.
+            polled: false,
         })
     }
 }

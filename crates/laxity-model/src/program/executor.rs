@@ -24,6 +24,8 @@ pub(super) struct Guest {
     pub(super) body: Option<Box<dyn Body>>,
     pub(super) timed_out: bool,
     pub(super) arrival: Option<Arrival>,
+    /// Something outside the machine feeds the port that it waited for last, and is looked at in waits only.
+    is_fed: bool,
 }
 
 /// Somebody who gets a place when the executor begins.
@@ -46,9 +48,9 @@ pub(super) struct Executor<P, const N: usize = HANDLERS> {
     pub(super) doorbell: SemaphoreId,
     /// The doorbell was rung, and the ports have not been looked at since.
     rung: bool,
-    /// Something outside the machine feeds a port that a handler waited for, and is looked at in waits only.
-    polls: bool,
-    /// The last step was such a wait.
+    /// So many guests wait for what is fed.
+    fed: usize,
+    /// The last step was a wait in which that was looked at.
     polled: bool,
     /// Until when nobody more urgent is released, but by an arrival.
     pub(super) until: Instant,
@@ -66,7 +68,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             newcomers: Vec::new(),
             doorbell,
             rung: false,
-            polls: false,
+            fed: 0,
             polled: false,
             until: Instant::ZERO,
             shares: false,
@@ -116,6 +118,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             body: Some(body),
             timed_out: false,
             arrival: None,
+            is_fed: false,
         });
         Ok(handler)
     }
@@ -217,7 +220,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
 
     /// Takes up the next job; the step to wait with if there is none.
     fn next(&mut self, context: &mut dyn Context) -> Result<Option<Step>> {
-        if self.polls && !core::mem::take(&mut self.polled) {
+        if self.fed > 0 && !core::mem::take(&mut self.polled) {
             (self.polled, self.rung) = (true, true);
             return Ok(Some(Step::WaitUntil(self.doorbell, Instant::ZERO)));
         }
@@ -308,7 +311,9 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         guest.record(context, EventKind::Block, Instant::ZERO);
         if let Some(port) = wait.port {
             // In this order: what arrives between the two is found, or rings.
-            self.polls |= context.ring(port, self.doorbell);
+            let is_fed = context.ring(port, self.doorbell);
+            let was_fed = core::mem::replace(&mut self.guest(handler)?.is_fed, is_fed);
+            self.fed = self.fed + usize::from(is_fed) - usize::from(was_fed);
             if let Some(arrival) = context.take(port) {
                 self.arrived(context, handler, arrival, now)?;
             }
@@ -318,9 +323,15 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
 
     /// Ends a handler, and drops its body.
     pub(super) fn end(&mut self, context: &mut dyn Context, handler: HandlerId) -> Result {
+        let waited = self.handlers.waiting(handler.place());
         self.handlers.end(handler, context.now())?;
+        if let Some(port) = waited.and_then(|(_, wait)| wait.port) {
+            context.awaits_no_more(port);
+        }
         let guest = self.guest(handler)?;
         guest.record(context, EventKind::Finish, Instant::ZERO);
+        let was_fed = guest.is_fed;
+        self.fed -= usize::from(was_fed);
         self.guests[usize::from(handler.place())] = None;
         Ok(())
     }

@@ -80,6 +80,7 @@ impl Program {
                     share: &group.share,
                 }),
                 is_woken: false,
+                is_polled: false,
             }
         });
         member.collect()

@@ -94,6 +94,9 @@ pub trait Context {
     /// somebody waits, with a time that may be past.
     fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool;
 
+    /// Who had every arrival there [ring](Self::ring) is gone and waits for none, so that no other process is to let it go first for one.
+    fn awaits_no_more(&mut self, _port: PortId) {}
+
     /// Whether somebody more urgent waits for this job to yield: to be asked after every piece of work that is done on an executor. Live
     /// it costs a clock reading and one relaxed load where nothing has happened. A body that is on no executor need never yield.
     fn should_yield(&mut self) -> bool {

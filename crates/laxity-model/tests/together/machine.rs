@@ -107,7 +107,8 @@ impl Machine {
 
     fn add(&mut self, upcalls: &[(usize, Spec)], alone: bool) {
         let number = self.processes.len();
-        let seat = self.region.give().unwrap();
+        let seat = number as u16;
+        self.region.gives(seat);
         let member = Member::sit(Arc::clone(&self.region), seat, 1).unwrap();
         for place in 0..upcalls.len() as u16 {
             for command in [Command::Create, Command::Run] {
@@ -138,6 +139,7 @@ impl Machine {
                 received: Service::ZERO,
                 ports: (0..ports).map(|_| VecDeque::new()).collect(),
                 rings: vec![None; ports],
+                awaited: vec![false; ports],
                 member: (!alone).then_some(member),
             },
             body: turns(Rmdp::default(), DOORBELL, Box::new(control), !alone),
@@ -435,12 +437,12 @@ impl Machine {
         let into = &mut self.processes[process];
         into.own.now.set(self.now);
         into.own.put(port, payload);
-        let seat = into.seat;
+        let (seat, is_awaited) = (into.seat, into.own.awaited[usize::from(port.0)]);
         if into.own.member.is_none() {
             if matches!(into.at, At::Asleep { .. }) {
                 self.awake(process);
             }
-        } else if self.region.call(seat, self.now) {
+        } else if is_awaited && self.region.call(seat, self.now) {
             self.wake(seat);
             self.work_begins();
         }

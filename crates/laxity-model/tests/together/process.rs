@@ -199,6 +199,8 @@ pub(crate) struct Own {
     pub(crate) received: Service,
     pub(crate) ports: Vec<VecDeque<Arrival>>,
     pub(crate) rings: Vec<Option<SemaphoreId>>,
+    /// A handler waits there.
+    pub(crate) awaited: Vec<bool>,
     pub(crate) member: Option<Member<Arc<Shared>>>,
 }
 
@@ -222,7 +224,9 @@ impl Context for Own {
     }
 
     fn take(&mut self, port: PortId) -> Option<Arrival> {
-        self.ports[usize::from(port.0)].pop_front()
+        let taken = self.ports[usize::from(port.0)].pop_front();
+        self.awaited[usize::from(port.0)] &= taken.is_none();
+        taken
     }
 
     fn arrival(&self) -> Option<Arrival> {
@@ -231,7 +235,12 @@ impl Context for Own {
 
     fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
         self.rings[usize::from(port.0)] = Some(doorbell);
+        self.awaited[usize::from(port.0)] = true;
         false
+    }
+
+    fn awaits_no_more(&mut self, port: PortId) {
+        self.awaited[usize::from(port.0)] = false;
     }
 
     fn others(&mut self) -> Option<&mut dyn Others> {

@@ -13,7 +13,9 @@ use laxity_model::program::upcalls::{
 use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
 use proptest::prelude::*;
 
-use crate::machine::{COMMANDS, DOORBELL, MICRO, PLACES, Virtual, events, order, timing, us};
+use crate::machine::{
+    COMMANDS, DOORBELL, MICRO, PLACES, Virtual, boards, events, keep, order, timing, us,
+};
 
 /// Those that are there by place, each with what a unit takes.
 type There = Arc<Mutex<Vec<Option<(Timing, Service)>>>>;
@@ -288,4 +290,40 @@ fn the_last_upcall_runs_though_a_rest_is_looked_for() {
     machine.ask(LAST, Command::Close);
     machine.run_to(us(61));
     assert!(machine.rests.has_had(1));
+}
+
+/// A descriptor is looked at before each job as long as one is there that it releases.
+#[test]
+fn what_feeds_nobody_any_more_is_not_looked_at() {
+    let timings = vec![
+        (timing(100, 100, 1, 1), Some(events(0))),
+        (timing(100, 100, 1, 1), None),
+    ];
+    let keep = keep(timings, |_| Step::Charge(MICRO));
+    let mut script: Vec<_> = [0, 1]
+        .into_iter()
+        .flat_map(|place| {
+            [Command::Create, Command::Run].map(|command| order(10, place, command, 0))
+        })
+        .collect();
+    script.push(order(550, 0, Command::Close, 0));
+    script.push((us(1_000), COMMANDS, STOP));
+    let control = Control::new([COMMANDS, events(0)], boards(), keep.clone());
+    let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
+    let mut machine = Virtual::new(script);
+    machine.fed = Some(events(0));
+    machine.run(&mut *body);
+    let polls = |from, to| {
+        let all = machine.polls.iter();
+        all.filter(|at| (us(from)..us(to)).contains(*at)).count()
+    };
+    assert!(polls(100, 550) >= 5);
+    assert_eq!(polls(551, 1_000), 0);
+    assert!(
+        keep.calls
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|(_, at)| *at == us(900))
+    );
 }

@@ -4,7 +4,9 @@ use std::cell::Cell;
 
 use laxity_model::analysis::supply::{Dedicated, SupplyBound};
 use laxity_model::analysis::{self, Fraction};
-use laxity_model::executor::linked::{Linked, bounds};
+use laxity_model::executor::edf::Edf;
+use laxity_model::executor::linked::{Linked, admit, bounds};
+use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::{Service, Span};
 
 use crate::links::One;
@@ -76,4 +78,39 @@ fn a_chain_without_a_beginning_is_refused() {
     let no = bounds(&told, &Dedicated).unwrap_err();
     assert_eq!(no.bottleneck, Some(0));
     assert!(no.reason.contains("no beginning"), "{}", no.reason);
+}
+
+/// What releases it is looked for between calls alone, so it waits for the whole call of one that is less urgent, and so do those who come after it. Nobody who is more urgent does.
+#[test]
+fn one_that_is_polled_waits_for_whole_calls() {
+    let one = |period, batch, unit| One::new(timing(0, period, batch, 1), MICRO * unit).linked();
+    let fed = |polled| Linked {
+        polled,
+        ..one(5_000, 1, 100)
+    };
+    // Nine quanta more.
+    let (long, whole) = (one(40_000, 10, 300), Span::from_micros(2_700));
+    let of = |all: &[Linked]| bounds(all, &Dedicated).unwrap();
+    let [with, without] = [true, false].map(|polled| of(&[fed(polled), long])[0]);
+    assert_eq!(with, without + whole);
+    let after = Linked {
+        after: Some(0),
+        ..one(5_000, 1, 50)
+    };
+    let all = [true, false].map(|polled| of(&[fed(polled), after, one(4_000, 1, 10), long]));
+    for place in [0, 1] {
+        assert!(all[0][place] >= all[1][place] + whole, "{all:?}");
+    }
+    assert_eq!(all[0][2], all[1][2]);
+    let hasty = |polled| {
+        let fed = fed(polled);
+        let task = fed.task.with_deadline(Span::from_micros(3_000)).unwrap();
+        Linked { task, ..fed }
+    };
+    let by_rate = |polled| admit(&Rmdp::<4>::default(), &[hasty(polled), long], &Dedicated);
+    let refused = by_rate(true).unwrap_err();
+    assert_eq!(refused.bottleneck, Some(0));
+    assert!(by_rate(false).is_ok());
+    // That order has no bounds of single ones, and charges nothing for it.
+    assert!(admit(&Edf::<4>::default(), &[hasty(true), long], &Dedicated).is_ok());
 }

@@ -33,6 +33,9 @@ pub(crate) struct Virtual {
     rings: Vec<Option<PortId>>,
     arrival: Option<Arrival>,
     timed_out: bool,
+    /// What feeds this port is looked at in waits only, and was at these instants where nobody was to wait.
+    pub(crate) fed: Option<PortId>,
+    pub(crate) polls: Vec<Instant>,
     /// What is still to be put, the last first.
     pub(crate) script: Vec<(Instant, PortId, [u64; 2])>,
 }
@@ -59,6 +62,8 @@ impl Virtual {
             ports,
             arrival: None,
             timed_out: false,
+            fed: None,
+            polls: Vec::new(),
             script,
         }
     }
@@ -86,7 +91,11 @@ impl Virtual {
                 Step::Charge(service) => self.pass_to(self.now + service.as_dedicated_span()),
                 Step::Finish => return,
                 Step::Wait(port) => self.wait(port, Instant::MAX),
-                Step::WaitUntil(port, until) => self.wait(port, until),
+                Step::WaitUntil(port, until) => {
+                    self.polls
+                        .extend((until == Instant::ZERO).then_some(self.now));
+                    self.wait(port, until);
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -134,7 +143,7 @@ impl Context for Virtual {
 
     fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
         self.rings[usize::from(port.0)] = Some(doorbell);
-        false
+        self.fed == Some(port)
     }
 
     fn record_of(&mut self, _: ActivityId, _: EventKind, _: [u64; 2]) {}

@@ -46,7 +46,7 @@ pub enum Error {
     /// More arrivals are to wait for each upcall than there is room for.
     #[error("of {0} arrivals that are to wait for each upcall there is room for 4096")]
     Events(u32),
-    /// The descriptor that is to release an upcall beside those of other processes cannot be waited for: as a rule there are too many of them.
+    /// The descriptor that is to release an upcall cannot be waited for: as a rule there are too many of them.
     #[error("its descriptor cannot be waited for: {}", io::Error::from_raw_os_error(*errno))]
     Descriptor {
         /// Why not, by the kernel's number.
@@ -148,7 +148,9 @@ impl From<StartError> for Error {
             StartError::Hold(error) => Self::Hold(error),
             StartError::Sched(error) => Self::Sched(error),
             StartError::NoSeat => Self::NoSeat,
-            StartError::NotOnTerms { .. } => Self::NotStarted(error.to_string()),
+            StartError::NotOnTerms { .. } | StartError::Uncounted(_) => {
+                Self::NotStarted(error.to_string())
+            }
             StartError::NoThread(error) => Self::NotStarted(error),
         }
     }

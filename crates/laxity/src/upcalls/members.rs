@@ -31,19 +31,23 @@ pub(super) struct Member {
     pub(super) group: Option<Arc<Grouped>>,
     /// A thread of its own process wakes for what its descriptor has.
     pub(super) is_woken: bool,
+    /// The executor itself looks at that, between calls.
+    pub(super) is_polled: bool,
 }
 
 impl Member {
     /// What is asked for, with a task that admission is to replace; of an executor that `shares` its processor with other processes or not.
     pub(super) fn new(spec: &Spec, shares: bool) -> Self {
         static SERIALS: AtomicU64 = AtomicU64::new(0);
+        let is_fed = matches!(spec.pace, Pace::Descriptor(_));
         Self {
             name: spec.name.clone(),
             serial: SERIALS.fetch_add(1, Ordering::Relaxed),
             task: None,
             after: spec.after_whom(),
             group: spec.group.as_ref().map(|group| Arc::clone(&group.0)),
-            is_woken: shares && matches!(spec.pace, Pace::Descriptor(_)),
+            is_woken: shares && is_fed,
+            is_polled: !shares && is_fed,
         }
     }
 
@@ -59,6 +63,7 @@ impl Member {
                 share: &group.share,
             }),
             is_woken: self.is_woken,
+            is_polled: self.is_polled,
         }
     }
 }

@@ -217,7 +217,7 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoUpcall`] and [`Error::Name`] of what can be none. [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, and so have those of this process that it may have kept from a processor: for that this waits where it would fit then. [`Error::Quantum`] of one that takes turns with other processes, and [`Error::Descriptor`] and [`Error::Lacks`] where it is paced by a descriptor there. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
+    /// [`Error::NoUpcall`] and [`Error::Name`] of what can be none. [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, and so have those of this process that it may have kept from a processor: for that this waits where it would fit then. [`Error::Quantum`] of one that takes turns with other processes; [`Error::Descriptor`] of one that is paced by a descriptor, and of that [`Error::Lacks`] where it takes turns with other processes. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
     pub fn create(
         &self,
         spec: Spec,

@@ -11,7 +11,7 @@ use laxity_model::program::upcalls::qos::{Mapping, Release};
 use laxity_model::program::upcalls::{Command, Counts, task};
 use laxity_model::{Instant, PortId, Service, Span};
 
-use super::core::{Core, arrivals};
+use super::core::{Core, DOORBELL, arrivals};
 use super::error::{self, Error};
 use super::members::{Group, Predecessor};
 
@@ -151,8 +151,9 @@ pub enum Pace {
     Timer,
     /// [`Upcall::release`], by any thread: no sooner than a period after the release before, until when arrivals wait.
     Arrivals,
-    /// The same, and this descriptor: while it can be read, or has come to its end, it releases once a period. What there is to read the handler reads. Where several processes take turns it is looked at when a call is over,
-    /// by a thread at the next higher FIFO priority; beside a reservation by an ordinary one.
+    /// The same, and this descriptor: while it can be read, or has come to its end, it releases once a period. What there is to read the handler reads. An executor that is alone looks at it itself, when it has nothing to do and when a
+    /// call is over or yields, and at no look for a yield: so it may wait for the whole call of a less urgent upcall. Admission charges that where the order is by rate, and nothing where it is [by deadline](super::Policy::Edf). The release is when it was seen: what it waited before
+    /// that is in none of its [counts](Counts). Where several processes take turns it is looked at when the call that it has released is over, by a thread at the next higher FIFO priority; beside a reservation by an ordinary one.
     Descriptor(Arc<OwnedFd>),
     /// The end of a call of another upcall: see [`Spec::after`]. A call that its handler cuts short by suspending or ending itself releases nobody; nor does one that is closed.
     After(Before),
@@ -236,7 +237,7 @@ impl Upcall {
         let (Some(port), Pace::Descriptor(with)) = (self.port, pace) else {
             return Ok(());
         };
-        let fed = self.core.inbox.feed(port, with);
+        let fed = self.core.inbox.feed([port, DOORBELL], with);
         if fed.is_err() {
             self.core.forget(self.place, self.port, &self.closed);
         }

@@ -3,11 +3,13 @@
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::{env, fs, io, process, thread};
 
 use laxity::upcall::OnOverrun;
-use laxity::upcalls::{Call, Error, Options, Pace, Rank, Region, RegionError, Seat, Spec, Upcalls};
+use laxity::upcalls::{
+    Call, Error, Guard, Options, Pace, Rank, Region, RegionError, Seat, Spec, Upcalls,
+};
 use laxity::{Service, Span, now};
 use laxity_linux::doctor::rights;
 use laxity_model::program::together::{Standing, Terms};
@@ -22,7 +24,8 @@ fn what_a_seat_cannot_do_is_refused() {
         together: Some(seat.clone()),
         ..Options::default()
     };
-    let seat = Seat::take(&region).unwrap();
+    let guard = Guard::without_threads(&region);
+    let seat = guard.give(process::id()).unwrap();
     let edf = Upcalls::start(Options {
         policy: laxity::upcalls::Policy::Edf,
         ..fair(&seat)
@@ -35,10 +38,10 @@ fn what_a_seat_cannot_do_is_refused() {
 }
 
 /// An ordinary thread, which needs no right.
-fn executor(region: &Region) -> Upcalls {
+fn executor(guard: &Guard) -> Upcalls {
     let options = Options {
         rank: Rank::Fair,
-        together: Seat::take(region),
+        together: guard.give(process::id()),
         ..Options::default()
     };
     Upcalls::start(options).unwrap()
@@ -47,8 +50,8 @@ fn executor(region: &Region) -> Upcalls {
 /// In one process two executors take turns as those of two do; here as ordinary threads.
 #[test]
 fn arrivals_and_commands_reach_who_has_no_turn() {
-    let region = Region::create().unwrap();
-    let (one, other) = (executor(&region), executor(&region));
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    let (one, other) = (executor(&guard), executor(&guard));
     let make = |upcalls: &Upcalls| {
         let (tell, told) = mpsc::channel();
         let mut spec = Spec::each(Span::from_micros(300), Service::from_micros(1));
@@ -71,11 +74,51 @@ fn arrivals_and_commands_reach_who_has_no_turn() {
     }
 }
 
+/// However many there are, and whether there is room for them: whoever has the baton goes on, but for those that the other waits for.
+#[test]
+fn what_arrives_for_who_does_not_wait_for_it_makes_nobody_yield() {
+    const UNITS: u32 = 5_000;
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    let (called, other) = (executor(&guard), executor(&guard));
+    for is_suspended in [true, false] {
+        // More urgent than the other, and called once while that is at work.
+        let mut urgent = Spec::each(MS * 30_000, Service::from_micros(1));
+        urgent.pace = Pace::Arrivals;
+        let urgent = called.create(urgent, |_: &mut Call<'_>| ()).unwrap();
+        urgent.run().unwrap();
+        if is_suspended {
+            urgent.suspend().unwrap();
+        }
+        let mut long = Spec::each(MS * 60_000, Service::from_micros(1));
+        long.timing.batch = NonZeroU32::new(UNITS).unwrap();
+        long.pace = Pace::Arrivals;
+        // Closed by nobody who has the baton.
+        let urgent = Arc::new(urgent);
+        let released = Arc::clone(&urgent);
+        let long = other.create(long, move |call: &mut Call<'_>| {
+            let _ = released.release([0; 2]);
+            if call.done() == UNITS - 1 {
+                call.end();
+            }
+        });
+        let long = long.unwrap();
+        long.run().unwrap();
+        long.release([0; 2]).unwrap();
+        other.sleep(&[&long]).unwrap();
+        let counts = long.close().unwrap();
+        assert_eq!(counts.units, u64::from(UNITS));
+        assert_eq!(urgent.counts().calls, u64::from(!is_suspended));
+        // It waits for the first, and once that call is over for the second, which is for 30 s later.
+        let at_most = if is_suspended { 0 } else { 4 };
+        assert!(counts.yields <= at_most, "{} times", counts.yields);
+    }
+}
+
 /// What one hears while another goes first it has not done yet.
 #[test]
 fn creates_and_closes_of_two_at_once_are_all_answered() {
-    let region = Region::create().unwrap();
-    let both = [executor(&region), executor(&region)];
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    let both = [executor(&guard), executor(&guard)];
     thread::scope(|scope| {
         for upcalls in &both {
             scope.spawn(|| {
@@ -93,7 +136,7 @@ fn creates_and_closes_of_two_at_once_are_all_answered() {
 #[test]
 fn a_quantum_longer_than_the_guard_allows_is_refused() {
     let region = Region::create().unwrap();
-    let upcalls = executor(&region);
+    let upcalls = executor(&Guard::without_threads(&region));
     let create = |service, units| {
         let mut spec = Spec::each(MS * 100, Service::from_micros(service));
         let units = [8, units].map(|units| NonZeroU32::new(units).unwrap());

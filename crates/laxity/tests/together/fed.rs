@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::{fs, io, process, thread};
 
-use laxity::upcalls::{Call, Options, Pace, Rank, Region, Seat, Spec, State, Upcall, Upcalls};
+use laxity::upcalls::{Call, Guard, Options, Pace, Rank, Region, Spec, State, Upcall, Upcalls};
 use laxity::{Instant, Service, Span, now};
 
 use crate::{House, MS, options, spin};
@@ -64,11 +64,11 @@ fn had(name: &str) -> Vec<(String, u64)> {
 }
 
 /// An ordinary thread, which needs no right.
-fn executor(region: &Region, name: &str) -> Upcalls {
+fn executor(guard: &Guard, name: &str) -> Upcalls {
     let options = Options {
         name: name.to_owned(),
         rank: Rank::Fair,
-        together: Seat::take(region),
+        together: guard.give(process::id()),
         ..Options::default()
     };
     Upcalls::start(options).unwrap()
@@ -92,8 +92,8 @@ fn busy(upcalls: &Upcalls) -> (Upcall, Receiver<()>) {
 
 #[test]
 fn each_byte_comes_to_a_call_and_who_does_not_read_keeps_nobody_busy() {
-    let region = Region::create().unwrap();
-    let (one, other) = (executor(&region, "hung-up"), executor(&region, "busy"));
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    let (one, other) = (executor(&guard, "hung-up"), executor(&guard, "busy"));
     let (_busy, calls) = busy(&other);
     let (reader, mut writer) = io::pipe().unwrap();
     let period = MS * 2;
@@ -144,8 +144,8 @@ fn each_byte_comes_to_a_call_and_who_does_not_read_keeps_nobody_busy() {
 /// As where an executor is alone.
 #[test]
 fn what_is_always_there_to_read_releases_once_a_period() {
-    let region = Region::create().unwrap();
-    let upcalls = executor(&region, "filed");
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    let upcalls = executor(&guard, "filed");
     let mut spec = Spec::each(MS, Service::from_micros(1));
     // The kernel waits for no file.
     let file = tempfile::tempfile().unwrap();

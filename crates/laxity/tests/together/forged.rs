@@ -70,7 +70,7 @@ fn what_another_user_writes_leads_nobody_elsewhere_and_the_baton_goes_on() {
     assert_eq!(forger.says(), [NOBODY.to_string()]);
     while told.try_recv().is_ok() {}
     (0..10).for_each(|_| is_called());
-    let guard = house.guard.as_ref().unwrap();
+    let guard = &house.guard;
     assert_eq!(guard.removed(), []);
     drop((beside, upcalls));
     for seat in [number, forged] {

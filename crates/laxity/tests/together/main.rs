@@ -38,7 +38,7 @@ const TOLD: &str = "LAXITY_TEST_TOGETHER";
 /// A region, and who guards it.
 struct House {
     region: Region,
-    guard: Option<Guard>,
+    guard: Guard,
     processor: usize,
     first: Instant,
     _live: LiveTest,
@@ -58,7 +58,7 @@ impl House {
         let processor = processor.unwrap();
         let region = Region::create().unwrap();
         Some(Self {
-            guard: Some(guard(&region, processor, Watch::default()).unwrap()),
+            guard: guard(&region, processor, Watch::default()).unwrap(),
             region,
             processor,
             first: now() + MS * 1_000,
@@ -67,11 +67,7 @@ impl House {
     }
 
     fn give(&self, to: u32) -> Seat {
-        match &self.guard {
-            Some(guard) => guard.give(to),
-            None => Seat::take(&self.region),
-        }
-        .unwrap()
+        self.guard.give(to).unwrap()
     }
 
     /// Another process, which does this, and is ready for it.
@@ -116,9 +112,7 @@ impl House {
         });
         assert_eq!(counts.calls, most);
         drop(upcalls);
-        if let Some(guard) = &self.guard {
-            guard.vacate(number);
-        }
+        self.guard.vacate(number);
         let calls: Vec<[Instant; 2]> = told.iter().collect();
         let late = calls
             .iter()
@@ -370,7 +364,7 @@ fn a_process_that_is_killed_holds_up_nobody_and_its_seat_is_free_again() {
         return;
     };
     other.child.wait().unwrap();
-    house.guard.as_ref().unwrap().vacate(other.seat);
+    house.guard.vacate(other.seat);
     assert_eq!(house.region.standing(other.seat), Some(Standing::Free));
     assert_eq!(house.own(3).missed, 0);
 }
@@ -392,10 +386,7 @@ fn is_removed(hit: &str) {
     let Some((house, other)) = holds_up_for(hit, at_most) else {
         return;
     };
-    assert_eq!(
-        house.guard.as_ref().unwrap().removed(),
-        [(other.seat, None)]
-    );
+    assert_eq!(house.guard.removed(), [(other.seat, None)]);
     assert_eq!(house.region.standing(other.seat), Some(Standing::Removed));
     let thread = house.region.thread(other.seat).unwrap();
     let policy = sched::policy(Tid(thread.cast_signed())).unwrap();
@@ -453,7 +444,7 @@ fn without_a_guard_one_that_sleeps_holds_up_all() {
     let Some(mut house) = House::open() else {
         return;
     };
-    house.guard = None;
+    house.guard = Guard::without_threads(&house.region);
     let _other = house.start("sleeps");
     let seen = house.own(12);
     assert!(seen.missed > 0);

@@ -1,6 +1,6 @@
 //! Executors of one process: what one is admitted for, another does not have.
 
-use laxity::upcalls::{Error, Options, Rank, Region, Seat, Spec, Upcall, Upcalls};
+use laxity::upcalls::{Error, Guard, Options, Rank, Region, Spec, Upcall, Upcalls};
 use laxity::{Enforcer, Request, Service, Span};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::os::sched::{self, Tid};
@@ -108,9 +108,9 @@ fn what_is_above_slots_is_taken_from_them() {
 
 #[test]
 fn seats_of_one_region_are_admitted_together() {
-    let region = Region::create().unwrap();
+    let guard = Guard::without_threads(&Region::create().unwrap());
     let [one, other] = [0; 2].map(|_| {
-        let together = Seat::take(&region);
+        let together = guard.give(std::process::id());
         Upcalls::start(Options { together, ..fair() }).unwrap()
     });
     let first = tenths(&one, "first", 6, MS * 10).unwrap();

@@ -12,9 +12,12 @@ use std::time::Duration;
 use std::{fs, panic, process, thread};
 
 use laxity::upcall::{First, OnOverrun};
-use laxity::upcalls::{Call, Error, Options, Region, Seat, State, Upcall, Upcalls, VirtualCall};
+use laxity::upcalls::{
+    Call, Error, Guard, Options, Pace, Region, State, Upcall, Upcalls, VirtualCall,
+};
 use laxity::{Service, Span, now};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::{MS, fair, rests, spec};
 
@@ -220,8 +223,8 @@ fn a_child_that_a_handler_forks_calls_none_and_ends_with_its_quantum() {
             "endings::a_child_that_a_handler_forks_calls_none_and_ends_with_its_quantum",
         );
     }
-    let region = Region::create().unwrap();
-    for together in [None, Seat::take(&region)] {
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    for together in [None, guard.give(process::id())] {
         let options = Options { together, ..fair() };
         let upcalls = Upcalls::start(options).unwrap();
         let (upcall, calls) = ticking(&upcalls);
@@ -376,6 +379,35 @@ fn an_executor_is_closed_when_its_handlers_are_dropped() {
     upcalls.close(MS * 60_000).unwrap();
     assert_eq!(drops.try_recv(), Err(mpsc::TryRecvError::Disconnected));
     assert_eq!(upcall.state(), State::Closed);
+}
+
+/// One of the executor's own ends its wait for that of an upcall.
+#[test]
+fn where_no_descriptors_are_left_who_asks_is_told_and_the_others_go_on() {
+    if !is_child() {
+        return succeeds(
+            "endings::where_no_descriptors_are_left_who_asks_is_told_and_the_others_go_on",
+        );
+    }
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let (_ticking, calls) = ticking(&upcalls);
+    let (reader, mut writer) = pipe().unwrap();
+    let mut fed = spec("fed", MS);
+    fed.pace = Pace::Descriptor(Arc::new(OwnedFd::from(reader)));
+    let limits = getrlimit(Resource::Nofile);
+    let current = Some(3);
+    setrlimit(Resource::Nofile, Rlimit { current, ..limits }).unwrap();
+    let refused = upcalls.create(fed.clone(), |_| ()).map(drop);
+    setrlimit(Resource::Nofile, limits).unwrap();
+    let errno = libc::EMFILE;
+    assert_eq!(refused, Err(Error::Descriptor { errno }));
+    goes_on(&upcalls, &calls);
+    let fed = upcalls.create(fed, |call: &mut Call<'_>| call.end());
+    let fed = fed.unwrap();
+    fed.run().unwrap();
+    writer.write_all(b"x").unwrap();
+    assert_eq!(rests(&upcalls, &fed), State::Ended);
+    goes_on(&upcalls, &calls);
 }
 
 /// Descriptors, and resident pages.

@@ -2,10 +2,10 @@
 
 use std::io::{self, Read as _, Write as _, pipe};
 use std::sync::mpsc;
-use std::{fs, mem};
+use std::{fs, mem, process};
 
 use laxity::upcall::First;
-use laxity::upcalls::{Call, Options, Overhead, Region, Seat, Upcalls};
+use laxity::upcalls::{Call, Guard, Options, Overhead, Region, Upcalls};
 use laxity::{Span, now};
 use laxity_linux::doctor::rights::{self, Right};
 
@@ -65,8 +65,8 @@ fn a_look_makes_no_system_call() {
         }
         return succeeds("looks::a_look_makes_no_system_call");
     }
-    let region = Region::create().unwrap();
-    for together in [None, Seat::take(&region)] {
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    for together in [None, guard.give(process::id())] {
         let upcalls = Upcalls::start(Options { together, ..fair() }).unwrap();
         let first = now() + MS * 20;
         let [mut urgent, mut long] = [spec("urgent", MS * 50), spec("long", MS * 100)];

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_model::PortId;
 use laxity_model::base::port::{Arrival, PortKind};
+use rustix::io::Errno;
 
 use super::{FeedError, Rank};
 use crate::host::together::{Feeder, Place, Seat};
@@ -60,15 +61,23 @@ impl Inbox {
     }
 
     /// From the body's next wait on, this feeds the port: each time that it can be read, or has come to its end, while nothing waits there. In a seat a copy of it does, once whenever the body waits for
-    /// the port: for that there is a thread of the next higher rank then, or an ordinary one beside a reservation, until the body ends.
+    /// the port: for that there is a thread of the next higher rank then, or an ordinary one beside a reservation, until the body ends. Elsewhere the body waits itself, at its doorbell.
     ///
     /// # Errors
     ///
-    /// In a seat: the kernel has no descriptor for that, or no such thread; then nothing feeds the port.
-    pub fn feed(&self, port: PortId, with: &Arc<OwnedFd>) -> Result<(), FeedError> {
+    /// The kernel has no descriptor for that, or in a seat no such thread; then nothing feeds the port.
+    pub fn feed(
+        &self,
+        [port, doorbell]: [PortId; 2],
+        with: &Arc<OwnedFd>,
+    ) -> Result<(), FeedError> {
         if let Some(feeder) = &self.feeder {
             return feeder.feed(port, with);
         }
+        // Here, where somebody can be told that there is none: at its wait it would end the body.
+        let waited = self.ports.get(doorbell).ok_or(Errno::INVAL)?;
+        let armed = waited.permits.arm();
+        armed.map_err(|why| FeedError::of(&why))?;
         self.changes_feed(port, Some((port, Arc::clone(with))));
         Ok(())
     }
@@ -94,14 +103,16 @@ impl Inbox {
     pub fn put(&self, port: PortId, payload: [u64; 2]) -> bool {
         let at = clock::now();
         let has_room = self.ports.put(port, Arrival { at, payload }) == Some(true);
-        self.call();
+        if has_room {
+            self.call(port);
+        }
         has_room
     }
 
     /// After it was put: who is called finds what has arrived.
-    fn call(&self) {
+    fn call(&self, port: PortId) {
         if let Some(place) = &self.place {
-            place.call();
+            place.call(&self.ports, port);
         }
     }
 
@@ -109,7 +120,7 @@ impl Inbox {
     pub fn put_newest(&self, port: PortId, payload: [u64; 2]) -> u64 {
         let at = clock::now();
         let dropped = self.ports.put_newest(port, Arrival { at, payload });
-        self.call();
+        self.call(port);
         dropped.unwrap_or(1)
     }
 

@@ -21,6 +21,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use self::takeover::Awaited;
 use super::wire::{Packet, Wire, listen};
 use super::{CoordinatorError, Settings};
+use crate::host::alone::StartError;
 use crate::host::together::{Guard, Region, guard};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
@@ -388,6 +389,10 @@ impl Coordinator {
             return Err(Answer::NotYet(reason.to_owned()));
         };
         self.registry.may_join(who)?;
+        if let Err(unknown) = house.guard.can_watch(who.process) {
+            let unseen = StartError::Uncounted(unknown);
+            return Err(Answer::Refused(unseen.to_string()));
+        }
         let Some(given) = house.guard.give(who.process) else {
             return Err(Answer::Refused(format!("all {SEATS} seats are taken")));
         };

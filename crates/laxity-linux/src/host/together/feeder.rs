@@ -1,5 +1,6 @@
 //! What feeds the ports of an executor in a seat. It sleeps until it has the baton, whoever is at work meanwhile: so another thread of its process waits for the descriptors.
 
+use std::io;
 use std::mem::{self, MaybeUninit};
 use std::os::fd::{BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -28,6 +29,12 @@ pub enum FeedError {
     /// There is no thread that waits for it.
     #[error(transparent)]
     Start(#[from] StartError),
+}
+
+impl FeedError {
+    pub(crate) fn of(why: &io::Error) -> Self {
+        Self::Os(Errno::from_io_error(why).unwrap_or(Errno::IO))
+    }
 }
 
 /// What is told when nobody is to wait any more.
@@ -145,7 +152,7 @@ impl Feeder {
 
     fn start(&self) -> Result<Running, FeedError> {
         let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
-        let alarm = Alarm::new().map_err(|why| Errno::from_io_error(&why).unwrap_or(Errno::IO))?;
+        let alarm = Alarm::new().map_err(|why| FeedError::of(&why))?;
         epoll::add(&epoll, &alarm, EventData::new_u64(END), EventFlags::IN)?;
         let (shared, waited) = (Arc::clone(&self.shared), Arc::clone(&epoll));
         let work = move || shared.wait(&waited);
@@ -296,8 +303,9 @@ impl Shared {
             if fed.serial == serial {
                 let (at, payload) = (clock::now(), [flags.bits().into(), 0]);
                 // Where there is no room, it is found at the executor's next wait for it.
-                self.ports.put(port, Arrival { at, payload });
-                self.place.call();
+                if self.ports.put(port, Arrival { at, payload }) == Some(true) {
+                    self.place.call(&self.ports, port);
+                }
             }
         });
     }

@@ -1,7 +1,7 @@
 //! The threads that see to it that the baton goes on: the sentinel just below the executors, and the watchdog just above them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
@@ -12,9 +12,10 @@ use laxity_model::{Instant, Service, Span};
 use super::sitting::{wake, wake_guards};
 use super::{Region, Seat};
 use crate::host::alone::{Rank, Ranked, StartError};
+use crate::os::fact::{Fact, Unknown};
 use crate::os::memory::STACK_BYTES;
 use crate::os::sched::{self, Policy, Tid};
-use crate::os::schedstat::Account;
+use crate::os::schedstat::{Account, PROC};
 use crate::os::{clock, futex, signals};
 use crate::run::ours::Ours;
 
@@ -45,6 +46,8 @@ impl Default for Watch {
 /// What the guarding threads share.
 struct Post {
     region: Region,
+    /// Where the kernel tells what threads receive.
+    proc: PathBuf,
     ends: AtomicBool,
     /// The process of each seat; 0 if it was given to none.
     processes: [AtomicU32; SEATS],
@@ -66,15 +69,25 @@ pub struct Guard {
 ///
 /// # Errors
 ///
-/// A thread lacks its rank, with the one cause and the remedy.
+/// A thread lacks its rank, with the one cause and the remedy; or [what threads receive](StartError::Uncounted) cannot be read.
 pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, StartError> {
+    guard_by(Path::new(PROC), region, processor, watch)
+}
+
+fn guard_by(
+    proc: &Path,
+    region: &Region,
+    processor: usize,
+    watch: Watch,
+) -> Result<Guard, StartError> {
+    is_counted(proc, Tid::current()).map_err(StartError::Uncounted)?;
     region.limit(Terms {
         priority: watch.executors.into(),
         processor: processor as u32,
         longest: watch.longest,
         tolerance: watch.tolerance,
     });
-    let mut guard = Guard::without_threads(region);
+    let mut guard = Guard::by(proc, region);
     let (sentinel, watchdog) = (Arc::clone(&guard.post), Arc::clone(&guard.post));
     let rank = |priority| Rank::Fifo {
         priority,
@@ -87,6 +100,14 @@ pub fn guard(region: &Region, processor: usize, watch: Watch) -> Result<Guard, S
         watch_over(&watchdog, watch.longest);
     })?;
     Ok(guard)
+}
+
+/// Whether it can be read what a thread has received, which has run.
+fn is_counted(proc: &Path, thread: Tid) -> Fact<()> {
+    match Account::within(proc, thread)?.read()?.turns {
+        0 => Err(Unknown("the kernel counts nothing of it".to_owned())),
+        _ => Ok(()),
+    }
 }
 
 /// Starts a thread of laxity's own that has this rank and does this.
@@ -115,10 +136,16 @@ pub(super) fn start(
 
 impl Guard {
     /// Of ordinary threads: it knows whose the seats are, and nobody sees to it that the baton goes on.
-    pub(crate) fn without_threads(region: &Region) -> Self {
+    #[must_use]
+    pub fn without_threads(region: &Region) -> Self {
+        Self::by(Path::new(PROC), region)
+    }
+
+    fn by(proc: &Path, region: &Region) -> Self {
         Self {
             post: Arc::new(Post {
                 region: region.clone(),
+                proc: proc.to_owned(),
                 ends: AtomicBool::new(false),
                 processes: [const { AtomicU32::new(0) }; SEATS],
                 taken: [const { AtomicBool::new(false) }; SEATS],
@@ -172,6 +199,14 @@ impl Guard {
         self.gave(seat, 0);
         if let Some(next) = self.post.region.vacate(seat, clock::now()) {
             wake(&self.post.region, next);
+        }
+    }
+
+    /// Whether it would be seen that a handler of this process does not come back, where anybody watches; or why not.
+    pub(crate) fn can_watch(&self, process: u32) -> Fact<()> {
+        match self.threads.is_empty() {
+            true => Ok(()),
+            false => is_counted(&self.post.proc, Tid(process.cast_signed())),
         }
     }
 
@@ -240,8 +275,7 @@ impl Post {
             .get(usize::from(seat))?
             .load(Ordering::SeqCst);
         let thread = Tid(self.region.thread(seat)?.cast_signed());
-        let is_its = Path::new(&format!("/proc/{process}/task/{thread}")).exists();
-        is_its.then_some(thread)
+        signals::has_thread(process, thread).then_some(thread)
     }
 
     /// A handler does not come back; its thread, as far as it was known before.
@@ -280,7 +314,7 @@ impl Clocks {
         let Some(thread) = post.thread(seat) else {
             return Occupant::Gone;
         };
-        let Ok(account) = Account::of(thread) else {
+        let Ok(account) = Account::within(&post.proc, thread) else {
             return Occupant::Present(None);
         };
         let service = account.service();
@@ -330,5 +364,51 @@ fn watch_over(post: &Post, longest: Service) {
             Vigil::Wake(seat) => wake(&post.region, seat),
             Vigil::Again => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process;
+
+    use laxity_model::program::together::Member;
+
+    use super::*;
+
+    /// A kernel that counts nothing.
+    const NOWHERE: &str = "/nowhere";
+
+    #[test]
+    fn where_nobody_would_be_seen_nobody_guards() {
+        let region = Region::create().unwrap();
+        let refused = guard_by(Path::new(NOWHERE), &region, 0, Watch::default());
+        assert!(matches!(refused, Err(StartError::Uncounted(_))));
+        assert_eq!(region.terms(), None);
+    }
+
+    #[test]
+    fn who_cannot_be_seen_has_not_gone() {
+        let region = Region::create().unwrap();
+        for proc in [PROC, NOWHERE] {
+            let guard = Guard::by(Path::new(proc), &region);
+            let seat = guard.give(process::id()).unwrap().number;
+            let own = Tid::current().0.cast_unsigned();
+            let member = Member::sit(region.clone(), seat, own);
+            assert!(member.is_some());
+            let read = || Clocks::default().read(&guard.post, seat);
+            let is_counted = matches!(read(), Occupant::Present(Some(_)));
+            assert_eq!(is_counted, proc == PROC);
+            assert!(is_counted || read() == Occupant::Present(None));
+            assert!(guard.lives(seat));
+            // A process that has no such thread, as there is none of this number.
+            guard.gave(seat, i32::MAX as u32);
+            assert_eq!(read(), Occupant::Gone);
+            assert!(!guard.lives(seat));
+            guard.vacate(seat);
+        }
+        // Nobody has taken this one.
+        let guard = Guard::without_threads(&region);
+        let seat = guard.give(process::id()).unwrap().number;
+        assert!(!guard.lives(seat));
     }
 }

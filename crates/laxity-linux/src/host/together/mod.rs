@@ -168,21 +168,11 @@ pub struct Seat {
     pub number: u16,
 }
 
-impl Seat {
-    /// A free one, for an executor of this process, where nobody else [guards](guard) the region; `None` if there is none.
-    pub fn take(region: &Region) -> Option<Self> {
-        Some(Self {
-            region: region.clone(),
-            number: region.give()?,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use laxity_model::executor::Claim;
     use laxity_model::program::together::{
-        Act, Member, Occupant, Others as _, SEATS, Sentinel, Watchdog,
+        Act, Member, Occupant, Others as _, SEATS, Sentinel, Standing, Watchdog,
     };
     use laxity_model::{Instant, Service, Span};
     use proptest::prelude::*;
@@ -220,9 +210,11 @@ mod tests {
             zeroes in any::<bool>(),
         ) {
             let region = Region::create().unwrap();
-            let seats: Vec<u16> = (0..3).map(|_| region.give().unwrap()).collect();
-            let sit = |seat: &u16| Member::sit(region.clone(), *seat, 1).unwrap();
-            let mut members: Vec<_> = seats.iter().map(sit).collect();
+            let sit = |seat: u16| {
+                region.gives(seat);
+                Member::sit(region.clone(), seat, 1).unwrap()
+            };
+            let mut members: Vec<_> = (0..3).map(sit).collect();
             let mut sentinel = Sentinel::new(region.clone(), Span::from_micros(1));
             let mut watchdog: Watchdog<_, SEATS> = Watchdog::new(region.clone(), Service::from_micros(1));
             let claim = Claim { rank_ns: 7, release: Instant::ZERO };
@@ -244,16 +236,16 @@ mod tests {
             // Who makes the seats anew has them all again.
             for seat in 0..SEATS as u16 {
                 region.vacate(seat, Instant::ZERO);
+                prop_assert_eq!(region.standing(seat), Some(Standing::Free));
             }
-            prop_assert_eq!(std::iter::from_fn(|| region.give()).count(), SEATS);
         }
     }
 
     #[test]
     fn a_forged_turn_is_taken_back() {
         let region = Region::create().unwrap();
-        let seat = region.give().unwrap();
-        let mut member = Member::sit(region.clone(), seat, 1).unwrap();
+        region.gives(0);
+        let mut member = Member::sit(region.clone(), 0, 1).unwrap();
         member.publish(Instant::ZERO, &mut std::iter::empty());
         assert_eq!(member.wait(Instant::ZERO), Act::Took);
         // A seat past the last is at work, as is said in the second line of the memory.

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use laxity_model::program::together::{Act, Member, Others};
-use laxity_model::{HostError, Span};
+use laxity_model::{HostError, PortId, Span};
 
 use super::{Region, Seat};
 use crate::host::alone::StartError;
 use crate::os::cpuset::CpuSet;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::{clock, fork, futex};
+use crate::run::port::Ports;
 
 /// Wakes the thread of a seat.
 pub(super) fn wake(region: &Region, seat: u16) {
@@ -56,9 +57,10 @@ impl Place {
         fork::generation() == self.generation
     }
 
-    /// Something has arrived for its executor.
-    pub(crate) fn call(&self) {
-        if self.is_own() && self.region().call(self.seat.number, clock::now()) {
+    /// Something has been put into a port of its executor, which is called where a handler waits there. Else it has nothing to do for that yet, and whoever is at work would let it go first for nothing.
+    pub(crate) fn call(&self, ports: &Ports, port: PortId) {
+        let is_called = ports.is_awaited(port) && self.is_own();
+        if is_called && self.region().call(self.seat.number, clock::now()) {
             wake(self.region(), self.seat.number);
             wake_guards(self.region());
         }

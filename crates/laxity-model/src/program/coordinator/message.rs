@@ -181,6 +181,8 @@ impl Writer {
             calls,
             wakes,
             quanta,
+            // Where there is a coordinator nobody is.
+            polled: _,
         } = item.linked;
         let (kind, longest, last) = match task.preemption() {
             Preemption::Anywhere => (0, Service::ZERO, Service::ZERO),
@@ -301,6 +303,7 @@ impl<'a> Reader<'a> {
             calls: self.number()?,
             wakes: self.number()?,
             quanta: self.word()?,
+            polled: false,
         };
         Ok(Item { name, linked })
     }

@@ -299,14 +299,6 @@ impl<const S: usize, const R: usize> Region<S, R> {
         }
     }
 
-    /// Gives a free seat away, as is written; `None` if there is none. One process gives.
-    pub fn give(&self) -> Option<u16> {
-        let is_free = |number: &u16| self.standing(*number) == Some(Standing::Free);
-        let number = (0..S as u16).find(is_free)?;
-        self.gives(number);
-        Some(number)
-    }
-
     /// Gives this seat away, whatever is written of it: whoever gives knows that nobody has it.
     pub fn gives(&self, number: u16) {
         let Some(seat) = self.seat(number) else {
@@ -442,11 +434,12 @@ impl<const S: usize, const R: usize> Region<S, R> {
 
     /// The baton goes on to whoever is to have it, if this is the turn still; tells whom to wake. `None`: the turn is over.
     pub(super) fn hand_on(&self, from: Turn, now: Instant) -> Option<Option<u16>> {
-        let scan = self.scan((now, Self::ALL), from.seat(), 0);
-        let first = scan.first.map(|(_, seat)| seat);
-        let next = first.or(scan.next.map(|(_, seat)| seat));
-        if !self.pass(from, from.to(next, next.is_none())) {
-            return None;
+        let seen = self.changes.load(SeqCst);
+        let (to, mut next) = self.hand(from, now)?;
+        fence(SeqCst);
+        // Who called before the baton rested saw it at work, and may not have been seen: he is now. Who calls after that takes it.
+        if next.is_none() && self.changes.load(SeqCst) != seen {
+            next = self.hand(to, now).and_then(|(_, next)| next);
         }
         // Whoever had it sees at its next look that it has it no more.
         self.changed();
@@ -454,6 +447,15 @@ impl<const S: usize, const R: usize> Region<S, R> {
             seat.kick();
         }
         Some(next)
+    }
+
+    /// From this turn to that of whoever is to have the baton by what is written now, or to nobody's; `None` if the turn is over.
+    fn hand(&self, from: Turn, now: Instant) -> Option<(Turn, Option<u16>)> {
+        let scan = self.scan((now, Self::ALL), from.seat(), 0);
+        let first = scan.first.map(|(_, seat)| seat);
+        let next = first.or(scan.next.map(|(_, seat)| seat));
+        let to = from.to(next, next.is_none());
+        self.pass(from, to).then_some((to, next))
     }
 
     /// The same, if a seat has it.
