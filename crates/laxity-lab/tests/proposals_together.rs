@@ -125,6 +125,9 @@ proptest! {
     }
 }
 
+/// What a plan calls served.
+const SERVED: &str = "served: complete before its card's ring is full or dry";
+
 /// What a run says that was proposed, in the words of a plan.
 fn told_by_a_run(variant: &VariantResults) -> Vec<String> {
     let modems = variant.modems();
@@ -138,7 +141,7 @@ fn told_by_a_run(variant: &VariantResults) -> Vec<String> {
             Span::from_nanos(proposed.period_ns),
         );
         format!(
-            "`{name}` is proposed {}/{}: {}",
+            "`{name}` is proposed {}/{}: {}; {SERVED}",
             format_span(x),
             format_span(y),
             proposed.why
@@ -206,7 +209,7 @@ fn in_every_order_the_same_runs_and_loses_nothing() {
         assert_eq!(words[0], words[1]);
         for word in &words[0] {
             assert!(
-                word.ends_with("beside what is proposed to the others"),
+                word.contains("beside what is proposed to the others; "),
                 "{word}"
             );
         }
