@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
-use std::io;
 use std::mem::{self, MaybeUninit};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
