@@ -98,14 +98,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_longer_message_takes_no_less() {
-        match message_cost(&MESSAGE_BYTES) {
-            Ok(cost) => {
-                let took = MESSAGE_BYTES.map(|bytes| cost.of(bytes));
-                assert!(took[0] > Service::ZERO && took.is_sorted(), "{took:?}");
-            }
-            Err(why) => assert!(why.contains("loopback"), "{why}"),
-        }
+    fn a_message_over_loopback_takes_something() {
+        let cost = message_cost(&MESSAGE_BYTES).unwrap();
+        assert!(cost.of(MESSAGE_BYTES[0]) > Service::ZERO, "{cost:?}");
     }
 
     #[test]

@@ -49,7 +49,10 @@ struct Member {
 /// Who has the rank of slots of those that a freezer stops. Of whom no policy can be read has gone, and a group that has gone had nobody.
 fn ranked(stopped: io::Result<Vec<i32>>) -> Fact<Vec<Tid>> {
     let stopped = match stopped {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        // The second where it went between the opening and the reading of its file.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => {
+            Vec::new()
+        }
         Err(error) => {
             let why = format!("cannot see who is stopped (cgroup.threads): {error}");
             return Err(Unknown(why));
