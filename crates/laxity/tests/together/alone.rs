@@ -105,7 +105,7 @@ fn a_quantum_longer_than_the_guard_allows_is_refused() {
     region.limit(Terms {
         priority: 90,
         processor: 0,
-        longest: Service::from_micros(502),
+        longest: Service::from_nanos(502_500),
         tolerance: Service::ZERO,
     });
     assert_eq!(create(250, 2), Ok(()));
