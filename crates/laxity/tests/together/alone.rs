@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::process::Command;
 use std::sync::mpsc;
-use std::{env, fs, io, process, thread};
+use std::{env, fs, process, thread};
 
 use laxity::upcall::OnOverrun;
 use laxity::upcalls::{Call, Error, Options, Pace, Rank, Region, RegionError, Seat, Spec, Upcalls};
