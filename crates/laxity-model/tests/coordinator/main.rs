@@ -8,7 +8,7 @@ use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::executor::linked::{self, Linked};
 use laxity_model::program::coordinator::{
-    Answer, Bottleneck, Item, MOST_ITEMS, Presence, Registry, Terms, Told, Who, share_ppm,
+    Answer, Bottleneck, Item, MOST_ITEMS, Presence, Registry, Terms, Who, share_ppm,
 };
 use laxity_model::{Instant, Service, Span};
 use proptest::collection::vec;

@@ -107,10 +107,10 @@ fn one_that_is_polled_waits_for_whole_calls() {
         let task = fed.task.with_deadline(Span::from_micros(3_000)).unwrap();
         Linked { task, ..fed }
     };
-    let by_rate = |polled| admit(&Rmdp::<4>::default(), &[hasty(polled), long], &Dedicated);
+    let by_rate = |polled| admit(&Rmdp::<4>::with_room(), &[hasty(polled), long], &Dedicated);
     let refused = by_rate(true).unwrap_err();
     assert_eq!(refused.bottleneck, Some(0));
     assert!(by_rate(false).is_ok());
     // That order has no bounds of single ones, and charges nothing for it.
-    assert!(admit(&Edf::<4>::default(), &[hasty(true), long], &Dedicated).is_ok());
+    assert!(admit(&Edf::<4>::with_room(), &[hasty(true), long], &Dedicated).is_ok());
 }

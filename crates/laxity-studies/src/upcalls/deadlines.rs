@@ -340,7 +340,7 @@ pub(super) fn bounds(setup: &Setup) -> [(String, u64); 2] {
         let verdict = tasks(&tried, Service::ZERO).and_then(|tasks| rmdp(&tasks).ok());
         verdict.is_some_and(|verdict| verdict.is_schedulable())
     };
-    let (mut fits, mut exceeds) = (0, 1_000_001);
+    let (mut fits, mut exceeds) = (0_u64, 1_000_001_u64);
     while fits + 1 < exceeds {
         let middle = fits.midpoint(exceeds);
         match is_accepted(middle) {

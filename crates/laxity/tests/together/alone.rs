@@ -4,13 +4,13 @@ use std::num::NonZeroU32;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::process::Command;
 use std::sync::{Arc, mpsc};
-use std::{env, fs, io, process, thread};
+use std::{env, fs, process, thread};
 
 use laxity::upcall::OnOverrun;
 use laxity::upcalls::{
     Call, Error, Guard, Options, Pace, Rank, Region, RegionError, Seat, Spec, Upcalls,
 };
-use laxity::{Service, Span, now};
+use laxity::{Service, Span};
 use laxity_linux::doctor::rights;
 use laxity_model::program::together::{Standing, Terms};
 
@@ -148,7 +148,7 @@ fn a_quantum_longer_than_the_guard_allows_is_refused() {
     region.limit(Terms {
         priority: 90,
         processor: 0,
-        longest: Service::from_micros(502),
+        longest: Service::from_nanos(502_500),
         tolerance: Service::ZERO,
     });
     assert_eq!(create(250, 2), Ok(()));

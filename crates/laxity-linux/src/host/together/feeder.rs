@@ -6,6 +6,7 @@ use std::os::fd::{BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use laxity_model::PortId;
 use laxity_model::base::port::Arrival;
@@ -43,6 +44,8 @@ const END: u64 = u64::MAX;
 const NONE: u64 = u64::MAX;
 /// So many are told at once.
 const AT_ONCE: usize = 16;
+/// Between two looks whether a descriptor is used still.
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// What feeds a port, if anything does.
 struct Slot {
@@ -211,7 +214,8 @@ impl Feeder {
         let taken = slot.and_then(|slot| Some((slot, slot.take()?)));
         if let Some(((slot, own), running)) = taken.zip(self.running.get()) {
             while slot.users.load(Ordering::SeqCst) > 0 {
-                thread::yield_now();
+                // Who uses it may be less urgent than this thread, and have only its processor.
+                thread::sleep(PAUSE);
             }
             // To close it is not enough: others have the same open.
             let _ = epoll::delete(&running.epoll, &own);

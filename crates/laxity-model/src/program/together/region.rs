@@ -13,7 +13,7 @@ pub const ROWS: usize = HANDLERS;
 /// The least urgent rank.
 const LAST: u64 = u64::MAX - 1;
 /// The layout's version.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// Whose turn it is: a seat or nobody, at work or at rest, and a count that makes every turn another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
