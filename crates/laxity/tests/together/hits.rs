@@ -83,9 +83,9 @@ fn happens(hit: &str, first: Instant, tell: &Sender<String>) {
         "spins" => while now() < first + MS * 1_500 {},
         "execs" => panic!("{}", Command::new("sleep").arg("60").exec()),
         "traced" => {
-            // Nothing becomes of this signal but that whoever traces the thread is told, and has it stopped.
+            // As at a breakpoint: whoever traces the thread is told, and has it stopped.
             // SAFETY: it takes a number.
-            unsafe { libc::raise(libc::SIGURG) };
+            unsafe { libc::raise(libc::SIGTRAP) };
         }
         other => panic!("{other}"),
     }

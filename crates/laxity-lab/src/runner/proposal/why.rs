@@ -47,10 +47,10 @@ impl OpenDevice {
             takes(&with)
         });
         let devices = devices.map(|(_, device)| &device.name);
-        let names: Vec<String> = devices
-            .chain(tasks.map(|task| &task.name))
-            .map(|name| format!("`{name}`"))
-            .collect();
+        let names = devices.chain(tasks.map(|task| &task.name));
+        let mut names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        // Whatever the order in which they are declared.
+        names.sort_unstable();
         let without = match names.is_empty() {
             // Each takes too little to matter by itself.
             true => "all else there".to_owned(),
