@@ -73,8 +73,8 @@ pub(super) fn verdict(report: &Report) -> String {
     };
     let differ = match differ {
         0 => String::new(),
-        1 => ", one value disagrees with what was published".to_owned(),
-        differ => format!(", {differ} values disagree with what was published"),
+        1 => ", one value disagrees".to_owned(),
+        differ => format!(", {differ} values disagree"),
     };
     of_checks + &open + &differ
 }

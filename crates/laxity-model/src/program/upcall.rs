@@ -79,7 +79,7 @@ impl Call {
     /// So many units are done now, and not what was to be: the others of this quantum are, as soon as nobody more urgent waits; at once where it [cannot](Self::can_pause) pause. More than were to
     /// be done count too, up to the batch: they were done without a look, and what they took is this quantum's.
     pub fn pause_after(&mut self, units: u32) {
-        self.now = units.min(self.batch - self.done);
+        self.now = units.min((self.batch - self.done).max(self.now));
     }
 
     /// So many units are done now, and there is no more to be done in this call.
