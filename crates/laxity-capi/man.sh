@@ -32,10 +32,14 @@ function others(name,    place) {
             print ".BR " names[place] " (3)" (place < functions && names[functions] != name || place < functions - 1 ? "," : "") > page
     close(page)
 }
+# Where the name of an error begins, and no longer word ends with the like of one.
+function error_in(text) {
+    return match(text, /(^|[^A-Z0-9_])E[A-Z0-9]+: /) ? RSTART + (substr(text, RSTART, 1) != "E") : 0
+}
 # A comment with what is no error first; under ERRORS what begins with the name of one.
 function describe(text, returns_errors,    begin, rest, next_begin) {
     section("DESCRIPTION")
-    begin = match(text, /E[A-Z0-9]+: /)
+    begin = error_in(text)
     rest = begin ? substr(text, begin) : ""
     print plain(begin ? substr(text, 1, begin - 1) : text) > page
     if (returns_errors) {
@@ -48,7 +52,7 @@ function describe(text, returns_errors,    begin, rest, next_begin) {
         match(rest, /^E[A-Z0-9]+: /)
         printf ".TP\n.B %s\n", substr(rest, 1, RLENGTH - 2) > page
         rest = substr(rest, RLENGTH + 1)
-        next_begin = match(rest, /E[A-Z0-9]+: /)
+        next_begin = error_in(rest)
         text = next_begin ? substr(rest, 1, next_begin - 1) : rest
         sub(/[;.]? *$/, ".", text)
         print plain(text) > page

@@ -4,8 +4,8 @@
  * the calls have its names. A handler is called for a quantum of protocol data units (PDUs) at a time and is never interrupted by another, so what
  * handlers share they need not lock:
  *
- *     static void send(struct rts_funargs *arg) {
- *         struct session *session = arg->pcb;
+ *     static void send_packets(struct rts_funargs *arg) {
+ *         struct session *session = (struct session *)arg->pcb;
  *         while (arg->smstr->pdu_count < arg->smstr->pdu_goal && packet_waits(session)) {
  *             send_packet(session);
  *             arg->smstr->pdu_count++;
@@ -18,7 +18,7 @@
  *     attributes.quantum = 4;                  // four between two looks whether somebody more urgent waits,
  *     attributes.pdu_ns = 50000;               // each of 50 us at most
  *     int rtu;
- *     if (rts_creat(&attributes, send, &session, &rtu) != 0)
+ *     if (rts_creat(&attributes, send_packets, &session, &rtu) != 0)
  *         fprintf(stderr, "%s\n", laxity_message());
  *
  * Functions that return int return 0, or a number of errno.h; laxity_message() then says what is wrong, and what would be right. All may be called by several

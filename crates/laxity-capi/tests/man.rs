@@ -29,14 +29,40 @@ fn functions(header: &str) -> Vec<(String, String)> {
 }
 
 /// Words that stand in the comment of a function, and so on its page.
-const SAID: [(&str, &str); 4] = [
+const SAID: [(&str, &str); 5] = [
     (
         "rts_creat",
         ".TP\n.B EBUSY\nit, or another one, would be late; the message names who",
     ),
     ("rts_yield", "rts_smstr *smstr;"),
+    ("rts_release", "RTS_DESCRIPTOR: "),
     ("laxity_reserve", "numbers that are no reservation.\n"),
     ("laxity_now_ns", "in nanoseconds of CLOCK_MONOTONIC.\n"),
+];
+
+/// Those that functions return, without their first letter.
+const ERRORS: [&str; 21] = [
+    "2BIG",
+    "ALREADY",
+    "AGAIN",
+    "BADF",
+    "BUSY",
+    "CANCELED",
+    "CONNREFUSED",
+    "DEADLK",
+    "FAULT",
+    "INVAL",
+    "IO",
+    "MFILE",
+    "NFILE",
+    "NODATA",
+    "NOENT",
+    "NOMEM",
+    "NOSYS",
+    "OPNOTSUPP",
+    "PERM",
+    "SRCH",
+    "TIMEDOUT",
 ];
 
 #[test]
@@ -57,6 +83,10 @@ fn every_function_has_a_page_of_its_comment() {
                 description.starts_with(|first: char| first.is_uppercase()),
                 "{page}"
             );
+            // Each of these has a number in errno.h.
+            for error in page.lines().filter_map(|line| line.strip_prefix(".B E")) {
+                assert!(ERRORS.contains(&error), "E{error}: {page}");
+            }
             let words = SAID.iter().filter(|(of, _)| of == name);
             for (_, words) in words {
                 assert!(page.contains(words), "{page}");

@@ -155,7 +155,13 @@ fn list(arguments: &List) -> Result<u8, Failure> {
     let At { directory, .. } = At::new(0, arguments.directory.clone());
     let processors = match arguments.processor {
         Some(processor) => vec![processor],
-        None => At::new(0, Some(directory.clone())).processors(),
+        None => {
+            let all = At::new(0, Some(directory.clone())).processors();
+            all.map_err(|error| {
+                let directory = directory.to_string_lossy();
+                Failure::new(ERROR, format!("{}: {error}", plain(&directory)))
+            })?
+        }
     };
     let mut all = Vec::new();
     for processor in processors {

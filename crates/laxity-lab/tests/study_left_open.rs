@@ -72,7 +72,8 @@ fn a_value_that_is_inconclusive_or_disagrees_is_in_the_last_line_too() {
         }],
         ..made(&[Some(true), Some(false)])
     };
-    let last = "verdict: 1 of 2 checks did not hold, one value is inconclusive, one value disagrees\n";
+    let last =
+        "verdict: 1 of 2 checks did not hold, one value is inconclusive, one value disagrees\n";
     let shown = text::render(&report, 80);
     assert!(shown.ends_with(last), "{shown}");
 }

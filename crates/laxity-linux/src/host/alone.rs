@@ -111,6 +111,15 @@ pub(super) struct Ranked {
     firmly: Firmly,
 }
 
+impl Drop for Ranked {
+    fn drop(&mut self) {
+        if let Firmly::Policy(own, _) = self.firmly {
+            // To give a rank up needs no right.
+            let _ = sched::set_policy(own, Policy::Other { nice: 0 });
+        }
+    }
+}
+
 /// How firmly the rank is held.
 #[derive(Clone)]
 enum Firmly {
@@ -199,6 +208,8 @@ impl Alone {
             if let Err(error) = drive(&mut *body, &inbox, sitting) {
                 *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }
+            // What the body still has is dropped by an ordinary thread, which is in nobody's way.
+            drop(ranked);
         });
         let thread = started.map_err(|error| StartError::NoThread(error.to_string()))?;
         // One that panicked before it told said so on standard error.

@@ -212,7 +212,19 @@ impl Set {
         }
         set.order.sort_by_key(|place| depths[*place]);
         set.one_by_one()?;
+        set.seen_late();
         Ok(set)
+    }
+
+    /// Who is seen late is released as it is seen, and no sooner than a period after that again: so what came a period later may wait for as long, and for another call besides.
+    fn seen_late(&mut self) {
+        for place in 0..self.all.len() {
+            let deadline = self.all[place].task.deadline();
+            let unseen = self.unseen(place, deadline, |other| other != place);
+            let task = &mut self.all[place].task;
+            let jitter = task.jitter().checked_add(unseen.as_dedicated_span());
+            *task = task.with_jitter(jitter.unwrap_or(Span::MAX));
+        }
     }
 
     /// What comes in bursts would have its successors come in bursts, too, which no jitter tells.

@@ -89,10 +89,15 @@ fn one_that_is_polled_waits_for_whole_calls() {
         ..one(5_000, 1, 100)
     };
     // Nine quanta more.
-    let (long, whole) = (one(40_000, 10, 300), Span::from_micros(2_700));
+    let (long, whole) = (one(40_000, 10, 150), Span::from_micros(1_350));
     let of = |all: &[Linked]| bounds(all, &Dedicated).unwrap();
     let [with, without] = [true, false].map(|polled| of(&[fed(polled), long])[0]);
-    assert_eq!(with, without + whole);
+    // Once before it is seen, and once more where the one before was seen late.
+    let twice = without + whole + whole;
+    assert!(
+        with >= twice && with <= twice + Span::from_micros(150),
+        "{with} {without}"
+    );
     let after = Linked {
         after: Some(0),
         ..one(5_000, 1, 50)
@@ -101,7 +106,8 @@ fn one_that_is_polled_waits_for_whole_calls() {
     for place in [0, 1] {
         assert!(all[0][place] >= all[1][place] + whole, "{all:?}");
     }
-    assert_eq!(all[0][2], all[1][2]);
+    // It may come sooner after the one before than a period, then.
+    assert!(all[0][2] >= all[1][2], "{all:?}");
     let hasty = |polled| {
         let fed = fed(polled);
         let task = fed.task.with_deadline(Span::from_micros(3_000)).unwrap();

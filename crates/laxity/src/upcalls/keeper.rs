@@ -90,6 +90,13 @@ pub(super) struct Keep<S> {
     when: Vec<Option<When>>,
 }
 
+impl<S> Drop for Keep<S> {
+    /// What is shared goes with the executor, and not when the thread's own end comes, of which nobody is told.
+    fn drop(&mut self) {
+        drop(LOCAL.take());
+    }
+}
+
 impl<S: 'static> Keep<S> {
     pub(super) fn new(core: Arc<Core>, letters: Letters<S>, events: u32) -> Self {
         let when = letters.iter().map(|_| None).collect();

@@ -81,7 +81,12 @@ fn happens(hit: &str, first: Instant, tell: &Sender<String>) {
         "stops" => kill_process(own, Signal::STOP).unwrap(),
         "dies" => kill_process(own, Signal::KILL).unwrap(),
         "spins" => while now() < first + MS * 1_500 {},
-        "execs" => panic!("{}", Command::new("sleep").arg("60").exec()),
+        "execs" => panic!(
+            "{}",
+            Command::new("sh")
+                .args(["-c", "while :; do :; done"])
+                .exec()
+        ),
         "traced" => {
             // As at a breakpoint: whoever traces the thread is told, and has it stopped.
             // SAFETY: it takes a number.

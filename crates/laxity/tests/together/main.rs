@@ -369,14 +369,18 @@ fn a_process_that_is_killed_holds_up_nobody_and_its_seat_is_free_again() {
     assert_eq!(house.own(3).missed, 0);
 }
 
+/// One that does not come back either.
 #[test]
-fn a_process_that_executes_another_program_holds_up_nobody() {
-    let Some((house, other)) = holds_up_nobody("execs") else {
+fn a_program_that_a_handler_executes_is_stopped() {
+    let at_most = detection(Watch::default().longest) * 2;
+    let Some((house, other)) = holds_up_for("execs", at_most) else {
         return;
     };
     // Nobody of it comes back.
     assert_eq!(house.region.standing(other.seat), Some(Standing::Removed));
     assert_ne!(house.region.turn().seat(), Some(other.seat));
+    let first = Tid(other.child.id().cast_signed());
+    assert_eq!(sched::policy(first), Ok(Policy::Other { nice: 0 }));
 }
 
 /// Of one that does not come back, whatever it did before.

@@ -32,6 +32,22 @@ fn an_executor_may_be_ended_again_until_its_handlers_are_dropped() {
     upcalls.end(MS).unwrap();
 }
 
+/// What its handlers share is of the executor, too: where it does not come to an end, nor does that.
+#[test]
+fn an_executor_has_ended_when_what_is_shared_is_dropped() {
+    struct Slow(mpsc::Receiver<()>);
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+        }
+    }
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let upcalls = Upcalls::sharing(fair(), move || Slow(goes_on)).unwrap();
+    assert_eq!(upcalls.end(MS * 20), Err(Error::NoAnswer(MS * 20)));
+    drop(go_on);
+    upcalls.end(MS * 60_000).unwrap();
+}
+
 /// It takes the ten seconds for which an answer is waited for, once.
 #[test]
 fn one_that_is_made_too_late_is_closed_and_leaves_its_share() {

@@ -111,8 +111,8 @@ struct Reader {
     queued: BTreeMap<ActivityId, Queued>,
     /// The handler's own, for each handler that has one.
     behind: BTreeMap<ActivityId, ActivityId>,
-    /// The periodic tasks, with the mark of their jobs.
-    periodic: BTreeMap<ActivityId, Mark>,
+    /// The periodic tasks, with the mark that their jobs begin with, and that of their ends where their waits do not tell of those: a wait for a budget is none.
+    periodic: BTreeMap<ActivityId, (Mark, Option<Mark>)>,
     rogues: BTreeSet<ActivityId>,
 }
 
@@ -142,7 +142,10 @@ impl Reader {
             calls: calls.collect(),
             queued: behind.values().map(|id| (*id, Queued::default())).collect(),
             behind,
-            periodic: probes.periodic().map(|t| (t.activity, t.runs)).collect(),
+            periodic: probes
+                .periodic()
+                .map(|t| (t.activity, (t.runs, t.ends)))
+                .collect(),
             rogues: rogues.flat_map(|probe| probe.activities.clone()).collect(),
         }
     }
@@ -178,9 +181,13 @@ impl Reader {
     fn take(&mut self, event: &Event) {
         let told = Instant::from_nanos(event.args[0]);
         let is_driver = self.calls.contains_key(&event.activity);
+        let marks = self.periodic.get(&event.activity);
+        let (runs, ends) = marks.map_or((None, None), |(runs, ends)| (Some(*runs), *ends));
         match event.kind {
             EventKind::Mark(mark) if is_driver => self.driver_mark(mark, event),
-            EventKind::Mark(mark) if self.periodic.get(&event.activity) != Some(&mark) => {}
+            EventKind::Mark(mark) if ends == Some(mark) => self.complete(event),
+            EventKind::Mark(mark) if runs != Some(mark) => {}
+            EventKind::Block if ends.is_some() => {}
             _ if is_driver => {}
             EventKind::Signal => self.signal(event),
             EventKind::Mark(_) | EventKind::InterruptEnter | EventKind::DeferredEnter => {

@@ -51,10 +51,16 @@ impl At {
         }
     }
 
-    /// The processors that have, or had, a coordinator in the same directory.
-    #[must_use]
-    pub fn processors(&self) -> Vec<usize> {
-        let files = std::fs::read_dir(&self.directory).into_iter().flatten();
+    /// The processors that have, or had, a coordinator in the same directory: none where there is no directory.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read, as somebody else's.
+    pub fn processors(&self) -> io::Result<Vec<usize>> {
+        let files = match std::fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            files => files?,
+        };
         let number = |file: io::Result<DirEntry>| {
             let name = file.ok()?.file_name();
             let name = name.to_str()?.strip_prefix("cpu")?;
@@ -62,7 +68,7 @@ impl At {
         };
         let mut all: Vec<usize> = files.filter_map(number).collect();
         all.sort_unstable();
-        all
+        Ok(all)
     }
 
     fn path(&self, what: &str) -> PathBuf {

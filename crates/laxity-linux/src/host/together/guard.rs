@@ -278,13 +278,33 @@ impl Post {
         signals::has_thread(process, thread).then_some(thread)
     }
 
+    /// The first thread of the process that a seat was given to, if it has the executors' rank.
+    fn first_of(&self, seat: u16) -> Option<Tid> {
+        let process = self.processes.get(usize::from(seat))?;
+        let process = process.load(Ordering::SeqCst);
+        let first = Tid(process.cast_signed());
+        let rank = self.region.terms()?.priority;
+        let is_there = process > 0 && signals::has_thread(process, first);
+        let has_rank =
+            matches!(sched::policy(first), Ok(Policy::Fifo(own)) if u32::from(own) == rank);
+        (is_there && has_rank).then_some(first)
+    }
+
     /// A handler does not come back; its thread, as far as it was known before.
     fn remove(&self, seat: u16, known: Option<Tid>) {
+        let ordinary = |thread| {
+            let made = sched::set_policy(thread, Policy::Other { nice: 0 });
+            made.map_err(|error| error.to_string())
+        };
         let made_ordinary = match known.or_else(|| self.thread(seat)) {
-            Some(thread) => sched::set_policy(thread, Policy::Other { nice: 0 })
-                .map_err(|error| error.to_string()),
+            Some(thread) => ordinary(thread),
             None => Err("it is no thread of the process that has the seat".to_owned()),
         };
+        // A thread that executes a program goes on with it as the first of its process.
+        let made_ordinary = made_ordinary.or_else(|why| match self.first_of(seat) {
+            Some(first) => ordinary(first),
+            None => Err(why),
+        });
         if let Some(next) = self.region.remove(seat, clock::now()) {
             wake(&self.region, next);
         }

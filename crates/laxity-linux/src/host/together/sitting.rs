@@ -119,6 +119,11 @@ impl Sitting {
         loop {
             if self.place.leaves.load(Ordering::SeqCst) {
                 self.member.leaves();
+                // It has no turn any more, and nobody watches what it drops.
+                let own = Tid::current();
+                if let Ok(Policy::Fifo(_)) = sched::policy(own) {
+                    let _ = sched::set_policy(own, Policy::Other { nice: 0 });
+                }
             }
             match self.member.wait(clock::now()) {
                 _ if is_closed() => return Ok(()),
