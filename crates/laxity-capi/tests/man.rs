@@ -41,7 +41,7 @@ const SAID: [(&str, &str); 5] = [
 ];
 
 /// Those that functions return, without their first letter.
-const ERRORS: [&str; 21] = [
+const ERRORS: [&str; 22] = [
     "2BIG",
     "ALREADY",
     "AGAIN",
@@ -61,6 +61,7 @@ const ERRORS: [&str; 21] = [
     "NOSYS",
     "OPNOTSUPP",
     "PERM",
+    "RANGE",
     "SRCH",
     "TIMEDOUT",
 ];
