@@ -1,6 +1,8 @@
-//! A device's driver by itself: how much it takes of this machine's processor, and how long its calls take.
+//! A device's driver as the only device: how much it takes of this machine's processor, and how long its calls take.
 //!
-//! It runs in a thread just below whoever has a slot, connected, with nothing beside it but what the far end takes on another processor. A measurement that
+//! It runs in a thread just below whoever has a slot, connected. Its load is measured with nothing beside it but what the far end takes on another
+//! processor; its calls beside the ordinary threads and programs of the variants in which something is to be proposed to it: these never outrank it, yet
+//! they share caches, memory and the kernel with it, by which a call takes longer. A measurement that
 //! was disturbed, lossy, or made beside strangers who rank above a slot is told as what it is, and never made into a figure.
 
 use laxity::observe::{Observation, observe};
@@ -14,10 +16,10 @@ use super::compose::{RunSpec, compose};
 use super::live::watched_host;
 use super::load::{
     CALLS, Calibration, Counted, Found, Measured, Next, NoCount, PILOTS, Trouble, beside_nobody,
-    fast_ppb, pace, pilot, strangers,
+    calls_for, fast_ppb, pace, pilot, strangers,
 };
 use super::proposal::Calls;
-use super::{RunError, load};
+use super::{RunError, commands, load};
 use crate::observe::DeviceProbe;
 use crate::scenario::kinds::{PROCESSING_SERVICE, SAMPLES_LOST};
 use crate::scenario::{
@@ -94,19 +96,22 @@ impl<'a> Alone<'a> {
         }
     }
 
-    /// A thousand undisturbed calls of the device with so many further receivers.
+    /// A thousand undisturbed calls of the device with so many further receivers, or more for long runs, beside [those](beside_ordinary) who share the
+    /// machine with it.
     ///
     /// # Errors
     ///
     /// [`RunError::Inconclusive`] if there were too few, with what was in the way; and the host's.
     pub fn calls(&mut self, receivers: usize) -> Result<Calls, RunError> {
+        self.variant = beside_ordinary(self.resolved, self.device());
         let pace = pace(self.device().load.share.ppm.into());
         let clock = CardClock {
             fast_ppb: fast_ppb(pace),
             ..CardClock::default()
         };
         let period = self.device().device.period();
-        let length = pilot(period, pace);
+        let wanted = calls_for(self.resolved.run.limit, period);
+        let length = pilot(wanted, period, pace);
         let (mut all, mut last) = (Histogram::new(), None);
         for _ in 0..PILOTS {
             let how = (Start::Connected, clock);
@@ -119,7 +124,7 @@ impl<'a> Alone<'a> {
                 }
                 Err(trouble) => last = Some(trouble),
             }
-            if let Some(longest) = all.max().filter(|_| all.count() >= CALLS) {
+            if let Some(longest) = all.max().filter(|_| all.count() >= wanted) {
                 return Ok(Calls {
                     count: all.count(),
                     longest: Service::from_nanos(longest),
@@ -127,7 +132,7 @@ impl<'a> Alone<'a> {
                 });
             }
         }
-        Err(too_few(self.device(), all.count(), last.as_ref()))
+        Err(too_few(self.device(), (all.count(), wanted), last.as_ref()))
     }
 
     /// The longest undisturbed call before the device is connected, of a call that it makes with so many further receivers; `None` of one that makes none.
@@ -211,7 +216,13 @@ impl<'a> Alone<'a> {
             &mut self.host,
             length,
             |host| strangers(host, resolved.host.processors, on),
-            |host| run(host, of, receivers, how, length),
+            |host| {
+                let commands = commands::start(of.1, host.config())?;
+                host.run_beside(commands.beside());
+                let seen = run(host, of, receivers, how, length)?;
+                commands.end(seen.record.start);
+                Ok(seen)
+            },
         );
         let seen = seen.map_err(|error| RunError::of(error, what))?;
         Ok(seen.and_then(|seen| match seen.record.events_lost {
@@ -235,7 +246,7 @@ pub(super) fn calls_in_twin(
     let profile = resolved.host.profile;
     // Until its card begins there are no calls.
     let silent = profile.card_clock(resolved.seed).begins_after;
-    let length = silent + pilot(device.device.period(), 1);
+    let length = silent + pilot(CALLS, device.device.period(), 1);
     let seen = run(
         &mut twin,
         (resolved, &variant, Some(profile)),
@@ -247,7 +258,7 @@ pub(super) fn calls_in_twin(
     let calls = seen.counted().calls;
     let longest = calls.max().filter(|_| calls.count() >= CALLS);
     longest.map_or_else(
-        || Err(too_few(device, calls.count(), None)),
+        || Err(too_few(device, (calls.count(), CALLS), None)),
         |longest| {
             Ok(Calls {
                 count: calls.count(),
@@ -260,7 +271,7 @@ pub(super) fn calls_in_twin(
 }
 
 /// Why nothing can be proposed.
-fn too_few(device: &ResolvedDevice, calls: u64, last: Option<&Trouble>) -> RunError {
+fn too_few(device: &ResolvedDevice, calls: (u64, u64), last: Option<&Trouble>) -> RunError {
     let whose = format!("`{}`", device.name);
     RunError::Inconclusive(load::too_few(&whose, calls, last))
 }
@@ -277,6 +288,21 @@ fn by_itself(resolved: &Resolved, device: &ResolvedDevice) -> ResolvedVariant {
         tasks: Vec::new(),
         ..resolved.variants[0].clone()
     }
+}
+
+/// A variant of the device and, of those in which something is to be proposed to it, every task whose threads are ordinary ones, each once: spinners and
+/// commands.
+fn beside_ordinary(resolved: &Resolved, device: &ResolvedDevice) -> ResolvedVariant {
+    let mut variant = by_itself(resolved, device);
+    let own = |other: &ResolvedDevice| other.name == device.name && other.is_open();
+    let open = resolved.variants.iter().filter(|one| one.live);
+    let open = open.filter(|one| one.devices.iter().any(own));
+    for task in open.flat_map(|one| &one.tasks) {
+        if task.is_ordinary() && variant.tasks.iter().all(|known| known.name != task.name) {
+            variant.tasks.push(task.clone());
+        }
+    }
+    variant
 }
 
 /// Runs the device for so long from there, with so many further receivers and such a clock of its card.
@@ -368,6 +394,40 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Length;
+
+    #[test]
+    fn calls_are_measured_beside_what_shares_the_machine_and_never_outranks_it() {
+        let beside = |name: &str, text: &str| {
+            let scenario = crate::scenario::parse(text, name).expect("a scenario");
+            let resolved = scenario.resolve(Length::Quick);
+            let devices = resolved.variants.iter().flat_map(|one| &one.devices);
+            let device = devices.clone().find(|one| one.is_open()).expect("one");
+            let beside = beside_ordinary(&resolved, device);
+            assert_eq!(beside.devices.len(), 1);
+            let names = beside.tasks.iter().map(|task| task.name.clone());
+            names.collect::<Vec<_>>()
+        };
+        let main = include_str!("../../../../scenarios/soft-modem.toml");
+        assert_eq!(
+            beside("soft-modem.toml", main),
+            ["spinners"],
+            "no rogue, and no co-thread"
+        );
+        let hour = include_str!("../../../../scenarios/one-hour.toml");
+        assert_eq!(
+            beside("one-hour.toml", hour),
+            ["spinners", "compile", "disk"]
+        );
+    }
+
+    #[test]
+    fn more_calls_are_measured_for_long_runs() {
+        let block = Span::from_micros(12_500);
+        let calls = |seconds| calls_for(Span::from_secs(seconds), block);
+        assert_eq!([calls(5), calls(400)], [CALLS; 2]);
+        assert_eq!(calls(3_900), 9_750);
+    }
 
     #[test]
     fn a_modem_calls_again_where_not_all_before_its_connection_was_seen_undisturbed() {

@@ -26,8 +26,10 @@ const MOST_REJECTED: usize = 8;
 /// So long it is seen beforehand whether those who outrank whoever is to be measured do anything.
 const GLANCE: Span = Span::from_millis(100);
 
-/// So many calls are measured for a proposal, undisturbed.
+/// So many calls are measured for a proposal, undisturbed; at least.
 pub const CALLS: u64 = 1_000;
+/// And no fewer than one for so many that a run makes: what comes once in a million is not seen in a thousand.
+const OF_A_RUN: u64 = 32;
 /// In so many runs at most.
 pub const PILOTS: usize = 4;
 /// For it the card's clock goes up to so many times as fast as the host's, as long as the calls leave more than half of the processor free: what a call
@@ -46,18 +48,24 @@ pub const fn fast_ppb(pace: u64) -> i32 {
     ((pace - 1) * 1_000_000_000) as i32
 }
 
-/// How long a pilot is, for a device with a block of work every so often: long enough for all calls, and some to spare.
+/// How many calls are measured for a proposal, of a device with a block of work every so often, for runs as long as this.
 #[must_use]
-pub fn pilot(block: Span, pace: u64) -> Span {
-    block * (CALLS + CALLS / 20) / pace
+pub fn calls_for(run: Span, block: Span) -> u64 {
+    CALLS.max(run / block / OF_A_RUN)
 }
 
-/// Why nothing can be proposed, after so few calls of whoever it is; and what was in the way at last.
+/// How long a pilot of so many calls is, for a device with a block of work every so often: long enough for all of them, and some to spare.
 #[must_use]
-pub fn too_few(whose: &str, calls: u64, last: Option<&Trouble>) -> String {
+pub fn pilot(calls: u64, block: Span, pace: u64) -> Span {
+    block * (calls + calls / 20) / pace
+}
+
+/// Why nothing can be proposed, after so few calls of whoever it is, of those that were `wanted`; and what was in the way at last.
+#[must_use]
+pub fn too_few(whose: &str, (calls, wanted): (u64, u64), last: Option<&Trouble>) -> String {
     let why = last.map_or_else(String::new, |last| format!("; in the last run {last}"));
     format!(
-        "what to propose to {whose}: only {calls} of {CALLS} calls were measured undisturbed{why}"
+        "what to propose to {whose}: only {calls} of {wanted} calls were measured undisturbed{why}"
     )
 }
 

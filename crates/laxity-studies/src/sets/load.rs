@@ -81,7 +81,7 @@ fn are_enough(kind: Kind, trials: &[Trial]) -> Result<bool, RunError> {
     let made = of(Purpose::Calls(kind), trials).count();
     if calls.count() < CALLS && made >= PILOTS {
         let whose = format!("the {}", kind.name());
-        let said = too_few(&whose, calls.count(), last.as_ref());
+        let said = too_few(&whose, (calls.count(), CALLS), last.as_ref());
         return Err(RunError::Inconclusive(said));
     }
     Ok(calls.count() >= CALLS)
@@ -140,7 +140,7 @@ fn pilot_of(kind: Kind, found: &Found, processors: u16, seed: u64) -> Case {
     Case {
         purpose: Purpose::Calls(kind),
         setup: Setup {
-            length: pilot(kind.period(), pace),
+            length: pilot(CALLS, kind.period(), pace),
             pace,
             ..of_load.setup
         },

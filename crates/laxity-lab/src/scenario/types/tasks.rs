@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 
+use laxity_model::enforce::ranks;
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::verify::contract::Kind;
 use laxity_model::{Priority, ProcessorId, ReservationRequest, Service, Span};
@@ -31,6 +32,17 @@ impl ResolvedTask {
             } => &executor.name,
             _ => &self.name,
         }
+    }
+
+    /// Whether it is work without end or a program in ordinary threads, which outrank no device.
+    pub(crate) fn is_ordinary(&self) -> bool {
+        let priority = match (&self.kind, self.placing) {
+            (TaskKind::Spinner { priority, .. }, _) => *priority,
+            (TaskKind::Command { .. }, None) => Priority::NORMAL,
+            (TaskKind::Command { .. }, Some(Placing::Thread(priority))) => priority,
+            _ => return false,
+        };
+        ranks::of_thread(priority).real_time().is_none()
     }
 
     /// With whom it has to do, of those that recur.
