@@ -120,7 +120,7 @@ Examples:
 const CALIBRATE_EXAMPLES: &str = "\
 Takes half a minute. The machine should have nothing else to do; what was disturbed is counted and left out.
 
-Exit codes: 0 measured; 1 error, too disturbed, or stopped; 4 cannot run here; 64 usage.
+Exit codes: 0 measured; 1 error, or stopped; 4 cannot run here; 5 too disturbed; 64 usage.
 
 Examples:
   laxity calibrate                                 into ~/.config/laxity/machine.toml
