@@ -5,6 +5,7 @@ use laxity_model::admission::SlotSupply;
 use laxity_model::analysis::Task;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Figure, Machine as Measured};
+use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::{Priority, ProcessorId, Service, Span};
 
@@ -12,9 +13,6 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// No longer than this may real-time threads of Linux keep a processor: after 0.95 s of each the kernel lets others run.
 const LONGEST_ON_LINUX: Span = Span::from_millis(900);
-
-/// Live, threads from this priority on are real-time ones ([`ranks::of_thread`](laxity_model::enforce::ranks::of_thread)).
-const REAL_TIME_FROM: Priority = Priority::new(16).expect("there are 32");
 
 /// Which of the costs that were measured every event is charged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,9 +134,9 @@ impl Machine {
             deferred: switches,
             thread: switches,
             one: most(Figure::ContextSwitch) + most(Figure::Timer),
-            threads_above: Some(Priority::HIGHEST),
+            threads_above: SUPPLY.threads_above,
             lifts: false,
-            real_time_from: REAL_TIME_FROM,
+            real_time_from: Priority::REAL_TIME,
             longest_window: LONGEST_ON_LINUX,
         }
     }

@@ -8,9 +8,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_devices::modem::{Call, CallConfig, Timing};
-use laxity_model::{
-    Context, Host, HostError, Placement, Priority, ProcessorId, Program, Span, Step,
-};
+use laxity_model::enforce::ranks::HIGHEST_BELOW_SLOTS;
+use laxity_model::{Context, Host, HostError, Placement, ProcessorId, Program, Span, Step};
 
 use crate::evidence::results::Speed;
 use crate::evidence::subjects::median;
@@ -57,8 +56,6 @@ impl Reference {
     /// The host's.
     pub fn measure(&mut self, host: &mut impl Host, processors: u16) -> Result<Took, HostError> {
         let mut program = Program::new(processors);
-        // The highest that is below a slot's occupant.
-        let priority = Priority::new(30).unwrap_or(Priority::HIGHEST);
         let took = Arc::new(Mutex::new(Took::new()));
         let (call, told) = (Arc::clone(&self.call), Arc::clone(&took));
         let body = move |context: &mut dyn Context| {
@@ -74,7 +71,7 @@ impl Reference {
         program.add(
             "reference",
             self.processor,
-            Placement::Thread(priority),
+            Placement::Thread(HIGHEST_BELOW_SLOTS),
             body,
         );
         host.admit_and_run(program, LIMIT)?;
