@@ -35,6 +35,18 @@ impl Charged {
         };
         measured.map_or(Span::ZERO, |known| known.figure(figure).at(ppm))
     }
+
+    /// What it takes to switch to a thread that has set its timer, and back.
+    pub(crate) fn switches(self, measured: Option<&Measured>) -> Span {
+        self.of(measured, Figure::ContextSwitch) * 2 + self.of(measured, Figure::Timer)
+    }
+
+    /// The kernel's tick, where it is known how often that comes.
+    pub(crate) fn tick(self, measured: Option<&Measured>) -> Option<Task> {
+        let apart = NANOS_PER_SEC.checked_div(measured?.tick_hz.into())?;
+        let cost = self.of(measured, Figure::Tick).as_full_service();
+        Task::new(cost, Span::from_nanos(apart)).ok()
+    }
 }
 
 /// A machine, asked for its worst cases.
@@ -109,21 +121,20 @@ impl Machine {
         let most = |figure| charged.of(measured, figure);
         // Neither edges that are late nor what a slot takes at most need ever be.
         let slots = slots.filter(|_| charged != Charged::Least);
-        let switches = most(Figure::ContextSwitch) * 2 + most(Figure::Timer);
+        let switches = charged.switches(measured);
         let mut own = Vec::new();
-        let mut add = |name, cost: Span, period: Option<Span>| {
-            let task = period.and_then(|period| Task::new(cost.as_full_service(), period).ok());
+        let tick = charged.tick(measured);
+        own.extend(tick.map(|tick| ("the kernel's tick", tick)));
+        let mut add = |name, cost: Span, period: Span| {
+            let task = Task::new(cost.as_full_service(), period).ok();
             own.extend(task.map(|task| (name, task)));
         };
-        let hz = measured.map_or(0, |known| u64::from(known.tick_hz));
-        let tick = NANOS_PER_SEC.checked_div(hz).map(Span::from_nanos);
-        add("the kernel's tick", most(Figure::Tick), tick);
         let witness = Witness::of_experiment(ProcessorId(0)).period;
-        add("the witness", switches, Some(witness));
+        add("the witness", switches, witness);
         if let (Some(slots), Some(table)) = (slots, table) {
             let count = table.slots().len() as u64;
             let each = slots.per_slot.as_dedicated_span();
-            add("the dispatcher", each * count, Some(table.cycle()));
+            add("the dispatcher", each * count, table.cycle());
         }
         Self {
             ticks: None,

@@ -8,11 +8,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_devices::modem::{Call, CallConfig, Timing};
+use laxity_model::base::number::median;
 use laxity_model::enforce::ranks::HIGHEST_BELOW_SLOTS;
 use laxity_model::{Context, Host, HostError, Placement, ProcessorId, Program, Span, Step};
 
+use super::compose::ENDLESS_BYTES;
 use crate::evidence::results::Speed;
-use crate::evidence::subjects::median;
 
 /// Receivers besides the first.
 const FURTHER_RECEIVERS: usize = 60;
@@ -24,8 +25,6 @@ const BLOCKS: usize = 4;
 const LIMIT: Span = Span::from_secs(2);
 /// A call is connected by then, in its own time.
 const CONNECTED_BY: Span = Span::from_secs(60);
-/// A file that lasts for hundreds of measurements.
-const ENDLESS_BYTES: u64 = 2_000_000;
 
 /// A modem on a line that nobody else uses, and what its reference blocks took so far.
 pub struct Reference {
