@@ -126,7 +126,10 @@ fn subcommand(study: &'static Text) -> Command {
             .long(MACHINE)
             .value_name("FILE|none")
             .value_parser(value_parser!(PathBuf))
-            .help("What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured; `none`: no file; `-` is standard input");
+            .help(
+                "What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured; `none`: no file; \
+                 `-` is standard input",
+            );
         command = command.arg(machine);
     }
     for option in &study.options {
