@@ -7,7 +7,7 @@ use laxity::hold::{HoldError, Holders, ProgramHold, ProgramRequest, may_reserve}
 use laxity::{Delivery, Enforcer, Grade, Observer, Reservation, Service, Unknown};
 use signal_hook::consts::{SIGKILL, SIGXCPU};
 
-use super::measured::{Measured, Round, begun, find, least};
+use super::measured::{Measured, PERIODS, Round, begun, find, least};
 use super::program::End;
 use super::used::{Count, is_comparable};
 use crate::files;
@@ -279,8 +279,8 @@ impl Reserved {
         let mut rounds = self.rounds;
         let note = match had {
             Had::Measurement => {
-                let why = "it ended before 1,000 undisturbed periods";
-                let ended = Measured::TooMuch(why.to_owned());
+                let why = format!("it ended before {PERIODS} undisturbed periods");
+                let ended = Measured::TooMuch(why.clone());
                 rounds.extend(round(observer.delivery(), observer.grade(), &ended));
                 Some(format!("only measured: {why}"))
             }
