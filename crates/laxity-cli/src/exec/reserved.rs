@@ -304,6 +304,9 @@ fn ended_by_limit(end: End, limit: Option<String>) -> Option<String> {
         (End::Killed(SIGXCPU | SIGKILL), Some(limit)) => Some(format!(
             "it was ended, as it seems in its slots by a limit of its own: {limit}"
         )),
+        (End::Gone, Some(limit)) => Some(format!(
+            "it has ended, and may have been ended in its slots by a limit of its own: {limit}"
+        )),
         (End::Killed(SIGXCPU), None) => Some(
             "SIGXCPU ended it: a limit of its own that no look has seen, as RLIMIT_RTTIME, by which the kernel ends who is FIFO in slots for so long"
                 .to_owned(),
@@ -375,11 +378,14 @@ mod tests {
     fn who_was_ended_by_its_limit_is_told_from_who_ended_otherwise() {
         let limit = || Some("process 1".to_owned());
         let told = |end, limit| ended_by_limit(end, limit).map(|told| told.contains("process 1"));
-        for signal in [SIGXCPU, SIGKILL] {
-            assert_eq!(told(End::Killed(signal), limit()), Some(true), "{signal}");
+        // How one ended that was adopted nobody tells.
+        for end in [End::Killed(SIGXCPU), End::Killed(SIGKILL), End::Gone] {
+            assert_eq!(told(end, limit()), Some(true), "{end:?}");
         }
         assert_eq!(told(End::Killed(SIGXCPU), None), Some(false));
-        assert_eq!(told(End::Killed(SIGKILL), None), None);
+        for end in [End::Killed(SIGKILL), End::Gone] {
+            assert_eq!(told(end, None), None, "{end:?}");
+        }
         let others = [
             End::Killed(signal_hook::consts::SIGTERM),
             End::Exited(0),
