@@ -66,6 +66,9 @@ mod tests {
         let nobody = "nobody was seen at work there above slots";
         assert_eq!(told(1, None), nobody);
         let hidden = told(1, Some("/proc hides them"));
-        assert_eq!(hidden, format!("{nobody}, and not all can be seen: /proc hides them"));
+        assert_eq!(
+            hidden,
+            format!("{nobody}, and not all can be seen: /proc hides them")
+        );
     }
 }

@@ -82,7 +82,12 @@ impl SlotSession {
             _park: ParkSignal::install(),
             _claim: claim,
         };
-        session.start(request, &config, (slots, measured, table), (stops, is_holders))?;
+        session.start(
+            request,
+            &config,
+            (slots, measured, table),
+            (stops, is_holders),
+        )?;
         Ok(session)
     }
 
