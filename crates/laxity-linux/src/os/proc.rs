@@ -98,7 +98,7 @@ impl fmt::Display for RealTimeThread {
 impl RealTimeThread {
     /// One that has this policy, with what else is to be known of it.
     pub(super) fn of(pid: u32, tid: Tid, policy: Policy, stat: ThreadStat) -> Self {
-        let is_laxitys = || gives_slots(&stat.name, policy) || is_laxity(pid);
+        let is_laxitys = || enforces_slots(&stat.name, policy) || is_laxity(pid);
         let of_laxity = !stat.of_kernel && pid != std::process::id() && is_laxitys();
         Self {
             pid,
@@ -176,7 +176,7 @@ pub fn process_of(tid: Tid) -> Fact<u32> {
 }
 
 /// Whether a thread is a dispatcher or a witness, by its name and rank: an application that has slots may be any program.
-fn gives_slots(name: &str, policy: Policy) -> bool {
+fn enforces_slots(name: &str, policy: Policy) -> bool {
     let all = [("dispatcher/", DISPATCHER), ("witness/", WITNESS)];
     let mut all = all.into_iter();
     all.any(|(begin, rank)| name.starts_with(begin) && policy == Policy::Fifo(rank))
@@ -330,15 +330,15 @@ mod tests {
 
     #[test]
     fn who_gives_slots_is_known_by_name_and_rank_whatever_program_that_is() {
-        assert!(gives_slots("dispatcher/0", Policy::Fifo(DISPATCHER)));
-        assert!(gives_slots("witness/13", Policy::Fifo(WITNESS)));
+        assert!(enforces_slots("dispatcher/0", Policy::Fifo(DISPATCHER)));
+        assert!(enforces_slots("witness/13", Policy::Fifo(WITNESS)));
         let others = [
             ("dispatcher/0", Policy::Fifo(WITNESS)),
             ("witness/0", Policy::Other { nice: 0 }),
             ("eyewitness/0", Policy::Fifo(WITNESS)),
         ];
         for (name, policy) in others {
-            assert!(!gives_slots(name, policy), "{name} {policy}");
+            assert!(!enforces_slots(name, policy), "{name} {policy}");
         }
     }
 
