@@ -260,7 +260,7 @@ impl Observer {
     /// How firmly it is held, by the worst moment that was seen until now: by `deadline` the thread's policy is read back, since who has the
     /// right may change it at any time (those of a program's threads at each look); who outranks a slot is looked for every tenth of a second, and at once where the witness was held
     /// up. While it is held, whoever outranks a slot now could take it away; once it is over, only those count who were not seen to have
-    /// slept all the time.
+    /// slept all the time, and slots that were over before a period of them was seen are uncertain.
     pub fn grade(&self) -> Grade {
         let seen = self.seen.grade();
         if self.seen.is_over() || matches!(seen, Grade::Unenforced { .. }) {
