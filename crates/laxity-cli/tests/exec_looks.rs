@@ -5,9 +5,14 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use common::{Bench, comes_true, json, said};
 use laxity_linux::doctor::rights::{self, Right};
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::sched::{self, Policy, Tid};
 
 /// The looks at a program are a period apart; those who could take from it are looked for all the time.
 #[test]
@@ -68,7 +73,7 @@ fn the_slots_in_which_it_is_measured_become_those_that_are_reserved() {
     command.stderr(fs::File::create(bench.path("said")).unwrap());
     let mut child = command.spawn().unwrap();
     let mut found = BTreeSet::new();
-    let ended = comes_true(std::time::Duration::from_secs(60), || {
+    let ended = comes_true(Duration::from_secs(60), || {
         if bench.path("begun").exists() {
             found.append(&mut dispatchers(child.id()));
         }
@@ -93,4 +98,43 @@ fn the_slots_in_which_it_is_measured_become_those_that_are_reserved() {
     let took = figure(&received, "took_ns");
     assert!(since > 0 && since * 2_000_000 <= took + 4_000_000, "{told}");
     assert_eq!(received["received"]["periods_seen_as_one"], 1, "{told}");
+}
+
+/// Works above all slots on a processor, 3 ms of each 50, until it is told to end.
+fn hog(cpu: usize, ends: &AtomicBool) {
+    let own = Tid::current();
+    sched::set_affinity(own, &CpuSet::single(cpu)).unwrap();
+    sched::set_policy(own, Policy::Fifo(99)).unwrap();
+    while !ends.load(Ordering::Relaxed) {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(3) {}
+        thread::sleep(Duration::from_millis(47));
+    }
+}
+
+/// Whoever outranks it was there all the time, and the program ends before anybody looks at it.
+#[test]
+fn what_ends_before_anybody_looks_is_not_called_enforced() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Processors(2)]) else {
+        return;
+    };
+    let bench = Bench::new();
+    let cpu = sched::affinity(Tid::current()).unwrap().iter().next();
+    let cpu = cpu.expect("a processor");
+    let ends = AtomicBool::new(false);
+    let output = thread::scope(|scope| {
+        scope.spawn(|| hog(cpu, &ends));
+        let on = format!("--processor={cpu}");
+        let options = ["exec", "--reserve=2ms/8ms", "--json=r.json", &on, "--"];
+        let output = bench.run(&[&options[..], &["true"]].concat());
+        ends.store(true, Ordering::Relaxed);
+        output
+    });
+    let told = said(&output);
+    if output.status.code() == Some(125) && told.contains("is disturbed") {
+        assert!(told.contains("nothing was started"), "{told}");
+        return rights::skip("beside it nothing could be measured");
+    }
+    assert!(output.status.success(), "{told}");
+    assert_ne!(json(&bench, "r.json")["grade"], "enforced", "{told}");
 }

@@ -156,6 +156,16 @@ pub(super) fn unseen(contract: &Contract, shown: &[Kind]) -> Option<Quantity> {
     required.next().map(|limit| limit.quantity)
 }
 
+/// Whether the contract is left open where nothing is seen of this quantity.
+pub(super) fn needs(contract: &Contract, quantity: Quantity) -> bool {
+    let mut limits = contract.limits.iter();
+    limits.any(|limit| {
+        limit.quantity == quantity
+            && limit.severity == Severity::Required
+            && limit.absence == Absence::Inconclusive
+    })
+}
+
 /// Whether some limit is about the gaps of a periodic task.
 pub(super) fn needs_periodic(contract: &Contract) -> bool {
     let gap = |limit: &Limit| limit.quantity == Quantity::WAKEUP_GAP;

@@ -1,15 +1,17 @@
 //! What a variant is expected to show: contracts and their verdicts, loss, transfer and grade.
 
 use laxity_model::ReservationRequest;
-use laxity_model::verify::contract::{Contract, Expectation, Kind, Subject, Subjects};
+use laxity_model::verify::contract::{Contract, Expectation, Kind, Quantity, Subject, Subjects};
 use toml::de::DeValue;
 
-use super::contracts::{needs_control, needs_device, needs_periodic, unseen, usual};
+use super::contracts::{needs, needs_control, needs_device, needs_periodic, unseen, usual};
 use super::diagnostic::alternatives;
 use super::keys::{Key, Other, Own, Table, Without, Words};
 use super::reader::{Section, shortened};
 use super::sections::chosen;
-use super::types::{Expectations, ExpectedGrade, Loss, Outcome, ResolvedDevice, ResolvedVariant};
+use super::types::{
+    Expectations, ExpectedGrade, Loss, Outcome, ResolvedDevice, ResolvedVariant, TaskKind,
+};
 use super::variants::{Draft, Scope, having};
 
 static LOST: Key<Loss> = Key::new(
@@ -170,16 +172,21 @@ pub(super) fn contracts(
     for (index, text) in chosen(owner, ("contract", "name it once"), &texts, names) {
         let contract = scope.contracts[index].value.as_ref();
         let has_control = section.has("control");
-        let missing = contract.and_then(|contract| missing(contract, variant, has_control));
-        match missing.filter(|_| !draft.is_unknown) {
+        let wrong = contract.and_then(|contract| {
+            let missing = missing(contract, variant, has_control);
+            let missing = missing.map(|missing| (missing, TAKES_NO_PART.to_owned()));
+            // A default that others are judged by too is judged, and left open.
+            let is_own = own || contract.subjects != Subjects::All;
+            missing.or_else(|| unreserved(contract, variant).filter(|_| is_own))
+        });
+        match wrong.filter(|_| !draft.is_unknown) {
             None => judged.push(index),
             // A default is meant for the variants that it can be judged in.
             Some(_) if !own => {}
-            Some(missing) => section.findings.error(
-                &text.place,
-                format!("`{}` limits {missing}", text.value),
-                "remove the contract here, or let one take part",
-            ),
+            Some((wrong, remedy)) => {
+                let cause = format!("`{}` limits {wrong}", text.value);
+                section.findings.error(&text.place, cause, remedy);
+            }
         }
     }
     expected(draft, scope, &judged)
@@ -196,6 +203,29 @@ fn subjects(variant: &ResolvedVariant) -> impl Iterator<Item = (Subject, bool)> 
         .map(move |one_of| one(&one_of.name, one_of.device.kind(), one_of.placing.request()));
     let tasks = variant.tasks.iter();
     devices.chain(tasks.map(move |task| one(&task.name, task.kind.kind(), task.request())))
+}
+
+/// What helps where nothing takes part that a contract is about.
+const TAKES_NO_PART: &str = "remove the contract here, or let one take part";
+
+/// That the contract limits the gaps of a command which has no reservation, so that nobody looks at them; and what would be right.
+fn unreserved(contract: &Contract, variant: &ResolvedVariant) -> Option<(String, String)> {
+    if !needs(contract, Quantity::SERVICE_GAP) {
+        return None;
+    }
+    let commands = variant.tasks.iter();
+    let mut commands = commands.filter(|task| matches!(task.kind, TaskKind::Command { .. }));
+    let task = commands.find(|task| {
+        let (name, kind) = (task.name.clone(), task.kind.kind());
+        task.request().is_none() && contract.subjects.include(&Subject { name, kind })
+    })?;
+    let (name, gap) = (&task.name, Quantity::SERVICE_GAP.name());
+    let wrong =
+        format!("`{gap}`, which is seen of a command only in a reservation, and `{name}` has none");
+    let remedy = format!(
+        "write placement = {{ {name} = \"reserved 2ms/8ms\" }} with enforcer = \"deadline\", or remove the contract here"
+    );
+    Some((wrong, remedy))
 }
 
 /// What must take part for the contract to be judged, and does not.

@@ -88,7 +88,7 @@ const MEANINGS: [(Quantity, &str); 24] = [
     ),
     (
         Quantity::SERVICE_GAP,
-        "For how long a thread that had work was without the processor, each time.",
+        "For how long a thread that had work was without the processor, each time; of a command, in its reservation alone.",
     ),
     (
         Quantity::DEADLINE_MISSES,

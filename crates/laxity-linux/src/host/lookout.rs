@@ -104,9 +104,12 @@ impl Lookout {
         lookout
     }
 
-    /// What others did until now counts no more: whoever is there still is seen by the next look. What became of our own threads stays so.
+    /// What others did until now counts no more: whoever was seen and is there still was there from the start, and is weighed by what it does from now on.
+    /// What became of our own threads stays so.
     pub(crate) fn begin_anew(&mut self) {
         let before = std::mem::take(&mut self.seen);
+        let strangers = before.strangers.into_iter();
+        self.seen.strangers = strangers.filter_map(Sighting::anew).collect();
         self.seen.tampered = before.tampered;
         self.seen.guardian = before.guardian;
     }

@@ -13,6 +13,7 @@ mod lookout;
 mod sighting;
 mod supervise;
 pub(crate) mod supply;
+mod switching;
 pub(crate) mod thread;
 pub mod together;
 
@@ -29,7 +30,7 @@ use rustix::system::uname;
 use self::beside::Beside;
 use self::supervise::Prepared;
 use self::supply::supply;
-use crate::enforce::slots::{SlotReport, calibrate};
+use crate::enforce::slots::SlotReport;
 use crate::os::memory::Room;
 use crate::os::sched::{self, Tid};
 
@@ -173,7 +174,7 @@ impl LiveHost {
         if let Some(measured) = self.switching.get(&key) {
             return Ok(*measured);
         }
-        let measured = calibrate::calibrate(cpu, outside)?;
+        let measured = switching::measure(cpu, outside, "nothing was run")?;
         self.switching.insert(key, measured);
         Ok(measured)
     }

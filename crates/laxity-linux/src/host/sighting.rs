@@ -51,6 +51,19 @@ impl Sighting {
         }
     }
 
+    /// As of one that is there before anything begins, which is now; `None` of one that does not rank above any more, or has gone. One of which nobody tells
+    /// what it has is as if it were seen for the first time.
+    pub(super) fn anew(self) -> Option<Self> {
+        let (account, _) = self.account?;
+        let had = account.service()?;
+        Some(Self {
+            at: None,
+            most: Some(Service::ZERO),
+            account: Some((account, Some(had))),
+            ..self
+        })
+    }
+
     /// Looks whose it is, unless that was done.
     pub(super) fn name_once(&mut self, known_as: impl FnOnce(&RealTimeThread) -> Option<String>) {
         let thread = &self.thread;
@@ -115,78 +128,31 @@ impl Sighting {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-    use std::thread::{self, JoinHandle};
+pub(super) mod worker;
 
+#[cfg(test)]
+mod tests {
     use laxity_model::Span;
 
+    use super::worker::Worker;
     use super::*;
     use crate::os::clock;
     use crate::os::cpuset::CpuSet;
-    use crate::os::proc::stat_of;
-    use crate::os::sched::{Policy, Tid};
+    use crate::os::sched::Policy;
 
-    /// A thread that works for a millisecond whenever it is told to, and says when it has.
-    struct Worker {
-        tid: Tid,
-        orders: mpsc::Sender<()>,
-        done: mpsc::Receiver<Tid>,
-        thread: JoinHandle<()>,
-    }
-
-    impl Worker {
-        fn start() -> Self {
-            let (orders, received) = mpsc::channel();
-            let (tell, done) = mpsc::channel();
-            let thread = thread::spawn(move || {
-                tell.send(Tid::current()).unwrap();
-                for () in received {
-                    let begun = clock::thread_service();
-                    while clock::thread_service().saturating_sub(begun) < Service::from_millis(1) {}
-                    tell.send(Tid::current()).unwrap();
-                }
-            });
-            let tid = done.recv().unwrap();
-            let worker = Self {
-                tid,
-                orders,
-                done,
-                thread,
-            };
-            worker.rest();
-            worker
-        }
-
-        fn work(&self) {
-            self.orders.send(()).unwrap();
-            self.done.recv().unwrap();
-            self.rest();
-        }
-
-        /// Waits until it sleeps: what it does before that is counted by then.
-        fn rest(&self) {
-            let latest = clock::now() + Span::from_secs(10);
-            while stat_of(self.tid, 3) != Ok('S') {
-                assert!(clock::now() < latest, "it works for ever");
-                thread::yield_now();
-            }
-        }
-
-        /// As if it ranked above slots.
-        fn above(&self) -> RealTimeThread {
-            RealTimeThread {
-                pid: 41,
-                parent: 1,
-                tid: self.tid,
-                name: "watchdog".to_owned(),
-                policy: Policy::Fifo(99),
-                boosted: None,
-                affinity: Ok(CpuSet::single(0)),
-                processor: 0,
-                of_kernel: false,
-                of_laxity: false,
-            }
+    /// As if it ranked above slots.
+    fn above(worker: &Worker) -> RealTimeThread {
+        RealTimeThread {
+            pid: 41,
+            parent: 1,
+            tid: worker.tid,
+            name: "watchdog".to_owned(),
+            policy: Policy::Fifo(99),
+            boosted: None,
+            affinity: Ok(CpuSet::single(0)),
+            processor: 0,
+            of_kernel: false,
+            of_laxity: false,
         }
     }
 
@@ -194,7 +160,7 @@ mod tests {
     fn who_sleeps_all_the_time_took_nothing_and_who_works_did() {
         let worker = Worker::start();
         worker.work();
-        let mut seen = Sighting::new(worker.above(), None);
+        let mut seen = Sighting::new(above(&worker), None);
         seen.look(true);
         assert!(seen.is_idle(), "{seen:?}");
         worker.work();
@@ -205,21 +171,36 @@ mod tests {
     }
 
     #[test]
+    fn who_is_there_when_it_begins_anew_took_nothing_yet() {
+        let worker = Worker::start();
+        worker.work();
+        let seen = Sighting::new(above(&worker), Some(Instant::ZERO));
+        let mut seen = seen.anew().expect("it is there");
+        assert_eq!(seen.at, None);
+        seen.look(true);
+        assert!(seen.is_idle(), "{seen:?}");
+        worker.work();
+        seen.look(true);
+        assert!(!seen.is_idle(), "{seen:?}");
+        seen.look(false);
+        assert!(seen.anew().is_none(), "it does not rank above any more");
+    }
+
+    #[test]
     fn what_is_not_seen_counts() {
         let worker = Worker::start();
         worker.work();
-        let came = Sighting::new(worker.above(), Some(Instant::ZERO));
+        let came = Sighting::new(above(&worker), Some(Instant::ZERO));
         assert!(!came.is_idle(), "it may have worked just now: {came:?}");
-        let mut left = Sighting::new(worker.above(), None);
+        let mut left = Sighting::new(above(&worker), None);
         left.look(false);
         worker.work();
         left.look(false);
         assert!(left.is_idle(), "it worked below slots: {left:?}");
         left.look(true);
         assert!(!left.is_idle(), "since when it is back nobody knows");
-        let mut gone = Sighting::new(worker.above(), None);
-        drop(worker.orders);
-        worker.thread.join().unwrap();
+        let mut gone = Sighting::new(above(&worker), None);
+        worker.end();
         // A joined thread may be on its way out of the kernel for a moment.
         let latest = clock::now() + Span::from_secs(10);
         while gone.is_idle() {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use laxity_model::Span;
-use laxity_model::enforce::ranks::BELOW_OCCUPANT;
+use laxity_model::enforce::ranks::{BELOW_OCCUPANT, DISPATCHER, OCCUPANT, WITNESS};
 use rustix::param::clock_ticks_per_second;
 
 use crate::os::census::Census;
@@ -69,7 +69,7 @@ pub struct RealTimeThread {
     pub processor: usize,
     /// Whether it is the kernel's.
     pub of_kernel: bool,
-    /// Whether its process runs another laxity: the same program as this one, or the command.
+    /// Whether its process runs another laxity: the same program as this one, or the command; or it is one of those by which another gives slots.
     pub of_laxity: bool,
 }
 
@@ -98,6 +98,8 @@ impl fmt::Display for RealTimeThread {
 impl RealTimeThread {
     /// One that has this policy, with what else is to be known of it.
     pub(super) fn of(pid: u32, tid: Tid, policy: Policy, stat: ThreadStat) -> Self {
+        let is_laxitys = || enforces_slots(&stat.name, policy) || is_laxity(pid);
+        let of_laxity = !stat.of_kernel && pid != std::process::id() && is_laxitys();
         Self {
             pid,
             parent: stat.parent,
@@ -108,7 +110,7 @@ impl RealTimeThread {
             affinity: sched::affinity(tid).map_err(|error| Unknown(error.to_string())),
             processor: stat.processor,
             of_kernel: stat.of_kernel,
-            of_laxity: !stat.of_kernel && pid != std::process::id() && is_laxity(pid),
+            of_laxity,
         }
     }
 
@@ -171,6 +173,13 @@ pub fn process_of(tid: Tid) -> Fact<u32> {
         let line = text.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
         line.trim().parse().ok()
     })
+}
+
+/// Whether a thread is a dispatcher or a witness, by its name and rank: an application that has slots may be any program.
+fn enforces_slots(name: &str, policy: Policy) -> bool {
+    let all = [("dispatcher/", DISPATCHER), ("witness/", WITNESS)];
+    let mut all = all.into_iter();
+    all.any(|(begin, rank)| name.starts_with(begin) && policy == Policy::Fifo(rank))
 }
 
 /// Whether a process runs the same program as this one, or the command `laxity`. Who cannot be looked into is a stranger.
@@ -317,6 +326,20 @@ mod tests {
         let of_each = steal_of_each().unwrap();
         assert!(steal(&[of_each[0].0]).unwrap() >= of_each[0].1);
         assert_eq!(steal(&[usize::MAX]), None);
+    }
+
+    #[test]
+    fn who_gives_slots_is_known_by_name_and_rank_whatever_program_that_is() {
+        assert!(enforces_slots("dispatcher/0", Policy::Fifo(DISPATCHER)));
+        assert!(enforces_slots("witness/13", Policy::Fifo(WITNESS)));
+        let others = [
+            ("dispatcher/0", Policy::Fifo(WITNESS)),
+            ("witness/0", Policy::Other { nice: 0 }),
+            ("eyewitness/0", Policy::Fifo(WITNESS)),
+        ];
+        for (name, policy) in others {
+            assert!(!enforces_slots(name, policy), "{name} {policy}");
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(crate) fn calibrate(cpu: usize, outside: Outside) -> Result<Switching, HostE
         }
     }
     Err(HostError::Disturbed(format!(
-        "calibration: processor {cpu} is disturbed, {} of {CYCLES} slots could be measured, and of {} in all {} had no gap, where {ENOUGH_WHOLE} must",
+        "processor {cpu} is disturbed: what it costs to give slots there cannot be measured; of {CYCLES} trial slots at a time {} at the most were seen to begin and end, {} in all, and {} of these passed without an interruption, where {ENOUGH_WHOLE} of {ENOUGH} must",
         pool.most,
         pool.seen.len(),
         pool.seen.iter().filter(|slot| slot.is_whole).count()

@@ -1,6 +1,7 @@
 //! Who outranks the holder of slots.
 
 use laxity_model::Grade;
+use laxity_model::request::Strangers;
 
 use crate::doctor::outranking::{Hidden, above_slots, is_above_slots};
 use crate::os::proc::{self, RealTimeThread};
@@ -19,12 +20,16 @@ pub(super) fn is_above(
     is_above_slots(thread, cpu) && !(thread.of_kernel || is_ours || is_holders(thread))
 }
 
-/// How firmly slots on a processor are held now by this thread.
-pub(super) fn above(cpu: usize, holder: Tid) -> Grade {
+/// Who outranks slots on a processor that this thread has, or is about to have.
+pub(in crate::host) fn strangers(cpu: usize, holder: Tid) -> Strangers {
     let hidden = Hidden::find();
     let threads = proc::real_time_threads();
-    let above = above_slots(&threads, hidden.as_ref(), |thread| {
+    above_slots(&threads, hidden.as_ref(), |thread| {
         is_above(thread, cpu, |thread| thread.tid == holder)
-    });
-    Grade::below(std::iter::empty(), &above)
+    })
+}
+
+/// How firmly slots on a processor are held now by this thread.
+pub(super) fn above(cpu: usize, holder: Tid) -> Grade {
+    Grade::below(std::iter::empty(), &strangers(cpu, holder))
 }

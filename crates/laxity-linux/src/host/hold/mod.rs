@@ -39,6 +39,7 @@ use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::run::own::{Kept, Ought, Own, Role};
 use crate::run::port::Ports;
 use crate::run::{self, Run, Thread};
+pub(super) use above::strangers;
 pub use closely::CloseHold;
 pub use program::{Choice, Confinement, ProgramHold, ProgramRequest, may_reserve};
 
@@ -47,7 +48,7 @@ pub use seen::Holders;
 use seen::Seen;
 use slots::{READY_WITHIN, RING_CAPACITY, SlotSession};
 use subject::{OneThread, Subject};
-use watcher::{BESIDE_KERNEL, BESIDE_SLOTS, Looks, WatcherStart};
+use watcher::{BESIDE_KERNEL, BESIDE_SLOTS, IsHolders, Looks, WatcherStart};
 
 /// The only one to whom anything is granted here.
 const HOLDER: ActivityId = ActivityId(0);
@@ -259,7 +260,7 @@ impl Observer {
     /// How firmly it is held, by the worst moment that was seen until now: by `deadline` the thread's policy is read back, since who has the
     /// right may change it at any time (those of a program's threads at each look); who outranks a slot is looked for every tenth of a second, and at once where the witness was held
     /// up. While it is held, whoever outranks a slot now could take it away; once it is over, only those count who were not seen to have
-    /// slept all the time.
+    /// slept all the time, and slots that were over before a period of them was seen are uncertain.
     pub fn grade(&self) -> Grade {
         let seen = self.seen.grade();
         if self.seen.is_over() || matches!(seen, Grade::Unenforced { .. }) {
@@ -348,7 +349,8 @@ impl BySlots {
     fn begin(request: &HoldRequest) -> Result<Self, HoldError> {
         let own = Tid::current();
         let policy = sched::policy(own)?;
-        let session = SlotSession::begin(request, slots::placed(policy), true)?;
+        let nobody_else: IsHolders = Box::new(|_| false);
+        let session = SlotSession::begin(request, slots::placed(policy), (true, nobody_else))?;
         let restore = Restore::of(own)?;
         sched::pin(session.cpu)?;
         let mut holding = Holding::new(session.place.clone(), policy, session.cpu);
@@ -389,6 +391,7 @@ impl Watch {
             held: Held::ByKernel,
             stops: false,
             slots_on: None,
+            is_holders: Box::new(|_| false),
             witnessed: witnessed.iter().collect(),
             cpu: None,
             keeps_stretches: closely,

@@ -11,6 +11,7 @@ use super::follower::{Follower, Passed, Reserving, Slotted};
 use super::members::Members;
 use super::seen::Anew;
 use super::slots::{self, SlotSession};
+use super::watcher::IsHolders;
 use super::{HoldError, HoldRequest, How, Observer, Watch};
 use crate::doctor::{self, Machine, Operation};
 use crate::enforce::confine::{ConfineError, FairQuota, Freezer};
@@ -228,7 +229,8 @@ impl ProgramHold {
         let before = (Attributes::of(process)?, sched::affinity(process)?);
         let placed = slots::placed(before.0.policy());
         let stops = request.confinement == Some(Confinement::Freeze);
-        let session = SlotSession::begin(&hold, placed, stops)?;
+        let is_holders = is_holders(request, &family);
+        let session = SlotSession::begin(&hold, placed, (stops, is_holders))?;
         let Place::Slots(bound) = session.place.clone() else {
             return Err(HostError::Failed("no slots were granted".to_owned()).into());
         };
@@ -350,6 +352,16 @@ fn family_of(request: &ProgramRequest, held: &Held) -> Result<Family, HoldError>
     let process = held.id().0 as u32;
     let keeper = parent_of(process).map_err(|why| unseen(&why))?;
     Ok(Family::new(process, keeper, request.choice.children))
+}
+
+/// Who is of the program before anybody looks at it: what it starts is where that is followed, or stopped with it.
+fn is_holders(request: &ProgramRequest, family: &Family) -> IsHolders {
+    let stops = request.confinement == Some(Confinement::Freeze);
+    let with_children = request.choice.children || stops;
+    let (root, family) = (family.root(), family.with_children());
+    Box::new(move |thread| {
+        thread.pid == root || (with_children && family.has(thread.pid, thread.parent))
+    })
 }
 
 fn unseen(why: &Unknown) -> HoldError {

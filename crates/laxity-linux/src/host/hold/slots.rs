@@ -17,9 +17,10 @@ use laxity_model::{
 use super::super::admit::{ProcessorSlots, prepare};
 use super::super::supervise::dispatcher;
 use super::super::supply::supply;
+use super::super::switching::measure;
 use super::super::{LiveConfig, thread};
 use super::seen::{Anew, Seen};
-use super::watcher::{self, BESIDE_SLOTS, Looks, WatcherStart};
+use super::watcher::{self, BESIDE_SLOTS, IsHolders, Looks, WatcherStart};
 use super::{HoldRequest, How, Observer};
 use crate::doctor::outranking::outranks;
 use crate::enforce::holding::Place;
@@ -59,11 +60,11 @@ pub(super) struct SlotSession {
 
 impl SlotSession {
     /// Admits the request on what this machine can enforce now, and begins to give slots: to nobody yet. The calling thread is as before.
-    /// `stops`: who is confined stands still outside its slots.
+    /// `stops`: who is confined stands still outside its slots. `is_holders`: who is to have them, besides the calling thread.
     pub(super) fn begin(
         request: &HoldRequest,
         placed: Scheduling,
-        stops: bool,
+        (stops, is_holders): (bool, IsHolders),
     ) -> Result<Self, HostError> {
         let (claim, config) = choose(request.processor)?;
         let (place, slots, grade) = admitted(request, placed, &config)?;
@@ -81,7 +82,12 @@ impl SlotSession {
             _park: ParkSignal::install(),
             _claim: claim,
         };
-        session.start(request, &config, (slots, measured, table), stops)?;
+        session.start(
+            request,
+            &config,
+            (slots, measured, table),
+            (stops, is_holders),
+        )?;
         Ok(session)
     }
 
@@ -90,7 +96,7 @@ impl SlotSession {
         request: &HoldRequest,
         config: &LiveConfig,
         (slots, measured, table): (ProcessorSlots, Switching, SlotTable),
-        stops: bool,
+        (stops, is_holders): (bool, IsHolders),
     ) -> Result<(), HostError> {
         let own = Tid::current();
         let cannot = |error: SchedError| HostError::CannotRun(error.to_string());
@@ -117,6 +123,8 @@ impl SlotSession {
             },
             stops: confined && stops,
             slots_on: Some(self.cpu),
+            // The calling thread has a rank above all until everything has begun.
+            is_holders: Box::new(move |thread| thread.tid == own || is_holders(thread)),
             witnessed: vec![self.cpu],
             cpu: Some(config.external),
             keeps_stretches: false,
@@ -322,7 +330,7 @@ fn switching(cpu: usize, outside: Outside) -> Result<Switching, HostError> {
     if let Some(measured) = processors().switching.get(&key) {
         return Ok(*measured);
     }
-    let measured = enforcer::calibrate::calibrate(cpu, outside)?;
+    let measured = measure(cpu, outside, "nothing was started or changed")?;
     processors().switching.insert(key, measured);
     Ok(measured)
 }

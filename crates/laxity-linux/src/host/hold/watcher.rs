@@ -1,10 +1,12 @@
 //! Looks once a period at what the holder of a reservation has received, and now and again at who could take it away.
 
+mod observed;
+
 use std::sync::Arc;
 
 use laxity_model::base::ring::Consumer;
 use laxity_model::enforce::{Witness, ranks};
-use laxity_model::verify::delivery::{Delivery, Held, Look, Meter, Stretch, Turn};
+use laxity_model::verify::delivery::{Delivery, Held, Meter};
 use laxity_model::{
     Disturbance, Enforcer, Event, EventKind, Grade, HostError, Instant, ProcessorId, Reservation,
     Span,
@@ -14,8 +16,7 @@ use super::super::conclude::{Evidence, conclude, witnessed};
 use super::super::lookout::{self, Lookout};
 use super::HOLDER;
 use super::above::is_above;
-use super::seen::{Anew, Seen};
-use super::subject::{Part, State, Subject};
+use super::seen::{Anew, Holders, Seen};
 use crate::doctor;
 use crate::doctor::machine::Throttling;
 use crate::doctor::probe;
@@ -24,6 +25,7 @@ use crate::os::proc::RealTimeThread;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::schedstat::Account;
 use crate::run::{self, Run, Thread};
+use observed::{Asking, Observed, Records};
 
 /// It looks no more often than this beside a dispatcher, which takes more by itself.
 pub(crate) const BESIDE_SLOTS: Span = Span::from_millis(1);
@@ -34,6 +36,9 @@ pub(crate) const BESIDE_KERNEL: Span = Span::from_millis(20);
 const LOOKS_OUT_WITHIN: Span = Span::from_millis(20);
 /// To ask whether holders that were not seen to run sleep takes no more than one part of so many of the time.
 const ASKING_SHARE: u64 = 500;
+
+/// Whether a thread is of the holder.
+pub(crate) type IsHolders = Box<dyn Fn(&RealTimeThread) -> bool + Send>;
 
 /// When it looks.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +81,8 @@ pub(crate) struct WatcherStart {
     pub(crate) stops: bool,
     /// The processor of slots, on which nobody may outrank who has them.
     pub(crate) slots_on: Option<usize>,
+    /// Who has them, or may be given them, or begins all this, until the first look at who has.
+    pub(crate) is_holders: IsHolders,
     /// The processors of which somebody records when they stand still, in the order of the model's numbers.
     pub(crate) witnessed: Vec<usize>,
     /// Where the watcher itself is best.
@@ -103,8 +110,6 @@ pub(crate) fn spawn(
     seen: Arc<Seen>,
     run: Arc<Run>,
 ) -> Result<Thread<()>, HostError> {
-    // It has a rank above all until everything has begun.
-    let starter = Tid::current();
     run::spawn("laxity-watcher".to_owned(), run, move |run| {
         clock::use_exact_timers();
         // Beside the kernel, where it may be no more than an ordinary thread, it looks less punctually.
@@ -115,7 +120,7 @@ pub(crate) fn spawn(
             }
         }
         let lookout = start.slots_on.map_or_else(Lookout::at_own, |cpu| {
-            Lookout::begin(|thread| is_above(thread, cpu, |thread| thread.tid == starter))
+            Lookout::begin(|thread| is_above(thread, cpu, &start.is_holders))
         });
         if let Some(begin) = run.wait_for_start() {
             let looks = looks(begin);
@@ -194,6 +199,21 @@ impl Watcher {
         // Whoever came, or took something, after the look before is seen by this one.
         self.look_out(run);
         self.look(true);
+        self.note_unseen();
+    }
+
+    /// Of slots that were over before a period of them was seen nobody knows what they were worth: what their holder was kept from tells that, beside who was
+    /// there.
+    fn note_unseen(&self) {
+        let saw_nothing = |seen: Delivery| seen.periods + seen.disturbed + seen.stopped == 0;
+        let is_held = self.start.slots_on.is_some() && self.seen.holders() != Holders::Awaited;
+        if is_held && self.seen.delivery().is_ok_and(saw_nothing) {
+            let reason =
+                "it was over before a period of it was seen: nobody knows what was taken from it";
+            self.seen.note(Grade::Uncertain {
+                reason: reason.to_owned(),
+            });
+        }
     }
 
     /// Looks; publishes what is known so far. What comes after the reservation's end is none of it.
@@ -214,11 +234,12 @@ impl Watcher {
         for observed in &mut self.observed {
             let stretches = observed.take(at, &seen, &mut asking, is_last);
             kept.extend(stretches.filter(|_| self.start.keeps_stretches));
-            delivery.add(&observed.meter.delivery());
+            delivery.add(&observed.meter().delivery());
         }
         if asking.may {
             self.ask_at = now + asking.took * ASKING_SHARE;
         }
+        self.note_starved(at);
         delivery.events_lost = self.lost() - self.lost_before;
         delivery.halts_unseen = self.start.consumers.is_empty();
         if self.start.slots_on.is_some() {
@@ -229,11 +250,18 @@ impl Watcher {
         for mut subject in subjects {
             // What it had before belongs to no period.
             subject.look();
-            self.observed.push(Observed {
-                subject,
-                meter: self.meter(now),
-                pending: None,
-            });
+            let meter = self.meter(now);
+            self.observed.push(Observed::new(subject, meter));
+        }
+    }
+
+    /// A holder that wants its processor has had nothing of it for so long that neither its budget nor its slots explain that.
+    fn note_starved(&self, at: Instant) {
+        let period = self.start.reservation.period();
+        let mut all = self.observed.iter();
+        if let Some(longest) = all.find_map(|one| one.starved_for(at, period)) {
+            let reason = format!("it wanted to run, and got nothing for more than {longest}");
+            self.seen.note(Grade::Uncertain { reason });
         }
     }
 
@@ -257,9 +285,7 @@ impl Watcher {
         self.begin = clock::now();
         let meter = self.meter(self.begin);
         for observed in &mut self.observed {
-            observed.subject.look();
-            observed.meter = meter.clone();
-            observed.pending = None;
+            observed.begin_anew(meter.clone());
         }
     }
 
@@ -333,13 +359,14 @@ impl Watcher {
             let reason = error.to_string();
             self.seen.note(Grade::Unenforced { reason });
         }
-        let (observed, slots_on) = (&self.observed, self.start.slots_on);
-        // Until somebody is observed, whoever has come may be the holder that was placed just now, and nothing is taken from it: the next look tells.
-        let mine = |thread: &RealTimeThread| {
-            observed.is_empty() || observed.iter().any(|one| one.subject.has(thread))
+        let (observed, start) = (&self.observed, &self.start);
+        // The first look at the holder comes a period after it was placed; who takes from it until then is no less a stranger.
+        let mine = |thread: &RealTimeThread| match observed.is_empty() {
+            true => (start.is_holders)(thread),
+            false => observed.iter().any(|one| one.subject.has(thread)),
         };
         let is_over = || self.seen.is_over();
-        match slots_on {
+        match start.slots_on {
             Some(cpu) => {
                 let above = |thread: &RealTimeThread| is_above(thread, cpu, mine);
                 self.lookout.look(run, is_over, above);
@@ -356,103 +383,6 @@ impl Watcher {
         if let Some(reason) = limits.admits_all() {
             self.seen.note(Grade::Unenforced { reason });
         }
-    }
-}
-
-/// What dispatcher and witness recorded from one look to the next.
-struct Records {
-    /// How long the holder was made to stand each time.
-    stood: Vec<Span>,
-    /// When the machine stood still.
-    still: Vec<Disturbance>,
-}
-
-/// Whether holders that do not run may be asked if they sleep, and how long that took.
-struct Asking {
-    may: bool,
-    /// The dispatcher stops them outside their slots.
-    stops: bool,
-    took: Span,
-}
-
-impl Asking {
-    /// Of a holder that did not run.
-    fn turn(&mut self, subject: &dyn Subject) -> Turn {
-        if !self.may {
-            return Turn::No;
-        }
-        let begun = clock::now();
-        let state = subject.state();
-        self.took += clock::now().saturating_since(begun);
-        match state {
-            State::Stopped => Turn::Stopped,
-            // Whom the dispatcher stops sleeps, as far as the kernel tells.
-            State::Sleeps if !self.stops => Turn::Asleep,
-            State::Frozen if !self.stops => Turn::Stopped,
-            State::Sleeps | State::Frozen | State::Wants => Turn::No,
-        }
-    }
-}
-
-/// A holder, and what was seen of it.
-struct Observed {
-    subject: Box<dyn Subject>,
-    meter: Meter,
-    /// The last look: that the machine stood still then is known a look later only, when dispatcher or witness ran again.
-    pending: Option<Look>,
-}
-
-impl Observed {
-    /// Looks; tells the stretches that are over.
-    fn take(
-        &mut self,
-        at: Instant,
-        seen: &Records,
-        asking: &mut Asking,
-        is_last: bool,
-    ) -> impl Iterator<Item = Stretch> + use<> {
-        let mut over = [None; 3];
-        let Some(part) = self.subject.look() else {
-            // Of nobody no period is judged: they are counted from when somebody holds it.
-            self.meter.begin_at(at);
-            return over.into_iter().flatten();
-        };
-        for still in &seen.still {
-            self.meter.stood_still(*still);
-        }
-        let turn = if part.gone {
-            Turn::Gone
-        } else if part.ran {
-            Turn::Ran
-        } else {
-            asking.turn(&*self.subject)
-        };
-        let look = look_of(part, turn, &seen.stood, at);
-        if let Some(before) = self.pending.replace(look) {
-            over[0] = self.meter.take(before);
-        }
-        if is_last {
-            over[1] = self.meter.take(look);
-            self.pending = None;
-            let waits = !part.ran && self.subject.state() == State::Wants;
-            over[2] = Some(self.meter.finish(at, waits));
-        }
-        over.into_iter().flatten()
-    }
-}
-
-fn look_of(part: Part, turn: Turn, stood: &[Span], at: Instant) -> Look {
-    let stood_in_all: Span = stood.iter().copied().sum();
-    // It comes to the processor a moment after it is let go: that wait is one with its standing still.
-    let longest_stood = stood.iter().copied().max().unwrap_or(Span::ZERO);
-    Look {
-        at,
-        service: part.service,
-        kept_from: part.waited + stood_in_all,
-        longest: part.longest + longest_stood,
-        several: part.several,
-        turn,
-        ended: part.ended,
     }
 }
 

@@ -2,8 +2,11 @@ use laxity_model::Service;
 use laxity_model::base::ring::{self, Producer};
 use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY};
 
+use super::super::subject::{Part, State, Subject};
 use super::*;
 use crate::run::port::Ports;
+
+mod strangers;
 
 /// Beside the kernel, looked at now.
 fn by_kernel(seen: &Arc<Seen>) -> Watcher {
@@ -13,6 +16,7 @@ fn by_kernel(seen: &Arc<Seen>) -> Watcher {
         held: Held::ByKernel,
         stops: false,
         slots_on: None,
+        is_holders: Box::new(|_| false),
         witnessed: Vec::new(),
         cpu: None,
         keeps_stretches: false,
@@ -63,6 +67,7 @@ fn by_slots(seen: &Arc<Seen>, now: Instant) -> (Watcher, [Producer; 2]) {
         held: Held::BySlots,
         stops: false,
         slots_on: Some(0),
+        is_holders: Box::new(|_| false),
         witnessed: vec![0],
         cpu: None,
         keeps_stretches: false,
@@ -250,4 +255,52 @@ fn what_was_before_it_begins_anew_is_told_no_more() {
     }
     assert_eq!(seen.grade(), Grade::Enforced);
     assert_eq!(watcher.start.reservation, reservation);
+}
+
+/// It wants a processor, and never has one.
+struct Starves;
+
+impl Subject for Starves {
+    fn look(&mut self) -> Option<Part> {
+        Some(Part {
+            gone: false,
+            ..Part::NOBODY
+        })
+    }
+
+    fn has(&self, _: &RealTimeThread) -> bool {
+        false
+    }
+
+    fn state(&self) -> State {
+        State::Wants
+    }
+}
+
+#[test]
+fn who_wants_to_run_and_gets_nothing_for_seconds_is_told() {
+    let meter = by_kernel(&Seen::new(Grade::Enforced)).meter(Instant::ZERO);
+    let mut observed = Observed::new(Box::new(Starves), meter);
+    let nothing = Records {
+        stood: Vec::new(),
+        still: Vec::new(),
+    };
+    let mut starved = |at_ms, may, period_ms| {
+        let at = Instant::from_millis(at_ms);
+        let mut asking = Asking {
+            may,
+            stops: false,
+            took: Span::ZERO,
+        };
+        let over = observed.take(at, &nothing, &mut asking, false);
+        over.for_each(drop);
+        observed.starved_for(at, Span::from_millis(period_ms))
+    };
+    // Until it was asked it may have slept.
+    assert_eq!(starved(1_000, false, 8), None);
+    assert_eq!(starved(3_500, true, 8), None);
+    assert_eq!(starved(5_500, false, 8), None);
+    assert_eq!(starved(5_501, true, 8), Some(Span::from_secs(2)));
+    assert_eq!(starved(7_500, true, 2_000), None);
+    assert_eq!(starved(7_501, true, 2_000), Some(Span::from_secs(4)));
 }
