@@ -342,19 +342,17 @@ impl Registry {
 
     /// One of a process whose first is the so manieth of all.
     fn among(&self, linked: &Linked, before: usize, several: bool) -> Linked {
-        let each = self
-            .terms
-            .pass
-            .as_nanos()
-            .saturating_mul(linked.calls.into());
         let pass = if several {
-            Service::from_nanos(each)
+            self.terms.pass
         } else {
             Service::ZERO
         };
-        let cost = linked.task.cost().checked_add(pass).unwrap_or(Service::MAX);
+        let all = Service::from_nanos(pass.as_nanos().saturating_mul(linked.calls.into()));
+        let cost = linked.task.cost().checked_add(all).unwrap_or(Service::MAX);
+        let costly = linked.task.with_cost(cost).unwrap_or(linked.task);
         Linked {
-            task: linked.task.with_cost(cost).unwrap_or(linked.task),
+            // Who waits for a quantum of it waits for the baton's way there, too.
+            task: costly.with_longer_regions(pass),
             after: linked.after.map(|index| index + before),
             ..*linked
         }
