@@ -206,25 +206,6 @@ proptest! {
     }
 }
 
-/// 10 us that are due in 63, beside a quantum of 50 of somebody less urgent: 62.5 us with what is charged for the call alone, and 65 with what the quantum takes beside its work.
-#[test]
-fn who_waits_for_a_quantum_waits_for_what_that_takes_beside_its_work() {
-    let present = timing(0, 1_000, 4, 2);
-    let present = task(&present, MICRO * 25, present.period).unwrap();
-    let overhead = Overhead {
-        late: Span::ZERO,
-        ..Overhead::default()
-    };
-    let fits = |period_us| {
-        let own = timing(0, period_us, 1, 1);
-        let with = |own| [present, own].map(Linked::alone).to_vec();
-        let asked = ("new", &own, MICRO * 10, own.period);
-        admit_among((&["other"], &with), asked, overhead, &by_rate).is_ok()
-    };
-    assert!(fits(66));
-    assert!(!fits(63));
-}
-
 /// A look after each microsecond of a millisecond takes half as long again.
 #[test]
 fn one_that_looks_often_is_refused_where_its_work_alone_would_fit() {
