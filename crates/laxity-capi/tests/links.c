@@ -97,6 +97,9 @@ static void group(void) {
     attributes.pdu_ns = 2 * MS;
     expect(rts_creat(&attributes, handle, &seen[0], &rtus[0]) == EBUSY, "a member has no more than its group");
     attributes.pdu_ns = MS / 10;
+    attributes.deadline_ns = MS;
+    expect(rts_creat(&attributes, handle, &seen[0], &rtus[0]) == EINVAL && strstr(laxity_message(), "period of 10ms"), "nor a deadline of its own");
+    attributes.deadline_ns = 10 * MS;
     for (int member = 0; member < 2; member++)
         expect(rts_creat(&attributes, handle, &seen[member], &rtus[member]) == 0 && rts_run(rtus[member]) == 0, "a member runs");
     expect(idle(rtus[0]) && idle(rtus[1]), "both come to rest");

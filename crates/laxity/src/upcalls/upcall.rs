@@ -24,7 +24,7 @@ pub struct Spec {
     pub timing: Timing,
     /// The most that a unit of its work (a PDU) takes.
     pub service: Service,
-    /// From a release to when its call is due; `None` is the period.
+    /// From a release to when its call is due; `None` is the period. Of one in a group nothing is promised alone: there it is the group's period, and nothing else can be asked for.
     pub deadline: Option<Span>,
     /// What releases it.
     pub pace: Pace,
@@ -62,6 +62,17 @@ impl Spec {
     /// Whether it can be an upcall, whoever else there is.
     pub(super) fn check(&self) -> Result<(), Error> {
         error::named(&self.name)?;
+        let grouped = self.group.as_ref().map(|group| group.0.share.period());
+        if let Some((deadline, period)) = self.deadline.zip(grouped)
+            && deadline != period
+        {
+            return Err(Error::NoUpcall {
+                name: self.name.clone(),
+                why: format!(
+                    "it is to be due in {deadline}, and of one in a group nothing is promised: its place among others is that of the group, which has a period of {period}. Leave the deadline out"
+                ),
+            });
+        }
         let is_task = task(&self.timing, self.service, self.deadline());
         is_task.map(drop).map_err(|why| Error::NoUpcall {
             name: self.name.clone(),
