@@ -301,7 +301,7 @@ impl Set {
                 .last()
                 .and_then(|first| self.before(*first, Span::MAX));
         }
-        rmdp::in_time(own, place, bound, blocking)
+        rmdp::in_time(own, place, (bound, blocking), supply)
     }
 
     /// For how long what releases this may not be seen, as one of those who are there and less urgent than that is in a call. A share may have its budget twice in that: to the end of a period, and from there on.

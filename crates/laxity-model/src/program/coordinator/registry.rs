@@ -335,7 +335,14 @@ impl Registry {
                         },
                     ),
                 };
-                Err((bottleneck, no.reason))
+                let reason = match late.is_zero() {
+                    true => no.reason,
+                    false => format!(
+                        "{}; where there are several processes {late} is kept free for seeing a handler that does not come back",
+                        no.reason
+                    ),
+                };
+                Err((bottleneck, reason))
             }
         }
     }
