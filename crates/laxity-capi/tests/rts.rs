@@ -31,6 +31,9 @@ const OPTIONS: rts_options = rts_options {
         processor: LAXITY_ANY_PROCESSOR,
         flags: 0,
     },
+    late_ns: 0,
+    call_ns: 0,
+    quantum_ns: 0,
 };
 
 const ON_0: rts_options = rts_options {

@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use laxity::upcall::{First, OnOverrun, Timing};
-use laxity::upcalls::{Options, Pace, Policy, Rank, Spec, WhenFull};
+use laxity::upcalls::{Options, Overhead, Pace, Policy, Rank, Spec, WhenFull};
 use laxity::{Instant, Service, Span};
 
 use super::group::group;
@@ -53,8 +53,25 @@ pub(super) fn wanted(options: &rts_options) -> Result<Options, Failure> {
             other => return Err(invalid("policy", other)),
         },
         events: options.events,
+        overhead: overhead(options),
         ..Options::default()
     })
+}
+
+/// What admission charges beside the work; of an older structure what is usual.
+fn overhead(options: &rts_options) -> Overhead {
+    let usual = Overhead::default();
+    let service = |nanos, usual| some(nanos).map_or(usual, Service::from_nanos);
+    Overhead {
+        late: some(options.late_ns).map_or(usual.late, Span::from_nanos),
+        each: service(options.call_ns, usual.each),
+        quantum: service(options.quantum_ns, usual.quantum),
+    }
+}
+
+/// Where 0 is to say nothing.
+fn some(nanos: u64) -> Option<u64> {
+    (nanos > 0).then_some(nanos)
 }
 
 /// What releases it, and how often.
@@ -116,7 +133,6 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
             return Err(invalid(what, "0 ns"));
         }
     }
-    let some = |nanos: u64| (nanos > 0).then_some(nanos);
     let catch_up = |at_most| OnOverrun::CatchUp { at_most };
     let paced = paced(attributes)?;
     Ok(Spec {
