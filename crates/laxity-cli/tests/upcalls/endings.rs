@@ -67,7 +67,7 @@ fn serve_with_quotas(house: &House) -> Child {
     let serving = serve.spawn().unwrap();
     until("it serves", || {
         let listed = house.upcalls(&["list"]).output().unwrap();
-        !listed.stdout.starts_with(b"No")
+        listed.status.success() && !listed.stdout.starts_with(b"No")
     });
     serving
 }
