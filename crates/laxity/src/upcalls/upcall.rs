@@ -255,12 +255,14 @@ impl Upcall {
         Ok(fed?)
     }
 
-    /// Has it made.
-    pub(super) fn make(&self) -> Result<(), Error> {
+    /// Has it made. What it was to be made of is nobody's where it is not, and dropped by this.
+    pub(super) fn make(&self, drop_letter: impl FnOnce()) -> Result<(), Error> {
         let made = self.ask(Command::Create);
         match made {
             // The executor was never told, or has refused: so nobody has its place.
             Err(Error::Busy | Error::Ended | Error::Over) => {
+                // While it is nobody else's.
+                drop_letter();
                 self.core.forget(self.place, self.port, &self.closed);
             }
             // It may be made yet, and is closed then.
