@@ -104,6 +104,7 @@ use laxity_model::executor::Unschedulable;
 use laxity_model::program::upcalls::{Control, NotAdmitted, admit_among, charged, turns};
 use laxity_model::{Service, Span};
 
+pub use laxity_model::executor::pacing::OnOverrun;
 pub use laxity_model::executor::share::ShareCounts;
 pub use laxity_model::program::upcalls::{Counts, Overhead, qos};
 
