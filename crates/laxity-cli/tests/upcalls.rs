@@ -365,7 +365,11 @@ fn where_nobody_serves_it_is_said_where_that_was_looked_for() {
 #[test]
 fn a_directory_that_tells_nothing_is_an_error() {
     let (bench, programs) = (Bench::new(), Bench::new());
-    let (missing, file, closed) = (bench.path("missing"), bench.path("file"), bench.path("closed"));
+    let (missing, file, closed) = (
+        bench.path("missing"),
+        bench.path("file"),
+        bench.path("closed"),
+    );
     fs::write(&file, "").unwrap();
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();

@@ -441,9 +441,21 @@ fn what_there_is_and_what_a_job_waits_for_is_told_in_time() {
     let late = &Delayed::new(Dedicated, Span::from_millis(1));
     let tight = task(5_000, 10_000, 5_500);
     let refused: [(Task, &dyn SupplyBound, &str); 4] = [
-        (task(11_000, 10_000, 10_000), whole, "more than a whole processor"),
-        (task(9_500, 10_000, 10_000), nine, "more than 9ms of every 10ms"),
-        (tight.with_jitter(Span::from_micros(600)), whole, ", 600us before it is released, and"),
+        (
+            task(11_000, 10_000, 10_000),
+            whole,
+            "more than a whole processor",
+        ),
+        (
+            task(9_500, 10_000, 10_000),
+            nine,
+            "more than 9ms of every 10ms",
+        ),
+        (
+            tight.with_jitter(Span::from_micros(600)),
+            whole,
+            ", 600us before it is released, and",
+        ),
         (tight, late, ", 1ms until it has the processor, and"),
     ];
     for (task, supply, why) in refused {

@@ -26,7 +26,11 @@ pub unsafe extern "C" fn rts_join(
         // SAFETY: as above.
         let coordinator = unsafe { edge::sized(coordinator, "coordinator") }?;
         if coordinator.reserved != 0 {
-            return Err(invalid("meaning of `reserved`", coordinator.reserved, "say 0"));
+            return Err(invalid(
+                "meaning of `reserved`",
+                coordinator.reserved,
+                "say 0",
+            ));
         }
         if options.rank == RTS_RESERVED {
             let text =

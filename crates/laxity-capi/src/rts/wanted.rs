@@ -98,12 +98,16 @@ fn paced(attributes: &rts_attributes) -> Result<Spec, Failure> {
     match attributes.flags & !RTS_PAUSES {
         0 => each(Pace::Timer),
         RTS_ARRIVALS => each(Pace::Arrivals),
-        RTS_DESCRIPTOR if !is_known(offset_of!(rts_attributes, fd)) => {
-            Err(invalid("`fd` in attributes of size", attributes.size, SET_SIZE))
-        }
-        RTS_AFTER if !is_known(offset_of!(rts_attributes, after)) => {
-            Err(invalid("`after` in attributes of size", attributes.size, SET_SIZE))
-        }
+        RTS_DESCRIPTOR if !is_known(offset_of!(rts_attributes, fd)) => Err(invalid(
+            "`fd` in attributes of size",
+            attributes.size,
+            SET_SIZE,
+        )),
+        RTS_AFTER if !is_known(offset_of!(rts_attributes, after)) => Err(invalid(
+            "`after` in attributes of size",
+            attributes.size,
+            SET_SIZE,
+        )),
         RTS_AFTER => {
             let before = named(attributes.after)?;
             Ok(Spec::after(&before.upcall, Service::ZERO))
@@ -139,9 +143,8 @@ fn no_descriptor(fd: i32) -> Failure {
 ///
 /// The name is null or ends with a zero.
 pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> {
-    let count = |what, value| {
-        NonZeroU32::new(value).ok_or_else(|| invalid(what, value, "say 1 or more"))
-    };
+    let count =
+        |what, value| NonZeroU32::new(value).ok_or_else(|| invalid(what, value, "say 1 or more"));
     let is_chained = attributes.flags & RTS_AFTER != 0;
     for (what, is_nothing) in [
         ("period of", attributes.period_ns == 0 && !is_chained),

@@ -238,7 +238,7 @@ impl Alone {
             Firmly::Not => "it is an ordinary thread, as was asked for".to_owned(),
             Firmly::Policy(thread, policy) => match sched::policy(*thread) {
                 Ok(found) if found == *policy => {
-                    match self.place.as_ref().and_then(|place| place.doubt()) {
+                    match self.place.as_deref().and_then(Place::doubt) {
                         None => return Grade::Enforced,
                         Some(why) => why.to_owned(),
                     }

@@ -367,6 +367,8 @@ impl Set {
         let costs = all.filter(|(linked, is_one)| **is_one && linked.task.deadline() <= deadline);
         costs
             .map(|(linked, _)| linked.task.cost())
-            .fold(Service::ZERO, |sum, cost| sum.checked_add(cost).unwrap_or(Service::MAX))
+            .fold(Service::ZERO, |sum, cost| {
+                sum.checked_add(cost).unwrap_or(Service::MAX)
+            })
     }
 }

@@ -35,8 +35,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use self::linked::Linked;
-use crate::analysis::{Fraction, Task};
 use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Fraction, Task};
 use crate::policy::Policy;
 use crate::{Instant, Span};
 

@@ -137,7 +137,10 @@ fn a_chain_that_takes_longer_than_its_period_has_a_bound() {
     let all = [one(1, 10, 16), second, one(2, 5, 10), one(4, 40, 40)];
     let bounds = bounds(&all, &Dedicated).unwrap();
     let most = Span::from_millis(10)..=Span::from_millis(15);
-    assert!(most.contains(&bounds[0]) && most.contains(&bounds[1]), "{bounds:?}");
+    assert!(
+        most.contains(&bounds[0]) && most.contains(&bounds[1]),
+        "{bounds:?}"
+    );
 }
 
 proptest! {

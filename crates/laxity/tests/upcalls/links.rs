@@ -135,7 +135,10 @@ fn a_chain_that_may_be_late_is_refused_and_so_is_one_that_has_no_bound() {
     shared.service = Service::from_micros(1);
     let due = upcalls.create(shared.clone(), |_| ()).map(drop);
     let said = due.unwrap_err().to_string();
-    assert!(said.contains("due in 7ms") && said.contains("period of 10ms"), "{said}");
+    assert!(
+        said.contains("due in 7ms") && said.contains("period of 10ms"),
+        "{said}"
+    );
     shared.deadline = None;
     assert!(why(shared.clone()).contains("no bound"));
     shared.pace = Pace::Timer;

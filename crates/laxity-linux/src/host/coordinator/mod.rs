@@ -134,7 +134,10 @@ mod tests {
             CoordinatorError::File("/run/laxity".into(), kind.into()).to_string()
         };
         let denied = said(io::ErrorKind::PermissionDenied);
-        assert!(denied.starts_with("/run/laxity: ") && denied.contains(DIRECTORY), "{denied}");
+        assert!(
+            denied.starts_with("/run/laxity: ") && denied.contains(DIRECTORY),
+            "{denied}"
+        );
         assert!(!said(io::ErrorKind::NotFound).contains(DIRECTORY));
     }
 }

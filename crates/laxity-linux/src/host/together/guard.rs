@@ -374,11 +374,9 @@ fn watch_over(post: &Post, longest: Service) {
         }
         let now = clock::now();
         post.region.looks(now);
-        let look = watchdog.look(now, |seat, interrupted| {
-            match post.occupant(seat) {
-                Occupant::Present(_) if interrupted => clocks.read(post, seat),
-                other => other,
-            }
+        let look = watchdog.look(now, |seat, interrupted| match post.occupant(seat) {
+            Occupant::Present(_) if interrupted => clocks.read(post, seat),
+            other => other,
         });
         match look {
             Vigil::Sleep { word, until } => post.sleep(post.region.guards()[1], word, until),

@@ -86,10 +86,9 @@ impl Place {
                 "whoever guards its seat does not look, as a coordinator that is stopped or has ended: another process whose handler does not come back would hold it up",
             );
         }
-        if let Some(word) = region.word(self.seat.number) {
-            word.fetch_add(1, Ordering::SeqCst);
-            wake(region, self.seat.number);
-        }
+        let word = region.word(self.seat.number).filter(|_| self.is_silenced());
+        word?.fetch_add(1, Ordering::SeqCst);
+        wake(region, self.seat.number);
         Some(
             "its seat says that it does not wait for its turn, and it does: another process has written that, or it does not get its processor",
         )
