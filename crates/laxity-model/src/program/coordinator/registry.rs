@@ -245,7 +245,7 @@ impl Registry {
         if let Some(index) = items.iter().position(|item| quantum(item) > longest) {
             let takes = quantum(&items[index]);
             let reason = format!(
-                "a quantum of it takes {takes}, and where processes take turns none may take more than {longest}"
+                "a quantum of it takes {takes} with what is charged for it, and where processes take turns none may take more than {longest}"
             );
             return Err((Bottleneck::Own(index as u16), reason));
         }
