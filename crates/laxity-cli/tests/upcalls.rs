@@ -77,6 +77,7 @@ fn another_process() {
                 }
             }
             ["calls", name] => println!("{}", all[name].counts().calls),
+            ["grade"] => println!("{}", upcalls.grade()),
             ["departed"] => {
                 gone.extend(upcalls.departed());
                 let gone: Vec<u32> = gone.iter().map(Departed::process).collect();
