@@ -39,8 +39,8 @@ extern "C" {
 #endif
 
 /* The version of this header; rts_version() tells the library's. 2: rts_yield(), RTS_DESCRIPTOR, rts_list(), rts_name(), rts_enforced(). 3: RTS_PAUSES, RTS_AFTER, rts_bound(), groups,
- * what becomes of arrivals that find no room. 4: rts_join(), rts_departed(), rts_settle(). */
-#define RTS_VERSION 4
+ * what becomes of arrivals that find no room. 4: rts_join(), rts_departed(), rts_settle(). 5: what admission charges beside the work. */
+#define RTS_VERSION 5
 
 /* Policies. */
 #define RTS_RMDP 0 /* rate monotonic with delayed preemption */
@@ -87,9 +87,12 @@ typedef struct rts_options {
     int32_t processor;          /* of RTS_FIFO and of rts_join(), by the kernel's number, or LAXITY_ANY_PROCESSOR */
     uint32_t events;            /* so many arrivals wait for each upcall that has them, 1 to 4096 */
     laxity_request reservation; /* of RTS_RESERVED */
+    uint64_t late_ns;           /* admission reckons that a call begins so long after its release though nobody else is at work; 0 is 100000, and as long as threads here may put off the end of their turn. Since version 5, as the rest */
+    uint64_t call_ns;           /* what it charges each call beside its work; 0 is 2000 */
+    uint64_t quantum_ns;        /* what it charges each quantum beside that; 0 is 500. Who waits for a quantum of somebody less urgent is charged both */
 } rts_options;
 
-#define RTS_OPTIONS_INIT { (uint32_t)sizeof(rts_options), RTS_RMDP, RTS_FIFO, 90, LAXITY_ANY_PROCESSOR, 16, LAXITY_REQUEST_INIT }
+#define RTS_OPTIONS_INIT { (uint32_t)sizeof(rts_options), RTS_RMDP, RTS_FIFO, 90, LAXITY_ANY_PROCESSOR, 16, LAXITY_REQUEST_INIT, 0, 0, 0 }
 
 /* Whose place the executor is to have among those of other processes: the coordinator's of a processor, which has the upcalls of all of them in one order, and admits them together. */
 typedef struct rts_coordinator {
@@ -109,7 +112,7 @@ typedef struct rts_attributes {
     const char *name;     /* for messages, UTF-8; NULL is "upcall" */
     uint64_t first_ns;    /* its first release, in nanoseconds of CLOCK_MONOTONIC; 0 is a period after it runs first */
     uint64_t period_ns;   /* from release to release; of RTS_AFTER 0 is that of the one before */
-    uint64_t deadline_ns; /* from a release, of RTS_AFTER from that of the first of its chain, to when its call is due; 0 is the period. In a group it is the group's period, whatever this says */
+    uint64_t deadline_ns; /* from a release, of RTS_AFTER from that of the first of its chain, to when its call is due; 0 is the period. In a group 0, or the group's period */
     uint64_t pdu_ns;      /* the most that a PDU takes */
     uint32_t batch;       /* PDUs a period */
     uint32_t quantum;     /* PDUs between two looks; of more than the batch, the batch */
@@ -272,7 +275,7 @@ int rts_list(rts_set *rtus);
 /* The name of an upcall, with a zero, in so many bytes from name on. ERANGE: it is longer. */
 int rts_name(int rtu, char *name, size_t room);
 
-/* Whether the executor's thread still has the rank that was asked for: *enforced becomes 1 or 0. Where 0, the message says why, also of one that has ended by itself: what could be done is rts_end(), and to start another. ESRCH: there is no executor. */
+/* Whether the executor's thread still has the rank that was asked for: *enforced becomes 1 or 0, which it is also, after rts_join(), a tenth of a second after whoever guards its place does not look any more, as a coordinator that is stopped. Where 0, the message says why, also of one that has ended by itself: what could be done is rts_end(), and to start another. ESRCH: there is no executor. */
 int rts_enforced(int *enforced);
 
 /* RTS_VERSION of the library. */

@@ -30,7 +30,7 @@ impl Failure {
     }
 
     pub(crate) fn null(what: &str) -> Self {
-        Self::new(libc::EFAULT, format!("{what} is NULL"))
+        Self::new(libc::EFAULT, format!("{what} is NULL: say where it is"))
     }
 }
 

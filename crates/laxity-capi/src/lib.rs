@@ -208,13 +208,15 @@ pub extern "C" fn laxity_sleep_until_ns(instant_ns: u64) -> c_int {
 }
 
 fn asked(request: &laxity_request) -> Result<Request, Failure> {
-    let invalid = |what: &str, value: u32| Failure::new(libc::EINVAL, format!("{what} {value}"));
     let service = Service::from_nanos(request.service_ns);
     let asked = Request::new(service, Span::from_nanos(request.period_ns))?;
     let asked = match request.enforcer {
         LAXITY_DEADLINE => asked.by(Enforcer::Deadline),
         LAXITY_SLOTS => asked.by(Enforcer::Slots),
-        other => return Err(invalid("there is no enforcer", other)),
+        other => {
+            let text = format!("there is no enforcer {other}: say LAXITY_DEADLINE or LAXITY_SLOTS");
+            return Err(Failure::new(libc::EINVAL, text));
+        }
     };
     let asked = match usize::try_from(request.processor) {
         Ok(processor) if request.enforcer == LAXITY_DEADLINE => {
@@ -226,13 +228,19 @@ fn asked(request: &laxity_request) -> Result<Request, Failure> {
         Ok(processor) => asked.on(processor),
         Err(_) if request.processor == LAXITY_ANY_PROCESSOR => asked,
         Err(_) => {
-            let text = format!("there is no processor {}", request.processor);
+            let text = format!(
+                "there is no processor {}: say one by the kernel's number, or LAXITY_ANY_PROCESSOR",
+                request.processor
+            );
             return Err(Failure::new(libc::EINVAL, text));
         }
     };
     match request.flags {
         0 => Ok(asked),
         LAXITY_CONFINED => Ok(asked.confined()),
-        other => Err(invalid("there are no such flags:", other)),
+        other => {
+            let text = format!("there are no such flags: {other}: say LAXITY_CONFINED or 0");
+            Err(Failure::new(libc::EINVAL, text))
+        }
     }
 }

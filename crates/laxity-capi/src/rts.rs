@@ -144,7 +144,11 @@ impl From<Error> for Failure {
             Error::Over => libc::ECANCELED,
             _ => libc::EIO,
         };
-        Self::new(errno, error.to_string())
+        let text = match error {
+            Error::Order => "executors of several processes are RTS_RMDP, and no other".to_owned(),
+            error => error.to_string(),
+        };
+        Self::new(errno, text)
     }
 }
 

@@ -1,5 +1,6 @@
 /* Upcalls that have to do with each other: chains, groups, and what becomes of arrivals that find no room. Says what is not so, and ends with 1 then. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,6 +98,9 @@ static void group(void) {
     attributes.pdu_ns = 2 * MS;
     expect(rts_creat(&attributes, handle, &seen[0], &rtus[0]) == EBUSY, "a member has no more than its group");
     attributes.pdu_ns = MS / 10;
+    attributes.deadline_ns = MS;
+    expect(rts_creat(&attributes, handle, &seen[0], &rtus[0]) == EINVAL && strstr(laxity_message(), "period of 10ms"), "nor a deadline of its own");
+    attributes.deadline_ns = 10 * MS;
     for (int member = 0; member < 2; member++)
         expect(rts_creat(&attributes, handle, &seen[member], &rtus[member]) == 0 && rts_run(rtus[member]) == 0, "a member runs");
     expect(idle(rtus[0]) && idle(rtus[1]), "both come to rest");
@@ -130,10 +134,31 @@ static void queue(uint32_t when_full, uint64_t kept) {
     expect(rts_close(rtu) == 0, "it is closed");
 }
 
+/* What admission charges beside the work, of whoever has a structure that can say so. */
+static void charged(rts_options options, uint32_t size, int error) {
+    struct seen seen = { 0, 2, 0, { 0 }, 0, NULL, 0 };
+    int rtu = -1;
+    rts_attributes attributes = attributes_of("charged");
+    options.size = size;
+    expect(rts_start(&options) == 0, "it starts");
+    expect(rts_creat(&attributes, handle, &seen, &rtu) == error, "it is charged what was asked for");
+    expect(rts_end() == 0, "it ends");
+}
+
 int main(void) {
     rts_options options = RTS_OPTIONS_INIT;
     options.rank = RTS_FAIR;
     options.events = 2;
+    rts_options costly = options;
+    costly.late_ns = 5 * MS;
+    charged(costly, sizeof(rts_options), EBUSY);
+    charged(costly, offsetof(rts_options, late_ns), 0);
+    costly.late_ns = 0;
+    costly.call_ns = 5 * MS;
+    charged(costly, sizeof(rts_options), EBUSY);
+    costly.call_ns = 0;
+    costly.quantum_ns = 5 * MS;
+    charged(costly, sizeof(rts_options), EBUSY);
     expect(rts_start(&options) == 0 && rts_version() == RTS_VERSION, "it starts");
     chain();
     group();

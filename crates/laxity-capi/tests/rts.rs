@@ -31,6 +31,9 @@ const OPTIONS: rts_options = rts_options {
         processor: LAXITY_ANY_PROCESSOR,
         flags: 0,
     },
+    late_ns: 0,
+    call_ns: 0,
+    quantum_ns: 0,
 };
 
 const ON_0: rts_options = rts_options {
@@ -155,6 +158,7 @@ fn starts_once_and_as_asked() {
     let none = rts_set::default();
     // SAFETY: the set is there.
     assert_eq!(unsafe { rts_sleep(&raw const none, ptr::null_mut(), 0) }, 0);
+    const ON: &str = "this thread may run on processors";
     let wrong: [(Change, &str); 10] = [
         (|of| of.events = u32::MAX, "4096"),
         (|of| of.events = 0, "room for events 0"),
@@ -164,7 +168,7 @@ fn starts_once_and_as_asked() {
         (|of| of.processor = -2, "processor -2"),
         (|of| (of.rank, of.priority) = (RTS_FIFO, 300), "300"),
         (|of| (of.rank, of.priority) = (RTS_FIFO, 0), "1 to 99"),
-        (|of| (of.rank, of.processor) = (RTS_FIFO, 60_000), "60000"),
+        (|of| (of.rank, of.processor) = (RTS_FIFO, 60_000), ON),
         (
             |of| (of.rank, of.reservation.size) = (RTS_RESERVED, 8),
             "size 8",
@@ -173,7 +177,7 @@ fn starts_once_and_as_asked() {
     for (change, why) in wrong {
         let mut options = OPTIONS;
         change(&mut options);
-        let may_not = why == "60000" && rights::missing(Right::RealTime).is_some();
+        let may_not = why == ON && rights::missing(Right::RealTime).is_some();
         assert!(start(&options) == libc::EINVAL || may_not, "{why}");
         assert!(said().contains(why) || may_not, "{}", said());
     }
@@ -218,7 +222,7 @@ fn joins_only_what_is_there() {
             libc::EINVAL,
             "ask for RTS_FIFO",
         ),
-        (|of, _| of.policy = RTS_EDF, libc::EINVAL, "rate monotonic"),
+        (|of, _| of.policy = RTS_EDF, libc::EINVAL, "are RTS_RMDP"),
         (|of, _| of.policy = 9, libc::EINVAL, "policy 9"),
         (|_, _| (), libc::ECONNREFUSED, "/nonexistent/laxity"),
     ];
@@ -276,7 +280,7 @@ fn wrong_arguments_are_refused() {
         (
             |of| of.flags = RTS_ARRIVALS | RTS_DESCRIPTOR,
             libc::EINVAL,
-            "flag 3",
+            "flag 3: say one of RTS_ARRIVALS",
         ),
         (|of| of.size = 3, libc::EINVAL, "3 bytes"),
         (|of| of.batch = 0, libc::EINVAL, "batch of 0"),

@@ -30,6 +30,9 @@ const OPTIONS: rts_options = rts_options {
         processor: LAXITY_ANY_PROCESSOR,
         flags: 0,
     },
+    late_ns: 0,
+    call_ns: 0,
+    quantum_ns: 0,
 };
 
 const ATTRIBUTES: rts_attributes = rts_attributes {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use laxity_lab::import::Format;
 use laxity_lab::scenario::{self, Diagnostic, Scenario, Style};
 
 use crate::exit::{Failure, USAGE};
@@ -10,6 +11,12 @@ use crate::{colour, files};
 /// Reads and checks a scenario. Nothing is started if anything is wrong with it.
 pub(crate) fn read(path: &Path) -> Result<Scenario, Failure> {
     let (name, text) = files::read(path)?;
+    if Format::of(&name, &text).is_some() {
+        let message = format!(
+            "{name} is a task set, and no scenario: `laxity plan` reads it; nothing was started"
+        );
+        return Err(Failure::new(USAGE, message));
+    }
     parse(&text, &name)
 }
 

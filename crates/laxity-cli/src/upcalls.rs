@@ -1,7 +1,8 @@
 //! `laxity upcalls`: the coordinator of the upcalls of several processes, and who has what there.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use laxity::upcalls::Watch;
@@ -152,6 +153,9 @@ fn failure(error: &CoordinatorError) -> Failure {
 
 fn list(arguments: &List) -> Result<u8, Failure> {
     outputs::check(None, arguments.json.output().as_slice())?;
+    if let Some(named) = &arguments.directory {
+        is_there(named)?;
+    }
     let At { directory, .. } = At::new(0, arguments.directory.clone());
     let processors = match arguments.processor {
         Some(processor) => vec![processor],
@@ -192,6 +196,18 @@ fn list(arguments: &List) -> Result<u8, Failure> {
         },
     )?;
     Ok(MET)
+}
+
+/// Where nobody has served yet there may be no directory; but who names one means one that is there.
+fn is_there(directory: &Path) -> Result<(), Failure> {
+    let why = match fs::metadata(directory) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => "it is no directory".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let shown = directory.to_string_lossy();
+    let text = format!("no coordinator serves in {}: {why}", plain(&shown));
+    Err(Failure::new(ERROR, text))
 }
 
 const fn presence(told: &Told) -> &'static str {

@@ -61,6 +61,17 @@ fn admitted_is_0_and_refused_is_3() {
     }
 }
 
+/// Nothing says how long a set is to run, nor what it does.
+#[test]
+fn a_set_is_not_run_and_it_is_said_what_reads_it() {
+    let bench = Bench::new();
+    bench.write("light.csv", LIGHT);
+    let output = bench.run(&["run", "light.csv"]);
+    assert_code(&output, 64);
+    let said = unbroken(&stderr(&output));
+    assert_says(&said, &["light.csv is a task set", "`laxity plan`"]);
+}
+
 #[test]
 fn json_has_every_figure_in_nanoseconds() {
     let bench = Bench::new();

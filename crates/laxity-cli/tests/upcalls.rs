@@ -7,6 +7,7 @@ mod endings;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::num::NonZeroU32;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -76,6 +77,7 @@ fn another_process() {
                 }
             }
             ["calls", name] => println!("{}", all[name].counts().calls),
+            ["grade"] => println!("{}", upcalls.grade()),
             ["departed"] => {
                 gone.extend(upcalls.departed());
                 let gone: Vec<u32> = gone.iter().map(Departed::process).collect();
@@ -338,6 +340,7 @@ fn where_no_coordinator_can_be_started_it_is_said_what_was_tried() {
 fn where_nobody_serves_it_is_said_where_that_was_looked_for() {
     let bench = Bench::new();
     let sockets = bench.path("sockets");
+    fs::create_dir(&sockets).unwrap();
     let list = |arguments: &[&str]| {
         let mut command = bench.command();
         command
@@ -357,6 +360,43 @@ fn where_nobody_serves_it_is_said_where_that_was_looked_for() {
     let json: Value = serde_json::from_str(&list(&["--json"])).unwrap();
     assert_eq!(json["directory"], directory);
     assert_eq!(json["coordinators"], Value::Array(Vec::new()));
+}
+
+/// Nothing is listed of a directory that is not there, is none, or cannot be read: nobody knows who serves there.
+#[test]
+fn a_directory_that_tells_nothing_is_an_error() {
+    let (bench, programs) = (Bench::new(), Bench::new());
+    let (missing, file, closed) = (
+        bench.path("missing"),
+        bench.path("file"),
+        bench.path("closed"),
+    );
+    fs::write(&file, "").unwrap();
+    fs::create_dir(&closed).unwrap();
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+    let list = |mut command: Command, directory: &Path, arguments: &[&str]| {
+        command
+            .args(["upcalls", "list", "--directory"])
+            .arg(directory);
+        let output = command.args(arguments).output().unwrap();
+        assert_eq!(output.stdout, b"", "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(directory.to_str().unwrap()), "{said}");
+        said
+    };
+    let all: [&[&str]; 3] = [&[], &["--json"], &["--processor", "1"]];
+    for arguments in all {
+        let said = list(bench.command(), &missing, arguments);
+        assert!(said.contains("No such file or directory"), "{said}");
+        let said = list(bench.command(), &file, arguments);
+        assert!(said.contains("it is no directory"), "{said}");
+        // Root may look everywhere.
+        if let Some(command) = bench.command_without_rights(&programs) {
+            let said = list(command, &closed, arguments);
+            assert!(said.contains("Permission denied"), "{said}");
+        }
+    }
 }
 
 #[test]

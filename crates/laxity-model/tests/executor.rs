@@ -1,7 +1,7 @@
 //! The handlers of an executor under each policy, held against a list that is searched; and the policies' admission, held against
 //! the analysis they stand on.
 
-use laxity_model::analysis::supply::{Dedicated, ExplicitDeadline, SupplyBound};
+use laxity_model::analysis::supply::{Dedicated, Delayed, ExplicitDeadline, SupplyBound};
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
@@ -431,4 +431,35 @@ fn equals_wait_for_each_other_and_the_less_urgent_for_all() {
         refused.reason.contains("3ms of it for the less urgent"),
         "{refused}"
     );
+}
+
+/// Whoever is refused is told in time what there is, and what its job waits for besides others.
+#[test]
+fn what_there_is_and_what_a_job_waits_for_is_told_in_time() {
+    let nine = Reservation::new(Service::from_millis(9), Span::from_millis(10)).unwrap();
+    let (whole, nine) = (&Dedicated, &ExplicitDeadline::continuous(nine));
+    let late = &Delayed::new(Dedicated, Span::from_millis(1));
+    let tight = task(5_000, 10_000, 5_500);
+    let refused: [(Task, &dyn SupplyBound, &str); 4] = [
+        (
+            task(11_000, 10_000, 10_000),
+            whole,
+            "more than a whole processor",
+        ),
+        (
+            task(9_500, 10_000, 10_000),
+            nine,
+            "more than 9ms of every 10ms",
+        ),
+        (
+            tight.with_jitter(Span::from_micros(600)),
+            whole,
+            ", 600us before it is released, and",
+        ),
+        (tight, late, ", 1ms until it has the processor, and"),
+    ];
+    for (task, supply, why) in refused {
+        let refused = Rmdp::new().admit(&[task], supply).unwrap_err();
+        assert!(refused.reason.contains(why), "{refused}");
+    }
 }

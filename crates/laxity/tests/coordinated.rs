@@ -117,11 +117,11 @@ fn serve(settings: &Settings, death: &mut Option<Death>) {
     }
 }
 
-/// So many tenths of a processor, every 10 ms, with a look every half millisecond.
+/// So many tenths of a processor, every 10 ms, with a look every quarter of a millisecond.
 fn tenths(name: &str, count: u32) -> Spec {
-    let mut spec = Spec::each(MS * 10, Service::from_micros(500));
+    let mut spec = Spec::each(MS * 10, Service::from_micros(250));
     spec.name = name.to_owned();
-    spec.timing.batch = NonZeroU32::new(2 * count).unwrap();
+    spec.timing.batch = NonZeroU32::new(4 * count).unwrap();
     spec
 }
 
@@ -177,10 +177,11 @@ fn a_quantum_that_is_too_long_among_processes_is_refused_with_what_fits() {
     let mut long = tenths("long", 4);
     long.timing.quantum = NonZeroU32::new(4).unwrap();
     let Err(Error::NotAdmitted(no)) = create(&one, long) else {
-        panic!("2 ms without a look are granted");
+        panic!("1 ms without a look is granted");
     };
     assert_eq!(no.bottleneck, "long");
-    assert_eq!(no.fits, Some(Service::from_micros(125)), "{no}");
+    // Half a millisecond, with what is done beside it.
+    assert_eq!(no.fits, Some(Service::from_micros(124)), "{no}");
     drop(one);
     served.ends();
 }

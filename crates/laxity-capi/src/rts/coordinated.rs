@@ -26,7 +26,11 @@ pub unsafe extern "C" fn rts_join(
         // SAFETY: as above.
         let coordinator = unsafe { edge::sized(coordinator, "coordinator") }?;
         if coordinator.reserved != 0 {
-            return Err(invalid("meaning of `reserved`", coordinator.reserved));
+            return Err(invalid(
+                "meaning of `reserved`",
+                coordinator.reserved,
+                "say 0",
+            ));
         }
         if options.rank == RTS_RESERVED {
             let text =
@@ -66,7 +70,7 @@ pub unsafe extern "C" fn rts_join(
 unsafe fn path(text: *const c_char, what: &str) -> Result<Option<PathBuf>, Failure> {
     // SAFETY: the caller says so.
     match unsafe { bytes(text) } {
-        Some(b"") => Err(invalid(what, "without a name")),
+        Some(b"") => Err(invalid(what, "without a name", "say which, or NULL")),
         path => Ok(path.map(|path| PathBuf::from(OsStr::from_bytes(path)))),
     }
 }

@@ -48,7 +48,7 @@ pub unsafe extern "C" fn rts_group(budget: *const rts_budget, group: *mut c_int)
         // SAFETY: the caller says so.
         let budget = unsafe { edge::sized(budget, "budget") }?;
         if budget.reserved != 0 {
-            return Err(invalid("meaning of `reserved`", budget.reserved));
+            return Err(invalid("meaning of `reserved`", budget.reserved, "say 0"));
         }
         // SAFETY: the caller says that it ends.
         let name = unsafe { text(budget.name, "group") }?;

@@ -6,7 +6,7 @@ use crate::edge::Versioned;
 use crate::laxity_request;
 
 /// Of this library, as `rts_version` tells it.
-pub const RTS_VERSION: u32 = 4;
+pub const RTS_VERSION: u32 = 5;
 /// Rate monotonic with delayed preemption.
 pub const RTS_RMDP: u32 = 0;
 /// Earliest deadline first.
@@ -75,11 +75,17 @@ pub struct rts_options {
     pub events: u32,
     /// Of [`RTS_RESERVED`].
     pub reservation: laxity_request,
+    /// A call may begin so long after its release, in nanoseconds; 0 is as usual; since version 5.
+    pub late_ns: u64,
+    /// What admission charges each call beside its work, in nanoseconds; 0 is as usual; since version 5.
+    pub call_ns: u64,
+    /// What it charges each quantum, in nanoseconds; 0 is as usual; since version 5.
+    pub quantum_ns: u64,
 }
 
 // SAFETY: numbers.
 unsafe impl Versioned for rts_options {
-    const FIRST: usize = size_of::<Self>();
+    const FIRST: usize = std::mem::offset_of!(Self, late_ns);
 }
 
 /// Which coordinator gives the executor its place. `size` comes first.

@@ -1,13 +1,14 @@
 //! What C asks for, in Rust's terms.
 
 use std::ffi::{CStr, c_char};
+use std::fmt;
 use std::mem::offset_of;
 use std::num::NonZeroU32;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use laxity::upcall::{First, OnOverrun, Timing};
-use laxity::upcalls::{Options, Pace, Policy, Rank, Spec, WhenFull};
+use laxity::upcalls::{Options, Overhead, Pace, Policy, Rank, Spec, WhenFull};
 use laxity::{Instant, Service, Span};
 
 use super::group::group;
@@ -19,42 +20,69 @@ use super::{
 use crate::edge::Failure;
 use crate::{LAXITY_ANY_PROCESSOR, asked, laxity_request};
 
-pub(super) fn invalid(what: &str, value: impl std::fmt::Display) -> Failure {
-    Failure::new(libc::EINVAL, format!("there is no {what} {value}"))
+/// What is no such thing, and what would be one.
+pub(super) fn invalid(what: &str, value: impl fmt::Display, right: &str) -> Failure {
+    let text = format!("there is no {what} {value}: {right}");
+    Failure::new(libc::EINVAL, text)
 }
 
 pub(super) fn wanted(options: &rts_options) -> Result<Options, Failure> {
     if options.events == 0 {
-        return Err(invalid("room for events", 0));
+        return Err(invalid("room for events", 0, "say from 1 to 4096"));
     }
     let processor = match usize::try_from(options.processor) {
         Ok(processor) => Some(processor),
         Err(_) if options.processor == LAXITY_ANY_PROCESSOR => None,
-        Err(_) => return Err(invalid("processor", options.processor)),
+        Err(_) => {
+            let right = "say one by the kernel's number, or LAXITY_ANY_PROCESSOR";
+            return Err(invalid("processor", options.processor, right));
+        }
     };
     let rank = match options.rank {
         RTS_FIFO => Rank::Fifo {
             priority: u8::try_from(options.priority)
-                .map_err(|_| invalid("FIFO priority", options.priority))?,
+                .map_err(|_| invalid("FIFO priority", options.priority, "say from 1 to 99"))?,
             processor,
         },
         RTS_RESERVED if options.reservation.size as usize != size_of::<laxity_request>() => {
-            return Err(invalid("reservation of size", options.reservation.size));
+            let right = "RTS_OPTIONS_INIT sets it";
+            let size = options.reservation.size;
+            return Err(invalid("reservation of size", size, right));
         }
         RTS_RESERVED => Rank::Reserved(asked(&options.reservation)?),
         RTS_FAIR => Rank::Fair,
-        other => return Err(invalid("rank", other)),
+        other => {
+            let right = "say RTS_FIFO, RTS_RESERVED or RTS_FAIR";
+            return Err(invalid("rank", other, right));
+        }
     };
     Ok(Options {
         rank,
         policy: match options.policy {
             RTS_RMDP => Policy::Rmdp,
             RTS_EDF => Policy::Edf,
-            other => return Err(invalid("policy", other)),
+            other => return Err(invalid("policy", other, "say RTS_RMDP or RTS_EDF")),
         },
         events: options.events,
+        overhead: overhead(options),
         ..Options::default()
     })
+}
+
+/// What admission charges beside the work; of an older structure what is usual.
+fn overhead(options: &rts_options) -> Overhead {
+    let usual = Overhead::default();
+    let service = |nanos, usual| some(nanos).map_or(usual, Service::from_nanos);
+    Overhead {
+        late: some(options.late_ns).map_or(usual.late, Span::from_nanos),
+        each: service(options.call_ns, usual.each),
+        quantum: service(options.quantum_ns, usual.quantum),
+    }
+}
+
+/// Where 0 is to say nothing.
+fn some(nanos: u64) -> Option<u64> {
+    (nanos > 0).then_some(nanos)
 }
 
 /// What releases it, and how often.
@@ -70,12 +98,16 @@ fn paced(attributes: &rts_attributes) -> Result<Spec, Failure> {
     match attributes.flags & !RTS_PAUSES {
         0 => each(Pace::Timer),
         RTS_ARRIVALS => each(Pace::Arrivals),
-        RTS_DESCRIPTOR if !is_known(offset_of!(rts_attributes, fd)) => {
-            Err(invalid("`fd` in attributes of size", attributes.size))
-        }
-        RTS_AFTER if !is_known(offset_of!(rts_attributes, after)) => {
-            Err(invalid("`after` in attributes of size", attributes.size))
-        }
+        RTS_DESCRIPTOR if !is_known(offset_of!(rts_attributes, fd)) => Err(invalid(
+            "`fd` in attributes of size",
+            attributes.size,
+            SET_SIZE,
+        )),
+        RTS_AFTER if !is_known(offset_of!(rts_attributes, after)) => Err(invalid(
+            "`after` in attributes of size",
+            attributes.size,
+            SET_SIZE,
+        )),
         RTS_AFTER => {
             let before = named(attributes.after)?;
             Ok(Spec::after(&before.upcall, Service::ZERO))
@@ -92,9 +124,14 @@ fn paced(attributes: &rts_attributes) -> Result<Spec, Failure> {
                 });
             each(Pace::Descriptor(Arc::new(own?)))
         }
-        other => Err(invalid("flag", other)),
+        other => {
+            let right = "say one of RTS_ARRIVALS, RTS_DESCRIPTOR and RTS_AFTER at the most, and RTS_PAUSES or not";
+            Err(invalid("flag", other, right))
+        }
     }
 }
+
+const SET_SIZE: &str = "RTS_ATTRIBUTES_INIT sets that of all there is";
 
 fn no_descriptor(fd: i32) -> Failure {
     Failure::new(libc::EBADF, format!("descriptor {fd} is not open"))
@@ -106,17 +143,17 @@ fn no_descriptor(fd: i32) -> Failure {
 ///
 /// The name is null or ends with a zero.
 pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> {
-    let count = |what, value| NonZeroU32::new(value).ok_or_else(|| invalid(what, value));
+    let count =
+        |what, value| NonZeroU32::new(value).ok_or_else(|| invalid(what, value, "say 1 or more"));
     let is_chained = attributes.flags & RTS_AFTER != 0;
     for (what, is_nothing) in [
         ("period of", attributes.period_ns == 0 && !is_chained),
         ("PDU of", attributes.pdu_ns == 0),
     ] {
         if is_nothing {
-            return Err(invalid(what, "0 ns"));
+            return Err(invalid(what, "0 ns", "say more"));
         }
     }
-    let some = |nanos: u64| (nanos > 0).then_some(nanos);
     let catch_up = |at_most| OnOverrun::CatchUp { at_most };
     let paced = paced(attributes)?;
     Ok(Spec {
@@ -135,7 +172,10 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
                 RTS_SUSPEND => OnOverrun::Suspend,
                 RTS_END => OnOverrun::End,
                 RTS_ABORT => OnOverrun::EndProcess,
-                other => return Err(invalid("consequence of overruns", other)),
+                other => {
+                    let right = "say RTS_SKIP, RTS_CATCH_UP, RTS_SUSPEND, RTS_END or RTS_ABORT";
+                    return Err(invalid("consequence of overruns", other, right));
+                }
             },
             pauses: attributes.flags & RTS_PAUSES != 0,
         },
@@ -145,7 +185,10 @@ pub(super) unsafe fn spec(attributes: &rts_attributes) -> Result<Spec, Failure> 
             RTS_REJECT => WhenFull::Reject,
             RTS_DROP_OLDEST => WhenFull::DropOldest,
             RTS_WARN => WhenFull::Warn,
-            other => return Err(invalid("way with a full queue", other)),
+            other => {
+                let right = "say RTS_REJECT, RTS_DROP_OLDEST or RTS_WARN";
+                return Err(invalid("way with a full queue", other, right));
+            }
         },
         group: match attributes.group {
             0 => None,

@@ -32,6 +32,20 @@ fn what_is_granted_too_late_is_given_back() {
     assert_eq!(house.names(), ["big", "later", "other"]);
 }
 
+/// Its guards do not look then, which who counts on them is told where he asks.
+#[test]
+fn while_a_coordinator_is_stopped_no_grade_is_enforced() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let mut one = house.start();
+    let coordinator = house.coordinator().expect("it serves");
+    for (signal, grade) in [(Signal::STOP, "unenforced"), (Signal::CONT, "enforced")] {
+        kill_process(coordinator, signal).unwrap();
+        until(grade, || one.does("grade") == grade);
+    }
+}
+
 #[test]
 fn a_coordinator_may_be_killed_with_a_question_that_it_has_not_read() {
     let Some(house) = House::open() else {
@@ -67,7 +81,7 @@ fn serve_with_quotas(house: &House) -> Child {
     let serving = serve.spawn().unwrap();
     until("it serves", || {
         let listed = house.upcalls(&["list"]).output().unwrap();
-        !listed.stdout.starts_with(b"No")
+        listed.status.success() && !listed.stdout.starts_with(b"No")
     });
     serving
 }

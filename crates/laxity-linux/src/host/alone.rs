@@ -16,7 +16,7 @@ use laxity_model::{
 };
 
 use super::hold::{HoldError, HoldRequest, Observer, ThreadHold};
-use super::together::{Feeder, Finishes, Sitting};
+use super::together::{Feeder, Finishes, Place, Sitting};
 use crate::doctor::{self, Diagnosis};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
@@ -169,6 +169,8 @@ impl Ranked {
 pub struct Alone {
     thread: Mutex<Option<JoinHandle<()>>>,
     firmly: Firmly,
+    /// Where it takes turns with other processes.
+    place: Option<Arc<Place>>,
     failure: Arc<Mutex<Option<HostError>>>,
 }
 
@@ -187,6 +189,7 @@ impl Alone {
         let failure = Arc::new(Mutex::new(None));
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let (inbox, failed) = (inbox.clone(), Arc::clone(&failure));
+        let place = inbox.place.clone();
         // The kernel keeps 15 bytes of a thread's name.
         let short: String = name.chars().filter(|c| *c != '\0').take(15).collect();
         let builder = thread::Builder::new().name(short).stack_size(STACK_BYTES);
@@ -217,6 +220,7 @@ impl Alone {
         let told = told.unwrap_or_else(|_| Err(StartError::NoThread("it panicked".to_owned())));
         Ok(Self {
             firmly: told?,
+            place,
             thread: Mutex::new(Some(thread)),
             failure,
         })
@@ -226,13 +230,19 @@ impl Alone {
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it has the rank that was asked for until now. A system call or two.
+    /// Whether it has the rank that was asked for until now, and those who guard its seat look, if it has one that is guarded. A system call or two; with a seat a millisecond where nobody has worked for a tenth of a second, and such a
+    /// tenth where nobody looks.
     pub fn grade(&self) -> Grade {
         let reason = match &self.firmly {
             Firmly::Hold(observer) => return observer.grade(),
             Firmly::Not => "it is an ordinary thread, as was asked for".to_owned(),
             Firmly::Policy(thread, policy) => match sched::policy(*thread) {
-                Ok(found) if found == *policy => return Grade::Enforced,
+                Ok(found) if found == *policy => {
+                    match self.place.as_deref().and_then(Place::doubt) {
+                        None => return Grade::Enforced,
+                        Some(why) => why.to_owned(),
+                    }
+                }
                 Ok(found) => format!("somebody gave the thread {found}"),
                 Err(error) => error.to_string(),
             },

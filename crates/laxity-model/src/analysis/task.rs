@@ -248,6 +248,24 @@ impl Task {
         Ok(self)
     }
 
+    /// The same task, any known region of which may take so much longer, up to its whole C; the last one is as long as it was at the least.
+    #[must_use]
+    pub fn with_longer_regions(mut self, by: Service) -> Self {
+        let cost = self.cost;
+        let longer = |region: Service| region.checked_add(by).map_or(cost, |long| long.min(cost));
+        self.preemption = match self.preemption {
+            Preemption::Floating { longest } => Preemption::Floating {
+                longest: longer(longest),
+            },
+            Preemption::Fixed { longest, last } => Preemption::Fixed {
+                longest: longer(longest),
+                last,
+            },
+            whole @ (Preemption::Anywhere | Preemption::Never) => whole,
+        };
+        self
+    }
+
     /// C: the most service that a job needs.
     #[inline]
     pub const fn cost(&self) -> Service {

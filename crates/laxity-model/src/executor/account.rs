@@ -1,6 +1,6 @@
 //! What one handler was admitted with, and what it has taken of it.
 
-use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::{Instant, Service, Span};
 
@@ -18,11 +18,16 @@ pub struct Account {
     most: Service,
     /// Less than nothing is owed.
     left_ns: AtomicI64,
-    /// When it was given the last budget: at a release, or so many periods after one; 0: none was.
+    /// When it was given the last budget: at a release, or so many periods after one.
     given_ns: AtomicU64,
-    /// That was not at a release: the next release within a period of it has its budget already.
-    is_ahead: AtomicBool,
+    /// When the first of its chain was released for the last release that was seen.
+    origin_ns: AtomicU64,
+    /// So many budgets were given ahead of the releases after that one, which have theirs already.
+    ahead: AtomicU64,
 }
+
+/// No release was seen.
+const NONE: u64 = u64::MAX;
 
 impl Account {
     /// Of a budget for each call; so much may be spared of it, and of any stretch no more than `most` is the handler's: the rest is the machine's. `None` where it was admitted with nothing, or more than can be counted.
@@ -37,35 +42,49 @@ impl Account {
             most,
             left_ns: AtomicI64::new(spare_ns?),
             given_ns: AtomicU64::new(0),
-            is_ahead: AtomicBool::new(false),
+            origin_ns: AtomicU64::new(NONE),
+            ahead: AtomicU64::new(0),
         })
     }
 
-    /// Whether another quantum of the call of this release may begin.
+    /// Whether another quantum of the call of this release may begin, the first of whose chain was released at its origin.
     ///
     /// # Errors
     ///
     /// When it may.
-    pub(crate) fn admits(&self, release: Instant, now: Instant) -> Result<(), Instant> {
-        let given = self.given();
-        if given == Instant::ZERO {
-            self.gives(1, release, false);
-        } else if release > given {
-            // Those that another one's end releases may be closer for once. What was given ahead of it is this one's.
-            let least = u64::from(!self.is_ahead.load(Ordering::Relaxed));
-            let passed = release.saturating_since(given) / self.period;
-            self.gives(passed.max(least), release, false);
-        }
+    pub(crate) fn admits(
+        &self,
+        (origin, release): (Instant, Instant),
+        now: Instant,
+    ) -> Result<(), Instant> {
+        self.sees(origin, release);
         if self.left() > 0 {
             return Ok(());
         }
         let given = self.given();
         let passed = now.saturating_since(given) / self.period;
-        self.gives(passed, self.after(given, passed), true);
+        let ahead = self.ahead.load(Ordering::Relaxed).saturating_add(passed);
+        self.ahead.store(ahead, Ordering::Relaxed);
+        self.gives(passed, self.after(given, passed));
         if self.left() > 0 {
             return Ok(());
         }
         Err(self.after(given, passed.saturating_add(self.lacking())))
+    }
+
+    /// A release has the budgets of the periods since the one before, less what was given ahead of it. They are counted from origin to origin: the releases of one that comes after another are not a period apart.
+    fn sees(&self, origin: Instant, release: Instant) {
+        let before = self.origin_ns.load(Ordering::Relaxed);
+        if before != NONE && origin.as_nanos() <= before {
+            return;
+        }
+        let since = origin.saturating_since(Instant::from_nanos(before));
+        let due = (since / self.period).max(1);
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        self.origin_ns.store(origin.as_nanos(), Ordering::Relaxed);
+        self.ahead
+            .store(ahead.saturating_sub(due), Ordering::Relaxed);
+        self.gives(due.saturating_sub(ahead), release.max(self.given()));
     }
 
     /// So many budgets until there is something left.
@@ -87,7 +106,7 @@ impl Account {
     }
 
     /// So many budgets, the last of which is of this instant: of a release, or ahead of one.
-    fn gives(&self, periods: u64, until: Instant, is_ahead: bool) {
+    fn gives(&self, periods: u64, until: Instant) {
         if periods == 0 {
             return;
         }
@@ -98,7 +117,6 @@ impl Account {
         let most = self.budget_ns.saturating_add(self.spare_ns);
         self.left_ns.store(left.min(most), Ordering::Relaxed);
         self.given_ns.store(until.as_nanos(), Ordering::Relaxed);
-        self.is_ahead.store(is_ahead, Ordering::Relaxed);
     }
 
     /// A stretch of work that is over took so much.
@@ -149,7 +167,8 @@ mod tests {
 
     fn admits(account: &Account, release: u64, now: u64) -> Result<(), u64> {
         let [release, now] = [release, now].map(Instant::from_nanos);
-        account.admits(release, now).map_err(Instant::as_nanos)
+        let admitted = account.admits((release, release), now);
+        admitted.map_err(Instant::as_nanos)
     }
 
     /// From release to release: on the grid, a little off it, or far from it.
@@ -217,6 +236,26 @@ mod tests {
         assert_eq!(begun, [2 * PERIOD, 2 * PERIOD + 50, 4 * PERIOD]);
     }
 
+    /// What it was given while it was behind is of the releases that came meanwhile, called or missed, and of none that comes after those.
+    #[test]
+    fn one_of_a_chain_that_was_released_late_once_has_made_up_for_that() {
+        let (account, late) = (account(), 300);
+        let looks = |origin, release, now| {
+            let [origin, release, now] = [origin, release, now].map(Instant::from_nanos);
+            account.admits((origin, release), now)
+        };
+        let took = |nanos| account.charge(Service::from_nanos(nanos));
+        let release = PERIOD + late;
+        assert_eq!(looks(PERIOD, release, release), Ok(()));
+        took(SPARE + 2 * BUDGET);
+        assert_eq!(looks(PERIOD, release, release + 2 * PERIOD), Ok(()));
+        took(BUDGET);
+        for release in (4..8).map(|periods| periods * PERIOD) {
+            assert_eq!(looks(release, release, release), Ok(()), "{release}");
+            took(BUDGET);
+        }
+    }
+
     /// No more of one stretch is charged than one may be, whatever the machine did.
     #[test]
     fn a_stretch_is_made_up_for_in_as_many_periods_as_it_has_budgets() {
@@ -224,9 +263,7 @@ mod tests {
         assert_eq!(calls(&account(), &asked)[1].0, 2 * PERIOD + 5 * PERIOD);
         let [long, longer] = [MOST, 100 * MOST].map(|took| {
             let account = account();
-            account
-                .admits(Instant::from_nanos(1), Instant::ZERO)
-                .unwrap();
+            admits(&account, 1, 0).unwrap();
             account.charge(Service::from_nanos(took));
             account.left()
         });

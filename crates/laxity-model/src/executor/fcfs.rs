@@ -2,7 +2,7 @@
 
 use alloc::format;
 
-use super::{InOrder, Job, Order, Unschedulable, Yielded};
+use super::{InOrder, Job, Order, Unschedulable, Yielded, long_run};
 use crate::Instant;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Response, Task, fixed_priority};
@@ -52,8 +52,8 @@ impl Order for ByRelease {
             Response::Unbounded => Err(refused(
                 None,
                 format!(
-                    "the jobs need more than {} of a processor, which is all there is",
-                    supply.rate()
+                    "the jobs need more than {}, which is all there is",
+                    long_run(supply)
                 ),
             )),
             Response::Unknown(doubt) => Err(refused(None, format!("{doubt}"))),

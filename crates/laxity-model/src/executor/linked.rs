@@ -85,7 +85,7 @@ const MOST_ROUNDS: u32 = 200;
 ///
 /// *Holistic*: who is released by the end of another's call has as release jitter the bound of that one, by which it interferes with all, whose bounds grow, and so on until nothing does any more.
 /// Two things make that shorter. Who comes after somebody that is urgent enough to be waited for, too, comes in the same busy window as that one, and has its jitter and no more. And members of a chain, one released by the end
-/// of the other, are as one task that is as urgent as the least urgent of them, where it is over before its next release. That is a bound and not exact; there is none where one that others come after comes in bursts. Without links it is what [`ExecutorPolicy::admit`] of the policy finds.
+/// of the other, are as one task that is as urgent as the least urgent of them, where it is over before its next release; else each is in the busy window of the chain's own release, with those of its chain that come in that. That is a bound and not exact; there is none where one that others come after comes in bursts. Without links it is what [`ExecutorPolicy::admit`] of the policy finds.
 ///
 /// **Source**: Tindell, Clark, "Holistic schedulability analysis for distributed hard real-time systems", Microprocessing and Microprogramming 40, 1994; Harbour, Klein, Lehoczky, "Fixed priority scheduling of periodic tasks with
 /// varying execution priority", RTSS 1991 (a chain as one task).
@@ -301,7 +301,7 @@ impl Set {
                 .last()
                 .and_then(|first| self.before(*first, Span::MAX));
         }
-        rmdp::in_time(own, place, bound, blocking)
+        rmdp::in_time(own, place, (bound, blocking), supply)
     }
 
     /// For how long what releases this may not be seen, as one of those who are there and less urgent than that is in a call. A share may have its budget twice in that: to the end of a period, and from there on.
@@ -318,7 +318,7 @@ impl Set {
         calls.max().unwrap_or(Service::ZERO)
     }
 
-    /// The same of this chain, the last first, whose members are as urgent as that, as of one task. `None` where it may not be over before its next release: then that one's members may go before its own.
+    /// The same of this chain, the last first, whose members are as urgent as that, as of one task; and where it may not be over before its next release, as [each for itself](Self::in_a_row).
     fn as_one(&self, chain: &[usize], deadline: Span, supply: &dyn SupplyBound) -> Option<Span> {
         let (place, begin) = (*chain.first()?, *chain.last()?);
         let costs = chain.iter().map(|member| self.all[*member].task.cost());
@@ -335,13 +335,15 @@ impl Set {
         let (before, blocking) = rmdp::beside(deadline, &tasks, |other| others[other]);
         let blocking = blocking.max(self.unseen(begin, deadline, |other| others[other]));
         let window = rmdp::response(&own, place, (&before, blocking), supply).ok()?;
-        if window > first.period() {
-            return None;
-        }
         // They come after it, and those of the call before came before that window.
         let comes_after = self.inherit(deadline, vec![false; tasks.len()], |other| {
             (other == place).then_some(true)
         });
+        if window > first.period() {
+            let own = own.with_cost(self.in_a_row(deadline, &comes_after)).ok()?;
+            let (before, _) = rmdp::beside(deadline, &tasks, |other| !comes_after[other]);
+            return rmdp::response(&own, place, (&before, blocking), supply).ok();
+        }
         let there = |other: usize| others[other] && !comes_after[other];
         let (before, _) = rmdp::beside(deadline, &tasks, there);
         let last = self.all[place].task;
@@ -354,5 +356,19 @@ impl Set {
         };
         let own = own.with_preemption(preemption).ok()?;
         rmdp::response(&own, place, (&before, blocking), supply).ok()
+    }
+
+    /// What a call of the first of these takes with those of all that come after it, as far as they are so urgent.
+    ///
+    /// Of a chain calls of several releases may be under way at once, and those before it may go before it for each of them. But all is in one busy window, so that from the begin of that on, however late it was released itself, it waits for no call of its own but those of
+    /// releases before, nor for those after it of others.
+    fn in_a_row(&self, deadline: Span, comes_after: &[bool]) -> Service {
+        let all = self.all.iter().zip(comes_after);
+        let costs = all.filter(|(linked, is_one)| **is_one && linked.task.deadline() <= deadline);
+        costs
+            .map(|(linked, _)| linked.task.cost())
+            .fold(Service::ZERO, |sum, cost| {
+                sum.checked_add(cost).unwrap_or(Service::MAX)
+            })
     }
 }

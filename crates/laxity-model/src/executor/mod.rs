@@ -30,12 +30,13 @@ pub use handlers::{HandlerId, Handlers, Released, Wait};
 pub use in_order::{InOrder, Order, Yielded};
 pub use ready::Ready;
 
-use alloc::string::String;
+use alloc::format;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use self::linked::Linked;
-use crate::analysis::Task;
 use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Fraction, Task};
 use crate::policy::Policy;
 use crate::{Instant, Span};
 
@@ -97,6 +98,19 @@ pub struct Unschedulable {
     pub bottleneck: Option<usize>,
     /// A sentence, with the amounts. It names no handler: whoever knows their names says which is the bottleneck.
     pub reason: String,
+}
+
+/// What a supply gives in the long run, rounded down: so much of every so much, neither of which is told in more or less than people can read.
+fn long_run(supply: &dyn SupplyBound) -> String {
+    let rate = supply.rate();
+    if rate >= Fraction::ONE {
+        return "a whole processor".to_string();
+    }
+    let below = u128::from(rate.denominator());
+    let every = below.clamp(1_000_000, 1_000_000_000);
+    let service = u128::from(rate.numerator()) * every / below;
+    let [service, every] = [service, every].map(|nanos| Span::from_nanos(nanos as u64));
+    format!("{service} of every {every}")
 }
 
 /// The order among the released jobs of an executor: those who compete are the places of its handlers, each of which has one job at

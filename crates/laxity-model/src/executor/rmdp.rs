@@ -3,11 +3,12 @@
 //! Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, §5.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::in_order::analysed;
 use super::linked::{self, Linked};
-use super::{InOrder, Job, Order, Unschedulable, Yielded};
+use super::{InOrder, Job, Order, Unschedulable, Yielded, long_run};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Response, Task, fixed_priority};
 use crate::{Instant, Service, Span};
@@ -60,7 +61,7 @@ fn bound(
 ) -> Result<Span, Unschedulable> {
     let (before, blocking) = beside(own.deadline(), tasks, |other| other != place);
     let bound = response(own, place, (&before, blocking), supply)?;
-    in_time(own, place, bound, blocking)
+    in_time(own, place, (bound, blocking), supply)
 }
 
 /// Those of these for whom a job waits that has so much time, and for how long it may wait for one of the others. Of those who are `there`.
@@ -95,8 +96,8 @@ pub(super) fn response(
     match response.map_err(|overflow| refused(format!("{overflow}")))? {
         Response::Bounded(bound) => Ok(bound.from_arrival),
         Response::Unbounded => Err(refused(format!(
-            "the bottleneck and those that are no less urgent need more than {} of a processor, which is all there is",
-            supply.rate()
+            "the bottleneck and those that are no less urgent need more than {}, which is all there is",
+            long_run(supply)
         ))),
         Response::Unknown(doubt) => Err(refused(format!("{doubt}"))),
     }
@@ -106,8 +107,8 @@ pub(super) fn response(
 pub(super) fn in_time(
     own: &Task,
     place: usize,
-    bound: Span,
-    blocking: Service,
+    (bound, blocking): (Span, Service),
+    supply: &dyn SupplyBound,
 ) -> Result<Span, Unschedulable> {
     if bound <= own.deadline() {
         return Ok(bound);
@@ -115,9 +116,20 @@ pub(super) fn in_time(
     Err(Unschedulable {
         bottleneck: Some(place),
         reason: format!(
-            "rate monotonic with delayed preemption, a job of the bottleneck may take {}, {blocking} of it for the less urgent, and is due in {}",
+            "rate monotonic with delayed preemption, a job of the bottleneck may take {}, {blocking} of it for the less urgent{}, and is due in {}",
             bound.beside(own.deadline()),
+            waits(own.jitter(), supply.delay()),
             own.deadline().beside(bound)
         ),
     })
+}
+
+/// What else a job may wait for, whoever else is there.
+fn waits(late: Span, delay: Span) -> String {
+    let all = [
+        (late, "before it is released"),
+        (delay, "until it has the processor"),
+    ];
+    let all = all.into_iter().filter(|(span, _)| !span.is_zero());
+    all.map(|(span, what)| format!(", {span} {what}")).collect()
 }

@@ -122,6 +122,25 @@ fn who_shares_a_processor_waits_for_the_detection_of_one_that_does_not_come_back
     );
 }
 
+/// The baton is on its way to the less urgent one when the other is released, and comes from there to it.
+#[test]
+fn who_waits_for_a_quantum_waits_for_the_way_of_the_baton_to_it() {
+    let bound = |pass_us| {
+        let mut registry = Registry::new(Terms {
+            pass: Service::from_micros(pass_us),
+            ..terms()
+        });
+        registry.joins(0, who(10), "one".to_owned());
+        registry.joins(1, who(11), "other".to_owned());
+        registry.holds(0, vec![item("slow", 400, 50)], true);
+        match registry.holds(1, vec![item("urgent", 100, 10)], true) {
+            Answer::Held(bounds) => bounds[0],
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(bound(30), bound(10) + Span::from_micros(40));
+}
+
 /// What it takes to see one that does not come back follows from the longest quantum that anybody was admitted with, and nobody is held to less than what he may do and a tolerance.
 #[test]
 fn all_wait_for_the_detection_of_the_longest_quantum_and_each_is_held_to_its_own() {

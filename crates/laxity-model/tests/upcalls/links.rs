@@ -116,7 +116,7 @@ pub(crate) fn run(all: Vec<One>, micros: u64) -> (Arc<[Board]>, Quanta) {
 }
 
 /// So many upcalls of different deadlines, some of which come after one before them.
-fn chains() -> impl Strategy<Value = Vec<One>> {
+pub(crate) fn chains() -> impl Strategy<Value = Vec<One>> {
     let one = (
         0..40_u64,
         20..80_u64,

@@ -1,15 +1,17 @@
-//! Chains of as many upcalls as an executor may have: how often their analysis looks at them, and what is none.
+//! Chains of as many upcalls as an executor may have, or of several periods: how often their analysis looks at them, how long they take, and what is none.
 
 use std::cell::Cell;
 
 use laxity_model::analysis::supply::{Dedicated, SupplyBound};
-use laxity_model::analysis::{self, Fraction};
+use laxity_model::analysis::{self, Fraction, Task};
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::linked::{Linked, admit, bounds};
+use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::{Service, Span};
+use proptest::prelude::*;
 
-use crate::links::One;
+use crate::links::{One, chains, run};
 use crate::machine::{MICRO, timing};
 
 /// A whole processor that counts how often it is asked.
@@ -119,4 +121,44 @@ fn one_that_is_polled_waits_for_whole_calls() {
     assert!(by_rate(false).is_ok());
     // That order has no bounds of single ones, and charges nothing for it.
     assert!(admit(&Edf::<4>::with_room(), &[hasty(true), long], &Dedicated).is_ok());
+}
+
+/// 1 and 3 ms every 10, beside 2 ms every 5 that go before them and 4 for which they may wait: 15 ms at the most, of which the second does not wait for the first twice, nor the first for the second of its own release.
+#[test]
+fn a_chain_that_takes_longer_than_its_period_has_a_bound() {
+    let one = |cost, period, deadline| {
+        let task = Task::new(Service::from_millis(cost), Span::from_millis(period)).unwrap();
+        Linked::alone(task.with_deadline(Span::from_millis(deadline)).unwrap())
+    };
+    let second = Linked {
+        after: Some(0),
+        ..one(3, 10, 16)
+    };
+    let all = [one(1, 10, 16), second, one(2, 5, 10), one(4, 40, 40)];
+    let bounds = bounds(&all, &Dedicated).unwrap();
+    let most = Span::from_millis(10)..=Span::from_millis(15);
+    assert!(
+        most.contains(&bounds[0]) && most.contains(&bounds[1]),
+        "{bounds:?}"
+    );
+}
+
+proptest! {
+    /// Where a chain may take longer than its period, and what comes meanwhile is called late: whatever the phases are.
+    #[test]
+    fn no_chain_of_several_periods_takes_longer_than_its_bound(mut all in chains(), more in 2..30_u64) {
+        for one in &mut all {
+            one.deadline += one.timing.period / 10 * more;
+            one.timing.on_overrun = OnOverrun::CatchUp { at_most: u32::MAX };
+        }
+        let linked: Vec<Linked> = all.iter().map(One::linked).collect();
+        let Ok(bounds) = bounds(&linked, &Dedicated) else {
+            return Ok(());
+        };
+        let (boards, _) = run(all, 4_000);
+        for (place, bound) in bounds.iter().enumerate() {
+            let counts = boards[place].counts();
+            prop_assert!(counts.longest_end_to_end <= *bound, "{} of {}: {:?}", place, bound, counts);
+        }
+    }
 }

@@ -198,6 +198,11 @@ proptest! {
         let quanta = (0..batch).step_by(quantum as usize).count() as u64;
         prop_assert_eq!(charged.cost(), own.cost() + each + look * quanta);
         prop_assert_eq!(charged.jitter(), overhead.late);
+        let region = match own.preemption() {
+            Preemption::Never => charged.cost(),
+            _ => own.longest_region() + each + look,
+        };
+        prop_assert_eq!(charged.longest_region(), region);
     }
 }
 

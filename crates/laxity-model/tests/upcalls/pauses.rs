@@ -1,4 +1,4 @@
-//! Handlers that let others go first in the middle of a quantum, against what admission promised of all.
+//! Handlers that let others go first in the middle of a quantum, against what admission promised of all; and who waits for a quantum.
 
 use std::sync::Arc;
 
@@ -6,10 +6,13 @@ use laxity_model::analysis::supply::Dedicated;
 use laxity_model::executor::linked::{Linked, bounds};
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::program::upcall::{Call, Timing};
-use laxity_model::program::upcalls::{Command, Control, Entrant, Keeper, STOP, task, turns};
-use laxity_model::{Service, Step};
+use laxity_model::program::upcalls::{
+    Command, Control, Entrant, Keeper, Overhead, STOP, admit_among, task, turns,
+};
+use laxity_model::{Service, Span, Step};
 use proptest::prelude::*;
 
+use crate::by_rate;
 use crate::machine::timing;
 use crate::machine::{COMMANDS, DOORBELL, MICRO, PLACES, Virtual, boards, events, order, us};
 
@@ -117,4 +120,23 @@ proptest! {
             prop_assert_eq!((counts.over_service, counts.missed), (0, 0));
         }
     }
+}
+
+/// 10 us that are due in 63, beside a quantum of 50 of somebody less urgent: 62.5 us with what is charged for the call alone, and 65 with what the quantum takes beside its work.
+#[test]
+fn who_waits_for_a_quantum_waits_for_what_that_takes_beside_its_work() {
+    let present = timing(0, 1_000, 4, 2);
+    let present = task(&present, MICRO * 25, present.period).unwrap();
+    let overhead = Overhead {
+        late: Span::ZERO,
+        ..Overhead::default()
+    };
+    let fits = |period_us| {
+        let own = timing(0, period_us, 1, 1);
+        let with = |own| [present, own].map(Linked::alone).to_vec();
+        let asked = ("new", &own, MICRO * 10, own.period);
+        admit_among((&["other"], &with), asked, overhead, &by_rate).is_ok()
+    };
+    assert!(fits(66));
+    assert!(!fits(63));
 }

@@ -253,6 +253,10 @@ impl Core {
         command: Command,
         closed: &AtomicBool,
     ) -> Result<(), Error> {
+        // In a child whoever has a lock may be there no more.
+        if self.is_elsewhere() {
+            return Err(Error::Over);
+        }
         if self.is_inside() {
             return self.put(place, command, closed, 0);
         }
@@ -320,9 +324,9 @@ impl Core {
         (!closed.load(Ordering::SeqCst)).then_some(visit)
     }
 
-    /// No descriptor feeds this port any more.
+    /// No descriptor feeds this port any more. In a child it is the parent's.
     pub(super) fn end_feed(&self, port: Option<PortId>) {
-        if let Some(port) = port {
+        if let Some(port) = port.filter(|_| !self.is_elsewhere()) {
             self.inbox.end_feed(port);
         }
     }

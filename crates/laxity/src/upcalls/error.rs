@@ -5,7 +5,7 @@ use std::{fmt, io};
 use laxity_linux::host::alone::{FeedError, StartError};
 use laxity_linux::host::coordinator::CoordinatorError;
 use laxity_linux::host::hold::HoldError;
-use laxity_linux::os::sched::SchedError;
+use laxity_linux::os::sched::{self, SchedError, Tid};
 use laxity_model::HostError;
 use laxity_model::program::upcalls::NotAdmitted;
 
@@ -24,7 +24,7 @@ pub enum Error {
     #[error(transparent)]
     Hold(HoldError),
     /// The kernel said no to something else: a processor that is not there.
-    #[error("the executor was not started: {0}")]
+    #[error("the executor was not started: {0}{}", elsewhere(.0))]
     Sched(SchedError),
     /// The executor was not started.
     #[error("the executor was not started: {0}")]
@@ -121,6 +121,16 @@ fn fitting(units: u64, longest: laxity_model::Service) -> String {
     match units {
         0 => format!("units of at most {longest} would fit"),
         units => format!("quanta of at most {units} units would fit"),
+    }
+}
+
+/// Where a thread may run that was to run where nobody may.
+fn elsewhere(error: &SchedError) -> String {
+    let is_nowhere = matches!(error, SchedError::Os { call: "sched_setaffinity", errno, .. }
+        if io::Error::from_raw_os_error(*errno).kind() == io::ErrorKind::InvalidInput);
+    match sched::affinity(Tid::current()) {
+        Ok(here) if is_nowhere => format!("; this thread may run on processors {here}"),
+        _ => String::new(),
     }
 }
 

@@ -158,8 +158,11 @@ pub(super) fn set<'a>(members: impl Iterator<Item = &'a Member>) -> Set<'a> {
 }
 
 impl Core {
-    /// All that are there of whom this is true, by name, each with its state and what it has done.
+    /// All that are there of whom this is true, by name, each with its state and what it has done. In a child there is none, and no lock is waited for.
     pub(super) fn list(&self, of: impl Fn(&Member) -> bool) -> Vec<(String, State, Counts)> {
+        if self.is_elsewhere() {
+            return Vec::new();
+        }
         let members = self.members();
         let there = members.iter().enumerate();
         let there = there.filter_map(|(place, member)| Some((place, member.as_ref()?)));

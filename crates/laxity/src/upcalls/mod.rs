@@ -104,6 +104,7 @@ use laxity_model::executor::Unschedulable;
 use laxity_model::program::upcalls::{Control, NotAdmitted, admit_among, charged, turns};
 use laxity_model::{Service, Span};
 
+pub use laxity_model::executor::pacing::OnOverrun;
 pub use laxity_model::executor::share::ShareCounts;
 pub use laxity_model::program::upcalls::{Counts, Overhead, qos};
 
@@ -269,7 +270,14 @@ impl<S: 'static> Upcalls<S> {
         *self.letters[usize::from(id.place)]
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(letter);
-        upcall.make()?;
+        upcall.make(|| {
+            let place = self.letters[usize::from(id.place)].lock();
+            let unsent = place
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .take();
+            // What its handler had may do anything when it is dropped.
+            drop(unsent);
+        })?;
         Ok(upcall)
     }
 
@@ -358,8 +366,11 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::NotAdmitted`] where the order is by deadline, which has no bounds of single upcalls.
+    /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::NotAdmitted`] where the order is by deadline, which has no bounds of single upcalls; [`Error::Over`] in a child that was forked.
     pub fn bound(&self, upcall: &Upcall) -> Result<Span, Error> {
+        if self.core.is_elsewhere() {
+            return Err(Error::Over);
+        }
         let (beside, footing) = (Beside::of(&self.core), &self.core.footing);
         let members = self.core.members();
         let set = members::set(members.iter().flatten());
@@ -432,7 +443,7 @@ impl<S: 'static> Upcalls<S> {
         calls.take_while(|called| *called).count() as u64
     }
 
-    /// All upcalls there are, by name, each with its state and what it has done. Takes no lock that the executor takes.
+    /// All upcalls there are, by name, each with its state and what it has done; none in a child that was forked. Takes no lock that the executor takes.
     pub fn list(&self) -> Vec<(String, State, Counts)> {
         self.core.list(|_| true)
     }
@@ -448,12 +459,15 @@ impl<S: 'static> Upcalls<S> {
     }
 
     /// The processes that had upcalls where a [coordinator](Coordinated) admits, and have gone since this was asked last. What each had is kept until all have dropped what they are told of it here, or a limit passes: a second, as a rule.
+    /// Of those of whom nobody asks the last 128 are told. None in a child that was forked.
     pub fn departed(&self) -> Vec<Departed> {
         let books = self.core.books.as_ref();
+        let books = books.filter(|_| !self.core.is_elsewhere());
         books.map_or_else(Vec::new, Books::departed)
     }
 
-    /// Whether its thread has the rank that was asked for: by the worst that is seen now. What is [`Rank::Fair`] is unenforced always.
+    /// Whether its thread has the rank that was asked for: by the worst that is seen now. Among several processes it is unenforced, too, while whoever guards its seat does not look, as a coordinator that is stopped, or while somebody has written there that it does not wait; that takes
+    /// a tenth of a second to see. What is [`Rank::Fair`] is unenforced always.
     pub fn grade(&self) -> Grade {
         self.alone.grade()
     }

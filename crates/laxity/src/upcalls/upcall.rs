@@ -24,7 +24,7 @@ pub struct Spec {
     pub timing: Timing,
     /// The most that a unit of its work (a PDU) takes.
     pub service: Service,
-    /// From a release to when its call is due; `None` is the period.
+    /// From a release to when its call is due; `None` is the period. Of one in a group nothing is promised alone: there it is the group's period, and nothing else can be asked for.
     pub deadline: Option<Span>,
     /// What releases it.
     pub pace: Pace,
@@ -62,6 +62,17 @@ impl Spec {
     /// Whether it can be an upcall, whoever else there is.
     pub(super) fn check(&self) -> Result<(), Error> {
         error::named(&self.name)?;
+        let grouped = self.group.as_ref().map(|group| group.0.share.period());
+        if let Some((deadline, period)) = self.deadline.zip(grouped)
+            && deadline != period
+        {
+            return Err(Error::NoUpcall {
+                name: self.name.clone(),
+                why: format!(
+                    "it is to be due in {deadline}, and of one in a group nothing is promised: its place among others is that of the group, which has a period of {period}. Leave the deadline out"
+                ),
+            });
+        }
         let is_task = task(&self.timing, self.service, self.deadline());
         is_task.map(drop).map_err(|why| Error::NoUpcall {
             name: self.name.clone(),
@@ -244,12 +255,14 @@ impl Upcall {
         Ok(fed?)
     }
 
-    /// Has it made.
-    pub(super) fn make(&self) -> Result<(), Error> {
+    /// Has it made. What it was to be made of is nobody's where it is not, and dropped by this.
+    pub(super) fn make(&self, drop_letter: impl FnOnce()) -> Result<(), Error> {
         let made = self.ask(Command::Create);
         match made {
             // The executor was never told, or has refused: so nobody has its place.
             Err(Error::Busy | Error::Ended | Error::Over) => {
+                // While it is nobody else's.
+                drop_letter();
                 self.core.forget(self.place, self.port, &self.closed);
             }
             // It may be made yet, and is closed then.

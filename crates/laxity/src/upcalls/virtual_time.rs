@@ -187,6 +187,9 @@ impl Virtual {
 impl Drop for Virtual {
     fn drop(&mut self) {
         self.entry.state.store(ENDED, Ordering::Release);
+        if self.core.is_elsewhere() {
+            return;
+        }
         lock(&self.core.virtuals.all).retain(|one| !Arc::ptr_eq(one, &self.entry));
     }
 }

@@ -160,7 +160,9 @@ fn a_forked_child_has_no_upcalls_and_its_parent_goes_on() {
     if pid == 0 {
         let threads = fs::read_dir("/proc/self/task").unwrap().count();
         let refused = upcall.run() == Err(Error::Over) && upcalls.serve() == 0;
-        drop(upcall);
+        let refused = refused && upcalls.bound(&upcall) == Err(Error::Over);
+        let refused = refused && upcalls.list().is_empty() && upcalls.departed().is_empty();
+        drop((upcall, virtual_one));
         drop(upcalls);
         // SAFETY: ends the child without what is to be done at an exit of the parent's.
         unsafe { libc::_exit(i32::from(threads != 1 || !refused)) };

@@ -1,6 +1,6 @@
 //! What is asked of an executor that answers late, or has no room for it: it is done all the same, and leaves nothing behind.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use laxity::upcalls::{Error, Spec, State, Upcalls};
@@ -98,4 +98,31 @@ fn one_that_is_dropped_while_there_is_no_room_for_commands_is_closed() {
     assert_eq!(is_gone, Err(mpsc::RecvTimeoutError::Disconnected));
     let names: Vec<String> = upcalls.list().into_iter().map(|(name, ..)| name).collect();
     assert_eq!(names, ["owner"]);
+}
+
+/// It was never made, and what it was to be made of goes with the answer.
+#[test]
+fn what_there_is_no_room_to_make_is_dropped() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let filler = Arc::new(upcalls.create(spec("filler", MS), |_| ()).unwrap());
+    let (full, is_full) = mpsc::channel();
+    let (go_on, goes_on) = mpsc::channel::<()>();
+    let fills = Arc::clone(&filler);
+    let owner = upcalls.create(spec("owner", MS), move |call| {
+        while fills.run().is_ok() {}
+        let _ = full.send(());
+        let _ = goes_on.recv();
+        call.end();
+    });
+    let owner = owner.unwrap();
+    owner.run().unwrap();
+    is_full.recv().unwrap();
+    let (kept, dropped) = mpsc::channel::<()>();
+    let refused = upcalls.create(spec("refused", MS), move |_| {
+        let _kept = &kept;
+    });
+    assert_eq!(refused.map(drop), Err(Error::Busy));
+    assert_eq!(dropped.try_recv(), Err(mpsc::TryRecvError::Disconnected));
+    drop(go_on);
+    assert_eq!(rests(&upcalls, &owner), State::Ended);
 }

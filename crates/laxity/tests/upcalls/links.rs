@@ -133,6 +133,7 @@ fn a_chain_that_may_be_late_is_refused_and_so_is_one_that_has_no_bound() {
     let mut shared = second.clone();
     shared.group = Some(group.clone());
     shared.service = Service::from_micros(1);
+    shared.deadline = None;
     assert!(why(shared.clone()).contains("no bound"));
     shared.pace = Pace::Timer;
     shared.service = Service::from_millis(2);
@@ -166,6 +167,22 @@ fn a_chain_that_may_be_late_is_refused_and_so_is_one_that_has_no_bound() {
         panic!("by deadline a chain has no bound");
     };
     assert!(no.reason.contains("by rate"), "{no}");
+}
+
+#[test]
+fn one_in_a_group_has_no_deadline_of_its_own() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let group = upcalls.group("group", Service::from_millis(1), MS * 10);
+    let group = group.unwrap();
+    let due = |deadline| {
+        let mut spec = spec("member", MS * 20);
+        (spec.deadline, spec.group) = (deadline, Some(group.clone()));
+        upcalls.create(spec, |_| ()).map(drop)
+    };
+    let said = due(Some(MS * 7)).unwrap_err().to_string();
+    assert!(said.contains("due in 7ms"), "{said}");
+    assert!(said.contains("period of 10ms"), "{said}");
+    assert_eq!([due(None), due(Some(MS * 10))], [Ok(()), Ok(())]);
 }
 
 /// Two that would take all the time there is have what their group has, and no more.

@@ -23,6 +23,8 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) const TRY_EVERY: Duration = Duration::from_millis(5);
 /// The same of who has lost its coordinator, and cannot start another.
 const COME_BACK_EVERY: Duration = Duration::from_millis(500);
+/// No more of those who have gone are kept for whoever asks.
+const MOST_GONE: usize = 128;
 
 /// Why it does not have what it asked for.
 #[derive(Debug)]
@@ -90,6 +92,13 @@ struct Asked {
 }
 
 impl State {
+    /// It has gone. What those had of whom nobody asks is others' long since: the oldest are forgotten.
+    fn goes(&mut self, seat: u16, process: u32) {
+        let over = (self.gone.len() + 1).saturating_sub(MOST_GONE);
+        self.gone.drain(..over);
+        self.gone.push((seat, process));
+    }
+
     /// Asks; `None` if the coordinator takes nothing more. Another error is its end, which is heard.
     fn ask(&mut self, wire: &Wire, items: &[Item], keep: bool) -> Option<u64> {
         let items = items.to_vec();
@@ -388,7 +397,7 @@ impl Link {
             while let Ok(Some((bytes, _))) = wire.receive() {
                 let mut state = locked(&self.state);
                 match Answer::decode(&bytes) {
-                    Ok(Answer::Gone { seat, process }) => state.gone.push((seat, process)),
+                    Ok(Answer::Gone { seat, process }) => state.goes(seat, process),
                     Ok(answer) => {
                         if let Some(ticket) = state.answered(&wire, &answer) {
                             let _ = answers.send((ticket, Some(answer)));
@@ -448,5 +457,20 @@ impl Link {
             }
             thread::park_timeout(COME_BACK_EVERY);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_those_who_have_gone_the_last_are_kept_for_who_asks() {
+        let mut state = State::default();
+        for process in 0..1_000 {
+            state.goes(3, process);
+        }
+        assert_eq!(state.gone.len(), MOST_GONE);
+        assert_eq!(state.gone.last(), Some(&(3, 999)));
     }
 }

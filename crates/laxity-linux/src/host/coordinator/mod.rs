@@ -76,6 +76,16 @@ impl At {
     }
 }
 
+/// What helps who may not be where coordinators are.
+fn own_place(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => format!(
+            ": let {DIRECTORY} name a directory of this user's own, or XDG_RUNTIME_DIR one in which that can be made; without both it is /run/laxity, which is root's"
+        ),
+        _ => String::new(),
+    }
+}
+
 /// Why there is no coordinator, or none that can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CoordinatorError {
@@ -86,7 +96,7 @@ pub enum CoordinatorError {
     #[error("there is no processor {0}, or it is off")]
     NoProcessor(usize),
     /// A file or a socket of it.
-    #[error("{0}: {1}")]
+    #[error("{0}: {1}{}", own_place(.1))]
     File(PathBuf, io::Error),
     /// Others could put files of theirs in the place of its own.
     #[error("{0} is not this user's own, or others may write in it")]
@@ -112,4 +122,22 @@ pub enum CoordinatorError {
     /// It said no.
     #[error("the coordinator of processor {0} says no: {1}")]
     Refused(usize, String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_not_be_where_coordinators_are_is_told_where_he_may() {
+        let said = |kind: io::ErrorKind| {
+            CoordinatorError::File("/run/laxity".into(), kind.into()).to_string()
+        };
+        let denied = said(io::ErrorKind::PermissionDenied);
+        assert!(
+            denied.starts_with("/run/laxity: ") && denied.contains(DIRECTORY),
+            "{denied}"
+        );
+        assert!(!said(io::ErrorKind::NotFound).contains(DIRECTORY));
+    }
 }

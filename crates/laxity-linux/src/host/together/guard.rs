@@ -372,11 +372,11 @@ fn watch_over(post: &Post, longest: Service) {
         if let Some(Ok(counted)) = own.as_ref().map(Account::read) {
             watchdog.has_waited(counted.waited);
         }
-        let look = watchdog.look(clock::now(), |seat, interrupted| {
-            match post.occupant(seat) {
-                Occupant::Present(_) if interrupted => clocks.read(post, seat),
-                other => other,
-            }
+        let now = clock::now();
+        post.region.looks(now);
+        let look = watchdog.look(now, |seat, interrupted| match post.occupant(seat) {
+            Occupant::Present(_) if interrupted => clocks.read(post, seat),
+            other => other,
         });
         match look {
             Vigil::Sleep { word, until } => post.sleep(post.region.guards()[1], word, until),

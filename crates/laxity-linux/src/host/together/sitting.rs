@@ -1,10 +1,11 @@
 //! A seat, as the process has it that it was given to.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use laxity_model::program::together::{Act, Member, Others};
+use laxity_model::program::together::{Act, Member, Others, Standing};
 use laxity_model::{HostError, PortId, Span};
 
 use super::{Region, Seat};
@@ -13,6 +14,12 @@ use crate::os::cpuset::CpuSet;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::{clock, fork, futex};
 use crate::run::port::Ports;
+
+/// Who watches looks far more often while somebody works; and where nobody does, when it is asked to.
+const FRESH: Span = Span::from_millis(100);
+/// So often at most it is asked, and so long after each time the answer is looked for.
+const TIMES: u32 = 100;
+const EACH: Duration = Duration::from_millis(1);
 
 /// Wakes the thread of a seat.
 pub(super) fn wake(region: &Region, seat: u16) {
@@ -37,6 +44,9 @@ pub(crate) struct Place {
     /// What has been forked from the process has no executor.
     generation: u32,
     leaves: AtomicBool,
+    /// Its executor's thread, by the kernel's number, once it has taken the seat; and whether that waits for its turn.
+    thread: AtomicI32,
+    waits: AtomicBool,
 }
 
 impl Place {
@@ -45,7 +55,55 @@ impl Place {
             seat,
             generation: fork::generation(),
             leaves: AtomicBool::new(false),
+            thread: AtomicI32::new(0),
+            waits: AtomicBool::new(false),
         }
+    }
+
+    /// Why what is promised in a guarded seat does not hold just now, as far as its own process can see; where somebody has written what its thread has not said, that one is woken and says it again.
+    /// A millisecond where nobody has worked for a while, and a tenth of a second, but for the executor's own thread, where something is wrong.
+    pub(crate) fn doubt(&self) -> Option<&'static str> {
+        let region = self.region();
+        let is_there = self.is_own() && !self.leaves.load(Ordering::SeqCst);
+        if !is_there || region.terms().is_none() {
+            return None;
+        }
+        let is_inside = self.thread.load(Ordering::SeqCst) == Tid::current().0;
+        let times = if is_inside { 1 } else { TIMES };
+        for _ in 0..times {
+            if self.is_watched() && !self.is_silenced() {
+                return None;
+            }
+            if region.asks_for_a_look() {
+                futex::wake_among(region.guards()[1], 1);
+            }
+            if !is_inside {
+                thread::sleep(EACH);
+            }
+        }
+        if !self.is_watched() {
+            return Some(
+                "whoever guards its seat does not look, as a coordinator that is stopped or has ended: another process whose handler does not come back would hold it up",
+            );
+        }
+        let word = region.word(self.seat.number).filter(|_| self.is_silenced());
+        word?.fetch_add(1, Ordering::SeqCst);
+        wake(region, self.seat.number);
+        Some(
+            "its seat says that it does not wait for its turn, and it does: another process has written that, or it does not get its processor",
+        )
+    }
+
+    fn is_watched(&self) -> bool {
+        let (looked, now) = (self.region().looked(), clock::now());
+        looked <= now && now.saturating_since(looked) <= FRESH
+    }
+
+    /// What others see of it is not that it waits, while it does. What was taken away its thread is told.
+    fn is_silenced(&self) -> bool {
+        let standing = self.region().standing(self.seat.number);
+        let is_true = matches!(standing, Some(Standing::Waiting | Standing::Removed));
+        self.waits.load(Ordering::SeqCst) && !is_true
     }
 
     fn region(&self) -> &Region {
@@ -103,6 +161,7 @@ impl Sitting {
             }
         }
         let member = Member::sit(region, place.seat.number, own.0.cast_unsigned());
+        place.thread.store(own.0, Ordering::SeqCst);
         Ok(Self {
             member: member.ok_or(StartError::NoSeat)?,
             may_yield: !matches!(policy, Policy::Deadline(_)),
@@ -135,7 +194,9 @@ impl Sitting {
                 Act::Wake(other) => wake(&region, other),
                 Act::Sleep { word, until } => {
                     let until = (until != laxity_model::Instant::MAX).then_some(until);
+                    self.place.waits.store(true, Ordering::SeqCst);
                     futex::wait_among(own, word, until);
+                    self.place.waits.store(false, Ordering::SeqCst);
                 }
                 Act::Removed => {
                     let why = "its seat was taken away: a handler did not come back";

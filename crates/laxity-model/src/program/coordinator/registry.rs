@@ -245,7 +245,7 @@ impl Registry {
         if let Some(index) = items.iter().position(|item| quantum(item) > longest) {
             let takes = quantum(&items[index]);
             let reason = format!(
-                "a quantum of it takes {takes}, and where processes take turns none may take more than {longest}"
+                "a quantum of it takes {takes} with what is charged for it, and where processes take turns none may take more than {longest}"
             );
             return Err((Bottleneck::Own(index as u16), reason));
         }
@@ -335,26 +335,31 @@ impl Registry {
                         },
                     ),
                 };
-                Err((bottleneck, no.reason))
+                let reason = match late.is_zero() {
+                    true => no.reason,
+                    false => format!(
+                        "{}; where there are several processes {late} is kept free for seeing a handler that does not come back",
+                        no.reason
+                    ),
+                };
+                Err((bottleneck, reason))
             }
         }
     }
 
     /// One of a process whose first is the so manieth of all.
     fn among(&self, linked: &Linked, before: usize, several: bool) -> Linked {
-        let each = self
-            .terms
-            .pass
-            .as_nanos()
-            .saturating_mul(linked.calls.into());
         let pass = if several {
-            Service::from_nanos(each)
+            self.terms.pass
         } else {
             Service::ZERO
         };
-        let cost = linked.task.cost().checked_add(pass).unwrap_or(Service::MAX);
+        let all = Service::from_nanos(pass.as_nanos().saturating_mul(linked.calls.into()));
+        let cost = linked.task.cost().checked_add(all).unwrap_or(Service::MAX);
+        let costly = linked.task.with_cost(cost).unwrap_or(linked.task);
         Linked {
-            task: linked.task.with_cost(cost).unwrap_or(linked.task),
+            // Who waits for a quantum of it waits for the baton's way there, too.
+            task: costly.with_longer_regions(pass),
             after: linked.after.map(|index| index + before),
             ..*linked
         }

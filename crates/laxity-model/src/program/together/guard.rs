@@ -36,6 +36,21 @@ impl<const S: usize, const R: usize> Region<S, R> {
         self.guards().map(wakes)
     }
 
+    /// Whoever watches the seats looks now.
+    pub fn looks(&self, now: Instant) {
+        self.looked_ns.store(now.as_nanos(), SeqCst);
+    }
+
+    /// When whoever watches the seats looked last, as is written; at the beginning of time if nobody has.
+    pub fn looked(&self) -> Instant {
+        Instant::from_nanos(self.looked_ns.load(SeqCst))
+    }
+
+    /// The watchdog is to look, though no work begins: whether it is to be woken for that. While somebody works it looks by itself.
+    pub fn asks_for_a_look(&self) -> bool {
+        wakes(&self.watchdog)
+    }
+
     /// A seat is taken away from a process of which a handler does not come back. Tells whom to wake.
     pub fn remove(&self, number: u16, now: Instant) -> Option<u16> {
         self.seat(number)?.stands(Standing::Removed);

@@ -13,7 +13,7 @@ pub const ROWS: usize = HANDLERS;
 /// The least urgent rank.
 const LAST: u64 = u64::MAX - 1;
 /// The layout's version.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 
 /// Whose turn it is: a seat or nobody, at work or at rest, and a count that makes every turn another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -215,7 +215,10 @@ pub struct Region<const S: usize = SEATS, const R: usize = ROWS> {
     turn: AtomicU64,
     /// Raised whenever the holder is to look.
     changes: AtomicU32,
-    _rest: [AtomicU32; 13],
+    _space: AtomicU32,
+    /// When the watchdog looked last.
+    pub(super) looked_ns: AtomicU64,
+    _rest: [AtomicU32; 10],
     seats: [Seat<R>; S],
 }
 
@@ -235,6 +238,8 @@ impl<const S: usize, const R: usize> Default for Region<S, R> {
             clock: AtomicU64::default(),
             turn: AtomicU64::default(),
             changes: AtomicU32::default(),
+            _space: AtomicU32::default(),
+            looked_ns: AtomicU64::default(),
             _rest: core::array::from_fn(|_| AtomicU32::default()),
             seats: core::array::from_fn(|_| Seat::default()),
         };

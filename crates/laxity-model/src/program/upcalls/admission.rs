@@ -110,7 +110,7 @@ pub fn admit_among(
     Err(refused(bottleneck, unschedulable.reason, most(unit, does)))
 }
 
-/// These, with what the executor adds to their calls.
+/// These, with what the executor adds to their calls, and to the quantum that others may wait for.
 #[must_use]
 pub fn charged(mut all: Vec<Linked>, overhead: Overhead) -> Vec<Linked> {
     for linked in &mut all {
@@ -119,8 +119,10 @@ pub fn charged(mut all: Vec<Linked>, overhead: Overhead) -> Vec<Linked> {
         let cost = task.cost().checked_add(beside);
         let late = task.jitter().checked_add(overhead.late);
         let costly = task.with_cost(cost.unwrap_or(Service::MAX));
+        // Who waits for a quantum waits for its look, too, and where that is a call's first, for the call's begin.
         linked.task = costly
             .unwrap_or(task)
+            .with_longer_regions(overhead.of(1, 1))
             .with_jitter(late.unwrap_or(Span::MAX));
     }
     all
