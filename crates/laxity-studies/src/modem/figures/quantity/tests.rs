@@ -1,6 +1,8 @@
 use laxity::study::Profile;
 use laxity_devices::modem::Costs;
 use laxity_devices::modem::card::Setting;
+use laxity_lab::bench::Said;
+use laxity_model::RunRecord;
 
 use super::super::super::transfers::Place;
 use super::super::PLAN;
@@ -8,7 +10,7 @@ use super::super::readings::Series;
 use super::super::readings::tests::seen;
 use super::super::tests::of;
 use super::*;
-use crate::disturbed;
+use crate::{disturbed, live_run};
 
 #[test]
 fn a_verdict_knows_what_was_put_in() {
@@ -79,6 +81,27 @@ fn quantity(figure: &str, name: &str) -> &'static Quantity {
     let mut quantities = PLAN.quantities.iter();
     let quantity = quantities.find(|of| of.figure == figure && of.name.starts_with(name));
     quantity.expect("it is compared")
+}
+
+/// A holder that nobody finds leaves open what was measured; so does one that is named, where nothing was reserved that he could be held against.
+#[test]
+fn a_row_is_open_where_a_stranger_is_named_who_outranked_what_had_no_reservation() {
+    let judged = |outranked: &[&str]| {
+        let mut readings = seen(Series::Gaps, &[(9_000, 5_000)]);
+        readings.said = Said::of(&RunRecord {
+            outranked: outranked.iter().map(ToString::to_string).collect(),
+            ..live_run(0)
+        });
+        let live = Runs::from([("callback-int", vec![&readings])]);
+        let row = quantity("figure-11", "largest gap, largest");
+        let row = row.compared(&Runs::new(), &live);
+        row.expect("it was seen here").live_verdict
+    };
+    assert!(matches!(judged(&[]), Verdict::Agrees(_)));
+    let above = "ranked above the slot on its processor: rogue (SCHED_FIFO priority 99)";
+    let held = "processor 0 was held 56 times, for 10.1ms at most";
+    let open = Verdict::Inconclusive(format!("{above}; {held}"));
+    assert_eq!(judged(&[above, held, above]), open);
 }
 
 /// Without a modem another run is made, by which the twin's row is known to be put in: on this machine the row is not read from it.
