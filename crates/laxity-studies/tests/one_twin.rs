@@ -195,6 +195,29 @@ fn planned<'a>(reservations: impl IntoIterator<Item = &'a str>) -> Vec<Planned> 
     said.collect()
 }
 
+/// The study says that threads of any priority leave a reservation its time (§6.4.1). Here those of 31 do not, as figure 16 asks for.
+#[test]
+fn a_spinner_of_priority_31_takes_a_reservation_and_one_of_30_does_not() {
+    let beside = |priority: u8| {
+        let text = format!(
+            "[devices.modem]\nkind = \"soft-modem\"\n[tasks.spinner]\nkind = \"spinner\"\n\
+             count = 1\npriority = {priority}\n[defaults]\ncontracts = []\n[variants.reserved]\n\
+             placement = \"reserved 2ms/8ms\"\nreserve_from = \"start\"\n"
+        );
+        let resolved = parse(&text, "a test").expect("a scenario");
+        let results = run(&resolved.resolve(Length::Quick));
+        let lost = results.variants[0]
+            .modems()
+            .map(|(_, modem)| modem.device.samples_lost_undisturbed)
+            .sum::<u64>();
+        let grade = results.variants[0].grade.clone();
+        (took(&results)[0].is_some(), lost > 30_000, grade)
+    };
+    let grade = |name: &str| Some(name.to_owned());
+    assert_eq!(beside(30), (true, false, grade("enforced")));
+    assert_eq!(beside(31), (false, true, grade("unenforced")));
+}
+
 #[test]
 fn a_load_that_a_scenario_states_is_what_its_modem_takes() {
     let share = |load: &str| {
