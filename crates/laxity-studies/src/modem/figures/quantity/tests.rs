@@ -166,6 +166,27 @@ fn a_load_that_was_missed_on_this_machine_is_open() {
     assert!(matches!(open, Verdict::Inconclusive(_)), "{open:?}");
 }
 
+/// What the search for a load accepts is no other load: both have the scenario's tolerance.
+#[test]
+fn a_load_is_the_one_that_was_sought_by_the_scenarios_own_tolerance() {
+    let shares = PLAN.quantities.iter();
+    let mut shares = shares.filter(|of| of.figure == "figure-3");
+    let judged = shares.next().and_then(|of| of.judged.as_ref());
+    assert!(matches!(judged, Some(Criterion::AsSought)), "{judged:?}");
+    let judged = |ppm| as_sought(Some(ppm), Origin::Calibrated);
+    let sought = Verdict::Consistent("14.72 % ± 0.7 %: 15.38 %; chosen".into());
+    assert_eq!(judged(153_800), sought);
+    for (ppm, is_it) in [
+        (140_199, false),
+        (140_200, true),
+        (154_200, true),
+        (154_201, false),
+    ] {
+        let is_so = matches!(judged(ppm), Verdict::Consistent(_));
+        assert_eq!(is_so, is_it, "{ppm}");
+    }
+}
+
 /// Where the call got through, most runs of the thread are those on hook, which are short on any machine.
 #[test]
 fn figure_9_is_judged_on_this_machine_only_where_the_call_failed() {
