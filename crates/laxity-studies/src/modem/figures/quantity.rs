@@ -248,7 +248,8 @@ fn words<'v>(value: &Value, others: impl Iterator<Item = &'v Value>) -> String {
 fn within((wanted, twin): (u64, u64), percent: u64, origin: Origin) -> Verdict {
     let (wanted, twin) = (i128::from(wanted), i128::from(twin));
     let permille = (twin - wanted) * 1_000 / wanted.max(1);
-    let sign = if permille < 0 { '-' } else { '+' };
+    // What is off by less than is shown still has its side.
+    let sign = if twin < wanted { '-' } else { '+' };
     let agrees = (twin - wanted).abs() * 100 <= wanted * i128::from(percent);
     // What is beyond the limit by less than is shown does not look like it.
     let hair = !agrees && permille.unsigned_abs() == u128::from(percent) * 10;

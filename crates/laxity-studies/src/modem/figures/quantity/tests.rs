@@ -25,6 +25,11 @@ fn a_verdict_knows_what_was_put_in() {
         within((100_000, 115_001), 15, Origin::Simulated),
         Verdict::Disagrees("not within 15 %: +15.1 %".into())
     );
+    let hair = within((13_125_000, 13_124_344), 1, Origin::Charged);
+    assert_eq!(
+        hair,
+        Verdict::Consistent("within 1 %: -0.0 %; put in".into())
+    );
     let far = within((1_000, 849), 15, Origin::Charged);
     assert_eq!(far, Verdict::Disagrees("not within 15 %: -15.1 %".into()));
 }
