@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use laxity_lab::scenario::MOST_PROCESSORS;
 
 use crate::colour::Colour;
 use crate::enforcer::Enforcer;
@@ -121,7 +122,7 @@ Examples:
 const CALIBRATE_EXAMPLES: &str = "\
 Takes half a minute. The machine should have nothing else to do; what was disturbed is counted and left out.
 
-Exit codes: 0 measured; 1 error, too disturbed, or stopped; 4 cannot run here; 64 usage.
+Exit codes: 0 measured; 1 error, or stopped; 4 cannot run here; 5 too disturbed; 64 usage.
 
 Examples:
   laxity calibrate                                 into ~/.config/laxity/machine.toml
@@ -201,7 +202,7 @@ pub(crate) struct Plan {
     )]
     pub(crate) tick: Option<String>,
     /// How many processors a task set has; without it, as many as it names.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Task sets")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_PROCESSORS)), help_heading = "Task sets")]
     pub(crate) processors: Option<u16>,
 }
 

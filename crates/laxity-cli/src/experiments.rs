@@ -14,6 +14,9 @@ use crate::outputs::Json;
 
 /// The argument that names figures.
 const FIGURES: &str = "figures";
+/// Those that only a study has that says so.
+const REPEATS: &str = "repeats";
+const MACHINE: &str = "machine";
 
 /// Which experiment, and what it is asked.
 #[derive(Debug)]
@@ -23,6 +26,10 @@ pub(crate) struct Experiment {
     pub(crate) figures: Vec<String>,
     /// What was chosen of its own options.
     pub(crate) options: BTreeMap<String, u64>,
+    /// How often what is repeated is repeated, if that was said.
+    pub(crate) repeats: Option<u32>,
+    /// What this machine costs, if that was said.
+    pub(crate) machine: Option<PathBuf>,
     pub(crate) arguments: Study,
 }
 
@@ -32,18 +39,12 @@ pub(crate) struct Study {
     /// Where to run it, beside the twin: which is always run, and compared with.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) on: On,
-    /// How often what is repeated is repeated; without it, as often as its source did.
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=10_000))]
-    pub(crate) repeats: Option<u32>,
     /// Threads for the twin; 0: one a processor. Makes no difference to the results.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) threads: usize,
     /// Everything random follows from it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured; `-` is standard input.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) machine: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: Json,
     /// Where the page goes; without it, `laxity-<EXPERIMENT>.html`.
@@ -73,6 +74,8 @@ impl FromArgMatches for Experiment {
             study,
             figures: wanted.unwrap_or_default().cloned().collect(),
             options: chosen.collect(),
+            repeats: of_its_own(matches, REPEATS),
+            machine: of_its_own(matches, MACHINE),
             arguments: Study::from_arg_matches(matches)?,
         })
     }
@@ -97,15 +100,37 @@ impl Subcommand for Experiment {
     }
 }
 
+/// What was said for an argument that not every study has.
+fn of_its_own<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Option<T> {
+    matches.try_get_one::<T>(name).ok().flatten().cloned()
+}
+
 /// A study's command. Unknown figures are told with the nearest known one, and help lists all.
 fn subcommand(study: &'static Text) -> Command {
     let mut command = Study::augment_args(Command::new(study.name.as_str()))
         .about(&study.summary)
         .after_help(examples(study));
     if !study.measures {
-        for of_runs in ["on", "repeats", "machine"] {
-            command = command.mut_arg(of_runs, |argument| argument.hide(true));
-        }
+        command = command.mut_arg("on", |argument| argument.hide(true));
+    }
+    if study.repeats {
+        let repeats = Arg::new(REPEATS)
+            .long(REPEATS)
+            .value_name("N")
+            .value_parser(value_parser!(u32).range(1..=10_000))
+            .help("How often what is repeated is repeated; without it, as often as its source did");
+        command = command.arg(repeats);
+    }
+    if study.predicts {
+        let machine = Arg::new(MACHINE)
+            .long(MACHINE)
+            .value_name("FILE|none")
+            .value_parser(value_parser!(PathBuf))
+            .help(
+                "What this machine costs, for predictions; without it, where `laxity calibrate` leaves it, if something is measured; `none`: no file; \
+                 `-` is standard input",
+            );
+        command = command.arg(machine);
     }
     for option in &study.options {
         let argument = Arg::new(option.name.as_str())

@@ -1,12 +1,17 @@
 //! `laxity lab`: experiments that need no scenario.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use laxity_lab::bench::{self, Request};
-use laxity_lab::machine_file::{self, Known, Measured};
+use laxity_lab::evidence::written_to;
+use laxity_lab::machine_file::{Elsewhere, Known};
 use laxity_lab::plain;
 use laxity_lab::report::{Report, json, page, svg, text};
 use laxity_lab::runner::{On as Host, Progress};
+use laxity_model::enforce::machine::Machine;
 use laxity_studies::STUDIES;
 
 use crate::arguments::Lab;
@@ -50,12 +55,6 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
     let page = arguments.html.as_deref().unwrap_or(&name);
     let mut wanted: Vec<Output<'_>> = vec![("--html", page)];
     wanted.extend(arguments.json.output());
-    // One of the drawings stands for all: what matters is the directory.
-    let drawing = arguments
-        .svg
-        .as_ref()
-        .map(|directory| directory.join(".svg"));
-    wanted.extend(drawing.as_deref().map(|path| ("--svg", path)));
     let is_taken = wanted.iter().any(|(_, path)| files::is_stream(path));
     let on = match (text.measures, arguments.on) {
         (true, on) => on,
@@ -70,19 +69,18 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
     };
     // Who may not run on Linux is told so wherever its outputs are to go.
     let (host, _) = run::choose(on, arguments.threads)?;
-    outputs::check(arguments.machine.as_deref(), &wanted)?;
-    let live = host == Host::Linux;
-    let known = known(arguments.machine.as_deref(), live)?;
-    let (machine, elsewhere) =
-        known.map_or((None, None), |known| (Some(known.machine), known.elsewhere));
+    let drawings = drawings(experiment, &wanted)?;
+    wanted.extend(drawings.iter().map(|path| ("--svg", path.as_path())));
+    outputs::check(experiment.machine.as_deref(), &wanted)?;
+    let (machine, elsewhere) = measured(experiment, host)?.unzip();
     let request = Request {
         figures: experiment.figures.clone(),
-        live,
+        live: host == Host::Linux,
         threads: arguments.threads,
         seed: arguments.seed,
-        repeats: arguments.repeats,
+        repeats: experiment.repeats,
         machine,
-        elsewhere,
+        elsewhere: elsewhere.flatten(),
         options: experiment.options.clone(),
     };
     let mut reporter = Reporter::patient(arguments.quiet);
@@ -118,24 +116,59 @@ fn leave(report: &Report, page: &Path, arguments: &Study, written: &mut Written)
     has_page
 }
 
-/// What this machine costs, for predictions of what is measured. The twin alone reads none that is not named: its reports are the same on
-/// every machine.
-fn known(named: Option<&Path>, live: bool) -> Result<Option<Measured>, Failure> {
-    let default = || live.then(machine_file::default_path).flatten();
-    let Some(path) = named.map(Path::to_owned).or_else(default) else {
-        return Ok(None);
+/// Where drawings may go: the first of each figure, and those further ones whose names are there already, or are another output's.
+fn drawings(experiment: &Experiment, others: &[Output<'_>]) -> Result<BTreeSet<PathBuf>, Failure> {
+    let Some(directory) = &experiment.arguments.svg else {
+        return Ok(BTreeSet::new());
     };
-    if named.is_none() && matches!(path.try_exists(), Ok(false)) {
-        files::say("Without predictions: `laxity calibrate` measures what they need.");
+    let shown = directory.display().to_string();
+    let unread = format!("--svg: cannot read {}", plain(&shown));
+    let there = names(directory).map_err(failed(unread))?;
+    let others = others.iter().filter_map(|(_, path)| {
+        let target = written_to(path).ok()?;
+        Some(target.file_name()?.to_owned())
+    });
+    let (text, asked) = (experiment.study.text(), &experiment.figures);
+    let keys = text.figures.iter().map(|figure| &figure.key);
+    let keys = keys.filter(|key| asked.is_empty() || asked.contains(key));
+    let stems: Vec<String> = keys.map(|key| svg::stem(&text.name, key)).collect();
+    let is_one = |name: &OsString| {
+        let name = name.to_str().and_then(|name| name.strip_suffix(".svg"));
+        name.is_some_and(|name| stems.iter().any(|stem| name.starts_with(stem.as_str())))
+    };
+    let further = there.into_iter().chain(others).filter(is_one);
+    let firsts = stems
+        .iter()
+        .map(|stem| OsString::from(format!("{stem}.svg")));
+    let all = firsts.chain(further);
+    Ok(all.map(|name| directory.join(name)).collect())
+}
+
+/// The names of all that is in a directory.
+fn names(directory: &Path) -> io::Result<Vec<OsString>> {
+    let entries = fs::read_dir(directory)?;
+    entries.map(|entry| Ok(entry?.file_name())).collect()
+}
+
+/// What this machine costs, and in what it is another one than was measured, for a study that predicts from it; no other asks.
+fn measured(
+    experiment: &Experiment,
+    on: Host,
+) -> Result<Option<(Machine, Option<Elsewhere>)>, Failure> {
+    if !experiment.study.text().predicts {
         return Ok(None);
     }
-    match machine::read(&path)? {
-        Known::Measured(known) if live => Ok(Some(*known)),
-        // The twin alone is of the machine that the file is of, wherever it runs.
-        Known::Measured(known) => Ok(Some(Measured {
-            elsewhere: None,
-            ..*known
-        })),
-        Known::Nothing | Known::LeftOut | Known::Unreadable(_) => Ok(None),
-    }
+    let live = on == Host::Linux;
+    let missing = match machine::known(experiment.machine.as_deref(), on)? {
+        Known::Measured(known) => {
+            // The twin alone is of the machine that the file is of, wherever it runs.
+            let elsewhere = known.elsewhere.filter(|_| live);
+            return Ok(Some((known.machine, elsewhere)));
+        }
+        Known::Nothing if live => "`laxity calibrate` measures what they need".to_owned(),
+        Known::Unreadable(why) => why,
+        Known::Nothing | Known::LeftOut => return Ok(None),
+    };
+    files::say(&format!("Without predictions: {missing}."));
+    Ok(None)
 }

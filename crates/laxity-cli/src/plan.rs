@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use laxity_lab::import::{self, Format};
-use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario as scenarios;
 use laxity_lab::plan::set::{self as sets, Options, PlanError, Supply};
 use laxity_lab::runner::On as Host;
@@ -21,7 +20,9 @@ use crate::{files, machine, outputs, scenario};
 
 /// Prints the plan. Exit code 3 if something would be refused, 5 if that cannot be told; 1 if the twin showed what a bound rules out.
 pub(crate) fn run(arguments: &Plan) -> Result<u8, Failure> {
-    outputs::check(Some(&arguments.file), arguments.json.output().as_slice())?;
+    for input in [&arguments.file].into_iter().chain(&arguments.machine) {
+        outputs::check(Some(input), arguments.json.output().as_slice())?;
+    }
     let is_stream = |path: &Path| files::is_stream(path);
     if is_stream(&arguments.file) && arguments.machine.as_deref().is_some_and(is_stream) {
         let message = "standard input can be the file or the machine file, and not both";
@@ -48,7 +49,12 @@ fn of_scenario(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> 
     let (on, _) = choose(arguments.on, 0)?;
     scenario::print_notes(&scenario.notes);
     let resolved = scenario.resolve(Length::Quick);
-    let known = known(arguments.machine.as_deref(), on)?;
+    if arguments.machine.is_some() && on != Host::Linux {
+        let message =
+            "--machine is for plans of this machine (--on linux): the twin has costs of its own";
+        return Err(Failure::new(USAGE, message));
+    }
+    let known = machine::known(arguments.machine.as_deref(), on)?;
     let progress = &mut Reporter::patient(false);
     let how = (on, !arguments.no_observe);
     let plan = scenarios::plan(&resolved, how, &known, progress);
@@ -58,25 +64,6 @@ fn of_scenario(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> 
     })?;
     let answer = if plan.admitted() { MET } else { REFUSED };
     Ok(code(answer, plan.is_contradicted()))
-}
-
-/// What is known of the costs of this machine: what was measured here before, unless another file is named, or none. A file that is named must be right.
-fn known(named: Option<&Path>, on: Host) -> Result<Known, Failure> {
-    let Some(path) = named else {
-        return Ok(match on {
-            Host::Linux => Known::here(),
-            Host::Twin { .. } => Known::Nothing,
-        });
-    };
-    if on != Host::Linux {
-        let message =
-            "--machine is for plans of this machine (--on linux): the twin has costs of its own";
-        return Err(Failure::new(USAGE, message));
-    }
-    if path == Path::new("none") {
-        return Ok(Known::LeftOut);
-    }
-    machine::read(path)
 }
 
 fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8, Failure> {

@@ -362,6 +362,80 @@ fn who_sleeps_or_is_stopped_all_the_time_gives_nothing_to_judge() {
     }
 }
 
+/// Its parent alone is told.
+#[test]
+fn how_an_adopted_program_ended_is_not_made_up() {
+    let Some(_live) = live() else { return };
+    for (how, judge) in [
+        ("exit 7", None),
+        ("kill -KILL $$", None),
+        ("exit 7", Some("--judge")),
+    ] {
+        let bench = Bench::new();
+        let mut adopted = Command::new("sh");
+        let adopted = adopted.args(["-c", &format!("read nothing; {how}")]);
+        let mut adopted = adopted.stdin(Stdio::piped()).spawn().unwrap();
+        let tid = Tid(adopted.id().cast_signed());
+        let mut command = bench.command();
+        command.args(["exec", "--reserve", "2ms/8ms", "--enforcer", "deadline"]);
+        command.args(["--status-json=s.json", "--pid", &tid.to_string()]);
+        let child = command.args(judge).stderr(Stdio::piped()).spawn().unwrap();
+        let held = || sched::policy(tid).unwrap().is_real_time();
+        let was_held = comes_true(Duration::from_secs(20), held);
+        // It ends when there is nothing to be read.
+        drop(adopted.stdin.take());
+        let output = child.wait_with_output().unwrap();
+        adopted.wait().unwrap();
+        assert!(was_held, "{}", said(&output));
+        let status = json(&bench, "s.json");
+        let message = "it has ended; how, its parent alone is told";
+        assert_eq!(status["message"], message, "{status}");
+        assert!(status["signal"].is_null(), "{status}");
+        let code = output.status.code().unwrap();
+        if judge.is_some() {
+            assert!([0, 2, 5].contains(&code), "{}", said(&output));
+            assert_eq!(
+                (&status["by"], &status["exit_code"]),
+                (&"verdict".into(), &code.into())
+            );
+        } else {
+            assert_eq!(code, 0, "{}", said(&output));
+            assert_eq!(status["by"], "program", "{status}");
+            assert!(status["exit_code"].is_null(), "{status}");
+        }
+    }
+}
+
+/// Its process goes on, and nothing holds that: nobody is to wait for it.
+#[test]
+fn an_adopted_thread_is_let_go_when_it_ends() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let (number, done) = (AtomicI32::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let spinning = Done(&done);
+        scope.spawn(|| spin(&number, &done));
+        eventually("it spins", || number.load(Ordering::SeqCst) != 0);
+        let tid = Tid(number.load(Ordering::SeqCst));
+        let mut command = bench.command();
+        command.args(["exec", "--reserve", "2ms/8ms", "--enforcer", "deadline"]);
+        command.args(["--status-json=s.json", "--tid", &tid.to_string()]);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let held = || sched::policy(tid).unwrap().is_real_time();
+        let was_held = comes_true(Duration::from_secs(20), held);
+        drop(spinning);
+        let has_ended = || child.try_wait().unwrap().is_some();
+        let ended = comes_true(Duration::from_secs(20), has_ended);
+        if !ended {
+            end(&child);
+        }
+        let output = child.wait_with_output().unwrap();
+        assert!(was_held && ended, "{}", said(&output));
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert_eq!(json(&bench, "s.json")["message"], "the program runs on");
+    });
+}
+
 /// Whether this process has a lock on the thread's directory.
 fn is_claimed_by(process: u32, thread: Tid) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::machine::{FIFO, Machine, threads_of};
-use common::{Bench, assert_code, assert_says, comes_true, stderr, stdout};
+use common::{Bench, assert_code, assert_says, comes_true, stderr, stdout, unbroken};
 use laxity::doctor::rights::{self, Right};
 use laxity_lab::machine_file;
 use laxity_model::enforce::machine::Figure;
@@ -136,6 +136,13 @@ fn without_rights_it_is_refused_with_the_remedy() {
     assert_code(&output, 4);
     assert_says(&stderr(&output), &["CAP_SYS_NICE", "setcap cap_sys_nice"]);
     assert_eq!(bench.files(), Vec::<String>::new());
+}
+
+#[test]
+fn help_has_every_exit_code() {
+    let help = stdout(&Bench::new().run(&["calibrate", "--help"]));
+    let codes = "0 measured; 1 error, or stopped; 4 cannot run here; 5 too disturbed; 64 usage.";
+    assert_says(&unbroken(&help), &[codes]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn all(bench: &Bench) -> Vec<(Vec<String>, i32)> {
         "run --on=twin broken.toml",
         "plan --on=twin broken.toml",
         "plan broken.csv",
-        "lab modem --on=twin --machine=broken.toml",
+        "lab prediction --on=twin --machine=broken.toml",
         "run --wings",
     ];
     let wrong = own.map(|line| (line, 64));

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Bench, assert_code, assert_says, stderr, stdout, unbroken};
-use laxity_lab::bench::Experiment;
+use laxity::doctor::rights::{self, Right};
+use laxity_lab::bench::{Experiment, Text};
 use laxity_studies::STUDIES;
 use serde_json::Value;
 
@@ -53,10 +54,7 @@ fn help_has_examples_and_exit_codes() {
             .join(" ");
         let usage = format!("Usage: laxity lab {}", study.name);
         let example = format!("laxity lab {} --on twin", study.name);
-        assert_says(
-            &help,
-            &[&study.summary, &usage, &example, "Exit codes", "--repeats"],
-        );
+        assert_says(&help, &[&study.summary, &usage, &example, "Exit codes"]);
         for figure in &study.figures {
             assert_says(&help, &[&figure.key]);
         }
@@ -160,13 +158,70 @@ fn a_studys_json_is_alone_on_standard_output_and_the_same_with_any_number_of_thr
     assert_eq!((code, json), with("2"));
 }
 
+/// What a study makes no use of is refused, and not passed over.
+#[test]
+fn a_study_is_asked_only_for_what_it_makes_use_of() {
+    let bench = Bench::new();
+    for study in STUDIES.map(Experiment::text) {
+        let help = stdout(&bench.run(&["lab", &study.name, "--help"]));
+        for (option, is_of_use) in [("--repeats", study.repeats), ("--machine", study.predicts)] {
+            assert_eq!(help.contains(option), is_of_use, "{option}: {help}");
+            if !is_of_use {
+                let output = bench.run(&["lab", &study.name, option, "7"]);
+                assert_code(&output, 64);
+                assert_says(&stderr(&output), &["unexpected argument", option]);
+            }
+        }
+    }
+    let any = |of: fn(&Text) -> bool| STUDIES.map(Experiment::text).into_iter().any(of);
+    assert!(any(|text| text.repeats) && any(|text| !text.repeats));
+    assert!(any(|text| text.predicts) && any(|text| text.measures && !text.predicts));
+    assert!(bench.files().is_empty());
+}
+
+/// A study that predicts what this machine does.
+const PREDICTS: [&str; 2] = ["lab", "prediction"];
+
 #[test]
 fn a_machine_file_that_is_named_must_be_there() {
     let bench = Bench::new();
-    let output = bench.run(&["lab", measured(), "--on=twin", "--machine=none.toml"]);
+    let output = bench.run(&[&PREDICTS[..], &["--on=twin", "--machine=none.toml"]].concat());
     assert_code(&output, 64);
     assert_says(&stderr(&output), &["none.toml", "No such file"]);
+    let without = bench.run(&[&PREDICTS[..], &["--on=twin", "--machine=none"]].concat());
+    assert_code(&without, 4);
+    assert_says(&stderr(&without), &["no machine is named"]);
     assert!(bench.files().is_empty());
+}
+
+/// As of `plan`: it is told in a line, and only by who would have read it.
+#[test]
+fn a_machine_file_that_was_left_and_cannot_be_read_ends_no_study() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("laxity")).expect("a directory");
+    bench.write("laxity/machine.toml", "bad");
+    // Of these nothing is run.
+    for (study, figure, reads) in [
+        ("upcalls", "constants", true),
+        ("constraints", "answers", false),
+    ] {
+        let mut command = bench.command();
+        command.args(["lab", study, figure, "--on=linux"]);
+        let output = command.env("XDG_CONFIG_HOME", bench.path(".")).output();
+        let output = output.expect("laxity starts");
+        assert_code(&output, 0);
+        let said = stderr(&output);
+        let told =
+            said.contains("Without predictions: ") && said.contains("machine.toml:1:4: not TOML");
+        assert_eq!(
+            (told, said.contains("machine.toml")),
+            (reads, reads),
+            "{said}"
+        );
+    }
 }
 
 /// A live check can never pass in the twin.

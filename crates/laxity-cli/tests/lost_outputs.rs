@@ -272,13 +272,14 @@ fn exec_looks_at_its_outputs_before_it_starts_a_program() {
         assert!(!ran, "{said}");
         assert_says(&said, &[words, "nothing was started"]);
     }
-    // A policy delivers nothing that could be told: a file that is never written would be looked for in vain.
-    let (ran, said) = exec(&["--nice=5", "--html=a"], 125);
-    assert!(!ran, "{said}");
-    assert_says(
-        &said,
-        &["--html tells what a reservation delivered", "--reserve X/Y"],
-    );
+    // A policy delivers nothing that could be told, or judged: a file that is never written would be looked for in vain.
+    for option in ["--html=a", "--json=a", "--judge", "--contract=contract"] {
+        let (ran, said) = exec(&["--nice=5", option], 125);
+        assert!(!ran, "{said}");
+        let name = option.split('=').next().expect("a name");
+        let told = format!("{name} is for a reservation");
+        assert_says(&said, &[&told, "--reserve X/Y"]);
+    }
 }
 
 #[test]

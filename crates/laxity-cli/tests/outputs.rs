@@ -68,6 +68,7 @@ fn an_output_is_never_the_input() {
     bench.write("s.toml", &text);
     fs::hard_link(bench.path("s.toml"), bench.path("hard")).expect("a link");
     for arguments in [
+        ["plan", "--json=s.toml", "--machine=hard", "other.toml"],
         ["run", "--on=twin", "--html=s.toml", "s.toml"],
         ["run", "--on=twin", "--trace=hard", "s.toml"],
         ["plan", "--on=twin", "--json=./s.toml", "s.toml"],
@@ -82,6 +83,54 @@ fn an_output_is_never_the_input() {
         assert_says(&stderr(&output), &["the same file as the input"]);
     }
     assert_eq!(bench.read("s.toml"), text.as_bytes());
+}
+
+/// The names of drawings follow from the study and its figures, and not from the command line.
+#[test]
+fn a_drawing_is_written_over_no_other_output_and_no_input() {
+    let bench = Bench::new();
+    for directory in ["d", "d/modem-figure-11.svg"] {
+        fs::create_dir(bench.path(directory)).expect("ours");
+    }
+    let set = |name: &str| bench.write(name, "old");
+    let page = set("page");
+    symlink(page, bench.path("d/modem-figure-12.svg")).expect("a link");
+    let lab = |study: &str, figure: &str, options: &[&str]| {
+        let lab = ["lab", study, figure, "--on=twin", "--svg=d"];
+        bench.run(&[&lab[..], options].concat())
+    };
+    for (figure, output) in [
+        ("figure-10", "--html=d/modem-figure-10.svg"),
+        ("figure-10", "--json=./d/../d/modem-figure-10.svg"),
+        // As a second drawing of it would be called.
+        ("figure-10", "--html=d/modem-figure-10-2.svg"),
+        ("figure-12", "--html=page"),
+    ] {
+        let refused = lab("modem", figure, &[output]);
+        assert_code(&refused, 64);
+        let words = ["--svg names the same file as --", "nothing was started"];
+        assert_says(&stderr(&refused), &words);
+    }
+    let machine = "d/prediction-idle.svg";
+    set(machine);
+    let refused = lab("prediction", "idle", &["--machine", machine]);
+    assert_code(&refused, 64);
+    assert_says(
+        &stderr(&refused),
+        &["--svg names the same file as the input"],
+    );
+    let refused = lab("modem", "figure-11", &["--html=page"]);
+    assert_code(&refused, 1);
+    assert_says(
+        &stderr(&refused),
+        &["--svg", "Is a directory", "nothing was started"],
+    );
+    for kept in ["page", machine] {
+        assert_eq!(bench.read(kept), b"old", "{kept}");
+    }
+    let beside = lab("modem", "figure-10", &["--html=d/page.svg", "--json=page"]);
+    assert!(matches!(beside.status.code(), Some(0 | 2)));
+    assert!(bench.read("d/page.svg").starts_with(b"<!"), "a page");
 }
 
 /// Executes `./prog`.

@@ -197,6 +197,48 @@ fn ctrl_c_comes_once_and_the_terminal_is_as_it_was() {
     assert_eq!(terminal.done("stty -a"), before);
 }
 
+/// A program that is ended with the test, whatever becomes of that.
+struct Spinner(Child);
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// It is not in the terminal's job, and runs on: with the rank of its slots it would have the processor for as long as laxity is stopped.
+#[test]
+fn ctrl_z_of_who_adopted_a_program_takes_its_rank_away() {
+    let Some(_live) = live() else { return };
+    let spin = Command::new("sh")
+        .args(["-c", "while :; do :; done"])
+        .spawn();
+    let adopted = Spinner(spin.unwrap());
+    let tid = Tid(adopted.0.id().cast_signed());
+    let rank = || sched::policy(tid).unwrap();
+    let own = rank();
+    let mut terminal = Terminal::open();
+    terminal.press(&format!(
+        "$L exec --reserve 2ms/8ms --status-json=s.json --pid {tid}\n"
+    ));
+    eventually("it has slots", || rank() == Policy::Fifo(80));
+    terminal.press("\x1a");
+    terminal.shown.until("Stopped");
+    // Of so many looks a quarter would fall into slots.
+    for _ in 0..200 {
+        assert_eq!(rank(), own);
+        thread::sleep(Duration::from_millis(1));
+    }
+    terminal.press("fg\n");
+    eventually("it has slots again", || rank() == Policy::Fifo(80));
+    terminal.press("\x03");
+    eventually("it is as it was", || terminal.bench.path("s.json").exists());
+    assert_eq!(rank(), own);
+    let status = json(&terminal.bench, "s.json");
+    assert_eq!(status["message"], "the program runs on", "{status}");
+}
+
 #[test]
 fn ctrl_z_stops_the_job_without_its_rank_and_fg_gives_it_back() {
     let Some(_live) = live() else { return };

@@ -5,7 +5,7 @@
 //! * [`plan`]: what would become of such a set.
 //! * [`scenario`]: the TOML file, with errors that point at the line.
 //! * [`runner`]: from a scenario to runs and verdicts; [`observe`]: what is seen of each component of a run.
-//! * [`evidence`]: histograms, results, JSON and traces.
+//! * [`evidence`]: histograms, results, JSON and traces; [`exit`]: how it came out, as an exit code.
 //! * [`report`]: what is left behind: tables on the terminal, JSON, pages, drawings.
 //! * [`workload`]: random task sets.
 //! * [`mod@bench`]: what an experiment is, and what runs it.
@@ -18,6 +18,7 @@ extern crate self as laxity_lab;
 pub mod bench;
 mod each_once;
 pub mod evidence;
+pub mod exit;
 pub mod import;
 mod layout;
 pub mod machine_file;

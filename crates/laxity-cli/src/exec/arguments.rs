@@ -1,6 +1,7 @@
 //! What `laxity exec` takes, and what is asked for by it.
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -34,8 +35,8 @@ witness on each processor looks.
 
 Exit codes: the program's own, or the signal that ended it; 125 laxity failed, or refused; 126 the command cannot
 be executed; 127 there is no such command. --status-json tells whose it is. With --judge or --contract, of a
-program that exits 0: 0 met, 2 violated, 5 inconclusive. Signals sent to laxity go on to the program; what the
-terminal's keys send, both get.
+program that exits 0: 0 met, 2 violated, 5 inconclusive. Of one that is adopted its parent alone is told how it
+ended: 0, or the verdict. Signals sent to laxity go on to the program; what the terminal's keys send, both get.
 
 A contract is a file of limits on service_gap (the largest), short_periods, overruns:
   limits = [{ quantity = \"service_gap\", at_most = \"7ms\" }, { quantity = \"overruns\", at_most = 3 }]
@@ -53,42 +54,42 @@ Examples:
   laxity exec --reserve 2ms/8ms --contract gap.toml -- ./selftest  by the limits in gap.toml
   laxity exec -f 50 -a 1 -- ./mydevice                 a policy, as chrt and taskset";
 
+/// What the kernel may call a process or a thread: a `pid_t` that is more than zero.
+const NUMBERS: RangeInclusive<i64> = 1..=0x7fff_ffff;
+/// It keeps so many bytes of a thread's name, so that nobody with a longer one ever comes.
+const LONGEST_NAME: usize = 15;
+
 /// What `exec` takes.
 #[derive(Args, Debug)]
 pub(crate) struct Exec {
     /// The reservation, such as 2ms/8ms; with auto/8ms, or auto, X is found by what the program takes.
     #[arg(long, value_name = "X/Y", value_parser = reservation)]
     pub(crate) reserve: Option<Reserve>,
-    /// Who enforces it.
-    #[arg(long, value_enum, default_value = "slots")]
-    pub(crate) enforcer: Enforcer,
+    /// Who enforces it; slots, unless this says otherwise.
+    #[arg(long, value_enum)]
+    pub(crate) enforcer: Option<Enforcer>,
     /// The processor, by the kernel's number; with a policy also several, such as 0-3,5. Without it, of slots the first that is free.
     #[arg(long, short = 'a', value_name = "N", value_parser = processors)]
     pub(crate) processor: Option<CpuSet>,
     /// Keep the program from running outside its slots.
     #[arg(long, value_enum, requires = "reserve")]
     pub(crate) confine: Option<Confine>,
-    /// Only threads of these names, which are awaited in a program that laxity starts; `all` are all.
+    /// Only threads of these names, which are awaited in a program that laxity starts; `all` are all, as without it.
     #[arg(
         long,
         value_name = "NAME,...",
         value_delimiter = ',',
-        default_value = "all"
+        value_parser = thread_name
     )]
-    pub(crate) threads: Vec<String>,
-    /// What holds too of what comes later.
-    #[arg(long, value_enum, default_value = "children")]
-    pub(crate) follow: Follow,
+    pub(crate) threads: Option<Vec<String>>,
+    /// Who holds it too of those that come later; what the program starts, unless this says otherwise.
+    #[arg(long, value_enum)]
+    pub(crate) follow: Option<Follow>,
     /// Adopt the program with this process, which runs already.
-    #[arg(long, value_name = "PID", conflicts_with_all = ["tid", "command"], requires = "reserve")]
+    #[arg(long, value_name = "PID", conflicts_with_all = ["tid", "command"], requires = "reserve", value_parser = clap::value_parser!(u32).range(NUMBERS))]
     pub(crate) pid: Option<u32>,
-    /// Adopt one thread.
-    #[arg(
-        long,
-        value_name = "TID",
-        conflicts_with = "command",
-        requires = "reserve"
-    )]
+    /// Adopt one thread, until it ends.
+    #[arg(long, value_name = "TID", conflicts_with = "command", requires = "reserve", value_parser = clap::value_parser!(u32).range(NUMBERS))]
     pub(crate) tid: Option<u32>,
     #[command(flatten)]
     pub(crate) policy: PolicyOptions,
@@ -191,26 +192,27 @@ pub(crate) enum Asked {
 impl Exec {
     /// What is asked for; or what is wrong with it, for which there is no single option.
     pub(crate) fn asked(&self) -> Result<Asked, String> {
-        let policy = &self.policy;
-        let by_names = policy.sched_runtime.zip(policy.sched_period);
+        let by_names = self.policy.of_deadline()?;
         if let Some((x, y)) = by_names
-            && let Some(deadline) = policy.sched_deadline.filter(|deadline| *deadline != y)
+            && let Some(deadline) = self.policy.sched_deadline.filter(|at| *at != y)
         {
-            self.keeps_to_no_processor()?;
-            let request = DeadlineRequest {
+            let asked = self.only(Policy::Deadline(DeadlineRequest {
                 runtime: Service::from_nanos(x),
                 deadline: Span::from_nanos(deadline),
                 period: Span::from_nanos(y),
-            };
-            return Ok(Asked::Policy(Policy::Deadline(request), None));
+            }))?;
+            return self.keeps_to_no_processor().map(|()| asked);
         }
         let named = by_names.map(|(x, y)| {
             Reservation::new(Service::from_nanos(x), Span::from_nanos(y))
                 .map_err(|error| error.to_string())
         });
         let enforcer = match (named.is_some(), self.enforcer) {
-            (true, _) | (_, Enforcer::Deadline) => laxity::Enforcer::Deadline,
-            (false, Enforcer::Slots) => laxity::Enforcer::Slots,
+            (true, Some(Enforcer::Slots)) => {
+                return Err("--enforcer slots gives no SCHED_DEADLINE: name what is to be in slots with --reserve X/Y, in place of --deadline".to_owned());
+            }
+            (true, _) | (false, Some(Enforcer::Deadline)) => laxity::Enforcer::Deadline,
+            (false, Some(Enforcer::Slots) | None) => laxity::Enforcer::Slots,
         };
         let named = named.transpose()?.map(Reserve::Given);
         let Some(reserve) = self.reserve.or(named) else {
@@ -236,7 +238,7 @@ impl Exec {
                 outside: Outside::AsPlaced,
                 processor,
             },
-            choice: self.choice(),
+            choice: self.choice()?,
             confinement: self.confine.map(|confine| match confine {
                 Confine::Quota => Confinement::Quota,
                 Confine::Freeze => Confinement::Freeze,
@@ -255,11 +257,31 @@ impl Exec {
             ("--processor", self.processor.is_some()),
             ("--confine", self.confine.is_some()),
         ];
-        match only_slots.into_iter().find(|(_, given)| *given) {
-            Some((option, _)) => Err(format!(
+        match given(&only_slots) {
+            Some(option) => Err(format!(
                 "{option} is for --enforcer slots: the kernel gives SCHED_DEADLINE on every processor, and nothing outside it"
             )),
             None => Ok(()),
+        }
+    }
+
+    /// A policy, which is the whole program's own: nobody holds a part of it to that, or looks at what it delivers.
+    fn only(&self, policy: Policy) -> Result<Asked, String> {
+        let of_a_reservation = [
+            ("--enforcer", self.enforcer.is_some()),
+            ("--confine", self.confine.is_some()),
+            ("--threads", self.threads.is_some()),
+            ("--follow", self.follow.is_some()),
+            ("--contract", self.contract.is_some()),
+            ("--judge", self.judge),
+            ("--json", self.json.path().is_some()),
+            ("--html", self.html.is_some()),
+        ];
+        match given(&of_a_reservation) {
+            Some(option) => Err(format!(
+                "{option} is for a reservation: ask for one, with --reserve X/Y, in place of a policy"
+            )),
+            None => Ok(Asked::Policy(policy, self.processor.clone())),
         }
     }
 
@@ -276,21 +298,30 @@ impl Exec {
             }
             _ => return Err("name what it is to have: --reserve X/Y, or a policy".to_owned()),
         };
-        Ok(Asked::Policy(asked, self.processor.clone()))
+        self.only(asked)
     }
 
-    fn choice(&self) -> Choice {
-        let all = self.threads.iter().any(|name| name == "all");
-        Choice {
-            names: if all {
-                Vec::new()
-            } else {
-                self.threads.clone()
-            },
-            only: self.tid.map(|tid| Tid(tid.cast_signed())),
-            new_threads: self.follow != Follow::None && self.tid.is_none(),
-            children: self.follow == Follow::Children && self.tid.is_none(),
+    fn choice(&self) -> Result<Choice, String> {
+        let follow = match (self.tid, self.follow) {
+            (None, follow) => follow.unwrap_or(Follow::Children),
+            (Some(_), None | Some(Follow::None)) => Follow::None,
+            (Some(_), Some(Follow::Threads | Follow::Children)) => {
+                return Err(
+                    "--follow is for a program: adopt it whole, with --pid in place of --tid"
+                        .to_owned(),
+                );
+            }
+        };
+        let mut names = self.threads.clone().unwrap_or_default();
+        if names.iter().any(|name| name == "all") {
+            names.clear();
         }
+        Ok(Choice {
+            names,
+            only: self.tid.map(|tid| Tid(tid.cast_signed())),
+            new_threads: follow != Follow::None,
+            children: follow == Follow::Children,
+        })
     }
 
     /// The file that is executed, or was, if that can be found.
@@ -313,6 +344,30 @@ impl Exec {
     }
 }
 
+impl PolicyOptions {
+    /// X and Y of `SCHED_DEADLINE`, if that is asked for.
+    fn of_deadline(&self) -> Result<Option<(u64, u64)>, String> {
+        let of_deadline = [
+            ("--sched-runtime", self.sched_runtime.is_some()),
+            ("--sched-deadline", self.sched_deadline.is_some()),
+            ("--sched-period", self.sched_period.is_some()),
+        ];
+        match given(&of_deadline) {
+            // Beside another policy clap lets it pass that `--deadline` is missing, since that may not be there.
+            Some(option) if !self.deadline => Err(format!(
+                "{option} is for --deadline: name that in place of another policy"
+            )),
+            _ => Ok(self.sched_runtime.zip(self.sched_period)),
+        }
+    }
+}
+
+/// The first of these options that was given.
+fn given<'a>(options: &[(&'a str, bool)]) -> Option<&'a str> {
+    let given = options.iter().find(|(_, is_given)| *is_given);
+    given.map(|(option, _)| *option)
+}
+
 fn reservation(text: &str) -> Result<Reserve, String> {
     if text == "auto" {
         return Ok(Reserve::Every(AUTO_PERIOD));
@@ -331,6 +386,15 @@ fn processors(text: &str) -> Result<CpuSet, String> {
     set.ok_or_else(|| "write a number, or several such as 0-3,5".to_owned())
 }
 
+fn thread_name(text: &str) -> Result<String, String> {
+    if text.len() > LONGEST_NAME {
+        return Err(format!(
+            "no thread has a name of more than {LONGEST_NAME} bytes: the kernel cuts it there, and `ps -eLo comm` shows what is left"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
 fn nanoseconds(text: &str) -> Result<u64, String> {
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -338,3 +402,6 @@ fn nanoseconds(text: &str) -> Result<u64, String> {
     let span = units::span(text).map_err(|error| error.to_string())?;
     Ok(span.as_nanos())
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,19 +5,21 @@
 //! period or more are not measured: the program is then as it was, and a reservation is to be named.
 
 use laxity::{Delivery, Grade, HostError, Reservation, Service, Span};
+use laxity_lab::runner::load::CALLS;
+use laxity_lab::runner::proposal;
 use laxity_model::analysis::devices::with_margin;
 use laxity_model::enforce::slots::SUPPLY;
 
 /// Y where none is named.
 pub(super) const AUTO_PERIOD: Span = Span::from_millis(8);
-/// So many undisturbed periods are measured.
-const PERIODS: u64 = 1_000;
+/// So many undisturbed periods are measured: as many as calls of a scenario's device.
+pub(super) const PERIODS: u64 = CALLS;
 /// So many of one that was just started are not: it reads its files and faults its memory in, which it does not do later.
 const BEGINNING: u64 = 100;
 /// Nobody needs to be told of what is over sooner.
 const PATIENCE: Span = Span::from_secs(2);
-/// X is a multiple of this, the shortest slot of all hosts.
-const GRAIN: Service = Service::from_micros(50);
+/// X is a multiple of this, as of what is proposed to a scenario's device.
+const GRAIN: Service = proposal::GRAIN.as_full_service();
 
 /// What a program has while it is measured.
 pub(super) fn measured_with(period: Span) -> Result<Reservation, String> {
@@ -44,11 +46,11 @@ pub(super) fn announced(name: &str, period: Span, is_just_started: bool) -> Opti
     let takes = period * periods;
     (takes > PATIENCE).then(|| {
         let beginning = match is_just_started {
-            true => ", without its first 100",
-            false => "",
+            true => format!(", without its first {BEGINNING}"),
+            false => String::new(),
         };
         format!(
-            "{name} is measured for {} or more: 1,000 of its periods of {period}{beginning}; what it took is reserved then",
+            "{name} is measured for {} or more: {PERIODS} of its periods of {period}{beginning}; what it took is reserved then",
             rounded(takes)
         )
     })
@@ -248,12 +250,12 @@ mod tests {
         assert_eq!(
             told.as_deref(),
             Some(
-                "it is measured for 11s or more: 1,000 of its periods of 10ms, without its first 100; what it took is reserved then"
+                "it is measured for 11s or more: 1000 of its periods of 10ms, without its first 100; what it took is reserved then"
             )
         );
         let adopted = announced("process 7", AUTO_PERIOD, false);
         let adopted = adopted.expect("it takes long");
-        assert!(adopted.contains("for 8s or more: 1,000 of its periods of 8ms;"));
+        assert!(adopted.contains("for 8s or more: 1000 of its periods of 8ms;"));
         assert_eq!(announced("it", Span::from_millis(1), true), None);
     }
 

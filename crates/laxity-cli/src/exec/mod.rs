@@ -8,6 +8,7 @@ mod status;
 mod tell;
 mod used;
 
+use std::ffi::OsString;
 use std::io::Error;
 use std::process::ExitCode;
 
@@ -21,7 +22,7 @@ use self::arguments::Asked;
 use self::program::{Adopted, End, NotRun, Signals, Started};
 use self::reserved::{Over, Reserved};
 use self::status::Status;
-use self::tell::{INCONCLUSIVE, Received};
+use self::tell::Received;
 use crate::exit::Failure;
 use crate::files;
 use crate::outputs::{self, Output};
@@ -35,11 +36,21 @@ const NO_COMMAND: u8 = 127;
 /// The shell's way to say that a signal ended something.
 const BY_SIGNAL: u8 = 128;
 
-/// Whether a command line that cannot be read is one of these, by its first word.
+/// Whether a command line that cannot be read is one of these.
 pub(crate) fn is_meant() -> bool {
-    std::env::args_os()
-        .nth(1)
-        .is_some_and(|word| word == "exec")
+    begins_with_exec(std::env::args_os().skip(1))
+}
+
+/// By the first word that is no option, nor what the only option before commands takes.
+fn begins_with_exec(mut words: impl Iterator<Item = OsString>) -> bool {
+    while let Some(word) = words.next() {
+        if word == "--color" {
+            words.next();
+        } else if !word.as_encoded_bytes().starts_with(b"-") {
+            return word == "exec";
+        }
+    }
+    false
 }
 
 /// Runs it to its end; the exit code is the program's, where it has one.
@@ -68,7 +79,7 @@ fn leave(arguments: &Exec, status: &Status) -> Result<(), Failure> {
     };
     let (contract, program) = (arguments.contract.as_deref(), arguments.executable());
     outputs::check_beside(contract, program.as_slice(), &[("--status-json", path)])?;
-    files::write(path, &status.to_json())
+    files::write(path, &status.to_json()?)
 }
 
 /// Where no more files may be opened, whoever of us wanted to says so in its own words: what is wrong is the limit, and not the program.
@@ -105,7 +116,7 @@ fn perform(arguments: &Exec) -> Result<Status, Status> {
     let ours = |message: String| Status::ours(OURS, message);
     let asked = arguments.asked().map_err(ours)?;
     let contract = contract(arguments).map_err(|failure| ours(failure.message))?;
-    check_outputs(arguments, &asked).map_err(ours)?;
+    check_outputs(arguments).map_err(ours)?;
     // Before the program is there: none that comes then is lost.
     let adopts = arguments.command.is_empty();
     let mut signals = Signals::begin(adopts).map_err(|error| ours(format!("signals: {error}")))?;
@@ -115,9 +126,8 @@ fn perform(arguments: &Exec) -> Result<Status, Status> {
         start(arguments, &asked, &mut signals)
     }?;
     let Some(over) = over else {
-        // Of a policy there is nothing to be judged.
-        let is_asked = arguments.judge || contract.is_some();
-        return Ok(Status::judged(end, is_asked.then_some(INCONCLUSIVE)));
+        // It had a policy, of which nothing is told.
+        return Ok(Status::of(end));
     };
     let mut received = Received::new(arguments, over, end);
     received.judge(arguments.judge, contract);
@@ -129,7 +139,7 @@ fn perform(arguments: &Exec) -> Result<Status, Status> {
 }
 
 /// Before the program is there: that what is to be told of it can be.
-fn check_outputs(arguments: &Exec, asked: &Asked) -> Result<(), String> {
+fn check_outputs(arguments: &Exec) -> Result<(), String> {
     let others = [
         ("--html", &arguments.html),
         ("--status-json", &arguments.status_json),
@@ -137,13 +147,6 @@ fn check_outputs(arguments: &Exec, asked: &Asked) -> Result<(), String> {
     let others = others.into_iter();
     let others = others.filter_map(|(option, path)| Some((option, path.as_deref()?)));
     let wanted: Vec<Output<'_>> = arguments.json.output().into_iter().chain(others).collect();
-    if let (Asked::Policy(..), Some((option, _))) = (asked, wanted.first())
-        && *option != "--status-json"
-    {
-        return Err(format!(
-            "{option} tells what a reservation delivered: ask for one, with --reserve X/Y"
-        ));
-    }
     let is_stream = |(_, path): &&Output<'_>| files::is_stream(path);
     if let (false, Some((option, _))) =
         (arguments.command.is_empty(), wanted.iter().find(is_stream))
@@ -205,7 +208,8 @@ fn why_not_started(error: &Error) -> (u8, &'static str) {
             OURS,
             ": no more processes and threads may be started; end some, or allow more: `ulimit -u`, `pids.max` of a control group",
         ),
-        Some(Errno::NOMEM | Errno::MFILE | Errno::NFILE) | None => (OURS, ""),
+        // Nor does the kernel, or a filter before it, know what it is started by.
+        Some(Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::NOSYS) | None => (OURS, ""),
         Some(_) => (NOT_EXECUTABLE, ""),
     }
 }
@@ -229,6 +233,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_wrong_is_ours_wherever_the_option_of_all_commands_stands() {
+        let cases = [
+            ("exec --reserve 2/8 -- true", true),
+            ("--color=never exec", true),
+            ("--color never exec", true),
+            ("--no-such-option exec", true),
+            ("--color exec run", false),
+            ("run exec", false),
+            ("--version", false),
+            ("", false),
+        ];
+        for (line, is_ours) in cases {
+            let words = line.split_whitespace().map(OsString::from);
+            assert_eq!(begins_with_exec(words), is_ours, "{line}");
+        }
+    }
+
+    #[test]
     fn what_was_not_tried_is_told_from_what_cannot_be_executed() {
         let cases = [
             (Errno::NOENT, NO_COMMAND),
@@ -237,6 +259,7 @@ mod tests {
             (Errno::AGAIN, OURS),
             (Errno::NOMEM, OURS),
             (Errno::MFILE, OURS),
+            (Errno::NOSYS, OURS),
         ];
         for (errno, code) in cases {
             let (found, remedy) = why_not_started(&Error::from(errno));

@@ -1,6 +1,7 @@
 //! The program while it runs: started or adopted, signalled, waited for.
 
 use std::fmt::Display;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
@@ -52,7 +53,9 @@ pub(super) enum End {
     Exited(u8),
     /// This signal ended it.
     Killed(i32),
-    /// It runs still; laxity was told to let it go.
+    /// It was adopted, and has ended: how, its parent alone is told.
+    Gone,
+    /// It runs still; laxity was told to let it go, or the one thread of it that was adopted has ended.
     LetGo,
 }
 
@@ -68,10 +71,11 @@ pub(super) struct Signals(SignalsInfo<WithRawSiginfo>);
 
 impl Signals {
     /// From now on they are noted. What is ignored is ignored still, also by the program, as `nohup` wants it. `adopts`: a program that got
-    /// none of our signals before gets none now, and what does not tell us to let it go is left as it is.
+    /// none of our signals before gets none now, and what tells us neither to let it go nor to stop is left as it is.
     pub(super) fn begin(adopts: bool) -> io::Result<Self> {
-        let of_a_child = STOP.into_iter().chain(OTHER).filter(|_| !adopts);
-        let all = TELL.into_iter().chain(of_a_child);
+        let others = STOP.into_iter().chain(OTHER);
+        let others = others.filter(|signal| !adopts || *signal == SIGTSTP);
+        let all = TELL.into_iter().chain(others);
         SignalsInfo::new(all.filter(|signal| !is_ignored(*signal))).map(Self)
     }
 
@@ -151,12 +155,13 @@ impl Started {
                 }
             }
             if let Some(ended) = self.command.ended().map_err(|error| error.to_string())? {
-                return Ok(end(ended));
+                return end(ended);
             }
             if self.command.take_stopped().is_some()
                 && let Some(signal) = self.stop.take()
             {
-                self.stop_with_it(signal);
+                // So that a shell sees the job stopped.
+                stop(self.reserved.as_ref(), signal);
             }
             if let Some(reserved) = &mut self.reserved {
                 reserved.look(
@@ -168,14 +173,6 @@ impl Started {
         }
     }
 
-    /// The program has stopped by a signal that we got too: so that a shell sees the job stopped, we do as well. Who gives slots must not stand still while
-    /// it does: somebody may continue the program alone.
-    fn stop_with_it(&self, signal: i32) {
-        self.reserved.iter().for_each(Reserved::pause);
-        stop_by(signal);
-        self.reserved.iter().for_each(Reserved::resume);
-    }
-
     /// What it has started and what runs still is left alone, as it was before it had a reservation. What has ended has used this, if that is known.
     pub(super) fn leave(self) -> Result<Result<Service, Unknown>, String> {
         drop(self.reserved);
@@ -184,6 +181,13 @@ impl Started {
         let unknown = || Unknown("its keeper does not tell what it used".to_owned());
         Ok(left.service.ok_or_else(unknown))
     }
+}
+
+/// Stops this process by a signal. Who gives slots must not stand still while it does: the program runs, or somebody may continue it alone.
+fn stop(reserved: Option<&Reserved>, signal: i32) {
+    reserved.into_iter().for_each(Reserved::pause);
+    stop_by(signal);
+    reserved.into_iter().for_each(Reserved::resume);
 }
 
 /// Says that it is measured now, where its reservation is open and that takes long.
@@ -202,10 +206,12 @@ fn own_processors() -> Result<CpuSet, HostError> {
     affinity(Tid::current()).map_err(unknown)
 }
 
-fn end(ended: Ended) -> End {
-    match (ended.status.code(), ended.status.signal()) {
-        (_, Some(signal)) => End::Killed(signal),
-        (code, None) => End::Exited(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(0)),
+fn end(ended: Ended) -> Result<End, String> {
+    let status = ended.status;
+    match (status.code().map(u8::try_from), status.signal()) {
+        (Some(Ok(code)), _) => Ok(End::Exited(code)),
+        (_, Some(signal)) => Ok(End::Killed(signal)),
+        _ => Err(format!("the program has ended in no known way: {status}")),
     }
 }
 
@@ -213,6 +219,8 @@ fn end(ended: Ended) -> End {
 pub(super) struct Adopted {
     process: OwnedFd,
     number: u32,
+    /// Only this one of it.
+    thread: Option<Tid>,
     pub(super) reserved: Reserved,
 }
 
@@ -222,15 +230,14 @@ impl Adopted {
             |error: &dyn Display| NotRun::NotPlaced(format!("{}: {error}", arguments.name()));
         let Asked::Reservation { request, is_open } = asked else {
             return Err(NotRun::NotPlaced(
-                "only a reservation can be given to a program that runs".to_owned(),
+                "only a reservation can be given to a program that runs: ask for one, with --reserve X/Y"
+                    .to_owned(),
             ));
         };
-        let process = match (arguments.pid, arguments.tid) {
+        let thread = arguments.tid.map(|thread| Tid(thread.cast_signed()));
+        let process = match (arguments.pid, thread) {
             (Some(process), _) => process,
-            (None, Some(thread)) => {
-                let process = process_of(Tid(thread.cast_signed()));
-                process.map_err(|error| missing(&error))?
-            }
+            (None, Some(thread)) => process_of(thread).map_err(|error| missing(&error))?,
             (None, None) => return Err(NotRun::NotPlaced("there is no command".to_owned())),
         };
         let pid = Pid::from_raw(process.cast_signed());
@@ -245,21 +252,26 @@ impl Adopted {
         Ok(Self {
             process: opened,
             number: process,
+            thread,
             reserved,
         })
     }
 
-    /// Waits for its end, or for a signal that tells to let it go.
+    /// Waits for its end, or that of its only thread that is meant, or for a signal that tells to let it go.
     pub(super) fn wait(&mut self, signals: &mut Signals) -> End {
         let number = self.number;
+        let mut is_left = false;
         loop {
             let used = || Used::of(number);
             self.reserved
                 .look(|request| ProgramHold::of_running(request, number), used);
             // Once it has gone, nobody tells it any more.
             self.reserved.count(used());
-            if !signals.pending().is_empty() {
-                return End::LetGo;
+            for signal in signals.pending() {
+                if signal != SIGTSTP {
+                    return End::LetGo;
+                }
+                stop(Some(&self.reserved), signal);
             }
             let mut one = [PollFd::new(&self.process, PollFlags::IN)];
             let now = Timespec {
@@ -267,10 +279,42 @@ impl Adopted {
                 tv_nsec: 0,
             };
             if poll(&mut one, Some(&now)) == Ok(1) {
-                // How it ended its parent alone is told.
-                return End::Exited(0);
+                return End::Gone;
             }
+            if is_left {
+                return End::LetGo;
+            }
+            // The program may be about to end with it: that is seen by the next look.
+            is_left = self.thread.is_some_and(|thread| {
+                let is_there = fs::exists(format!("/proc/{number}/task/{thread}"));
+                is_there.is_ok_and(|is_there| !is_there)
+            });
             wait(self.process.as_fd());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::ExitStatus;
+
+    use laxity::Instant;
+
+    use super::*;
+
+    #[test]
+    fn how_a_program_ended_is_what_its_keeper_told_or_not_known() {
+        let ended = |status| {
+            end(Ended {
+                status: ExitStatus::from_raw(status),
+                at: Instant::ZERO,
+            })
+        };
+        assert_eq!(ended(7 << 8), Ok(End::Exited(7)));
+        assert_eq!(ended(9), Ok(End::Killed(9)));
+        // It was stopped, or let go on.
+        for status in [0x137f, 0xffff] {
+            assert!(ended(status).is_err(), "{status:#x}");
         }
     }
 }

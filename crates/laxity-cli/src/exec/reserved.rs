@@ -7,7 +7,7 @@ use laxity::hold::{HoldError, Holders, ProgramHold, ProgramRequest, may_reserve}
 use laxity::{Delivery, Enforcer, Grade, Observer, Reservation, Service, Unknown};
 use signal_hook::consts::{SIGKILL, SIGXCPU};
 
-use super::measured::{Measured, Round, begun, find, least};
+use super::measured::{Measured, PERIODS, Round, begun, find, least};
 use super::program::End;
 use super::used::{Count, is_comparable};
 use crate::files;
@@ -279,8 +279,8 @@ impl Reserved {
         let mut rounds = self.rounds;
         let note = match had {
             Had::Measurement => {
-                let why = "it ended before 1,000 undisturbed periods";
-                let ended = Measured::TooMuch(why.to_owned());
+                let why = format!("it ended before {PERIODS} undisturbed periods");
+                let ended = Measured::TooMuch(why.clone());
                 rounds.extend(round(observer.delivery(), observer.grade(), &ended));
                 Some(format!("only measured: {why}"))
             }
@@ -303,6 +303,9 @@ fn ended_by_limit(end: End, limit: Option<String>) -> Option<String> {
     match (end, limit) {
         (End::Killed(SIGXCPU | SIGKILL), Some(limit)) => Some(format!(
             "it was ended, as it seems in its slots by a limit of its own: {limit}"
+        )),
+        (End::Gone, Some(limit)) => Some(format!(
+            "it has ended, and may have been ended in its slots by a limit of its own: {limit}"
         )),
         (End::Killed(SIGXCPU), None) => Some(
             "SIGXCPU ended it: a limit of its own that no look has seen, as RLIMIT_RTTIME, by which the kernel ends who is FIFO in slots for so long"
@@ -375,11 +378,14 @@ mod tests {
     fn who_was_ended_by_its_limit_is_told_from_who_ended_otherwise() {
         let limit = || Some("process 1".to_owned());
         let told = |end, limit| ended_by_limit(end, limit).map(|told| told.contains("process 1"));
-        for signal in [SIGXCPU, SIGKILL] {
-            assert_eq!(told(End::Killed(signal), limit()), Some(true), "{signal}");
+        // How one ended that was adopted nobody tells.
+        for end in [End::Killed(SIGXCPU), End::Killed(SIGKILL), End::Gone] {
+            assert_eq!(told(end, limit()), Some(true), "{end:?}");
         }
         assert_eq!(told(End::Killed(SIGXCPU), None), Some(false));
-        assert_eq!(told(End::Killed(SIGKILL), None), None);
+        for end in [End::Killed(SIGKILL), End::Gone] {
+            assert_eq!(told(end, None), None, "{end:?}");
+        }
         let others = [
             End::Killed(signal_hook::consts::SIGTERM),
             End::Exited(0),

@@ -22,19 +22,17 @@ use super::measured::{Round, told as told_rounds};
 use super::program::End;
 use super::reserved::{Had, Over};
 use super::used::too_much_unseen;
-use crate::exit::{Failure, VIOLATED, failed};
+use crate::exit::{self, Failure, failed};
 use crate::files;
 use crate::outputs::Written;
 
 /// What changes when a reader of the files must change.
 pub(super) const FILE_VERSION: u32 = 1;
-/// The evidence does not tell.
-pub(super) const INCONCLUSIVE: u8 = 5;
 
-pub(super) fn json(of: &impl Serialize) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(of).unwrap_or_default();
+pub(super) fn json(of: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = serde_json::to_vec_pretty(of).map_err(failed("JSON"))?;
     bytes.push(b'\n');
-    bytes
+    Ok(bytes)
 }
 
 /// What a program received.
@@ -194,12 +192,8 @@ impl Received {
 
     /// The exit code of the verdict, if there is one.
     pub(super) fn code(&self) -> Option<u8> {
-        let judged = self.judged.as_ref()?;
-        Some(match judged.result {
-            Outcome::Met => 0,
-            Outcome::Violated => VIOLATED,
-            Outcome::Inconclusive => INCONCLUSIVE,
-        })
+        let judged = self.judged.as_ref();
+        judged.map(|judged| exit::of(judged.result))
     }
 
     /// The line, the JSON, the page: each whatever becomes of the others.
@@ -209,7 +203,7 @@ impl Received {
         }
         let mut written = Written::default();
         if let Some(path) = arguments.json.path() {
-            written.put(path, Ok(self.to_json()));
+            written.put(path, self.to_json());
         }
         if let Some(path) = &arguments.html {
             let page = page::render(&self.report()).map(String::into_bytes);
@@ -308,7 +302,7 @@ impl Received {
         (self.had == Had::Reservation).then(|| self.reservation.longest_gap())
     }
 
-    fn to_json(&self) -> Vec<u8> {
+    fn to_json(&self) -> Result<Vec<u8>, Failure> {
         let judged = self.judged.as_ref();
         let service_ns = self.reservation.service().as_nanos();
         let is_reserved = self.had == Had::Reservation;

@@ -5,7 +5,8 @@
 //! A study is a type that implements [`Study`], and a data file with its words:
 //!
 //! 1. `data/NAME.toml` is a [`Text`]: name, title, the figures with what each shows, the headings of its tables, the sentences that are
-//!    claimed or told, with `{holes}` for what was seen, and what publications print. It is compiled in:
+//!    claimed or told, with `{holes}` for what was seen, and what publications print; and whether repeats and a machine file are of use to it,
+//!    without which nobody can ask for them. It is compiled in:
 //!    `static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../data/NAME.toml")));`
 //! 2. [`Study::cases`] says what is run: plain values, each independent of all others. What depends on results comes in a later round
 //!    ([`Study::rounds`]), with everything made so far at hand. The same cases may be run in the twin and live.

@@ -25,6 +25,12 @@ pub struct Text {
     /// Whether something of it can be measured on this machine.
     #[serde(default = "yes")]
     pub measures: bool,
+    /// Whether something of it is repeated as often as is asked ([`Request::repeats`](super::Request::repeats)).
+    #[serde(default)]
+    pub repeats: bool,
+    /// Whether something of it is predicted from what a machine costs ([`Request::machine`](super::Request::machine)).
+    #[serde(default)]
+    pub predicts: bool,
     /// What may be chosen besides what every study is asked.
     #[serde(default)]
     pub options: Vec<OptionText>,

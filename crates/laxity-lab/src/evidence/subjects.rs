@@ -275,14 +275,6 @@ pub(crate) fn is_cothread(name: &str) -> bool {
     name.ends_with("cothread")
 }
 
-/// The median; the lower one of an even number.
-pub fn median<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
-    let mut values: Vec<_> = values.collect();
-    values.sort_unstable();
-    let middle = values.len().checked_sub(1)? / 2;
-    values.get(middle).copied()
-}
-
 /// The transfer of a file through the device.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Transfer {

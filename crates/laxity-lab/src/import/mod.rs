@@ -24,9 +24,6 @@ const LARGEST_FILE: usize = 4 << 20;
 /// A set may have so many tasks.
 pub const MOST_TASKS: usize = 1_000;
 
-/// Processors are numbered from 0 to this less one.
-pub const MOST_PROCESSORS: u16 = 64;
-
 /// What kind of file it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {

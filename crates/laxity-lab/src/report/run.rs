@@ -15,6 +15,7 @@ use self::histograms::Limits;
 use super::{Check, Figure, Origin, Report, Row, Table, Timeline, Value, value};
 use crate::evidence::results::{RunResults, VariantResults};
 use crate::evidence::subjects::is_cothread;
+use crate::exit;
 use crate::layout::{Fit, Grid, wrap_to};
 
 /// So wide would a table of the page be on the terminal, in characters, that fits a window of 800 pixels.
@@ -166,7 +167,9 @@ fn overall(results: &RunResults, unwritten: Option<u8>) -> String {
         (None, _) => "no contract judged anything",
         (Some(Outcome::Met), _) => "every variant came as expected",
         (Some(Outcome::Violated), _) => "not as expected",
-        (Some(Outcome::Inconclusive), 1) => "something failed, and what it was for is not judged",
+        (Some(Outcome::Inconclusive), exit::ERROR) => {
+            "something failed, and what it was for is not judged"
+        }
         (Some(Outcome::Inconclusive), _) => "the evidence does not tell",
     };
     let result = result.map_or_else(|| "as expected".to_owned(), |result| result.to_string());

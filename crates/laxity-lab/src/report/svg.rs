@@ -65,10 +65,8 @@ pub fn alone(chart: &Chart) -> String {
 pub fn files(report: &Report) -> Vec<(String, String)> {
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     for figure in &report.figures {
-        // Whoever chooses keys chooses no directories.
-        let key = plain(&figure.key);
+        let base = stem(report.experiment, &figure.key);
         for chart in &figure.charts {
-            let base = format!("{}-{key}", report.experiment);
             let mut name = format!("{base}.svg");
             let mut number = 2;
             while files.contains_key(&name) {
@@ -84,6 +82,12 @@ pub fn files(report: &Report) -> Vec<(String, String)> {
         }
     }
     files.into_iter().collect()
+}
+
+/// With what the names of all drawings of a figure begin, of which the first has no more than that and `.svg`.
+pub fn stem(experiment: &str, key: &str) -> String {
+    // Whoever chooses keys chooses no directories.
+    format!("{experiment}-{}", plain(key))
 }
 
 /// A name of letters, digits and hyphens.

@@ -9,8 +9,9 @@ use laxity::observe::{Observation, observe};
 use laxity::{LiveHost, Twin, Watch};
 use laxity_devices::modem::CardClock;
 use laxity_model::base::histogram::Histogram;
+use laxity_model::enforce::ranks::HIGHEST_BELOW_SLOTS;
 use laxity_model::verify::contract::{Observations, Phase};
-use laxity_model::{Host, HostError, Priority, RunRecord, Service, Span};
+use laxity_model::{Host, HostError, RunRecord, Service, Span};
 
 use super::compose::{RunSpec, compose};
 use super::live::watched_host;
@@ -278,11 +279,10 @@ fn too_few(device: &ResolvedDevice, calls: (u64, u64), last: Option<&Trouble>) -
 
 /// A variant with nothing in it but the device, in a thread.
 fn by_itself(resolved: &Resolved, device: &ResolvedDevice) -> ResolvedVariant {
-    // The highest below a slot's occupant: whoever outranks this outranks that too, and is found.
-    let priority = Priority::new(30).unwrap_or(Priority::HIGHEST);
     ResolvedVariant {
         devices: vec![ResolvedDevice {
-            placing: Placing::Thread(priority),
+            // Whoever outranks this outranks a slot's occupant too, and is found.
+            placing: Placing::Thread(HIGHEST_BELOW_SLOTS),
             ..device.clone()
         }],
         tasks: Vec::new(),

@@ -226,8 +226,7 @@ fn hold_against(here: &mut ProcessorSupply, task: &ResolvedTask, right: &Right) 
             "SCHED_DEADLINE".to_owned()
         }
         Right::Scheduled(scheduling, _)
-            if here.processor == task.processor
-                && scheduling.real_time() >= Some(ranks::OCCUPANT) =>
+            if here.processor == task.processor && scheduling.outranks_slots() =>
         {
             scheduling.to_string()
         }

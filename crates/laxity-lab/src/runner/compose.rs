@@ -25,7 +25,7 @@ use crate::scenario::{
 use laxity::Periodic;
 
 /// A file that no such call gets to the end of within minutes.
-const ENDLESS_BYTES: u64 = 2_000_000;
+pub(super) const ENDLESS_BYTES: u64 = 2_000_000;
 
 /// How one run of a variant is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

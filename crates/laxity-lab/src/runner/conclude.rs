@@ -12,6 +12,7 @@ use crate::each_once::each_once;
 use crate::evidence::results::{
     FILE_VERSION, Machine, Provenance, RunResults, Skipped, Speed, SummaryJson, VariantResults,
 };
+use crate::exit;
 use crate::scenario::Resolved;
 
 /// What is to be known of a scenario's runs besides the runs.
@@ -31,12 +32,6 @@ pub struct Circumstances {
     /// What the reader should know first.
     pub notices: Vec<String>,
 }
-
-/// Exit codes that a run can end with.
-const AS_EXPECTED: u8 = 0;
-const FAILED: u8 = 1;
-const NOT_AS_EXPECTED: u8 = 2;
-const INCONCLUSIVE: u8 = 5;
 
 /// The results of all runs, judged; `skipped` are the variants that were not run.
 pub fn conclude(
@@ -101,14 +96,14 @@ fn overall(variants: &[VariantResults], unmade: &[Skipped]) -> (SummaryJson, u8)
         variants.iter().any(|one| !one.failures.is_empty()) || !unmade.is_empty(),
     );
     let (result, exit_code) = if judged.any(|one| !one.is_open()) {
-        (Some(Outcome::Violated), NOT_AS_EXPECTED)
+        (Some(Outcome::Violated), exit::VIOLATED)
     } else if has_failed {
-        (Some(Outcome::Inconclusive), FAILED)
+        (Some(Outcome::Inconclusive), exit::ERROR)
     } else if surprising.clone().next().is_some() {
-        (Some(Outcome::Inconclusive), INCONCLUSIVE)
+        (Some(Outcome::Inconclusive), exit::INCONCLUSIVE)
     } else {
         let is_judged = variants.iter().any(|one| one.verdict.result.is_some());
-        (is_judged.then_some(Outcome::Met), AS_EXPECTED)
+        (is_judged.then_some(Outcome::Met), exit::MET)
     };
     let convicts = result == Some(Outcome::Violated);
     let mut surprising: Vec<&VariantResults> = surprising.collect();

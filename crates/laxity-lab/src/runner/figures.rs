@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use laxity_devices::modem::{Outcome as CallOutcome, Report};
 use laxity_model::analysis::devices::MARGIN_PPM;
 use laxity_model::base::histogram::Histogram;
+use laxity_model::base::number::median;
 use laxity_model::verify::contract::{Doubts, Observations, Observed, Quantity, Subject, Unit};
 use laxity_model::{Grade, Reservation, Service, Usage, Whereabouts};
 
@@ -16,7 +17,7 @@ use crate::each_once::each_once;
 use crate::evidence::histogram::{GapJson, HistogramJson};
 use crate::evidence::subjects::{
     CommandFigures, DeviceFigures, Figures, GapFigures, GapRepeat, ModemFigures, PeriodicFigures,
-    PhaseTime, Proposed, StreamFigures, SubjectResults, Transfer, WindowFigures, median,
+    PhaseTime, Proposed, StreamFigures, SubjectResults, Transfer, WindowFigures,
 };
 use crate::observe::{DeviceProbe, Probe, Watched};
 use crate::scenario::kinds::{self, key};

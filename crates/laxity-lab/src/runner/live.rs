@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use laxity::{LiveConfig, LiveHost, Watch};
 use laxity_model::admission::Supply;
-use laxity_model::enforce::Witness;
-use laxity_model::{Host, HostError, Priority, ProcessorId};
+use laxity_model::enforce::{Witness, ranks};
+use laxity_model::{Host, HostError, ProcessorId};
 
 use super::admit::{FurtherReceivers, Ready, ready, supply};
 use super::again::{AT_MOST, MadeAgain};
@@ -315,7 +315,7 @@ fn is_above_slots(resolved: &Resolved, device: &ResolvedDevice) -> bool {
     all.any(|one| {
         let is_above = match one.placing {
             Placing::Interrupt | Placing::Deferred => true,
-            Placing::Thread(priority) => priority == Priority::HIGHEST,
+            Placing::Thread(priority) => ranks::of_thread(priority).outranks_slots(),
             Placing::Reserved(..) => false,
         };
         one.name == device.name && is_above

@@ -7,11 +7,11 @@
 use std::fmt;
 
 use laxity_model::base::histogram::Histogram;
+use laxity_model::base::number::median;
 use laxity_model::request::Strangers;
 use laxity_model::verify::contract::RunFacts;
 use laxity_model::{Host, HostError, ProcessorId, RunRecord, Service, Span};
 
-use crate::evidence::subjects::median;
 use crate::layout::percent;
 use crate::scenario::units::Load;
 

@@ -5,6 +5,7 @@ use laxity_model::admission::SlotSupply;
 use laxity_model::analysis::Task;
 use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Figure, Machine as Measured};
+use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::{Priority, ProcessorId, Service, Span};
 
@@ -12,9 +13,6 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// No longer than this may real-time threads of Linux keep a processor: after 0.95 s of each the kernel lets others run.
 const LONGEST_ON_LINUX: Span = Span::from_millis(900);
-
-/// Live, threads from this priority on are real-time ones ([`ranks::of_thread`](laxity_model::enforce::ranks::of_thread)).
-const REAL_TIME_FROM: Priority = Priority::new(16).expect("there are 32");
 
 /// Which of the costs that were measured every event is charged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +34,18 @@ impl Charged {
             Self::Least => 0,
         };
         measured.map_or(Span::ZERO, |known| known.figure(figure).at(ppm))
+    }
+
+    /// What it takes to switch to a thread that has set its timer, and back.
+    pub(crate) fn switches(self, measured: Option<&Measured>) -> Span {
+        self.of(measured, Figure::ContextSwitch) * 2 + self.of(measured, Figure::Timer)
+    }
+
+    /// The kernel's tick, where it is known how often that comes.
+    pub(crate) fn tick(self, measured: Option<&Measured>) -> Option<Task> {
+        let apart = NANOS_PER_SEC.checked_div(measured?.tick_hz.into())?;
+        let cost = self.of(measured, Figure::Tick).as_full_service();
+        Task::new(cost, Span::from_nanos(apart)).ok()
     }
 }
 
@@ -111,21 +121,20 @@ impl Machine {
         let most = |figure| charged.of(measured, figure);
         // Neither edges that are late nor what a slot takes at most need ever be.
         let slots = slots.filter(|_| charged != Charged::Least);
-        let switches = most(Figure::ContextSwitch) * 2 + most(Figure::Timer);
+        let switches = charged.switches(measured);
         let mut own = Vec::new();
-        let mut add = |name, cost: Span, period: Option<Span>| {
-            let task = period.and_then(|period| Task::new(cost.as_full_service(), period).ok());
+        let tick = charged.tick(measured);
+        own.extend(tick.map(|tick| ("the kernel's tick", tick)));
+        let mut add = |name, cost: Span, period: Span| {
+            let task = Task::new(cost.as_full_service(), period).ok();
             own.extend(task.map(|task| (name, task)));
         };
-        let hz = measured.map_or(0, |known| u64::from(known.tick_hz));
-        let tick = NANOS_PER_SEC.checked_div(hz).map(Span::from_nanos);
-        add("the kernel's tick", most(Figure::Tick), tick);
         let witness = Witness::of_experiment(ProcessorId(0)).period;
-        add("the witness", switches, Some(witness));
+        add("the witness", switches, witness);
         if let (Some(slots), Some(table)) = (slots, table) {
             let count = table.slots().len() as u64;
             let each = slots.per_slot.as_dedicated_span();
-            add("the dispatcher", each * count, Some(table.cycle()));
+            add("the dispatcher", each * count, table.cycle());
         }
         Self {
             ticks: None,
@@ -136,9 +145,9 @@ impl Machine {
             deferred: switches,
             thread: switches,
             one: most(Figure::ContextSwitch) + most(Figure::Timer),
-            threads_above: Some(Priority::HIGHEST),
+            threads_above: SUPPLY.threads_above,
             lifts: false,
-            real_time_from: REAL_TIME_FROM,
+            real_time_from: Priority::REAL_TIME,
             longest_window: LONGEST_ON_LINUX,
         }
     }

@@ -22,8 +22,8 @@ use crate::report::value::count;
 use crate::scenario::units::{format_open, format_reservation};
 use crate::scenario::{Chosen, Proposal, Resolved, ResolvedDevice, ResolvedVariant, TwinProfile};
 
-/// What is proposed has X in multiples of this, the shortest slot of all hosts.
-pub(crate) const GRAIN: Span = Span::from_micros(50);
+/// What is proposed has X in multiples of this, the shortest slot of all hosts (50 µs).
+pub const GRAIN: Span = SUPPLY.shortest_slot;
 /// Y is no shorter.
 pub(crate) const SHORTEST_PERIOD: Span = SUPPLY.shortest_period();
 /// And where it is open a whole number of milliseconds up to this.

@@ -8,12 +8,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_devices::modem::{Call, CallConfig, Timing};
-use laxity_model::{
-    Context, Host, HostError, Placement, Priority, ProcessorId, Program, Span, Step,
-};
+use laxity_model::base::number::median;
+use laxity_model::enforce::ranks::HIGHEST_BELOW_SLOTS;
+use laxity_model::{Context, Host, HostError, Placement, ProcessorId, Program, Span, Step};
 
+use super::compose::ENDLESS_BYTES;
 use crate::evidence::results::Speed;
-use crate::evidence::subjects::median;
 
 /// Receivers besides the first.
 const FURTHER_RECEIVERS: usize = 60;
@@ -25,8 +25,6 @@ const BLOCKS: usize = 4;
 const LIMIT: Span = Span::from_secs(2);
 /// A call is connected by then, in its own time.
 const CONNECTED_BY: Span = Span::from_secs(60);
-/// A file that lasts for hundreds of measurements.
-const ENDLESS_BYTES: u64 = 2_000_000;
 
 /// A modem on a line that nobody else uses, and what its reference blocks took so far.
 pub struct Reference {
@@ -57,8 +55,6 @@ impl Reference {
     /// The host's.
     pub fn measure(&mut self, host: &mut impl Host, processors: u16) -> Result<Took, HostError> {
         let mut program = Program::new(processors);
-        // The highest that is below a slot's occupant.
-        let priority = Priority::new(30).unwrap_or(Priority::HIGHEST);
         let took = Arc::new(Mutex::new(Took::new()));
         let (call, told) = (Arc::clone(&self.call), Arc::clone(&took));
         let body = move |context: &mut dyn Context| {
@@ -74,7 +70,7 @@ impl Reference {
         program.add(
             "reference",
             self.processor,
-            Placement::Thread(priority),
+            Placement::Thread(HIGHEST_BELOW_SLOTS),
             body,
         );
         host.admit_and_run(program, LIMIT)?;

@@ -42,6 +42,7 @@ pub use lengths::{Length, LengthSpec};
 pub(crate) use placing::show_placing;
 pub use profile::TwinProfile;
 pub use reference::reference;
+pub use sections::MOST_PROCESSORS;
 pub use types::{
     Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Loss, Outcome, Pace, PeriodicRank,
     Proposal, Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant, Scenario, Start,

@@ -20,8 +20,8 @@ pub(super) type Names<T> = Vec<Declared<T>>;
 pub(super) const DURATIONS: RangeInclusive<Span> = Span::from_micros(1)..=Span::from_secs(3_600);
 /// A run's length: up to a day.
 const LENGTHS: RangeInclusive<Span> = Span::from_millis(1)..=Span::from_secs(86_400);
-/// More processors than this no scenario here needs, and no machine it was tried on has.
-const MOST_PROCESSORS: u16 = 64;
+/// Processors are numbered from 0 to this less one: more no scenario and no set needs, and no machine that laxity was tried on has.
+pub const MOST_PROCESSORS: u16 = 64;
 
 pub(super) static TITLE: Key<String> = Key::new(
     "title",

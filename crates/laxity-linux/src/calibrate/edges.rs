@@ -1,7 +1,8 @@
 //! What the edges of time slots cost on this machine, as the holder of slots sees them: the gaps between its clock readings.
 
+use laxity_model::enforce::ranks::HIGHEST_BELOW_SLOTS;
 use laxity_model::enforce::slots::EARLY;
-use laxity_model::{Instant, Outside, Priority, Span};
+use laxity_model::{Instant, Outside, Span};
 
 use super::bench::Bench;
 use super::samples::Samples;
@@ -60,7 +61,7 @@ pub(super) fn edges(bench: &Bench<'_>) -> Result<Edges> {
     let (runs, _) = bench.parts(RUNS * 100, RUNS);
     let mut found = Edges::with_room(runs * ROOM);
     // Real-time outside its slots too, so that the gaps are the dispatcher's and not those of ordinary threads.
-    let outside = Outside::Timesharing(Priority::new(30).unwrap_or(Priority::NORMAL));
+    let outside = Outside::Timesharing(HIGHEST_BELOW_SLOTS);
     for _ in 0..runs {
         bench.pause();
         bench.go_on()?;

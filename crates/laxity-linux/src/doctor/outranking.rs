@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use derive_more::Display;
-use laxity_model::enforce::ranks::OCCUPANT;
+use laxity_model::enforce::ranks::BELOW_OCCUPANT;
 use laxity_model::request::{Stranger, Strangers};
 use rustix::process::{Gid, getgroups};
 
@@ -151,7 +151,7 @@ pub(crate) fn outranks(thread: &RealTimeThread, cpu: usize) -> bool {
 /// Whether a thread of whatever process keeps the processor from a slot's occupant there: one of the occupant's own rank that runs already is
 /// not preempted by it.
 pub(crate) fn is_above_slots(thread: &RealTimeThread, cpu: usize) -> bool {
-    thread.outranks(OCCUPANT - 1, cpu)
+    thread.outranks(BELOW_OCCUPANT, cpu)
 }
 
 #[cfg(test)]

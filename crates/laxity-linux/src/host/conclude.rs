@@ -441,7 +441,7 @@ impl Evidence<'_> {
                 changed.what,
                 self.after_the_start(tampered.at)
             );
-            let above = changed.policy.outranks(ranks::OCCUPANT - 1);
+            let above = changed.policy.outranks(ranks::BELOW_OCCUPANT);
             let on = Slots::On(changed.cpu);
             let (slots, holder) = match changed.role {
                 Role::Dispatcher | Role::Witness => (on, None),

@@ -159,10 +159,10 @@ impl LiveHost {
     fn fits(&self, program: &Program, room: &Room) -> Result<(), HostError> {
         let activities = program.activities.iter();
         let own = activities.filter(|activity| !matches!(activity.placement, Placement::On { .. }));
-        // A dispatcher on each processor, the witnesses and the collector.
+        // A dispatcher on each processor, the witnesses, the collector and the lookout.
         let wanders = program.askers(Enforcer::Deadline).next().is_some();
         let witnesses = Witness::all(&self.config.witnesses, self.config.count(), wanders);
-        let threads = own.count() + self.config.processors.len() + witnesses.len() + 1;
+        let threads = own.count() + self.config.processors.len() + witnesses.len() + 2;
         let refusal = room.refusal(threads, self.config.ring_capacity);
         refusal.map_or(Ok(()), |why| Err(HostError::Refused(why)))
     }
@@ -270,14 +270,14 @@ mod tests {
         fits.map_err(|error| error.to_string())
     }
 
-    /// Each thread has 1 MiB of stack and half of events, and three are the host's own.
+    /// Each thread has 1 MiB of stack and half of events, and four are the host's own.
     #[test]
     fn two_thousand_spinners_are_refused_where_there_are_not_three_gibibytes() {
-        assert_eq!(told(2_000, 3_005), Ok(()));
-        for short in [3_004, 2_048, 0] {
+        assert_eq!(told(2_000, 3_006), Ok(()));
+        for short in [3_005, 2_048, 0] {
             let why = told(2_000, short).expect_err("there is too little");
             let both = format!(
-                "memory: 2003 threads with their stacks and rings of events take 3005 MiB, and {short} MiB are available"
+                "memory: 2004 threads with their stacks and rings of events take 3006 MiB, and {short} MiB are available"
             );
             assert!(why.contains(&both), "{why}");
         }

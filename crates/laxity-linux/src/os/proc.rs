@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use laxity_model::Span;
-use laxity_model::enforce::ranks::OCCUPANT;
+use laxity_model::enforce::ranks::BELOW_OCCUPANT;
 use rustix::param::clock_ticks_per_second;
 
 use crate::os::census::Census;
@@ -148,7 +148,7 @@ impl RealTimeThread {
 pub fn real_time_threads() -> Fact<Vec<RealTimeThread>> {
     Census::default().real_time(|thread| {
         let is_foreign = !thread.of_kernel && thread.pid != std::process::id();
-        is_foreign && thread.policy.outranks(OCCUPANT - 1)
+        is_foreign && thread.policy.outranks(BELOW_OCCUPANT)
     })
 }
 

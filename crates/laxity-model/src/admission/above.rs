@@ -20,7 +20,7 @@ fn outranks(placement: Placement, slots: &SlotSupply) -> bool {
     match placement {
         Placement::Interrupt(_) | Placement::Deferred => true,
         Placement::Thread(priority) => slots.threads_above.is_some_and(|p| priority >= p),
-        Placement::Linux(scheduling) => scheduling.real_time() >= Some(slots.occupant_fifo),
+        Placement::Linux(scheduling) => scheduling.outranks_slots(),
         // What is on an executor is the executor's work.
         Placement::External | Placement::On { .. } => false,
     }

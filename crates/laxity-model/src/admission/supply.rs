@@ -74,8 +74,6 @@ pub struct SlotSupply {
     pub switch: Service,
     /// What the machine's clock takes from whoever has the processor, where slots do not make up for it.
     pub clock: Option<Work>,
-    /// The `SCHED_FIFO` priority of a slot's occupant; a foreign thread of a higher one outranks it. (80)
-    pub occupant_fifo: u8,
     /// Threads of this priority and above rank above a slot's occupant; `None`: none do.
     pub threads_above: Option<Priority>,
 }

@@ -46,6 +46,8 @@ impl Priority {
     pub const IDLE: Self = Self(0);
     /// What an ordinary thread has.
     pub const NORMAL: Self = Self(8);
+    /// The lowest that quanta and boosts leave alone.
+    pub const REAL_TIME: Self = Self(16);
     /// The highest of all.
     pub const HIGHEST: Self = Self(31);
     /// How many priorities there are.
@@ -64,7 +66,7 @@ impl Priority {
 
     /// Whether quanta and boosts leave this priority alone (16 and above).
     pub const fn is_real_time(self) -> bool {
-        self.0 >= 16
+        self.0 >= Self::REAL_TIME.0
     }
 }
 

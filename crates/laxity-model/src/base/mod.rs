@@ -1,5 +1,5 @@
 //! What everything else is said in: units in types, names of things, events and the ring they go through, ports and
-//! the queue that threads share, histograms, numbers from a seed, common divisors.
+//! the queue that threads share, histograms, numbers from a seed, common divisors, medians.
 
 pub mod arrivals;
 pub(crate) mod atomic;

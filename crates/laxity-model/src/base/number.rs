@@ -1,4 +1,6 @@
-//! Common divisors and multiples.
+//! Common divisors and multiples; medians.
+
+use alloc::vec::Vec;
 
 /// The greatest common divisor (Euclid); the other number, if one is zero.
 pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -13,6 +15,14 @@ pub fn lcm(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
     numbers.try_fold(1_u64, |multiple, number| {
         (multiple / gcd(multiple, number)).checked_mul(number)
     })
+}
+
+/// The median; the lower one of an even number, `None` of none. O(n log n).
+pub fn median<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
+    let mut values: Vec<_> = values.collect();
+    values.sort_unstable();
+    let middle = values.len().checked_sub(1)? / 2;
+    values.get(middle).copied()
 }
 
 /// The last number of which something holds: of `yes` it does, of `no` it does not, and of no number after one of which it does not. By
@@ -46,5 +56,12 @@ mod tests {
         assert_eq!(lcm([4, 6, 10].into_iter()), Some(60));
         assert_eq!(lcm([].into_iter()), Some(1));
         assert_eq!(lcm([1 << 63, 3].into_iter()), None);
+    }
+
+    #[test]
+    fn of_an_even_number_the_lower_median_counts() {
+        let medians = [&[][..], &[7], &[9, 1], &[3, 1, 2], &[4, 1, 3, 2]];
+        let medians = medians.map(|values| median(values.iter().copied()));
+        assert_eq!(medians, [None, Some(7), Some(1), Some(2), Some(2)]);
     }
 }

@@ -2,6 +2,7 @@
 //! priority 31 95, slot occupant 80, other real-time threads below; ordinary threads in the fair class.
 
 use crate::policy::classes::Scheduling;
+pub use crate::policy::classes::{BELOW_OCCUPANT, OCCUPANT};
 use crate::{Placement, Priority};
 
 /// `SCHED_FIFO` priority of the witness, and of the thread that starts and ends a run.
@@ -14,20 +15,24 @@ pub const INTERRUPT: u8 = 97;
 pub const DEFERRED: u8 = 96;
 /// `SCHED_FIFO` priority of a thread of priority 31: the observer of the modem study, above all that is observed.
 pub const HIGHEST_THREAD: u8 = 95;
-/// `SCHED_FIFO` priority of the holder of a slot, inside it. A foreign thread at this rank or above makes the grant unenforced.
-pub const OCCUPANT: u8 = 80;
 /// `SCHED_FIFO` priority of what stands for hardware and far ends, on processors of its own.
 pub const EXTERNAL: u8 = 45;
 /// `SCHED_FIFO` priority of the thread that empties the event rings, on the processor of the external activities.
 pub const COLLECTOR: u8 = 1;
 
+/// `SCHED_FIFO` priority of a thread of [`Priority::REAL_TIME`]; each that is one higher has two more.
+pub const LOWEST_REAL_TIME: u8 = 50;
+/// The highest priority of a thread that the holder of a slot preempts.
+pub const HIGHEST_BELOW_SLOTS: Priority = Priority::new(30).expect("there are 32");
+
 /// How a thread of this priority is scheduled: 31 is [`HIGHEST_THREAD`]; 16 to 30 are FIFO 50, 52, … 78, all below a slot's
 /// occupant; 1 to 15 are fair-class threads, two nice steps apart around 8 (an emulation: the fair class shares where the
 /// study's host preempts); 0 is `SCHED_IDLE`.
 pub const fn of_thread(priority: Priority) -> Scheduling {
+    const LOWEST: u8 = Priority::REAL_TIME.level();
     match priority.level() {
         31.. => Scheduling::Fifo(HIGHEST_THREAD),
-        level @ 16..=30 => Scheduling::Fifo(50 + 2 * (level - 16)),
+        level @ LOWEST..=30 => Scheduling::Fifo(LOWEST_REAL_TIME + 2 * (level - LOWEST)),
         0 => Scheduling::Idle,
         level => Scheduling::Fair {
             nice: 2 * (Priority::NORMAL.level() as i8 - level as i8),
@@ -70,10 +75,25 @@ mod tests {
         assert_eq!(of_thread(Priority::NORMAL), Scheduling::Fair { nice: 0 });
     }
 
+    /// Who has the rank of a slot's holder, and runs, is not preempted by it.
+    #[test]
+    fn a_slot_is_outranked_from_its_own_rank_on() {
+        assert!(!Scheduling::Fifo(79).outranks_slots());
+        assert!(Scheduling::Fifo(80).outranks_slots());
+        assert!(Scheduling::RoundRobin(80).outranks_slots());
+        let ordinary = [Scheduling::Fair { nice: -20 }, Scheduling::Idle];
+        assert!(!ordinary.into_iter().any(Scheduling::outranks_slots));
+    }
+
     #[test]
     fn a_slot_ranks_above_all_threads_but_the_observer() {
-        let occupant = 100 + i32::from(OCCUPANT);
-        assert!(rank(30) < occupant && occupant < rank(31));
+        let [below, above] = [HIGHEST_BELOW_SLOTS, Priority::HIGHEST].map(of_thread);
+        assert!(!below.outranks_slots() && above.outranks_slots());
+        assert_eq!(HIGHEST_BELOW_SLOTS.level() + 1, Priority::HIGHEST.level());
+        assert_eq!(
+            of_thread(Priority::REAL_TIME).real_time(),
+            Some(LOWEST_REAL_TIME)
+        );
         let order = [
             WITNESS,
             DISPATCHER,

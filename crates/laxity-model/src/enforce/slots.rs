@@ -1,6 +1,5 @@
 //! The numbers of the dispatcher of time slots on Linux: what admission charges, and where slots lie in time.
 
-use super::ranks;
 use crate::admission::SlotSupply;
 use crate::policy::slots::SlotTable;
 use crate::{Instant, Priority, Service, Span};
@@ -27,7 +26,6 @@ pub const SUPPLY: SlotSupply = SlotSupply {
     // What switches cost is followed and made up for, and what a tick takes with it.
     switch: Service::ZERO,
     clock: None,
-    occupant_fifo: ranks::OCCUPANT,
     threads_above: Some(Priority::HIGHEST),
 };
 

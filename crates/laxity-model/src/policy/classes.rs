@@ -9,6 +9,11 @@ use super::{Decision, Policy};
 use crate::{Instant, Span};
 use derive_more::Display;
 
+/// `SCHED_FIFO` priority of the holder of a slot, inside it. A foreign thread at this rank or above makes the grant unenforced.
+pub const OCCUPANT: u8 = 80;
+/// The highest `SCHED_FIFO` priority that the holder of a slot preempts: who has the holder's own, and runs already, stays.
+pub const BELOW_OCCUPANT: u8 = OCCUPANT - 1;
+
 /// How the kernel schedules a thread, `SCHED_DEADLINE` apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Display)]
 pub enum Scheduling {
@@ -36,6 +41,11 @@ impl Scheduling {
             Self::Fifo(priority) | Self::RoundRobin(priority) => Some(priority),
             Self::Fair { .. } | Self::Idle => None,
         }
+    }
+
+    /// Whether the holder of a slot does not preempt it.
+    pub const fn outranks_slots(self) -> bool {
+        matches!(self.real_time(), Some(priority) if priority > BELOW_OCCUPANT)
     }
 
     /// Whether its number is one that the kernel knows.

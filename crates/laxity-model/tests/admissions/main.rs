@@ -44,7 +44,6 @@ fn slots() -> SlotSupply {
         jitter: Span::from_micros(200),
         switch: Service::ZERO,
         clock: None,
-        occupant_fifo: 80,
         threads_above: Priority::new(31),
     }
 }

@@ -2,15 +2,13 @@
 
 use laxity::Twin;
 use laxity::study::Profile;
+use laxity_lab::runner::proposal::GRAIN;
 use laxity_model::analysis::devices::{Device, Unfit, cheapest, fit, least_reservations};
 use laxity_model::analysis::supply::ExplicitDeadline;
 use laxity_model::policy::slots::{PlanCosts, plan};
 use laxity_model::{Reservation, Service, Span};
 
 use super::kind::Kind;
-
-/// X is a multiple of this: the shortest slot live.
-const GRAIN: Span = Span::from_micros(50);
 
 /// What a host is to those who plan for it.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! One process: its upcalls against a FIFO thread for each, at the same work; and other ways to serve them beside.
 
 use laxity_lab::bench::{Draft, Holes, Made, Request, Said};
-use laxity_lab::evidence::subjects::median;
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::workload::Draws;
 use laxity_model::base::histogram::Histogram;
+use laxity_model::base::number::median;
 use laxity_model::{Service, Span};
 
 use super::trial::{Look, Member, Outcome, Phases, Serving, Setup, in_one, late, processes};

@@ -3,6 +3,7 @@
 use laxity_linux::host::alone;
 use laxity_linux::host::together::Seat;
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, reserved};
+use laxity_model::enforce::ranks::OCCUPANT;
 use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::executor::linked::{self, Linked};
 use laxity_model::executor::{HANDLERS, Unschedulable};
@@ -164,9 +165,7 @@ impl Options {
                 priority,
                 processor,
             } => Some((*priority, *processor)),
-            Rank::Reserved(request) if self.has_slots() => {
-                Some((SUPPLY.occupant_fifo, request.0.processor))
-            }
+            Rank::Reserved(request) if self.has_slots() => Some((OCCUPANT, request.0.processor)),
             Rank::Reserved(_) | Rank::Fair => None,
         }
     }

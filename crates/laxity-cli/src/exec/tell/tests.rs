@@ -54,7 +54,7 @@ fn what_was_lost_is_told_and_leaves_the_verdict_open() {
             (code == 0).then_some(true),
             "open is no failure"
         );
-        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         assert_eq!(file["received"]["events_lost"], events_lost);
     }
 }
@@ -89,7 +89,7 @@ fn halts_and_periods_with_too_much_are_told_where_there_were_any() {
         let line = received.line();
         assert!(line.contains(told), "{line}");
         assert_eq!(line.contains("halt"), halts.count > 0, "{line}");
-        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         let file = &file["received"];
         assert_eq!(file["periods_exceeded"], exceeded);
         assert_eq!(file["halts"], halts.count);
@@ -102,7 +102,7 @@ fn halts_and_periods_with_too_much_are_told_where_there_were_any() {
 fn how_it_was_measured_is_told_in_the_line_and_in_json() {
     let mut received = received(all_kept());
     assert!(!received.line().contains("measured"), "{}", received.line());
-    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
     assert_eq!(file.get("measured"), None);
     let seen = Delivery {
         periods: 1_000,
@@ -118,7 +118,7 @@ fn how_it_was_measured_is_told_in_the_line_and_in_json() {
     received.rounds = vec![round(Some("too much")), round(None)];
     let line = received.line();
     assert!(line.contains("measured 2 times, 1 of them not used: 1. 1000 periods taken, 14 left out (12 while the machine stood still, 2 that nobody saw), not used: too much; 2. "), "{line}");
-    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
     let measured = file["measured"].as_array().unwrap();
     assert_eq!(measured.len(), 2);
     assert_eq!(
@@ -145,7 +145,7 @@ fn single_periods_are_not_told_of_where_only_several_together_are_seen() {
             ..all_kept()
         });
         assert!(received.line().contains(line), "{}", received.line());
-        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         assert_eq!(file["received"]["periods_seen_as_one"], together.max(1));
     }
 }
@@ -189,7 +189,7 @@ fn what_was_not_judged_is_told_and_too_much_of_it_leaves_the_verdict_open() {
         let line = received.line();
         assert_eq!(received.code(), Some(code), "{line}");
         assert!(line.contains(told), "{line}");
-        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         assert_eq!(file["received"]["periods_unseen"], unseen);
         assert_eq!(file["received"]["periods_disturbed_short"], short_disturbed);
     }
@@ -223,7 +223,7 @@ fn of_who_asked_for_nothing_nothing_is_met() {
         assert_eq!(received.code(), Some(code), "{line}");
         assert!(line.contains(told), "{line}");
         assert_eq!(line.contains(never), periods > 0 && code == 5, "{line}");
-        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         assert_eq!(file["received"]["periods_asleep"], asleep);
         assert_eq!(file["received"]["periods_stopped"], stopped);
     }
@@ -247,7 +247,7 @@ fn the_promised_gap_stands_beside_the_largest_where_one_was_promised() {
         });
         received.had = had;
         assert!(received.line().contains(told), "{}", received.line());
-        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         let promised = (had == Had::Reservation).then_some(6_000_000);
         assert_eq!(file["gap_promised_ns"], serde_json::json!(promised));
     }
@@ -273,7 +273,7 @@ fn why_the_kernel_gives_less_is_told_where_that_is_known() {
         line.contains("0 overruns; budgets end at the kernel's tick of 4ms"),
         "{line}"
     );
-    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
     assert_eq!(file["cause"], cause);
 }
 
@@ -302,7 +302,7 @@ fn without_a_reservation_nothing_is_met() {
             line.contains("; inconclusive\n  no contract was judged"),
             "{line}"
         );
-        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         assert_eq!(file["held"], held);
         assert_eq!(file["service_reserved_ns"], serde_json::Value::Null);
         assert_eq!(file["service_measured_with_ns"], 2_000_000);
@@ -328,7 +328,7 @@ fn where_halts_are_not_seen_that_is_told_and_nobody_is_convicted() {
     ] {
         assert!(line.contains(told), "{line}");
     }
-    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
     assert_eq!(file["received"]["halts_seen"], false);
 }
 
@@ -360,7 +360,7 @@ fn of_who_was_not_seen_nothing_is_known_to_be_met() {
         assert!(line.contains(told), "{line}");
         let why = "\n  nobody saw 580ms of the 600ms of service that the kernel counted";
         assert_eq!(line.contains(why), unseen.is_some(), "{line}");
-        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         assert_eq!(file["service_used_ns"], 600_000_000);
         let unseen_ns = unseen.map(Service::as_nanos);
         assert_eq!(file["service_unseen_ns"], serde_json::json!(unseen_ns));
@@ -374,7 +374,7 @@ fn where_it_is_not_known_what_was_used_that_is_told() {
     received.used = Err(Unknown("nobody counts".to_owned()));
     received.judge(true, None);
     assert_eq!(received.code(), Some(0));
-    let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+    let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
     assert_eq!(file["service_used_ns"], serde_json::Value::Null);
     assert_eq!(file["used_not_known"], "nobody counts");
 }
@@ -439,7 +439,7 @@ fn a_gap_that_may_have_been_is_told_and_not_met() {
         assert_eq!(received.code(), Some(code), "{line}");
         assert!(line.contains(told), "{line}");
         assert_eq!(line.contains("may have been 85ms"), code == 5, "{line}");
-        let file: serde_json::Value = serde_json::from_slice(&received.to_json()).unwrap();
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         let possible_ns = file["received"]["largest_gap_possible_ns"].as_u64();
         assert_eq!(possible_ns, Some(possible_ms * 1_000_000));
     }

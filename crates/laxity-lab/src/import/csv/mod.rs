@@ -27,10 +27,10 @@ use laxity_model::Span;
 use laxity_model::analysis::{Preemption, Task, TaskError};
 
 use super::Wrong;
-use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
+use super::{Format, MOST_TASKS, Policy, SetTask, TaskSet};
 use crate::plain::{plain, unfit};
 use crate::scenario::diagnostic::{Source, nearest};
-use crate::scenario::units;
+use crate::scenario::{MOST_PROCESSORS, units};
 use row::Row;
 
 /// What a column tells.

@@ -28,8 +28,9 @@ use laxity_model::analysis::Task;
 use laxity_model::analysis::multiprocessor::DeadlineRequest;
 
 use super::Wrong;
-use super::{Format, MOST_PROCESSORS, MOST_TASKS, Policy, SetTask, TaskSet};
+use super::{Format, MOST_TASKS, Policy, SetTask, TaskSet};
 use crate::plain::{plain, unfit};
+use crate::scenario::MOST_PROCESSORS;
 use crate::scenario::diagnostic::Source;
 use events::{Work, work};
 

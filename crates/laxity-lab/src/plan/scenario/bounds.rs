@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
+use laxity_model::policy::bands::HIGHEST_VARIABLE;
 use laxity_model::policy::slots::{SlotTable, shortest_interval};
 use laxity_model::{Service, Span};
 
@@ -24,7 +25,7 @@ use crate::runner::modes::{Mode, Modem, modes};
 use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind, devices};
 
 /// Threads of a priority up to this are lifted to it when they starve.
-const LIFTED_TO: u16 = 15;
+const LIFTED_TO: u16 = HIGHEST_VARIABLE as u16;
 
 /// The lines of a variant, and its bottleneck; `plan` says what is known of its devices.
 pub(super) fn of(

@@ -20,8 +20,6 @@ use crate::plan::{NoBound, bound};
 use crate::runner::machine::Charged;
 use crate::scenario::TaskKind;
 
-const NANOS_PER_SEC: u64 = 1_000_000_000;
-
 /// A machine on which a scenario would run.
 pub(super) struct Live<'a> {
     pub(super) supply: &'a Supply,
@@ -242,20 +240,11 @@ fn response(
     (reservation, tick): (Reservation, Span),
     (machine, charged): (Option<&Machine>, Charged),
 ) -> Result<Span, NoBound> {
-    let most = |figure| charged.of(machine, figure);
-    let switches = most(Figure::ContextSwitch) * 2 + most(Figure::Timer);
     // Who has no work is switched to all the same.
-    let cost = service + switches.as_full_service();
+    let cost = service + charged.switches(machine).as_full_service();
     let task = Task::new(cost.max(Service::from_nanos(1)), period);
     let task = task.map_err(|error| error.to_string())?;
-    let ticks = machine.and_then(|known| {
-        let apart = NANOS_PER_SEC.checked_div(known.tick_hz.into())?;
-        Task::new(
-            most(Figure::Tick).as_full_service(),
-            Span::from_nanos(apart),
-        )
-        .ok()
-    });
+    let ticks = charged.tick(machine);
     let within = |ticks: &Task| ticks.cost() * (1 + reservation.period() / ticks.period() + 1);
     let whole = task.cost() + ticks.as_ref().map_or(Service::ZERO, within);
     if machine.is_none() && whole == reservation.service() {
@@ -269,6 +258,7 @@ fn response(
         let found = fixed_priority::response_time_among(&task, &ticks, Service::ZERO, &supply)?;
         bound(found)?
     };
+    let most = |figure| charged.of(machine, figure);
     let wakes = most(Figure::Wakeup).max(most(Figure::DeadlineReplenish));
     let found = found.checked_add(wakes);
     Ok(found.ok_or("it takes longer than can be counted")?)

@@ -1,8 +1,8 @@
 //! In which order those who take a processor's time go first: threads by priority at even ranks, what runs in slots between them, then deferred calls, interrupts, the clock.
 
 use laxity_model::analysis::Task;
-use laxity_model::enforce::ranks::OCCUPANT;
-use laxity_model::{Priority, ProcessorId, ReservationRequest};
+use laxity_model::enforce::ranks::LOWEST_REAL_TIME;
+use laxity_model::{Priority, ProcessorId, ReservationRequest, Scheduling};
 
 use crate::runner::machine::Machine;
 use crate::runner::served::beside;
@@ -38,17 +38,15 @@ pub(super) fn rank_beside(request: ReservationRequest, placed: Priority) -> Opti
     beside(request, placed).map(thread_rank)
 }
 
-/// The lowest `SCHED_FIFO` priority that a thread of a level has, and that level.
-const LOWEST: (u16, u16) = (50, 16);
-
 /// Of one to whom somebody outside gave this `SCHED_FIFO` priority: before everybody where a slot's occupant does not preempt it, and else among threads as
 /// the kernel has it, above all that are of no level by that.
 pub(super) fn foreign_rank(machine: &Machine, fifo: u8) -> u16 {
-    if fifo >= OCCUPANT {
+    if Scheduling::Fifo(fifo).outranks_slots() {
         return CLOCK;
     }
-    let (lowest, level) = LOWEST;
-    let among_threads = 2 * level + u16::from(fifo).max(lowest - 1) - lowest;
+    // Levels are as far apart in either.
+    let above = thread_rank(Priority::REAL_TIME) + u16::from(fifo.max(LOWEST_REAL_TIME - 1));
+    let among_threads = above - u16::from(LOWEST_REAL_TIME);
     among_threads.min(slot_rank(machine).saturating_sub(1))
 }
 
@@ -68,7 +66,30 @@ pub(super) fn above_slots(
             every,
             rank: Rank::Foreign { fifo },
             ..
-        } if *fifo >= OCCUPANT => Task::new(*burst, *every).ok(),
+        } if Scheduling::Fifo(*fifo).outranks_slots() => Task::new(*burst, *every).ok(),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::enforce::ranks::of_thread;
+
+    use super::*;
+    use crate::runner::machine::Charged;
+
+    #[test]
+    fn a_foreign_priority_ranks_among_threads_as_the_kernel_has_it_and_above_slots_from_theirs_on()
+    {
+        let live = Machine::live((None, Charged::Largest), None, None);
+        for level in Priority::REAL_TIME.level()..Priority::HIGHEST.level() {
+            let priority = Priority::new(level).expect("a priority");
+            let fifo = of_thread(priority).real_time().expect("a real-time thread");
+            assert_eq!(foreign_rank(&live, fifo), thread_rank(priority), "{level}");
+        }
+        let below = thread_rank(Priority::REAL_TIME) - 1;
+        assert_eq!([1, 49].map(|fifo| foreign_rank(&live, fifo)), [below; 2]);
+        assert!(foreign_rank(&live, 79) < slot_rank(&live));
+        assert_eq!([80, 99].map(|fifo| foreign_rank(&live, fifo)), [CLOCK; 2]);
+    }
 }

@@ -1,6 +1,7 @@
 //! The columns of a run's table: a heading, a unit, and how to get the cell. The terminal and the page show the same.
 
 use laxity_model::Span;
+use laxity_model::base::number::median;
 use laxity_model::verify::contract::Quantity;
 
 use super::apart::{as_told, frames_lost, lost_besides, missed, quantity, some, undisturbed_misses};
@@ -9,7 +10,7 @@ use crate::evidence::histogram::{GapJson, HistogramJson};
 use crate::evidence::results::VariantResults;
 use crate::evidence::subjects::{
     CommandFigures, CommandRun, DeviceFigures, ModemFigures, PeriodicFigures, StreamFigures,
-    SubjectResults, WindowFigures, median,
+    SubjectResults, WindowFigures,
 };
 use crate::layout::{Align, fixed};
 use crate::report::Value;

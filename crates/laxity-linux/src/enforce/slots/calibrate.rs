@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_model::base::ring;
+use laxity_model::base::{number, ring};
 use laxity_model::enforce::{Switching, Ticks, ranks, slots};
 use laxity_model::policy::slots::{Slot, SlotTable};
 use laxity_model::{ActivityId, HostError, Instant, Outside, ProcessorId, Span};
@@ -304,10 +304,9 @@ fn distance_of_ticks() -> Option<Span> {
     (version >= FIRST_WITH_ALIGNED_TICKS).then(clock::tick)
 }
 
+/// The median; zero of no ticks, where none fell into a slot.
 fn median(all: impl Iterator<Item = i64>) -> i64 {
-    let mut all: Vec<i64> = all.collect();
-    all.sort_unstable();
-    all.get(all.len() / 2).copied().unwrap_or(0)
+    number::median(all).unwrap_or(0)
 }
 
 /// How long after the nearest edge of the cycle this was, negative before it; `None` if it has nothing to do with that edge.

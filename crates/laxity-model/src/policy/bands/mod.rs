@@ -22,8 +22,8 @@ use super::queue::Levels;
 use super::{Decision, Policy};
 use crate::{Instant, Priority, Span};
 
-/// The level to which starving threads are lifted, and the highest that varies.
-const HIGHEST_VARIABLE: u8 = 15;
+/// The level to which starving threads are lifted, and the highest that varies (15).
+pub const HIGHEST_VARIABLE: u8 = Priority::REAL_TIME.level() - 1;
 /// The levels that starve: variable and below the highest of them.
 const CAN_STARVE: u32 = 0x7ffe;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use laxity_devices::modem::{Outcome, Phase};
 use laxity_lab::bench::Said;
-use laxity_lab::evidence::subjects::median;
 use laxity_lab::report::Value;
 use laxity_model::Span;
+use laxity_model::base::number::median;
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::{Map, Value as Json};
