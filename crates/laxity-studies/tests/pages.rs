@@ -155,8 +155,9 @@ fn what_agrees_hangs_on_an_input_and_the_page_counts_it() {
     let (drawn, never) = (names("figure-17", ", as it is drawn"), names("table-3", ""));
     assert!(never.is_subset(&drawn), "{never:?} {drawn:?}");
     let facts = drawn.len() + ticks.min(1);
-    let named: Vec<&str> = never.iter().map(|name| name.trim_start_matches("RES ")).collect();
-    let named = named.join(", ").replace(", 3/17", " and 3/17");
+    let named = never.iter().map(|name| name.trim_start_matches("RES "));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let named = named.replace(", 3/17", " and 3/17");
     let words = format!("The {all} are {facts} facts: that {named} never get through");
     assert!(PAGE.contains(&words), "committed: {words}");
     let words = format!(
