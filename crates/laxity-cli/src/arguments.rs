@@ -84,6 +84,7 @@ const PLAN_EXAMPLES: &str = "\
 A task set is a workload of rt-app (.json), or CSV with a header of these columns; times end in
 _ns, _us, _ms or _s, and only cost and period are needed:
   name,cost_us,period_us,deadline_us,jitter_us,region_us,last_region_us,priority,processor
+Of priorities the larger is the more urgent; without any, tasks are ranked by their deadlines.
 
 Exit codes: 0 admitted; 3 refused; 5 unknown: the file or the tests do not tell enough; 1 error; 4 cannot run here;
 64 usage, or a file that is wrong. Of a task set, admitted is that all deadlines are met; of a scenario, that all it

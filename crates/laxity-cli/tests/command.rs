@@ -58,10 +58,10 @@ fn help_and_version_go_to_standard_output() {
         assert_says(&stdout(&help), &["Usage: laxity", "Examples:"]);
         assert_eq!(stderr(&help), "");
     }
-    assert_says(
-        &stdout(&bench.run(&["--help"])),
-        &["Exit codes", "64 usage"],
-    );
+    let plan = stdout(&bench.run(&["plan", "--help"]));
+    assert_says(&plan, &["Of priorities the larger is the more urgent"]);
+    let help = stdout(&bench.run(&["--help"]));
+    assert_says(&help, &["Exit codes", "64 usage"]);
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub struct Said {
     grades: Vec<(String, Grade)>,
     /// What else is to be told, each a sentence: who held a processor, and who could have.
     pub(super) notices: Vec<String>,
+    /// Of them, who could have taken the processor from what was not reserved, or did.
+    outranked: Vec<String>,
     /// What the study itself doubts.
     doubts: Vec<String>,
 }
@@ -34,6 +36,7 @@ impl Said {
             unknown: Doubts::of([(record, [Whereabouts::Anywhere])]),
             grades: grades(record, &everybody).collect(),
             notices: record.notices.clone(),
+            outranked: record.outranked.clone(),
             doubts: Vec::new(),
         }
     }
@@ -48,6 +51,7 @@ impl Said {
         }
         self.grades.extend(other.grades.iter().cloned());
         self.notices.extend(other.notices.iter().cloned());
+        self.outranked.extend(other.outranked.iter().cloned());
         self.doubts.extend(other.doubts.iter().cloned());
         self
     }
@@ -69,14 +73,18 @@ impl Said {
         self.halts.ppm()
     }
 
-    /// Whether what is claimed of these runs is so.
+    /// Whether what is claimed of these runs is so. What others may have taken from what was not reserved leaves it open as a grant does that was not kept,
+    /// but for what holds of everything that was seen: that held although they were there.
     ///
     /// # Errors
     ///
     /// Why that cannot be told: all that leaves it open, each once.
     pub fn judge(&self, claimed: Claimed) -> Result<bool, String> {
         let verdict = judge_claim(claimed, &self.grades, self.unknown, &self.facts());
+        let holds_for_sure = claimed.holds && claimed.is_certain;
+        let outranked = self.outranked.iter().filter(|_| !holds_for_sure);
         let doubts = self.doubts.iter().filter(|_| !claimed.is_certain);
+        let doubts = outranked.chain(doubts);
         let reasons = verdict.reasons.iter().map(ToString::to_string);
         let is_open = doubts.clone().next().is_some() || verdict.result == Outcome::Inconclusive;
         match is_open {

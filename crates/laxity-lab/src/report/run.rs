@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use laxity_model::verify::contract::{Expectation, Outcome};
 
-use self::columns::{Column, Line, shows_gaps, tables};
+use self::columns::{Column, Line, SURPRISE, shows_gaps, tables};
 use self::facts::{facts, placed, proposals, provenance, speed};
 use self::histograms::Limits;
 use super::{Check, Figure, Origin, Report, Row, Table, Timeline, Value, value};
@@ -30,8 +30,9 @@ pub fn table(results: &RunResults, width: usize, unwritten: Option<u8>) -> Strin
     for columns in tables(variants, width) {
         text.push_str(&format!("\n{}", grid(variants, &columns, width).render()));
     }
-    if let Some(legend) = legend(&results.variants) {
-        text.push('\n');
+    let legends = legend(variants).into_iter().chain(surprise(variants));
+    for (number, legend) in legends.enumerate() {
+        text.push_str(if number == 0 { "\n" } else { "" });
         wrap_to(width, "", &legend, &mut text);
     }
     for variant in results.variants.iter().filter(|one| needs_words(one)) {
@@ -109,6 +110,13 @@ fn legend(variants: &[VariantResults]) -> Option<String> {
         "gap: between wake-ups of {whose}; x control: the worst of the three, its least run by the control's largest{}",
         brackets(variants)
     ))
+}
+
+/// What the mark behind a verdict means, where one has it.
+fn surprise(variants: &[VariantResults]) -> Option<String> {
+    let mut variants = variants.iter();
+    let is_marked = variants.any(|variant| !variant.as_expected);
+    is_marked.then(|| format!("{SURPRISE}: not as the scenario expects"))
 }
 
 /// What is in brackets, where anything was disturbed.
@@ -311,7 +319,11 @@ fn side_by_side(results: &RunResults, origin: Origin) -> Figure {
         key: "variants".into(),
         title: "Variants side by side".into(),
         tables: tables.collect(),
-        remarks: has_gaps.then(|| explained.into()).into_iter().collect(),
+        remarks: has_gaps
+            .then(|| explained.into())
+            .into_iter()
+            .chain(surprise(variants))
+            .collect(),
         ..Figure::default()
     }
 }

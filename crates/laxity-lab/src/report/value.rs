@@ -67,6 +67,14 @@ impl Verdict {
     }
 }
 
+/// The same of a value that comes from there: what a publication prints is shown as it is printed.
+pub(super) fn lines_from(origin: Origin, value: &Value) -> Vec<String> {
+    match (origin, value) {
+        (Origin::Quoted, Value::Span(span)) => vec![printed(span.as_nanos())],
+        _ => lines(value),
+    }
+}
+
 /// A value in one line or two; counts in groups of three, parted by narrow spaces.
 pub(super) fn lines(value: &Value) -> Vec<String> {
     match value {
@@ -119,6 +127,15 @@ pub(super) fn nanos(ns: u64) -> String {
     let unit = TimeUnit::for_largest(ns);
     let text = four_digits(ns, unit, ns);
     format!("{} {}", trimmed(&text), unit.name())
+}
+
+/// A time that a publication prints, with as many digits as it has there: `13.125 ms`.
+fn printed(ns: u64) -> String {
+    let unit = TimeUnit::for_largest(ns);
+    match unit != TimeUnit::Nano && ns.is_multiple_of(unit.size() / 1_000) {
+        true => format!("{} {}", trimmed(&fixed(ns, unit.size(), 3)), unit.name()),
+        false => nanos(ns),
+    }
 }
 
 /// A part of a whole, given in parts per million: `14.29 %`.
@@ -186,6 +203,13 @@ mod tests {
         ] {
             assert_eq!(nanos(ns), text);
         }
+        // A study's own digits are not rounded: 13.13 is not what it prints.
+        let of = |origin, ns| lines_from(origin, &Value::Span(Span::from_nanos(ns)));
+        assert_eq!(of(Origin::Quoted, 13_125_000), ["13.125 ms"]);
+        assert_eq!(of(Origin::Quoted, 12_500_000), ["12.5 ms"]);
+        assert_eq!(of(Origin::Quoted, 13_125_499), ["13.13 ms"]);
+        assert_eq!(of(Origin::Quoted, 310), ["310 ns"]);
+        assert_eq!(of(Origin::Simulated, 13_125_000), ["13.13 ms"]);
         assert_eq!(share(147_000), "14.7 %");
         assert_eq!(share(142_857), "14.29 %");
         assert_eq!(share(9), "0.0009 %");

@@ -114,9 +114,10 @@ impl CellView {
         let Some(Cell { value, origin }) = cell else {
             return Self::default();
         };
+        let lines = value::lines_from(*origin, value);
         let origin = (!matches!(value, Value::Text(_))).then_some(*origin);
         Self {
-            lines: value::lines(value),
+            lines,
             origin,
             ..Self::default()
         }

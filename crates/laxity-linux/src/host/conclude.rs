@@ -84,6 +84,16 @@ impl Finding {
         };
         concerns || self.holder == Some(holder)
     }
+
+    fn is_against_none(&self, granted: &[Granted]) -> bool {
+        !self.only_there && !granted.iter().any(|grant| self.is_against(*grant))
+    }
+
+    /// Whether others than the program could have taken the processor, or did, or could not be seen.
+    fn is_of_others(&self) -> bool {
+        let is_own = self.slots == Slots::None && self.holder.is_none();
+        matches!(self.grade, Grade::Unenforced { .. }) && !is_own
+    }
 }
 
 /// Whom a reservation was granted to, by whom it is enforced, and the kernel's number of the processor.
@@ -385,12 +395,10 @@ impl Evidence<'_> {
             Finding::against_slots(cpu, format!("processor {cpu} was held {often}"))
         } else {
             // What the program itself has there was admitted, or is named for it.
+            let text = format!("the program itself held processor {cpu} {often}");
             Finding {
                 slots: Slots::None,
-                ..Finding::against_slots(
-                    cpu,
-                    format!("the program itself held processor {cpu} {often}"),
-                )
+                ..Finding::against_slots(cpu, text)
             }
         };
         findings.push(finding);
@@ -459,12 +467,18 @@ impl Conclusion {
         against.fold(admitted, |grade, finding| grade.and(&finding.grade))
     }
 
+    /// Where these were granted, what of [`Self::notices`] others than the program could have taken from what had no grant, or did.
+    pub(super) fn outranked(&self, granted: &[Granted]) -> Vec<String> {
+        let findings = self.findings.iter();
+        let of_others = findings.filter(|one| one.is_of_others() && one.is_against_none(granted));
+        let reasons = of_others.filter_map(|finding| finding.grade.reason());
+        reasons.map(str::to_owned).collect()
+    }
+
     /// What else is to be told, where these were granted: what is against no grant, and who could have taken from slots and did not.
     pub(super) fn notices(self, granted: &[Granted]) -> Vec<String> {
         let mut findings = self.findings;
-        findings.retain(|finding| {
-            !finding.only_there && !granted.iter().any(|grant| finding.is_against(*grant))
-        });
+        findings.retain(|finding| finding.is_against_none(granted));
         let untold = findings.iter().filter_map(|finding| finding.grade.reason());
         let untold: Vec<String> = untold.map(str::to_owned).collect();
         let has_slots = |cpu| {

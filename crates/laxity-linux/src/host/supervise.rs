@@ -186,6 +186,7 @@ fn conclude_run(
         witness_wakeups: wakeups,
         unwatched: wakeups == 0,
         steal: what.steal,
+        outranked: conclusion.outranked(&granted),
         notices: run
             .may_sleep()
             .map(str::to_owned)

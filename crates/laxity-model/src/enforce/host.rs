@@ -116,6 +116,9 @@ pub struct RunRecord {
     pub steal: Option<Span>,
     /// What else a reader of this must know, each a sentence: who interfered with what was not reserved, and what could not be told.
     pub notices: Vec<String>,
+    /// Those of them that say who could have taken the processor from what was not reserved, or that he did, or that nobody could see it; always empty
+    /// in a twin. What is reserved has it in its [`Grade`](crate::Grade).
+    pub outranked: Vec<String>,
 }
 
 impl RunRecord {
@@ -136,6 +139,7 @@ impl RunRecord {
             unwatched: false,
             steal: None,
             notices: Vec::new(),
+            outranked: Vec::new(),
         }
     }
 }

@@ -352,6 +352,7 @@ impl<P: Parts> Core<P> {
             doubts: Vec::new(),
             steal: None,
             notices: Vec::new(),
+            outranked: Vec::new(),
         }
     }
 }

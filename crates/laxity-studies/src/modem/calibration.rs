@@ -18,12 +18,14 @@ use laxity_devices::pump::{
 use laxity_lab::report::{Row, Value};
 use laxity_lab::runner::RunError;
 use laxity_lab::scenario::TwinProfile;
-use laxity_model::Span;
+use laxity_model::policy::bands::{BandsConfig, Starvation};
+use laxity_model::{Outside, Span};
 
 use super::TEXT;
 use super::figures::disk;
 use super::map;
-use super::transfers::{HOST, LIMIT, PATIENCE, quanta};
+use super::tables::{FILE_BYTES, TIMESHARING};
+use super::transfers::{HOST, LIMIT, ON_HOOK_PRIORITY, PATIENCE, Setting as Transferred, quanta};
 use crate::register::{self, Constant};
 
 static REGISTER: LazyLock<Vec<Constant>> = LazyLock::new(|| TEXT.quoted("constants"));
@@ -61,6 +63,8 @@ fn rows_of(register: &[Constant]) -> Result<Vec<Row>, RunError> {
 fn values() -> BTreeMap<&'static str, Value> {
     let all = of_device().into_iter();
     let all = all.chain(of_line()).chain(of_retraining());
+    let all = all.chain(of_transfers()).chain(of_call());
+    let all = all.chain(of_scheduler(HOST.machine.bands));
     all.chain(of_host()).collect()
 }
 
@@ -93,12 +97,9 @@ fn of_line() -> Vec<(&'static str, Value)> {
     let handshake = FarProfile::near_handshake(&timing);
     let (pool, server) = (FarProfile::TOTAL_CONTROL, FarProfile::DATAFIRE);
     let rate = |profile: FarProfile| Value::BitRate(u64::from(profile.fastest_up_bit_s));
-    let lasting = Span::from_millis(u64::from(handshake.lasting_ms));
     let mut all = vec![
         ("snr-down", decibels(line.snr_down_db)),
         ("snr-up", decibels(line.snr_up_db)),
-        ("before-training", timing.before_training.into()),
-        ("training-lasts", lasting.into()),
         ("training-attempts", u64::from(handshake.attempts).into()),
         (
             "attempt",
@@ -125,7 +126,7 @@ fn of_line() -> Vec<(&'static str, Value)> {
         ("up-pool", rate(pool)),
         ("up-server", rate(server)),
     ];
-    all.extend(of_protocols(&timing));
+    all.extend(of_protocols());
     if let Some(network) = pool.network {
         all.push(("network-delay", network.delay.into()));
         all.push(("network-jitter", network.jitter.into()));
@@ -134,14 +135,10 @@ fn of_line() -> Vec<(&'static str, Value)> {
 }
 
 /// How long whoever dials waits for what does not come, and how often it asks.
-fn of_protocols(timing: &Timing) -> [(&'static str, Value); 12] {
-    let digits = format!("{} of {}", timing.number.len(), timing.digit);
+fn of_protocols() -> [(&'static str, Value); 9] {
     [
         ("dial-tone", DIAL_TONE_LIMIT.into()),
         ("dial-tone-heard", DIAL_TONE.into()),
-        ("digits", digits.into()),
-        ("ringing", timing.ringing.into()),
-        ("answer-tone", timing.answer_tone.into()),
         ("training", TRAINING.into()),
         ("lapm", of_error_correction().into()),
         ("answer-grace", ANSWER_GRACE.into()),
@@ -150,6 +147,91 @@ fn of_protocols(timing: &Timing) -> [(&'static str, Value); 12] {
         ("ppp-restart", ppp::RESTART.into()),
         ("ppp-attempts", u64::from(ppp::MAX_CONFIGURE).into()),
     ]
+}
+
+/// Of the study's transfers: with each field of a setting, so that none is left out.
+fn of_transfers() -> [(&'static str, Value); 4] {
+    let Transferred {
+        outside,
+        bytes,
+        spins_beside_equal,
+        // Each of these has its own rows, and the last two are drawn for each transfer.
+        far: _,
+        timing: _,
+        costs: _,
+        quantum: _,
+        fast_ppb: _,
+        into_quantum: _,
+        seed: _,
+    } = Transferred::study(FILE_BYTES, TIMESHARING, 0);
+    let outside = match outside {
+        Outside::Timesharing(priority) => u64::from(priority.level()).into(),
+        Outside::AsPlaced | Outside::Confined => Value::from("none"),
+    };
+    let spins = if spins_beside_equal { "yes" } else { "no" };
+    [
+        ("priority-outside", outside),
+        ("priority-on-hook", u64::from(ON_HOOK_PRIORITY).into()),
+        ("bytes", bytes.into()),
+        ("beside-equal", spins.into()),
+    ]
+}
+
+/// How the study's call goes, with each field of its timing, and in one line the hurried one of figure 17.
+fn of_call() -> [(&'static str, Value); 7] {
+    let digits = |number: &str, digit: Span| format!("{} of {digit}", number.len());
+    let Timing {
+        on_hook,
+        number,
+        digit,
+        ringing,
+        answer_tone,
+        before_training,
+        training_lasts,
+    } = Timing::study();
+    let hurried = Timing::short();
+    let in_haste = [hurried.ringing, hurried.answer_tone, hurried.before_training];
+    let in_haste = format!(
+        "{}; {}; {}",
+        hurried.on_hook,
+        digits(hurried.number, hurried.digit),
+        listed(&in_haste)
+    );
+    [
+        ("on-hook-lasts", on_hook.into()),
+        ("digits", digits(number, digit).into()),
+        ("ringing", ringing.into()),
+        ("answer-tone", answer_tone.into()),
+        ("before-training", before_training.into()),
+        ("training-lasts", training_lasts.into()),
+        ("hurried", in_haste.into()),
+    ]
+}
+
+/// Of the scheduler of the study's host, with each of its fields.
+fn of_scheduler(bands: BandsConfig) -> Vec<(&'static str, Value)> {
+    let BandsConfig {
+        quantum,
+        signal_boost,
+        timer_boost,
+        starvation,
+    } = bands;
+    let mut all = vec![
+        ("quantum", quantum.into()),
+        ("boost", u64::from(signal_boost).into()),
+        ("timer-boost", u64::from(timer_boost).into()),
+    ];
+    if let Some(Starvation {
+        scan_every,
+        after,
+        quanta,
+    }) = starvation
+    {
+        all.push(("starvation-scan", scan_every.into()));
+        all.push(("starvation-after", after.into()));
+        all.push(("starvation-quanta", u64::from(quanta).into()));
+    }
+    all
 }
 
 /// The parameters of the error correction, by their names in V.42.
@@ -212,10 +294,8 @@ fn of_host() -> Vec<(&'static str, Value)> {
         ("tick", costs.clock_tick.into()),
         ("interrupt-entry", entry.into()),
         ("deferred-dispatch", costs.deferred_dispatch.into()),
-        ("quantum", profile.bands.quantum.into()),
         ("quanta", listed(&quanta()).into()),
         ("into-quantum", "none of it to all".into()),
-        ("boost", u64::from(profile.bands.signal_boost).into()),
         (
             "above-reservations",
             above.map_or_else(|| "none".into(), Value::from),
@@ -274,6 +354,10 @@ mod tests {
             "begins",
             "crystal-swept",
             "bytes-swept",
+            "hurried",
+            "priority-outside",
+            "starvation-after",
+            "timer-boost",
         ] {
             assert!(listed.contains(&key), "{key}");
         }

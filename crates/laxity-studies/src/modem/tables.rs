@@ -19,12 +19,13 @@ use super::verdicts::{Judged, agreement, judge, servers};
 /// Attempts that the study made for each row.
 const ATTEMPTS: u32 = 10;
 /// The study's file.
-const FILE_BYTES: u64 = 200_000;
+pub(super) const FILE_BYTES: u64 = 200_000;
 /// A quarter of it shows whether a row gets through at all.
 const SWEEP_BYTES: u64 = FILE_BYTES / 4;
 /// So many transfers of a row are made again at other costs of a call.
 const SWEPT: usize = 2;
-const TIMESHARING: Outside = Outside::Timesharing(Priority::NORMAL);
+/// What a reserved driver does outside its reservation in tables 1 and 2.
+pub(super) const TIMESHARING: Outside = Outside::Timesharing(Priority::NORMAL);
 
 /// A row as printed.
 #[derive(Clone, Debug, Deserialize)]
@@ -188,8 +189,8 @@ pub(super) fn batches(request: &Request) -> Vec<Batch> {
     wanted(request).flat_map(of).collect()
 }
 
-/// Draws the tables that are asked for, from what became of their transfers. Returns the degraded rows that no constant was chosen by, and how those came
-/// out that did not come true.
+/// Draws the tables that are asked for, from what became of their transfers. Returns the rows that are not at full speed in the study and that no constant was
+/// chosen by, and how those came out that did not come true.
 pub(super) fn draw(
     request: &Request,
     attempts: &mut &[Attempt],

@@ -22,7 +22,7 @@ use crate::served::unserved;
 /// The study's host.
 pub(super) const HOST: TwinProfile = TwinProfile::WIN2000_PII450;
 /// The priority of the modem's thread while it is on hook (§5.4).
-const ON_HOOK_PRIORITY: u8 = 24;
+pub(super) const ON_HOOK_PRIORITY: u8 = 24;
 /// Beside the modem runs a spinner of this priority, unless that is the modem's own.
 const SPINNER_PRIORITY: Priority = Priority::NORMAL;
 /// The index of the draws of a transfer.

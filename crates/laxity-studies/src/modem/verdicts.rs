@@ -114,10 +114,10 @@ impl Judged<'_> {
         took_part(self.row.place.name(), self.confined)
     }
 
-    /// If it was slow or got through at times in the study, and no constant was chosen by it: its name, and how it came out where it did not come true, in
-    /// class and, within a factor of two, in by how much it was slower than full speed.
+    /// If it was slow, or got through at times or never in the study, and no constant was chosen by it: its name, and how it came out where it did not come
+    /// true, in class and, within a factor of two, in by how much it was slower than full speed.
     pub(super) fn degraded(&self) -> Option<(&str, Option<String>)> {
-        let is_degraded = self.classes[0] == Class::Marginal && !self.took_part();
+        let is_degraded = self.classes[0] != Class::Sufficient && !self.took_part();
         let missed = match self.verdict() {
             Verdict::Disagrees(how) => Some(how),
             _ => None,

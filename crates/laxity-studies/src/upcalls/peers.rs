@@ -112,6 +112,7 @@ pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Disturbance
     let mut record = live.admit_and_run(program, until.saturating_since(now()))?;
     // It takes for strangers whoever is real-time here, which is they.
     record.notices.clear();
+    record.outranked.clear();
     **said = std::mem::take(*said).and(&Said::of(&record));
     // They are not in its program.
     Ok(Disturbances::of_who_ran(&record, [Whereabouts::Anywhere]))

@@ -12,6 +12,14 @@ pub(super) fn quantity(subject: &SubjectResults, wanted: Quantity) -> Option<&Hi
     subject.quantities.get(&key(wanted))
 }
 
+/// A time in nanoseconds as the reasons of a verdict print it, which leave off what is less than a microsecond of it: on one page a time has one look.
+pub(super) const fn as_told(ns: u64) -> u64 {
+    match ns {
+        1_000_000..1_000_000_000 => ns - ns % 1_000,
+        _ => ns,
+    }
+}
+
 /// So many samples were lost or underrun where the machine stood still.
 pub(super) fn lost_besides(device: &DeviceFigures) -> Option<Value> {
     some(

@@ -4,7 +4,7 @@ use laxity_model::Span;
 use laxity_model::base::number::median;
 use laxity_model::verify::contract::Quantity;
 
-use super::apart::{frames_lost, lost_besides, missed, quantity, some, undisturbed_misses};
+use super::apart::{as_told, frames_lost, lost_besides, missed, quantity, some, undisturbed_misses};
 use crate::each_once::each_once;
 use crate::evidence::histogram::{GapJson, HistogramJson};
 use crate::evidence::results::VariantResults;
@@ -73,13 +73,16 @@ const fn with(column: Column, besides: Cell) -> Column {
     }
 }
 
+/// Stands behind a verdict that is not as the scenario expects.
+pub(super) const SURPRISE: &str = "!";
+
 const VARIANT: Column = column("variant", "variant", None, |line| {
     Some(line.once(|variant| variant.name.clone()))
 });
 const VERDICT: Column = column("verdict", "verdict", None, |line| {
     Some(line.once(|variant| {
         // What is not as expected must be seen at a glance.
-        let mark = if variant.as_expected { "" } else { "!" };
+        let mark = if variant.as_expected { "" } else { SURPRISE };
         format!("{}{mark}", super::judgement(variant, "-"))
     }))
 });
@@ -287,7 +290,7 @@ fn rounded(number: u64, (unit, decimals): Unit) -> String {
 }
 
 fn time(ns: Option<u64>) -> Option<Value> {
-    Some(Value::Span(Span::from_nanos(ns?)))
+    Some(Value::Span(Span::from_nanos(as_told(ns?))))
 }
 
 /// The tables of these variants: what their components have, side by side as far as lines are `width` long; where there are several of a

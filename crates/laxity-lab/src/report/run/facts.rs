@@ -3,8 +3,9 @@
 use laxity_model::Span;
 use laxity_model::verify::contract::Quantity;
 
-use super::apart::{missed, quantity};
+use super::apart::{as_told, missed, quantity};
 use super::columns::{ended, processor_time, service_gap};
+use crate::evidence::histogram::HistogramJson;
 use crate::evidence::results::{Provenance, RunResults, VariantResults};
 use crate::evidence::subjects::{
     CommandFigures, DeviceFigures, ModemFigures, Proposed, StreamFigures, SubjectResults,
@@ -206,19 +207,25 @@ fn command_facts(command: &SubjectResults, figures: &CommandFigures) -> Vec<(&'s
     facts.into_iter().flatten().collect()
 }
 
+/// The 99th percentile and the largest of what is judged, and the largest of all where that is not.
+fn response(all: &HistogramJson) -> String {
+    let time = |ns: u64| value::nanos(as_told(ns));
+    let judged = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), time);
+    let besides = all.disturbed_max().map(|max| format!(" (and {})", time(max)));
+    let [p99, max] = [all.told_p99(), all.told_max()].map(judged);
+    format!("{p99}, {max}{}", besides.unwrap_or_default())
+}
+
 /// How long its jobs took from their release, and how many ended too late, as far as it had any.
 fn task_facts(task: &SubjectResults) -> Vec<(&'static str, Value)> {
     let seen = |wanted: Quantity| quantity(task, wanted);
-    let response = seen(Quantity::RESPONSE_TIME).and_then(|all| Some((all.p99?, all.max?)));
-    let response = response.map(|(p99, max)| {
-        let [p99, max] = [p99, max].map(value::nanos);
-        ("response time, p99 and max", format!("{p99}, {max}").into())
-    });
+    let took = seen(Quantity::RESPONSE_TIME).filter(|all| all.count > 0);
+    let took = took.map(|all| ("response time, p99 and max", response(all).into()));
     let misses = seen(Quantity::DEADLINE_MISSES).map(|jobs| {
         let [missed, all] = missed(jobs).map(count);
         ("deadline misses", format!("{missed} of {all} jobs").into())
     });
-    response.into_iter().chain(misses).collect()
+    took.into_iter().chain(misses).collect()
 }
 
 /// Where the figures come from, by their names in the file for programs.
@@ -235,4 +242,30 @@ pub(super) fn provenance(results: &RunResults, origin: Origin) -> Figure {
     });
     let table = Table::new(["figure", "from"], rows);
     Figure::of_table("provenance", "Where the figures come from", table)
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::verify::contract::Observed;
+
+    use super::*;
+
+    /// So many responses of a millisecond, the last of 2.588671 ms, and so many of 27 ms where the machine stood still.
+    fn responses(undisturbed: u64, disturbed: u64) -> HistogramJson {
+        let mut seen = Observed::default();
+        (1..undisturbed).for_each(|_| seen.undisturbed.record(1_000_000));
+        seen.undisturbed.record(2_588_671);
+        (0..disturbed).for_each(|_| seen.disturbed.record(27_000_000));
+        HistogramJson::of("ns", &seen)
+    }
+
+    /// Of 99 values the 99th percentile is the largest; what is not judged makes it no other, and the microseconds are those of a verdict's reasons.
+    #[test]
+    fn a_response_time_is_told_as_the_table_has_it() {
+        assert_eq!(response(&responses(99, 0)), "–, 2.588 ms");
+        assert_eq!(response(&responses(99, 50)), "–, 2.588 ms (and 27 ms)");
+        let many = response(&responses(1_000, 0));
+        assert!(many.ends_with(" ms, 2.588 ms") && many.starts_with("1"), "{many}");
+        assert_eq!(response(&responses(1_000, 500)), format!("{many} (and 27 ms)"));
+    }
 }

@@ -3,6 +3,7 @@
 
 use laxity_model::verify::contract::Quantity;
 
+use super::apart::as_told;
 use crate::evidence::histogram::HistogramJson;
 use crate::evidence::results::{RunResults, VariantResults};
 use crate::evidence::subjects::{DeviceFigures, SubjectResults, is_cothread, label};
@@ -135,19 +136,32 @@ fn chart(
     chart
 }
 
+/// Of what is judged; what was seen besides, where the machine stood still, is told as such, as the bars have it too.
 fn caption(title: &str, note: &str, histogram: &HistogramJson, unit: Unit) -> String {
+    let count = |count: u64| alone(Unit::Count, coordinate(count));
+    let told = |value: u64| match unit {
+        Unit::Nanoseconds => alone(unit, coordinate(as_told(value))),
+        _ => alone(unit, coordinate(value)),
+    };
+    let judged = histogram.judged();
+    let mut caption = format!("{title}{note}: n = {}", count(judged));
+    if histogram.count > judged {
+        let besides = count(histogram.count - judged);
+        caption.push_str(&format!(" (and {besides} disturbed)"));
+    }
     let named = [
-        ("p50", histogram.p50),
+        ("p50", histogram.told_p50()),
         ("p99", histogram.told_p99()),
         ("p99.9", histogram.told_p999()),
-        ("max", histogram.max),
+        ("max", histogram.told_max()),
     ];
-    let count = alone(Unit::Count, coordinate(histogram.count));
-    let mut caption = format!("{title}{note}: n = {count}");
     for (name, value) in named {
         if let Some(value) = value {
-            caption.push_str(&format!(" · {name} {}", alone(unit, coordinate(value))));
+            caption.push_str(&format!(" · {name} {}", told(value)));
         }
+    }
+    if let Some(max) = histogram.disturbed_max() {
+        caption.push_str(&format!(" (disturbed {})", told(max)));
     }
     caption
 }
@@ -157,6 +171,7 @@ mod tests {
     use super::*;
     use crate::report::svg::{WIDE, inline};
     use laxity_model::base::histogram::Histogram;
+    use laxity_model::verify::contract::Observed;
 
     fn drawn(values: &[u64]) -> String {
         let mut histogram = Histogram::new();
@@ -180,6 +195,24 @@ mod tests {
         let svg = drawn(&[10, 20, 30, 900]);
         assert!(svg.contains("1 beyond, up to 900 ns"), "{svg}");
         assert!(drawn(&[]).contains("nothing"));
+    }
+
+    #[test]
+    fn what_is_told_of_what_is_judged_stands_apart_from_what_is_not() {
+        let mut seen = Observed::default();
+        (0..1_800).for_each(|_| seen.undisturbed.record(1_250_900));
+        (0..300).for_each(|_| seen.disturbed.record(27_103_000));
+        let caption = |seen: &Observed| {
+            let histogram = HistogramJson::of("ns", seen);
+            caption("gap", "", &histogram, Unit::Nanoseconds)
+        };
+        let all = caption(&seen);
+        assert!(all.starts_with("gap: n = 1800 (and 300 disturbed) · p50 1.25 ms"), "{all}");
+        assert!(all.ends_with(" · max 1.25 ms (disturbed 27.1 ms)"), "{all}");
+        seen.disturbed = Histogram::new();
+        let undisturbed = caption(&seen);
+        assert!(undisturbed.ends_with(" · max 1.25 ms"), "{undisturbed}");
+        assert!(!undisturbed.contains("disturbed"), "{undisturbed}");
     }
 
     #[test]

@@ -180,6 +180,32 @@ fn who_belongs_to_the_scenario_goes_by_its_name_and_is_no_stranger() {
     assert_eq!(told, Vec::<String>::new());
 }
 
+/// What had no grant was outranked all the same: what is seen of it says nothing of who had it.
+#[test]
+fn who_outranked_what_had_no_grant_is_told_apart_from_what_the_program_did() {
+    let outranked = |seen: &Seen, own, granted: &[Granted]| {
+        let evidence = Evidence {
+            own: vec![own],
+            ..watched(seen)
+        };
+        conclude(&mut held(5), &evidence).outranked(granted)
+    };
+    let was_held = "processor 3 was held for 5ms, 7ms after the start";
+    let none = [""; 0];
+    let busy = stranger(99, BUSY);
+    assert_eq!(outranked(&busy, Span::ZERO, &[]), [ABOVE, was_held]);
+    let slots = (Enforcer::Slots, HOLDER, CPU);
+    assert_eq!(outranked(&busy, Span::ZERO, &[slots]), none);
+    assert_eq!(outranked(&unseen(), Span::ZERO, &[]), [BLIND, was_held]);
+    assert_eq!(outranked(&stranger(99, IDLE), Span::ZERO, &[]), none);
+    assert_eq!(outranked(&Seen::default(), Span::MAX, &[]), none);
+    assert_eq!(outranked(&beside(), Span::MAX, &[]), none);
+    let policy = Policy::Other { nice: 0 };
+    let changed = tampered(Role::Activity(HOLDER), policy);
+    let told = "it was changed, seen 6ms after the start";
+    assert_eq!(outranked(&changed, Span::MAX, &[]), [told]);
+}
+
 /// Who was there, what the witness saw; why slots are not enforced; what stood still, what was held.
 type Row = (&'static str, Seen, Vec<Event>, &'static str, (usize, usize));
 

@@ -267,6 +267,17 @@ fn write_seldom(f: &mut fmt::Formatter<'_>, (times, of): (u64, u64), unseen: Spa
     )
 }
 
+/// How many times a limit that is, rounded down, with as many decimals as tell it from the limit itself, up to six: `3.8`, `1.02`.
+fn times(measured: u64, limit: u64) -> String {
+    let (measured, limit) = (u128::from(measured), u128::from(limit));
+    let scaled = |decimals: u32| measured * 10_u128.pow(decimals) / limit;
+    let is_told = |decimals: &u32| scaled(*decimals) != 10_u128.pow(*decimals);
+    let decimals = (1..6).find(is_told).unwrap_or(6);
+    let (one, scaled) = (10_u128.pow(decimals), scaled(decimals));
+    let width = decimals as usize;
+    format!("{}.{:0width$}", scaled / one, scaled % one)
+}
+
 /// Writes how a measured value breaks a bound.
 fn write_breach(
     f: &mut fmt::Formatter<'_>,
@@ -278,10 +289,7 @@ fn write_breach(
         Bound::AtLeast(_) => write!(f, "is below {value}"),
         Bound::AtMost(0) if quantity.adds_up() => f.write_str("where none is allowed"),
         Bound::AtMost(0) => write!(f, "is above {value}"),
-        Bound::AtMost(limit) => {
-            let tenths = u128::from(measured) * 10 / u128::from(limit);
-            write!(f, "exceeds {value} ({}.{} times)", tenths / 10, tenths % 10)
-        }
+        Bound::AtMost(limit) => write!(f, "exceeds {value} ({} times)", times(measured, limit)),
         Bound::AtMostTimesControl { ratio_ppm } => {
             let (whole, thousandths) = (ratio_ppm / 1_000_000, ratio_ppm % 1_000_000 / 1_000);
             write!(
@@ -343,6 +351,23 @@ impl fmt::Display for Cause {
                 let reason = grade.reason().unwrap_or("nothing is known against it");
                 write!(f, "{grade}: the reservation of {holder}: {reason}")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::times;
+
+    #[test]
+    fn what_exceeds_a_limit_by_little_is_not_told_as_the_limit() {
+        for (measured, limit, told) in [
+            (3_312_000, 100_000, "33.1"),
+            (1_946_000, 500_000, "3.8"),
+            (2_041_000, 2_000_000, "1.02"),
+            (1_000_001, 1_000_000, "1.000001"),
+        ] {
+            assert_eq!(times(measured, limit), told);
         }
     }
 }

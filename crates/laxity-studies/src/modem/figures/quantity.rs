@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use laxity_lab::report::{Compared, Origin, Value, Verdict};
+use laxity_lab::scenario::units::{Load, Share};
 use laxity_model::base::time::Beside;
 use serde::Deserialize;
 
 use super::super::verdicts::resting;
 use super::reading::{BUCKET, Reading, Runs, said};
+use super::runs::SCENES;
 
 /// As printed.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +28,8 @@ enum Criterion {
     Within { percent: u64, of: Option<Reading> },
     /// Something is so.
     So(So),
+    /// It is the load that the scenario of these runs asks for, as near as is asked there.
+    AsSought,
 }
 
 /// It, or `of` in its stead, lies between two numbers; and above the first of the others, if it is to be `more`.
@@ -86,7 +90,7 @@ impl Quantity {
         let others: Vec<&Reading> = match &self.judged {
             Some(Criterion::Within { of, .. }) => of.iter().collect(),
             Some(Criterion::So(so)) => so.of.iter().chain(&so.others).collect(),
-            None => Vec::new(),
+            Some(Criterion::AsSought) | None => Vec::new(),
         };
         let all = others.into_iter().chain([&self.of]);
         all.flat_map(Reading::runs).collect()
@@ -163,6 +167,7 @@ impl Quantity {
         };
         match criterion {
             Criterion::So(so) => so.judge(&self.of, twin, origin),
+            Criterion::AsSought => as_sought(self.of.number(twin), origin),
             Criterion::Within { percent, of } => {
                 let wanted = match (of, &self.paper) {
                     (Some(other), _) => other.number(twin),
@@ -243,13 +248,28 @@ fn words<'v>(value: &Value, others: impl Iterator<Item = &'v Value>) -> String {
 fn within((wanted, twin): (u64, u64), percent: u64, origin: Origin) -> Verdict {
     let (wanted, twin) = (i128::from(wanted), i128::from(twin));
     let permille = (twin - wanted) * 1_000 / wanted.max(1);
-    let sign = if permille < 0 { '-' } else { '+' };
+    // What is off by less than is shown still has its side.
+    let sign = if twin < wanted { '-' } else { '+' };
     let agrees = (twin - wanted).abs() * 100 <= wanted * i128::from(percent);
     // What is beyond the limit by less than is shown does not look like it.
     let hair = !agrees && permille.unsigned_abs() == u128::from(percent) * 10;
     let off = permille.unsigned_abs() + u128::from(hair);
     let difference = format!("{sign}{}.{} %", off / 10, off % 10);
     judge(agrees, &format!("within {percent} %"), &difference, origin)
+}
+
+/// Whether a share in parts per million is the load that was sought for these runs.
+fn as_sought(ppm: Option<u64>, origin: Origin) -> Verdict {
+    let mut devices = SCENES.variants.iter().flat_map(|scene| &scene.devices);
+    let Some((ppm, device)) = ppm.zip(devices.next()) else {
+        return Verdict::Disagrees("never".into());
+    };
+    let Load { share, tolerance } = device.load;
+    let agrees = ppm.abs_diff(share.ppm.into()) <= u64::from(tolerance.ppm);
+    let seen = Share {
+        ppm: u32::try_from(ppm).unwrap_or(u32::MAX),
+    };
+    judge(agrees, &device.load.to_string(), &seen.to_string(), origin)
 }
 
 /// A verdict by any criterion, with what was seen. What was put in or chosen is consistent at best.

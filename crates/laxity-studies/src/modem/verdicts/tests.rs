@@ -118,7 +118,11 @@ fn degraded_rows_that_were_foretold_are_counted_and_no_others() {
             .map(|row| {
                 let mean = row.attempts().times.map(|times| times.mean);
                 let attempt = |n| Attempt {
-                    took: mean.filter(|_| is_true && n < row.attempts().succeeded),
+                    took: match is_true {
+                        true => mean.filter(|_| n < row.attempts().succeeded),
+                        false if mean.is_none() => Some(Span::from_secs(37)),
+                        false => None,
+                    },
                     ..Attempt::default()
                 };
                 (0..10).map(attempt).collect()
@@ -129,11 +133,11 @@ fn degraded_rows_that_were_foretold_are_counted_and_no_others() {
         let degraded = judged.iter().filter_map(Judged::degraded);
         degraded.map(|(_, missed)| missed.is_none()).collect()
     };
-    // THR 8. The other rows of all tables took part in choosing constants.
+    // THR 8, and 1/8, 2/15 and 3/17, which never get through. The other rows below full speed took part in choosing constants.
     for is_true in [true, false] {
         assert_eq!(of(&TABLES[0], is_true), [is_true; 1]);
         assert_eq!(of(&TABLES[1], is_true), [is_true; 0]);
-        assert_eq!(of(&TABLES[2], is_true), [is_true; 0]);
+        assert_eq!(of(&TABLES[2], is_true), [is_true; 3]);
     }
 }
 

@@ -1,6 +1,8 @@
 use laxity::study::Profile;
 use laxity_devices::modem::Costs;
 use laxity_devices::modem::card::Setting;
+use laxity_lab::bench::Said;
+use laxity_model::RunRecord;
 
 use super::super::super::transfers::Place;
 use super::super::PLAN;
@@ -8,7 +10,7 @@ use super::super::readings::Series;
 use super::super::readings::tests::seen;
 use super::super::tests::of;
 use super::*;
-use crate::disturbed;
+use crate::{disturbed, live_run};
 
 #[test]
 fn a_verdict_knows_what_was_put_in() {
@@ -22,6 +24,11 @@ fn a_verdict_knows_what_was_put_in() {
     assert_eq!(
         within((100_000, 115_001), 15, Origin::Simulated),
         Verdict::Disagrees("not within 15 %: +15.1 %".into())
+    );
+    let hair = within((13_125_000, 13_124_344), 1, Origin::Charged);
+    assert_eq!(
+        hair,
+        Verdict::Consistent("within 1 %: -0.0 %; put in".into())
     );
     let far = within((1_000, 849), 15, Origin::Charged);
     assert_eq!(far, Verdict::Disagrees("not within 15 %: -15.1 %".into()));
@@ -79,6 +86,27 @@ fn quantity(figure: &str, name: &str) -> &'static Quantity {
     let mut quantities = PLAN.quantities.iter();
     let quantity = quantities.find(|of| of.figure == figure && of.name.starts_with(name));
     quantity.expect("it is compared")
+}
+
+/// A holder that nobody finds leaves open what was measured; so does one that is named, where nothing was reserved that he could be held against.
+#[test]
+fn a_row_is_open_where_a_stranger_is_named_who_outranked_what_had_no_reservation() {
+    let judged = |outranked: &[&str]| {
+        let mut readings = seen(Series::Gaps, &[(9_000, 5_000)]);
+        readings.said = Said::of(&RunRecord {
+            outranked: outranked.iter().map(ToString::to_string).collect(),
+            ..live_run(0)
+        });
+        let live = Runs::from([("callback-int", vec![&readings])]);
+        let row = quantity("figure-11", "largest gap, largest");
+        let row = row.compared(&Runs::new(), &live);
+        row.expect("it was seen here").live_verdict
+    };
+    assert!(matches!(judged(&[]), Verdict::Agrees(_)));
+    let above = "ranked above the slot on its processor: rogue (SCHED_FIFO priority 99)";
+    let held = "processor 0 was held 56 times, for 10.1ms at most";
+    let open = Verdict::Inconclusive(format!("{above}; {held}"));
+    assert_eq!(judged(&[above, held, above]), open);
 }
 
 /// Without a modem another run is made, by which the twin's row is known to be put in: on this machine the row is not read from it.
@@ -141,6 +169,27 @@ fn a_load_that_was_missed_on_this_machine_is_open() {
     };
     let open = judged(&missed);
     assert!(matches!(open, Verdict::Inconclusive(_)), "{open:?}");
+}
+
+/// What the search for a load accepts is no other load: both have the scenario's tolerance.
+#[test]
+fn a_load_is_the_one_that_was_sought_by_the_scenarios_own_tolerance() {
+    let shares = PLAN.quantities.iter();
+    let mut shares = shares.filter(|of| of.figure == "figure-3");
+    let judged = shares.next().and_then(|of| of.judged.as_ref());
+    assert!(matches!(judged, Some(Criterion::AsSought)), "{judged:?}");
+    let judged = |ppm| as_sought(Some(ppm), Origin::Calibrated);
+    let sought = Verdict::Consistent("14.72 % ± 0.7 %: 15.38 %; chosen".into());
+    assert_eq!(judged(153_800), sought);
+    for (ppm, is_it) in [
+        (140_199, false),
+        (140_200, true),
+        (154_200, true),
+        (154_201, false),
+    ] {
+        let is_so = matches!(judged(ppm), Verdict::Consistent(_));
+        assert_eq!(is_so, is_it, "{ppm}");
+    }
 }
 
 /// Where the call got through, most runs of the thread are those on hook, which are short on any machine.
