@@ -23,6 +23,7 @@ use crate::os::clock;
 use crate::os::proc::RealTimeThread;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::schedstat::Account;
+use crate::os::usage;
 use crate::run::{self, Run, Thread};
 
 /// It looks no more often than this beside a dispatcher, which takes more by itself.
@@ -114,10 +115,11 @@ pub(crate) fn spawn(
                 let _ = sched::set_policy(Tid::current(), Policy::Fifo(ranks::COLLECTOR));
             }
         }
-        let lookout = start.slots_on.map_or_else(Lookout::at_own, |cpu| {
+        let mut lookout = start.slots_on.map_or_else(Lookout::at_own, |cpu| {
             Lookout::begin(|thread| is_above(thread, cpu, |thread| thread.tid == starter))
         });
         if let Some(begin) = run.wait_for_start() {
+            lookout.start();
             let looks = looks(begin);
             let mut watcher = Watcher::new(start, seen, lookout, (begin, looks));
             watcher.watch(run);
@@ -154,6 +156,8 @@ struct Watcher {
     lost_before: u64,
     /// When holders that do not run are asked again whether they sleep.
     ask_at: Instant,
+    /// Somebody has stopped this thread since the last look.
+    was_stopped: bool,
 }
 
 impl Watcher {
@@ -176,12 +180,13 @@ impl Watcher {
             looks,
             lost_before: 0,
             ask_at: Instant::ZERO,
+            was_stopped: false,
         }
     }
 
     fn watch(&mut self, run: &Run) {
         let mut look_at = self.looks.after(clock::now());
-        while run.sleep_until(wake_at(look_at, self.lookout.due(run.alarm()))) {
+        while self.sleep_until(wake_at(look_at, self.lookout.due(run.alarm())), run) {
             let now = clock::now();
             if now >= self.lookout.due(run.alarm()) {
                 self.look_out(run);
@@ -194,6 +199,15 @@ impl Watcher {
         // Whoever came, or took something, after the look before is seen by this one.
         self.look_out(run);
         self.look(true);
+    }
+
+    /// Sleeps until the instant; `false` if the run ended first. Who sleeps gives its processor up once, and who is stopped meanwhile once more: there is no
+    /// other sign of it where a debugger stops this thread alone.
+    fn sleep_until(&mut self, until: Instant, run: &Run) -> bool {
+        let before = usage::waits();
+        let goes_on = run.sleep_until(until);
+        self.was_stopped |= usage::waits() > before + 1;
+        goes_on
     }
 
     /// Looks; publishes what is known so far. What comes after the reservation's end is none of it.
@@ -250,6 +264,7 @@ impl Watcher {
         self.events.clear();
         self.before.clear();
         self.stopped = None;
+        self.was_stopped = false;
         self.lost_before = self.lost();
         self.lookout.begin_anew();
         self.start.reservation = anew.reservation;
@@ -323,6 +338,7 @@ impl Watcher {
         Records {
             stood,
             still: found.disturbances,
+            unwatched: std::mem::take(&mut self.was_stopped),
         }
     }
 
@@ -359,12 +375,14 @@ impl Watcher {
     }
 }
 
-/// What dispatcher and witness recorded from one look to the next.
+/// What dispatcher and witness recorded from one look to the next, and whether anybody could look meanwhile.
 struct Records {
     /// How long the holder was made to stand each time.
     stood: Vec<Span>,
     /// When the machine stood still.
     still: Vec<Disturbance>,
+    /// Who looks was stopped.
+    unwatched: bool,
 }
 
 /// Whether holders that do not run may be asked if they sleep, and how long that took.
@@ -389,7 +407,8 @@ impl Asking {
             // Whom the dispatcher stops sleeps, as far as the kernel tells.
             State::Sleeps if !self.stops => Turn::Asleep,
             State::Frozen if !self.stops => Turn::Stopped,
-            State::Sleeps | State::Frozen | State::Wants => Turn::No,
+            State::Wants => Turn::Wants,
+            State::Sleeps | State::Frozen => Turn::No,
         }
     }
 }
@@ -427,7 +446,7 @@ impl Observed {
         } else {
             asking.turn(&*self.subject)
         };
-        let look = look_of(part, turn, &seen.stood, at);
+        let look = look_of(part, turn, seen, at);
         if let Some(before) = self.pending.replace(look) {
             over[0] = self.meter.take(before);
         }
@@ -441,7 +460,8 @@ impl Observed {
     }
 }
 
-fn look_of(part: Part, turn: Turn, stood: &[Span], at: Instant) -> Look {
+fn look_of(part: Part, turn: Turn, seen: &Records, at: Instant) -> Look {
+    let stood = &seen.stood;
     let stood_in_all: Span = stood.iter().copied().sum();
     // It comes to the processor a moment after it is let go: that wait is one with its standing still.
     let longest_stood = stood.iter().copied().max().unwrap_or(Span::ZERO);
@@ -453,6 +473,7 @@ fn look_of(part: Part, turn: Turn, stood: &[Span], at: Instant) -> Look {
         several: part.several,
         turn,
         ended: part.ended,
+        unwatched: seen.unwatched,
     }
 }
 
