@@ -125,7 +125,7 @@ fn who_has_ended_is_not_held() {
     let bench = Bench::new();
     let mut program = Command::new("true").spawn().unwrap();
     let number = program.id();
-    let state = || stat_of(Tid(number.cast_signed()), 3);
+    let state = || stat_of::<char>(Tid(number.cast_signed()), 3);
     eventually("it has ended", || state() == Ok('Z'));
     for option in ["--pid", "--tid"] {
         for enforcer in ["slots", "deadline"] {
