@@ -31,8 +31,8 @@ const SHARE: u64 = 25;
 /// Looks that an alarm asks for take no more than one part of so many.
 const ALARMED_SHARE: u64 = 5;
 /// Whoever comes and goes while nobody looks for longer than this is not seen, though the machine may have stood still, which then leaves it open; and so does as
-/// much as lies between two looks ([`EVERY`]) of a standstill that those who watch did not meet. Where looking takes so much that it rests longer, a stranger had as much time as that took: no more of it is let pass than lies
-/// between two looks in any case ([`EVERY`]). Where somebody held the processor of who looks for longer than that, and for no longer than this, it
+/// much as lies between two looks ([`EVERY`]) of a standstill that those who watch did not meet. Where looking takes so much that it rests longer, a stranger had as
+/// much time as that took: no more of it is let pass than lies between two looks in any case. Where somebody held the processor of who looks for longer than that, and for no longer than this, it
 /// is left open: it may have been who outranks slots too, and on a virtual machine is most often a neighbour.
 const BLIND: Span = Span::from_millis(500);
 /// So many strangers are kept by name; more are counted.
@@ -79,8 +79,8 @@ pub(crate) struct Lookout {
     waited: Option<Span>,
     /// For how long in all those who watch had stood still by the last look.
     stood: Span,
-    /// For so long nobody looked before the last look, since the thread that looks stood still, and what `stood` was before that: whether those who watch stood still too is known
-    /// when they have run again.
+    /// For so long nobody looked before the last look, since the thread that looks stood still, and what `stood` was before that: whether those who watch did too
+    /// is known when they have run again.
     still: Option<(Span, Span)>,
     seen: Seen,
 }
