@@ -31,9 +31,9 @@ const SHARE: u64 = 25;
 /// Looks that an alarm asks for take no more than one part of so many.
 const ALARMED_SHARE: u64 = 5;
 /// Whoever comes and goes while nobody looks for longer than this is not seen, though the machine may have stood still, which then leaves it open; and so does as
-/// much as lies between two looks ([`EVERY`]) of a standstill that those who watch did not meet. Where looking takes so much that it rests longer, a stranger had as
-/// much time as that took: no more of it is let pass than lies between two looks in any case. Where somebody held the processor of who looks for longer than that, and for no longer than this, it
-/// is left open: it may have been who outranks slots too, and on a virtual machine is most often a neighbour.
+/// much as lies between two looks ([`EVERY`]) of a standstill that those who watch did not meet. Where looking takes so much that it rests longer, a stranger had
+/// as much time as that took: no more of it is let pass than lies between two looks in any case. Where somebody held the processor of who looks for longer than
+/// that, and for no longer than this, it is left open: it may have been who outranks slots too, and on a virtual machine is most often a neighbour.
 const BLIND: Span = Span::from_millis(500);
 /// So many strangers are kept by name; more are counted.
 const MOST: usize = 32;
@@ -392,7 +392,8 @@ mod tests {
     #[test]
     fn a_standstill_that_no_witness_met_is_doubted() {
         let alone = |late| {
-            let why = "those who look stood still, and no witness did: somebody may have stopped them";
+            let why =
+                "those who look stood still, and no witness did: somebody may have stopped them";
             Some(format!("nobody looked for {late}ms: {why}"))
         };
         let doubted = |late, stood| told(ms(late), Some(ms(0)), ms(stood));
