@@ -59,7 +59,7 @@ fn a_wait_in_which_the_program_was_told_to_end_is_not_forgotten() {
         "-a",
     ]);
     let spin = "echo $$ > begun.new; mv begun.new begun; while :; do :; done";
-    command.args([&cpu.to_string(), "--", "sh", "-c", spin]);
+    command.args([cpu.to_string().as_str(), "--", "sh", "-c", spin]);
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
     let begun = bench.path("begun");
     eventually("it runs", || begun.exists());
