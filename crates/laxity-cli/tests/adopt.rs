@@ -11,6 +11,7 @@ use std::time::Duration;
 use common::{Bench, comes_true, eventually, json, said};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
 use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Tid};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
@@ -116,6 +117,26 @@ fn who_all_depend_on_is_not_held() {
             assert!(all.iter().all(|part| told.contains(part)), "{told}");
         }
     }
+}
+
+/// Its number is there until its parent has asked how it ended.
+#[test]
+fn who_has_ended_is_not_held() {
+    let bench = Bench::new();
+    let mut program = Command::new("true").spawn().unwrap();
+    let number = program.id();
+    let state = || stat_of::<char>(Tid(number.cast_signed()), 3);
+    eventually("it has ended", || state() == Ok('Z'));
+    for option in ["--pid", "--tid"] {
+        for enforcer in ["slots", "deadline"] {
+            let options = ["exec", "--reserve=2ms/8ms", "--enforcer", enforcer];
+            let output = bench.run(&[&options[..], &[option, &number.to_string()]].concat());
+            let told = said(&output);
+            assert_eq!(output.status.code(), Some(125), "{told}");
+            assert!(told.contains("no such program: it has ended"), "{told}");
+        }
+    }
+    program.wait().unwrap();
 }
 
 /// Audio servers are limited so, and would be ended in their slots.

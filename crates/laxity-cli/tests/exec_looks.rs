@@ -5,14 +5,16 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Bench, comes_true, json, said};
+use common::{Bench, comes_true, eventually, json, said};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::sched::{self, Policy, Tid};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// The looks at a program are a period apart; those who could take from it are looked for all the time.
 #[test]
@@ -38,6 +40,47 @@ fn over_a_long_period_nobody_is_blind() {
     let figure = |name: &str| received["received"][name].as_u64().unwrap();
     let counted = ["periods", "periods_disturbed", "periods_unseen"].map(figure);
     assert!(counted.iter().sum::<u64>() >= 2, "{told}");
+}
+
+/// Between the ranks of slots and dispatcher somebody holds the processor, and the program, told to end meanwhile, does so as soon as it has it again.
+#[test]
+fn a_wait_in_which_the_program_was_told_to_end_is_not_forgotten() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Processors(2)]) else {
+        return;
+    };
+    let bench = Bench::new();
+    let usable = sched::affinity(Tid::current()).unwrap();
+    let cpu = usable.iter().next().unwrap();
+    let mut command = bench.command();
+    command.args([
+        "exec",
+        "--reserve=2ms/8ms",
+        "--judge",
+        "--json=r.json",
+        "-a",
+    ]);
+    let spin = "echo $$ > begun.new; mv begun.new begun; while :; do :; done";
+    command.args([cpu.to_string().as_str(), "--", "sh", "-c", spin]);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let begun = bench.path("begun");
+    eventually("it runs", || begun.exists());
+    let program = fs::read_to_string(begun).unwrap().trim().parse().unwrap();
+    let program = Pid::from_raw(program).unwrap();
+    thread::sleep(Duration::from_millis(200));
+    let stranger = thread::spawn(move || {
+        let own = Tid::current();
+        sched::set_affinity(own, &CpuSet::single(cpu)).unwrap();
+        sched::set_policy(own, Policy::Fifo(85)).unwrap();
+        kill_process(program, Signal::TERM).unwrap();
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(120) {}
+    });
+    stranger.join().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = said(&output);
+    let received = json(&bench, "r.json");
+    assert_ne!(received["grade"], "enforced", "{told}");
+    assert_ne!(received["verdict"], "met", "{told}");
 }
 
 /// Those of its threads that give slots.

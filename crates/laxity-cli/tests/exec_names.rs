@@ -61,6 +61,31 @@ fn the_name_of_the_program_is_that_which_it_has_when_it_executes() {
     }
 }
 
+/// It starts one that outranks it and works now and again, takes its name, and goes on for a while.
+const BESIDE_ITS_ROGUE: &str =
+    "sh -c 'sleep 0.1; chrt -f -p 90 $$; echo rogue > /proc/self/comm; echo > up
+while [ ! -e stop ]; do i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; sleep 0.01; done' &
+echo good > /proc/self/comm; while [ ! -e up ]; do sleep 0.01; done; sleep 0.6; echo > stop; wait";
+
+#[test]
+fn what_the_program_starts_that_is_not_meant_and_outranks_it_is_named() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    for follow in ["--follow=children", "--follow=threads"] {
+        let bench = Bench::new();
+        let options = ["exec", "--reserve=2ms/8ms", "--threads=good", follow];
+        let program = ["--judge", "--json=r.json", "--", "sh", "-c"];
+        let output = bench.run(&[&options[..], &program, &[BESIDE_ITS_ROGUE]].concat());
+        let told = said(&output);
+        assert_ne!(output.status.code(), Some(0), "{follow}: {told}");
+        let received = json(&bench, "r.json");
+        assert_eq!(received["grade"], "unenforced", "{follow}: {told}");
+        let reason = received["grade_reason"].as_str().unwrap();
+        assert!(reason.contains("\"rogue\" of process"), "{reason}");
+    }
+}
+
 #[test]
 fn where_no_such_thread_came_that_is_said_and_nothing_is_met() {
     let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {

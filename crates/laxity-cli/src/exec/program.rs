@@ -215,6 +215,16 @@ fn end(ended: Ended) -> Result<End, String> {
     }
 }
 
+/// Whether all of a process has ended, be it waited for or not. Its first thread may have, while others go on.
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut one = [PollFd::new(process, PollFlags::IN)];
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut one, Some(&now)) == Ok(1)
+}
+
 /// Adopted: it ran before.
 pub(super) struct Adopted {
     process: OwnedFd,
@@ -244,6 +254,9 @@ impl Adopted {
         let pid = pid.ok_or_else(|| missing(&io::Error::from(io::ErrorKind::NotFound)))?;
         let opened = pidfd_open(pid, PidfdFlags::empty());
         let opened = opened.map_err(|error| missing(&io::Error::from(error)))?;
+        if has_ended(&opened) {
+            return Err(missing(&"no such program: it has ended"));
+        }
         let hold = |request: &_| ProgramHold::of_running(request, process);
         let count = || Count::from_now(Used::of(process));
         let reserved = Reserved::begin(request, *is_open, hold, count);
@@ -273,12 +286,7 @@ impl Adopted {
                 }
                 stop(Some(&self.reserved), signal);
             }
-            let mut one = [PollFd::new(&self.process, PollFlags::IN)];
-            let now = Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            };
-            if poll(&mut one, Some(&now)) == Ok(1) {
+            if has_ended(&self.process) {
                 return End::Gone;
             }
             if is_left {

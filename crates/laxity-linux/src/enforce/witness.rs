@@ -95,6 +95,8 @@ impl Vigil {
         });
         if kind == EventKind::Held {
             run.raise_alarm();
+        } else {
+            run.stood_still(late.stretch.length());
         }
     }
 }

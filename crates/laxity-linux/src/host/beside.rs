@@ -44,6 +44,17 @@ impl Beside {
         }
     }
 
+    /// Whether its threads were given as high a rank as this.
+    fn was_given(&self, rank: Policy) -> bool {
+        match self.right {
+            Right::Reserved(_) => matches!(rank, Policy::Deadline(_)),
+            Right::Scheduled(scheduling, _) => match Policy::from(scheduling) {
+                Policy::Fifo(given) | Policy::RoundRobin(given) => !rank.outranks(given),
+                _ => !rank.is_real_time(),
+            },
+        }
+    }
+
     /// Whether the dispatcher of a processor does not outrank it, however long it works.
     pub(super) fn crowds(&self, cpu: usize) -> bool {
         match self.right {
@@ -55,9 +66,17 @@ impl Beside {
     }
 }
 
-/// As what a thread is known that belongs to one of these programs, in the words of an admission; `None` of a stranger, and where those
-/// between have gone.
-pub(super) fn known_as(thread: &RealTimeThread, all: &[Beside]) -> Option<String> {
+/// As what a thread is known that belongs to a program beside the run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KnownAs {
+    /// In the words of an admission.
+    pub(super) name: String,
+    /// It has a higher rank than the caller gave its program, and has that from itself.
+    pub(super) raised: bool,
+}
+
+/// As what a thread is known that belongs to one of these programs; `None` of a stranger, and where those between have gone.
+pub(super) fn known_as(thread: &RealTimeThread, all: &[Beside]) -> Option<KnownAs> {
     // It may have gone since it was seen.
     let mut process = thread.parent;
     while !all.is_empty() && process > 1 {
@@ -66,7 +85,12 @@ pub(super) fn known_as(thread: &RealTimeThread, all: &[Beside]) -> Option<String
                 Policy::Deadline(_) => "SCHED_DEADLINE".to_owned(),
                 policy => policy.to_string(),
             };
-            return Some(format!("{} ({policy})", own.name));
+            let raised = !own.was_given(thread.at_work());
+            let by_itself = if raised { ", which it gave itself" } else { "" };
+            return Some(KnownAs {
+                name: format!("{} ({policy}{by_itself})", own.name),
+                raised,
+            });
         }
         process = parent_of(process).ok().flatten()?;
     }
@@ -115,13 +139,19 @@ mod tests {
         let orphan = orphan.trim().parse().expect("a number");
         let fifo = Scheduling::Fifo(90);
         let all = [Beside::new("rogue", &running, Right::Scheduled(fifo, 0))];
-        let named = |pid| known_as(&thread_of(pid, fifo.into()), &all);
-        let own = Some("rogue (SCHED_FIFO priority 90)");
+        let named = |pid, policy| known_as(&thread_of(pid, policy), &all);
+        let own = |name: &str, raised| {
+            let name = name.to_owned();
+            Some(KnownAs { name, raised })
+        };
         for process in [running.id().0.cast_unsigned(), orphan] {
-            assert_eq!(named(process).as_deref(), own);
+            let given = own("rogue (SCHED_FIFO priority 90)", false);
+            assert_eq!(named(process, fifo.into()), given);
+            let raised = own("rogue (SCHED_FIFO priority 91, which it gave itself)", true);
+            assert_eq!(named(process, Policy::Fifo(91)), raised);
         }
-        assert_eq!(named(std::process::id()), None);
-        assert_eq!(named(1), None);
+        assert_eq!(named(std::process::id(), fifo.into()), None);
+        assert_eq!(named(1, fifo.into()), None);
     }
 
     #[test]

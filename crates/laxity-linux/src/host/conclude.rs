@@ -355,13 +355,13 @@ impl Evidence<'_> {
 
     fn strangers(&self, processor: usize, findings: &mut Vec<Finding>) {
         let cpu = self.cpus[processor];
-        for is_beside in [true, false] {
+        for is_as_given in [true, false] {
             let all = self.above(cpu).filter(|seen| !seen.is_idle());
-            let told = self.named(all.filter(|seen| seen.is_beside() == is_beside));
+            let told = self.named(all.filter(|seen| seen.is_as_given() == is_as_given));
             if !told.is_empty() {
                 let text = format!("ranked above the slot on its processor: {told}");
                 findings.push(Finding {
-                    only_there: is_beside,
+                    only_there: is_as_given,
                     ..Finding::against_slots(cpu, text)
                 });
             }

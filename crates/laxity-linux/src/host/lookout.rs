@@ -30,9 +30,10 @@ const EVERY: Span = Span::from_millis(100);
 const SHARE: u64 = 25;
 /// Looks that an alarm asks for take no more than one part of so many.
 const ALARMED_SHARE: u64 = 5;
-/// Whoever comes and goes while nobody looks for longer than this is not seen, though the machine may have stood still, which then leaves it open. Where looking takes so much that it rests longer, a stranger had as much time as that took: no more of it is let pass than lies
-/// between two looks in any case ([`EVERY`]). Where somebody held the processor of who looks for longer than that, and for no longer than this, it
-/// is left open: it may have been who outranks slots too, and on a virtual machine is most often a neighbour.
+/// Whoever comes and goes while nobody looks for longer than this is not seen, though the machine may have stood still, which then leaves it open; and so does as
+/// much as lies between two looks ([`EVERY`]) of a standstill that those who watch did not meet. Where looking takes so much that it rests longer, a stranger had
+/// as much time as that took: no more of it is let pass than lies between two looks in any case. Where somebody held the processor of who looks for longer than
+/// that, and for no longer than this, it is left open: it may have been who outranks slots too, and on a virtual machine is most often a neighbour.
 const BLIND: Span = Span::from_millis(500);
 /// So many strangers are kept by name; more are counted.
 const MOST: usize = 32;
@@ -76,6 +77,11 @@ pub(crate) struct Lookout {
     /// How long the thread that looks has waited for its processor, and had at the beginning of the last look; where the kernel tells.
     waits: Option<Account>,
     waited: Option<Span>,
+    /// For how long in all those who watch had stood still by the last look.
+    stood: Span,
+    /// For so long nobody looked before the last look, since the thread that looks stood still, and what `stood` was before that: whether those who watch did too
+    /// is known when they have run again.
+    still: Option<(Span, Span)>,
     seen: Seen,
 }
 
@@ -98,15 +104,23 @@ impl Lookout {
             took: [Span::ZERO; 2],
             waits,
             waited: None,
+            stood: Span::ZERO,
+            still: None,
             seen: Seen::default(),
         };
         lookout.waited = lookout.waited();
         lookout
     }
 
+    /// What is looked after begins now: until then there was nothing to be missed.
+    pub(crate) fn start(&mut self) {
+        (self.last, self.waited) = (clock::now(), self.waited());
+    }
+
     /// What others did until now counts no more: whoever was seen and is there still was there from the start, and is weighed by what it does from now on.
     /// What became of our own threads stays so.
     pub(crate) fn begin_anew(&mut self) {
+        self.still = None;
         let before = std::mem::take(&mut self.seen);
         let strangers = before.strangers.into_iter();
         self.seen.strangers = strangers.filter_map(Sighting::anew).collect();
@@ -152,8 +166,10 @@ impl Lookout {
         let waited = now.zip(self.waited);
         let waited = waited.map(|(now, then)| now.saturating_sub(then));
         self.waited = now;
-        self.begin_to_look(clock::now(), waited);
+        self.doubt_standstill(run.stood());
+        self.begin_to_look(clock::now(), waited, run.stood());
         if is_over() {
+            self.doubt_standstill(run.stood());
             // The last look misses nobody.
             self.census.list_next();
         }
@@ -175,19 +191,23 @@ impl Lookout {
         self.took = [self.took[1], Span::from_nanos(took.as_nanos())];
     }
 
-    /// It looks again now, and was runnable and waited for so long since the last look, if that is known: tells itself when it was blind.
-    fn begin_to_look(&mut self, now: Instant, waited: Option<Span>) {
+    /// It looks again now, and was runnable and waited for so long since the last look, if that is known, by which those who watch have stood still for so long
+    /// in all: tells itself when it was blind.
+    fn begin_to_look(&mut self, now: Instant, waited: Option<Span>, stood: Span) {
         let promised = self.last + EVERY;
         let late = now.saturating_since(promised);
         // An alarm asks for a look at once, not since the last one.
         let due = self.due(self.alarm);
         let rests = due > promised + EVERY;
         let lateness = Lateness::of(now.saturating_since(due), Waits::for_processor(waited));
+        let stood_before = std::mem::replace(&mut self.stood, stood);
         let (most, why) = match lateness {
             // Whoever rests does so while others work.
             _ if rests => (EVERY, "there are too many threads to look at"),
-            // Whether somebody stopped them is the witness's to tell.
-            Lateness::Standstill | Lateness::Stopped => (BLIND, "those who look stood still"),
+            Lateness::Standstill | Lateness::Stopped => {
+                self.still = (late > EVERY).then_some((late, stood_before));
+                (BLIND, "those who look stood still")
+            }
             Lateness::Held => (EVERY, "somebody held the processor of those who look"),
             Lateness::Untold => (EVERY, "those who look were kept from it"),
         };
@@ -199,6 +219,20 @@ impl Lookout {
                 false => &mut self.seen.unseen,
             };
             told.get_or_insert(blind);
+        }
+    }
+
+    /// Those who watch have stood still for so long in all. What of a standstill is none of theirs may be somebody's, who stopped the thread that looks alone and
+    /// came and went meanwhile.
+    fn doubt_standstill(&mut self, stood: Span) {
+        let Some((late, before)) = self.still.take() else {
+            return;
+        };
+        if late.saturating_sub(stood.saturating_sub(before)) > EVERY {
+            let blind = format!(
+                "nobody looked for {late}: those who look stood still, and no witness did: somebody may have stopped them"
+            );
+            self.seen.doubted.get_or_insert(blind);
         }
     }
 
@@ -300,6 +334,7 @@ pub(crate) fn spawn(
         if run.wait_for_start().is_none() {
             return Ok(Seen::default());
         }
+        lookout.start();
         while lookout.waits(run) {
             lookout.look(run, || run.ended(), above);
             lookout.seen.name(&beside);
@@ -321,18 +356,20 @@ mod tests {
         Span::from_millis(millis)
     }
 
-    /// What it says of itself that looks so much later than it was to, and waited for so long: sure, and in doubt.
-    fn told(late: Span, waited: Option<Span>) -> [Option<String>; 2] {
+    /// What it says of itself that looks so much later than it was to, and waited for so long, while witnesses stood still for so long: sure, and in doubt.
+    fn told(late: Span, waited: Option<Span>, stood: Span) -> [Option<String>; 2] {
         let mut lookout = Lookout::at_own();
         assert_eq!(lookout.due(0), lookout.last + EVERY);
-        lookout.begin_to_look(lookout.due(0) + late, waited);
+        lookout.begin_to_look(lookout.due(0) + late, waited, Span::ZERO);
+        // A witness may wake after it.
+        lookout.doubt_standstill(stood);
         [lookout.seen.unseen, lookout.seen.doubted]
     }
 
     #[test]
     fn who_was_kept_from_looking_says_so() {
         let of_either = |late, waited: Option<u64>, both: [&str; 2]| {
-            let found = told(ms(late), waited.map(ms)).map(Option::unwrap_or_default);
+            let found = told(ms(late), waited.map(ms), ms(late)).map(Option::unwrap_or_default);
             assert_eq!(found, both, "{late} {waited:?}");
         };
         let said = |late, waited, why| of_either(late, waited, [why, ""]);
@@ -354,13 +391,29 @@ mod tests {
         said(501, Some(480), long);
     }
 
+    /// As where a debugger stops the thread that looks, and nobody else, while a stranger comes and goes.
+    #[test]
+    fn a_standstill_that_no_witness_met_is_doubted() {
+        let alone = |late| {
+            let why =
+                "those who look stood still, and no witness did: somebody may have stopped them";
+            Some(format!("nobody looked for {late}ms: {why}"))
+        };
+        let doubted = |late, stood| told(ms(late), Some(ms(0)), ms(stood));
+        assert_eq!(doubted(300, 0), [None, alone(300)]);
+        assert_eq!(doubted(100, 0), [None, None]);
+        // So much of it was the machine's.
+        assert_eq!(doubted(300, 199), [None, alone(300)]);
+        assert_eq!(doubted(300, 200), [None, None]);
+    }
+
     #[test]
     fn who_rests_longer_than_was_promised_says_so() {
         let rested = |took, waited| {
             let mut lookout = Lookout::at_own();
             lookout.took = [ms(took); 2];
             let due = lookout.due(0);
-            lookout.begin_to_look(due, Some(ms(waited)));
+            lookout.begin_to_look(due, Some(ms(waited)), Span::ZERO);
             (due.saturating_since(lookout.last), lookout.seen.unseen)
         };
         assert_eq!(rested(4, 0), (EVERY, None));

@@ -3,6 +3,7 @@
 use laxity_model::request::Strangers;
 use laxity_model::{Instant, Service};
 
+use super::beside::KnownAs;
 use crate::os::proc::RealTimeThread;
 use crate::os::schedstat::Account;
 
@@ -25,8 +26,8 @@ pub(crate) struct Sighting {
 enum Known {
     /// Nobody's whom we know.
     Stranger,
-    /// Of a program that runs beside the run, which has this name.
-    Beside(String),
+    /// Of a program that runs beside the run.
+    Beside(KnownAs),
 }
 
 impl Sighting {
@@ -65,7 +66,7 @@ impl Sighting {
     }
 
     /// Looks whose it is, unless that was done.
-    pub(super) fn name_once(&mut self, known_as: impl FnOnce(&RealTimeThread) -> Option<String>) {
+    pub(super) fn name_once(&mut self, known_as: impl FnOnce(&RealTimeThread) -> Option<KnownAs>) {
         let thread = &self.thread;
         let look = || known_as(thread).map_or(Known::Stranger, Known::Beside);
         self.known.get_or_insert_with(look);
@@ -76,10 +77,15 @@ impl Sighting {
         matches!(self.known, Some(Known::Beside(_)))
     }
 
+    /// Whether it has the rank that it was given beside the run.
+    pub(super) fn is_as_given(&self) -> bool {
+        matches!(&self.known, Some(Known::Beside(known)) if !known.raised)
+    }
+
     /// What it is called in messages.
     pub(super) fn name(&self) -> String {
         match &self.known {
-            Some(Known::Beside(name)) => name.clone(),
+            Some(Known::Beside(known)) => known.name.clone(),
             Some(Known::Stranger) | None => self.thread.to_string(),
         }
     }

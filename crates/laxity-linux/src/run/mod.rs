@@ -45,6 +45,8 @@ pub(crate) struct Run {
     own: Mutex<Vec<Own>>,
     /// Rung when somebody should be looked for at once.
     alarm: AtomicU32,
+    /// For how long in all those who watch have stood still, in nanoseconds.
+    stood_ns: AtomicU64,
     /// Or why idle processors may sleep as they like.
     awake: Result<Awake, String>,
 }
@@ -64,6 +66,7 @@ impl Run {
             failure: Mutex::new(None),
             own: Mutex::new(Vec::new()),
             alarm: AtomicU32::new(0),
+            stood_ns: AtomicU64::new(0),
             awake: Awake::ask().map_err(|error| {
                 format!("idle processors may sleep, and wake late: {LATENCY_FILE}: {error} (`laxity doctor`: dma-latency)")
             }),
@@ -193,6 +196,16 @@ impl Run {
     /// How often the alarm was raised.
     pub(crate) fn alarm(&self) -> u32 {
         self.alarm.load(Ordering::SeqCst)
+    }
+
+    /// One of those who watch has stood still for so long: a witness or a dispatcher. Takes no lock and no memory.
+    pub(crate) fn stood_still(&self, long: Span) {
+        self.stood_ns.fetch_add(long.as_nanos(), Ordering::SeqCst);
+    }
+
+    /// For how long in all those who watch have stood still until now, each for itself.
+    pub(crate) fn stood(&self) -> Span {
+        Span::from_nanos(self.stood_ns.load(Ordering::SeqCst))
     }
 
     /// Sleeps until the instant, or until the alarm is raised since it had this number, or the run ends; returns its number now.

@@ -132,8 +132,8 @@ impl Delivery {
         }
     }
 
-    /// What slots of this reservation were worth by what their holder was kept from, where they were held as firmly as can be: whoever ranks between them
-    /// and their dispatcher delays nobody who would tell, and may be gone before anybody looks.
+    /// What slots of this reservation were worth by what their holder was kept from, or may have been while it was not seen to the end, where they were held as
+    /// firmly as can be: whoever ranks between them and their dispatcher delays nobody who would tell, and may be gone before anybody looks.
     ///
     /// ```
     /// use laxity_model::verify::delivery::Delivery;
@@ -147,15 +147,22 @@ impl Delivery {
     #[must_use]
     pub fn grade_of_slots(&self, reserved: Reservation) -> Grade {
         let promised = reserved.longest_gap();
-        if self.largest_gap <= promised.checked_add(KERNELS_OWN).unwrap_or(Span::MAX) {
+        let most = promised.checked_add(KERNELS_OWN).unwrap_or(Span::MAX);
+        let told = |gap: Span| Span::from_micros(gap.as_micros() / 100 * 100);
+        let reason = if self.largest_gap > most {
+            format!(
+                "it was kept from its processor for up to {} at one time, where {promised} were promised, and nobody was found who did that: somebody who has gone, the kernel in a system call that nothing preempts, or what it keeps for ordinary work that had waited for most of a second",
+                told(self.largest_gap)
+            )
+        } else if self.largest_gap_unseen > most {
+            format!(
+                "it may have been kept from its processor for {} at one time, where {promised} were promised, and nobody saw the end of that: it wanted the processor and ended before it was seen to have it, or somebody stopped those who look",
+                told(self.largest_gap_unseen)
+            )
+        } else {
             return Grade::Enforced;
-        }
-        let gap = Span::from_micros(self.largest_gap.as_micros() / 100 * 100);
-        Grade::Uncertain {
-            reason: format!(
-                "it was kept from its processor for up to {gap} at one time, where {promised} were promised, and nobody was found who did that: somebody who has gone, the kernel in a system call that nothing preempts, or what it keeps for ordinary work that had waited for most of a second"
-            ),
-        }
+        };
+        Grade::Uncertain { reason }
     }
 
     /// Adds what another holder received.
@@ -166,6 +173,7 @@ impl Delivery {
         self.largest_gap_least = self.largest_gap_least.max(other.largest_gap_least);
         self.largest_gap_disturbed = self.largest_gap_disturbed.max(other.largest_gap_disturbed);
         self.largest_gap_possible = self.largest_gap_possible.max(other.largest_gap_possible);
+        self.largest_gap_unseen = self.largest_gap_unseen.max(other.largest_gap_unseen);
         self.periods += other.periods;
         self.kept += other.kept;
         self.exceeded += other.exceeded;
@@ -201,9 +209,12 @@ pub struct Delivery {
     /// Where periods are seen together, the gap is at most what all their waits come to; and no smaller than this.
     pub largest_gap_least: Span,
     /// It may have been as long as this where the machine did not stand still, and nobody knows: who looks came a period late, and of the waits in that
-    /// time their sum alone is known; or several threads share the reservation, and one may have run while another waited. Zero where that did not
-    /// happen.
+    /// time their sum alone is known; several threads share the reservation, and one may have run while another waited; or it ended, and may have
+    /// waited until then. Zero where that did not happen.
     pub largest_gap_possible: Span,
+    /// Of that, what leaves open what slots were worth: it wanted the processor and ended before it was seen to have it, or whoever looks was stopped
+    /// meanwhile. Zero where that did not happen.
+    pub largest_gap_unseen: Span,
     /// Periods that were seen to their ends, and in which the machine did not stand still.
     pub periods: u64,
     /// Of these, those in which it had X less 5 % or more, or all it wanted; where it has nothing outside its reservation, also no more

@@ -4,6 +4,7 @@ use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, Witness};
 use laxity_model::{Reservation, Service};
 
 use super::*;
+use crate::host::beside::KnownAs;
 use crate::host::lookout::Tampered;
 use crate::os::cpuset::CpuSet;
 use crate::os::proc::RealTimeThread;
@@ -153,11 +154,12 @@ fn spared() -> String {
     )
 }
 
-/// Of a program that runs beside the run.
-fn beside() -> Seen {
+/// Of a program that runs beside the run, as it was told to or not.
+fn beside(raised: bool) -> Seen {
     let mut seen = stranger(99, BUSY);
     for one in &mut seen.strangers {
-        one.name_once(|_| Some("rogue (SCHED_FIFO priority 99)".to_owned()));
+        let name = "rogue (SCHED_FIFO priority 99)".to_owned();
+        one.name_once(|_| Some(KnownAs { name, raised }));
     }
     seen
 }
@@ -165,19 +167,21 @@ fn beside() -> Seen {
 #[test]
 fn who_belongs_to_the_scenario_goes_by_its_name_and_is_no_stranger() {
     let named = "ranked above the slot on its processor: rogue (SCHED_FIFO priority 99), there from the start";
-    let found = found(&beside(), held(30), true, Span::MAX);
+    let found = found(&beside(false), held(30), true, Span::MAX);
     assert_eq!(found.slots, named);
     let told = "the program itself held processor 3 for 30ms, 7ms after the start";
     assert_eq!(found.notices, [told]);
-    let seen = beside();
-    let evidence = Evidence {
-        own: vec![Span::MAX],
-        ..watched(&seen)
-    };
-    // Where there are no slots nobody ranks above any.
-    let conclusion = conclude(&mut Vec::new(), &evidence);
-    let told = conclusion.notices(&[(Enforcer::Deadline, OTHER, CPU)]);
-    assert_eq!(told, Vec::<String>::new());
+    // Where there are no slots nobody ranks above any; who gave itself that rank is told all the same, for what it took from others.
+    for (raised, expected) in [(false, vec![]), (true, vec![named.to_owned()])] {
+        let seen = beside(raised);
+        let evidence = Evidence {
+            own: vec![Span::MAX],
+            ..watched(&seen)
+        };
+        let conclusion = conclude(&mut Vec::new(), &evidence);
+        let told = conclusion.notices(&[(Enforcer::Deadline, OTHER, CPU)]);
+        assert_eq!(told, expected, "{raised}");
+    }
 }
 
 /// What had no grant was outranked all the same: what is seen of it says nothing of who had it.

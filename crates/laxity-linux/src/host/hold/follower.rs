@@ -389,11 +389,15 @@ impl Subject for Follower {
         (self.places.is_shared() && is_held).then_some(part)
     }
 
-    /// What the program starts has its rank from it, and may end before it is placed.
+    /// What the program starts has its rank from it, and may end before it is placed. Who was found and is not meant has given that back, and who has another
+    /// rank gave that to itself: they take the slots from the holder as strangers do.
     fn has(&self, thread: &RealTimeThread) -> bool {
+        if let Some(found) = self.threads.get(&thread.tid) {
+            return found.restore.is_some();
+        }
         let is_descendant = || self.family.has(thread.pid, thread.parent);
-        self.threads.contains_key(&thread.tid)
-            || match self.places.confines(thread.pid) {
+        thread.at_work() == Members::INSIDE
+            && match self.places.confines(thread.pid) {
                 Ok(true) => true,
                 Ok(false) => self.choice.children && is_descendant(),
                 // It has gone, or nobody can look at it: it was where those are of whom it comes.

@@ -24,6 +24,7 @@ use crate::os::clock;
 use crate::os::proc::RealTimeThread;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::schedstat::Account;
+use crate::os::usage;
 use crate::run::{self, Run, Thread};
 use observed::{Asking, Observed, Records};
 
@@ -119,10 +120,11 @@ pub(crate) fn spawn(
                 let _ = sched::set_policy(Tid::current(), Policy::Fifo(ranks::COLLECTOR));
             }
         }
-        let lookout = start.slots_on.map_or_else(Lookout::at_own, |cpu| {
+        let mut lookout = start.slots_on.map_or_else(Lookout::at_own, |cpu| {
             Lookout::begin(|thread| is_above(thread, cpu, &start.is_holders))
         });
         if let Some(begin) = run.wait_for_start() {
+            lookout.start();
             let looks = looks(begin);
             let mut watcher = Watcher::new(start, seen, lookout, (begin, looks));
             watcher.watch(run);
@@ -159,6 +161,8 @@ struct Watcher {
     lost_before: u64,
     /// When holders that do not run are asked again whether they sleep.
     ask_at: Instant,
+    /// Somebody has stopped this thread since the last look.
+    was_stopped: bool,
 }
 
 impl Watcher {
@@ -181,12 +185,13 @@ impl Watcher {
             looks,
             lost_before: 0,
             ask_at: Instant::ZERO,
+            was_stopped: false,
         }
     }
 
     fn watch(&mut self, run: &Run) {
         let mut look_at = self.looks.after(clock::now());
-        while run.sleep_until(wake_at(look_at, self.lookout.due(run.alarm()))) {
+        while self.sleep_until(wake_at(look_at, self.lookout.due(run.alarm())), run) {
             let now = clock::now();
             if now >= self.lookout.due(run.alarm()) {
                 self.look_out(run);
@@ -214,6 +219,15 @@ impl Watcher {
                 reason: reason.to_owned(),
             });
         }
+    }
+
+    /// Sleeps until the instant; `false` if the run ended first. Who sleeps gives its processor up once, and who is stopped meanwhile once more: there is no
+    /// other sign of it where a debugger stops this thread alone.
+    fn sleep_until(&mut self, until: Instant, run: &Run) -> bool {
+        let before = usage::waits();
+        let goes_on = run.sleep_until(until);
+        self.was_stopped |= usage::waits() > before + 1;
+        goes_on
     }
 
     /// Looks; publishes what is known so far. What comes after the reservation's end is none of it.
@@ -278,6 +292,7 @@ impl Watcher {
         self.events.clear();
         self.before.clear();
         self.stopped = None;
+        self.was_stopped = false;
         self.lost_before = self.lost();
         self.lookout.begin_anew();
         self.start.reservation = anew.reservation;
@@ -349,6 +364,7 @@ impl Watcher {
         Records {
             stood,
             still: found.disturbances,
+            unwatched: std::mem::take(&mut self.was_stopped),
         }
     }
 

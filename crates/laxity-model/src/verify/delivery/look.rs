@@ -30,6 +30,8 @@ pub struct Look {
     pub turn: Turn,
     /// A thread of it has ended since the look before: what that had nobody saw.
     pub ended: bool,
+    /// Whoever looks was stopped since the look before, by somebody who may have taken the processor meanwhile.
+    pub unwatched: bool,
 }
 
 /// Whether a holder has had the processor since the look before.
@@ -39,6 +41,8 @@ pub enum Turn {
     Ran,
     /// It did not: it may have slept, or wait still. The next look tells.
     No,
+    /// It did not, and wants it: it waits still.
+    Wants,
     /// It did not, and does not want it: it has slept since it ran last.
     Asleep,
     /// It did not, and cannot ask for it: a signal, or a debugger, stopped it.

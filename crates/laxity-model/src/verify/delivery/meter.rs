@@ -32,6 +32,7 @@ const MOST_DISTURBED: usize = 64;
 ///     several: false,
 ///     turn: Turn::Ran,
 ///     ended: false,
+///     unwatched: false,
 /// });
 /// let seen = meter.delivery();
 /// assert_eq!((seen.periods, seen.kept, seen.overruns), (1, 1, 1));
@@ -88,6 +89,12 @@ struct Open {
     longest_sure: Span,
     /// The same where one look has the waits of several periods together, all but the first of which began after the look before.
     longest_least: Span,
+    /// The same that may have been while whoever looks was stopped.
+    longest_unseen: Span,
+    /// A look since it ran, or was idle, did not find it asleep.
+    may_wait: bool,
+    /// It wants the processor since that look.
+    wants_since: Option<Instant>,
     /// A look came so late that more periods lie before it than can be judged together.
     late: bool,
     /// So many periods are not known of a thread of it that ended.
@@ -107,6 +114,9 @@ impl Open {
             longest: Span::ZERO,
             longest_sure: Span::ZERO,
             longest_least: Span::ZERO,
+            longest_unseen: Span::ZERO,
+            may_wait: false,
+            wants_since: None,
             late: false,
             unseen: 0,
         }
@@ -119,6 +129,20 @@ impl Open {
         }
         self.idle_until = until;
         self.is_stopped = stopped;
+        (self.may_wait, self.wants_since) = (false, None);
+    }
+
+    /// Whether it may wait from now on, or does.
+    fn wait(&mut self, look: &Look) {
+        match look.turn {
+            Turn::Ran => (self.may_wait, self.wants_since) = (false, None),
+            Turn::No => self.may_wait = true,
+            Turn::Wants => {
+                self.may_wait = true;
+                self.wants_since.get_or_insert(look.at);
+            }
+            Turn::Asleep | Turn::Stopped | Turn::Gone => {}
+        }
     }
 }
 
@@ -235,9 +259,13 @@ impl Meter {
         };
         let least = sure.saturating_sub(later);
         self.open.longest_least = self.open.longest_least.max(least);
+        if look.unwatched {
+            self.open.longest_unseen = self.open.longest_unseen.max(longest);
+        }
         if look.turn == Turn::Ran {
             self.ran = [before, look.at];
         }
+        self.open.wait(&look);
         if look.ended {
             // The period in which it ended is none of its own.
             self.open.unseen += periods.saturating_sub(1);
@@ -248,7 +276,7 @@ impl Meter {
         }
         let was_gone = core::mem::replace(&mut self.is_gone, look.turn == Turn::Gone);
         match look.turn {
-            Turn::No => None,
+            Turn::No | Turn::Wants => None,
             Turn::Asleep | Turn::Stopped => {
                 self.open.idle(look.at, look.turn == Turn::Stopped);
                 None
@@ -256,7 +284,7 @@ impl Meter {
             Turn::Ran => self.close(self.awake(before), look.at),
             Turn::Gone => {
                 if !was_gone {
-                    self.leave(look.at);
+                    self.leave(&look);
                 }
                 self.begin_again(look.at);
                 (self.origin, self.counted) = (look.at, 0);
@@ -320,11 +348,37 @@ impl Meter {
     }
 
     /// It has ended since the look before: what is open, and was not slept through, nobody saw, but for the period in which it ended.
-    fn leave(&mut self, at: Instant) {
-        let idle_until = self.open.idle_until;
+    fn leave(&mut self, look: &Look) {
+        let (at, idle_until) = (look.at, self.open.idle_until);
+        self.note_cut_off(look);
         self.count_idle(idle_until, u64::MAX);
         let unseen = at.saturating_since(idle_until);
         self.delivery.unseen += nearest(unseen, self.period).saturating_sub(1);
+    }
+
+    /// Of the wait in which it ended no count is left: it may have lasted since it ran last, or was idle, and where it was seen to want the processor it did from
+    /// then on. The periods in which the machine stood still are not of it.
+    fn note_cut_off(&mut self, look: &Look) {
+        let may_wait = self.open.may_wait || look.unwatched;
+        let since = self.open.idle_until.max(self.ran[1]);
+        let unseen = match look.unwatched {
+            true => Some(since),
+            false => self.open.wants_since,
+        };
+        let until_now = |from: Instant| {
+            let waited = look.at.saturating_since(from);
+            let periods = nearest(waited, self.period).max(1);
+            waited.saturating_sub(self.period * self.touched(from, look.at, periods))
+        };
+        let possible = may_wait.then(|| until_now(since));
+        let unseen = unseen.map(until_now);
+        let delivery = &mut self.delivery;
+        for (gap, found) in [
+            (&mut delivery.largest_gap_possible, possible),
+            (&mut delivery.largest_gap_unseen, unseen),
+        ] {
+            *gap = found.unwrap_or_default().max(*gap);
+        }
     }
 
     /// Counts the periods until then, so many at most, in which it did not ask for the processor: how many there were.
@@ -406,6 +460,8 @@ impl Meter {
         let own = |gap: Span| gap.saturating_sub(self.period * touched);
         delivery.largest_gap = delivery.largest_gap.max(own(sure));
         delivery.largest_gap_least = delivery.largest_gap_least.max(own(self.open.longest_least));
+        let unseen = own(self.open.longest_unseen);
+        delivery.largest_gap_unseen = delivery.largest_gap_unseen.max(unseen);
         if longest > sure {
             delivery.largest_gap_possible = delivery.largest_gap_possible.max(own(longest));
         }

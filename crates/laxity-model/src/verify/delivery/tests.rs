@@ -27,6 +27,7 @@ fn look(at_ms: u64, service_us: u64, kept_from: Span) -> Look {
         several: false,
         turn: Turn::Ran,
         ended: false,
+        unwatched: false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use laxity_model::{Enforcer, Outside, Service};
@@ -212,6 +213,65 @@ fn of_a_program_that_has_ended_nobody_saw_the_last() {
     );
 }
 
+/// One of this process, on the first processor alone.
+fn ranked((pid, parent): (u32, u32), tid: Tid, policy: Policy) -> RealTimeThread {
+    RealTimeThread {
+        pid,
+        parent,
+        tid,
+        name: "it".to_owned(),
+        policy,
+        affinity: Ok(CpuSet::single(0)),
+        processor: 0,
+        of_kernel: false,
+        of_laxity: false,
+        boosted: None,
+    }
+}
+
+/// A thread with this name, which ends with what is handed back beside its number.
+fn named(name: &str) -> (Tid, mpsc::Sender<()>) {
+    let (tell, told) = mpsc::channel();
+    let (stay, stays) = mpsc::channel::<()>();
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    let started = thread.spawn(move || {
+        tell.send(Tid::current()).unwrap();
+        stays.recv().unwrap_err();
+    });
+    started.unwrap();
+    (told.recv().unwrap(), stay)
+}
+
+#[test]
+fn a_thread_that_is_not_meant_and_ranks_above_the_holder_is_a_stranger() {
+    let own = std::process::id();
+    let [(good, _good_stays), (evil, _evil_stays)] = ["is-meant", "is-not-meant"].map(named);
+    let by_number = request(good).choice;
+    let by_name = Choice {
+        names: vec!["is-meant".to_owned()],
+        new_threads: true,
+        ..Choice::default()
+    };
+    for choice in [by_number, by_name] {
+        let mut request = request(good);
+        request.choice = choice;
+        let family = Family::new(own, None, false);
+        let keeping = Keeping(sched::policy(good).unwrap());
+        let seen = Seen::new(Grade::Enforced);
+        let mut follower = Follower::new(&request, family, seen, Box::new(keeping));
+        follower.first().unwrap();
+        let counts = |tid, policy| {
+            let thread = ranked((own, 1), tid, policy);
+            is_above(&thread, 0, |thread| follower.has(thread))
+        };
+        assert!(!counts(good, Members::INSIDE), "{request:?}");
+        // What it had from the holder it has given back: it has that rank by itself.
+        for policy in [Policy::Fifo(90), Members::INSIDE] {
+            assert!(counts(evil, policy), "{request:?}");
+        }
+    }
+}
+
 #[test]
 fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
     let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
@@ -232,31 +292,22 @@ fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
         request.choice.children = children;
         Follower::new(&request, family(children), seen(), places())
     });
-    let ranked = |pid: u32, parent: u32| RealTimeThread {
-        pid,
-        parent,
-        tid: Tid(pid.cast_signed()),
-        name: "it".to_owned(),
-        policy: Members::INSIDE,
-        affinity: Ok(CpuSet::single(0)),
-        processor: 0,
-        of_kernel: false,
-        of_laxity: false,
-        boosted: None,
-    };
+    let ranked = |pid: u32, parent, policy| ranked((pid, parent), Tid(pid.cast_signed()), policy);
     // It has ended since it was seen: such a number there never is.
-    let child = ranked(u32::MAX / 2, process);
-    let its_parent_is_no_member = ranked(other, std::process::id());
+    let child = ranked(u32::MAX / 2, process, Members::INSIDE);
+    let its_parent_is_no_member = ranked(other, std::process::id(), Members::INSIDE);
+    // That it has from nobody who is meant.
+    let ranks_itself = ranked(u32::MAX / 2, process, Policy::Fifo(90));
     let found = [&with, &without].map(|follower| {
         let counts = |thread| is_above(thread, 0, |thread| follower.has(thread));
-        [counts(&child), counts(&its_parent_is_no_member)]
+        [&child, &its_parent_is_no_member, &ranks_itself].map(counts)
     });
     for process in [&mut program, &mut stranger] {
         process.kill().unwrap();
         process.wait().unwrap();
     }
     // Who is not to be followed, and is not stopped either, takes from the slot.
-    assert_eq!(found, [[false, true], [true, true]]);
+    assert_eq!(found, [[false, true, true], [true, true, true]]);
 }
 
 #[test]

@@ -9,12 +9,14 @@ use crate::os::clock;
 /// Who wants a processor and has had nothing of it for longer than this, and for longer than two periods, does not have what is reserved.
 const STARVED_AFTER: Span = Span::from_secs(2);
 
-/// What dispatcher and witness recorded from one look to the next.
+/// What dispatcher and witness recorded from one look to the next, and whether anybody could look meanwhile.
 pub(super) struct Records {
     /// How long the holder was made to stand each time.
     pub(super) stood: Vec<Span>,
     /// When the machine stood still.
     pub(super) still: Vec<Disturbance>,
+    /// Who looks was stopped.
+    pub(super) unwatched: bool,
 }
 
 /// Whether holders that do not run may be asked if they sleep, and how long that took.
@@ -39,7 +41,8 @@ impl Asking {
             // Whom the dispatcher stops sleeps, as far as the kernel tells.
             State::Sleeps if !self.stops => Turn::Asleep,
             State::Frozen if !self.stops => Turn::Stopped,
-            State::Sleeps | State::Frozen | State::Wants => Turn::No,
+            State::Wants => Turn::Wants,
+            State::Sleeps | State::Frozen => Turn::No,
         }
     }
 }
@@ -111,13 +114,13 @@ impl Observed {
         };
         match turn {
             // Of whom the dispatcher stops that is not to be known; and who was not asked may have slept.
-            Turn::No if asking.may && !asking.stops => {
+            Turn::Wants if !asking.stops => {
                 self.wants_since.get_or_insert(at);
             }
-            Turn::No => {}
+            Turn::Wants | Turn::No => {}
             _ => self.wants_since = None,
         }
-        let look = look_of(part, turn, &seen.stood, at);
+        let look = look_of(part, turn, seen, at);
         if let Some(before) = self.pending.replace(look) {
             over[0] = self.meter.take(before);
         }
@@ -131,7 +134,8 @@ impl Observed {
     }
 }
 
-fn look_of(part: Part, turn: Turn, stood: &[Span], at: Instant) -> Look {
+fn look_of(part: Part, turn: Turn, seen: &Records, at: Instant) -> Look {
+    let stood = &seen.stood;
     let stood_in_all: Span = stood.iter().copied().sum();
     // It comes to the processor a moment after it is let go: that wait is one with its standing still.
     let longest_stood = stood.iter().copied().max().unwrap_or(Span::ZERO);
@@ -143,5 +147,6 @@ fn look_of(part: Part, turn: Turn, stood: &[Span], at: Instant) -> Look {
         several: part.several,
         turn,
         ended: part.ended,
+        unwatched: seen.unwatched,
     }
 }

@@ -284,6 +284,7 @@ fn who_wants_to_run_and_gets_nothing_for_seconds_is_told() {
     let nothing = Records {
         stood: Vec::new(),
         still: Vec::new(),
+        unwatched: false,
     };
     let mut starved = |at_ms, may, period_ms| {
         let at = Instant::from_millis(at_ms);

@@ -118,3 +118,68 @@ fn who_waits_to_the_end_was_kept_from_the_processor_for_so_long() {
     assert_eq!(waits, (MS(17), false));
     assert_eq!(sleeps, (MS(6), true));
 }
+
+/// Who ranks between the slots and their dispatcher holds the processor, and the program is told to end meanwhile: it does so as soon as it runs.
+#[test]
+fn a_wait_that_the_end_cuts_off_is_not_forgotten() {
+    let two_of_eight = Reservation::new(Service::from_millis(2), MS(8)).unwrap();
+    let ended = |turns: [Turn; 8], halt: Option<[u64; 2]>| {
+        let mut meter = meter(Held::BySlots);
+        meter.take(look(8, 2_000, MS(6)));
+        for (n, turn) in (2..).zip(turns) {
+            meter.take(Look {
+                turn,
+                ..look(8 * n, 0, MS(0))
+            });
+        }
+        if let Some([from, to]) = halt {
+            meter.stood_still(still(at(from), at(to)));
+        }
+        meter.take(Look {
+            turn: Turn::Gone,
+            ended: true,
+            ..look(80, 0, MS(0))
+        });
+        meter.finish(at(84), false);
+        let seen = meter.delivery();
+        let is_enforced = seen.grade_of_slots(two_of_eight) == Grade::Enforced;
+        (seen.largest_gap_possible, is_enforced)
+    };
+    assert_eq!(ended([Turn::Wants; 8], None), (MS(72), false));
+    // The machine stood still in all periods but the first.
+    let halt = Some([17, 73]);
+    assert_eq!(ended([Turn::Wants; 8], halt), (MS(8), true));
+    // Nobody asked, or it could not tell: a contract on the gap is open, and what it was worth is as for who slept.
+    assert_eq!(ended([Turn::No; 8], None), (MS(72), true));
+    assert_eq!(ended([Turn::Asleep; 8], None), (MS(0), true));
+    assert_eq!(ended([Turn::Ran; 8], None), (MS(0), true));
+    // It woke a moment before the last look.
+    let mut wakes = [Turn::Asleep; 8];
+    wakes[7] = Turn::Wants;
+    assert_eq!(ended(wakes, None), (MS(16), true));
+    let mut stopped = [Turn::Wants; 8];
+    stopped[7] = Turn::Stopped;
+    assert_eq!(ended(stopped, None), (MS(0), true));
+}
+
+/// A stranger stops who looks, and holds the processor meanwhile: several waits are not told from one.
+#[test]
+fn what_may_have_been_while_nobody_could_look_leaves_slots_uncertain() {
+    let two_of_eight = Reservation::new(Service::from_millis(2), MS(8)).unwrap();
+    let is_enforced = |unwatched, waited_ms, turn| {
+        let mut meter = meter(Held::BySlots);
+        meter.take(look(8, 2_000, MS(6)));
+        meter.take(Look {
+            unwatched,
+            turn,
+            ..look(80, 2_000, MS(waited_ms))
+        });
+        meter.finish(at(84), false);
+        meter.delivery().grade_of_slots(two_of_eight) == Grade::Enforced
+    };
+    assert!(is_enforced(false, 54, Turn::Ran));
+    assert!(!is_enforced(true, 54, Turn::Ran));
+    assert!(is_enforced(true, 16, Turn::Ran));
+    assert!(!is_enforced(true, 0, Turn::Gone));
+    assert!(is_enforced(false, 0, Turn::Gone));
+}

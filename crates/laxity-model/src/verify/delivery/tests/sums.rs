@@ -11,6 +11,7 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
         largest_gap_disturbed: MS(n + 1),
         largest_gap_least: MS(n.saturating_sub(1)),
         largest_gap_possible: MS(n + 2),
+        largest_gap_unseen: MS(n + 3),
         periods: 100 * n,
         kept: 90 * n,
         exceeded: 4 * n,
