@@ -165,8 +165,11 @@ pub struct Bottleneck {
     pub name: String,
     /// In which phase of its call, where there is one.
     pub phase: Option<String>,
-    /// Who takes most of its time: another, or itself; none if it mostly waits for what is nobody's work.
+    /// Who takes most of its time: another, or itself; none if it mostly waits for what is nobody's work. Where one that goes first never stops, that one.
     pub contributor: Option<String>,
+    /// Whether that one never stops, and takes all that those above it leave. Left out of the JSON if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub never_stops: bool,
     /// For what it then waits, in words.
     pub waits_for: Option<&'static str>,
     /// How much of it, in nanoseconds.

@@ -304,6 +304,7 @@ fn bottleneck(
         name: members[index].name.clone(),
         phase: None,
         contributor: Some(contributor),
+        never_stops: false,
         waits_for: None,
         contribution_ns: taken_ns,
     };
