@@ -274,7 +274,8 @@ fn margins_are_admitted_to_the_last_digit() {
     assert!(asked > cases() / 4 && exact > asked / 2, "{asked}, {exact}");
 }
 
-/// Where priorities admit a set, what they do not may still be admitted by deadline: margins say by which test they are, and where none is named no test of the command admits more.
+/// Where priorities admit a set, what they do not may still be admitted by deadline: margins say by which test they are, and where none is named no
+/// test of the command admits more.
 #[test]
 fn margins_are_of_the_test_that_is_named() {
     let set_with = |cost: u64| {

@@ -74,7 +74,8 @@ pub struct Line {
     pub observed_jobs: u64,
     /// With this C the set is admitted, all else as it is, its own reservation too (but no region longer than C), in nanoseconds.
     pub largest_cost_ns: Option<u64>,
-    /// Whether with a nanosecond more it is not admitted (see [`ProcessorPlan::margins_by`](set::ProcessorPlan::margins_by)); else it was not searched to the end.
+    /// Whether with a nanosecond more it is not admitted (see [`ProcessorPlan::margins_by`](set::ProcessorPlan::margins_by)); else it was not
+    /// searched to the end.
     pub largest_cost_is_exact: bool,
     /// The longest non-preemptive region of this task that all others tolerate, in nanoseconds, if every task can be preempted anywhere
     /// else; all tasks may have theirs at once.

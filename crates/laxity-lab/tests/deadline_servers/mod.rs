@@ -39,7 +39,8 @@ fn set_of(threads: &[Thread]) -> TaskSet {
     read(&text, "x.json", Format::RtApp).expect("a task set")
 }
 
-/// A thread and its server as the kernel has it (`update_dl_entity`, `dl_check_constrained_dl`, `replenish_dl_entity`), on a machine that takes nothing; in nanoseconds.
+/// A thread and its server as the kernel has it (`update_dl_entity`, `dl_check_constrained_dl`, `replenish_dl_entity`), on a machine that takes
+/// nothing; in nanoseconds.
 struct Server {
     of: Thread,
     budget: i64,

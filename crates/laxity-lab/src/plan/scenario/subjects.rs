@@ -128,8 +128,8 @@ impl Analyst<'_> {
         }
     }
 
-    /// Of those above one that never stop, the highest has all of a window that those above it leave. `None` where there is none, or nothing is left; of a command it is only assumed that it
-    /// never stops.
+    /// Of those above one that never stop, the highest has all of a window that those above it leave. `None` where there is none, or nothing is left;
+    /// of a command it is only assumed that it never stops.
     fn below_endless(&self, own: &Source, line: &Line, sources: &[Source]) -> Option<Bottleneck> {
         let is_command = |name: &str| {
             let mut tasks = self.stage.variant.tasks.iter();

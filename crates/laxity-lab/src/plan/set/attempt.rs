@@ -346,8 +346,8 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
     })
 }
 
-/// Whether members surely take more of their processor in the long run than there is of it: those that may be on no other one, and do all that is known of them,
-/// a reservation permitting.
+/// Whether members surely take more of their processor in the long run than there is of it: those that may be on no other one, and do all that is
+/// known of them, a reservation permitting.
 pub(super) fn is_overloaded(members: &[Member]) -> bool {
     let sure = |member: &&Member| member.is_bound && !member.asks_less;
     let taken = |member: &Member| {

@@ -1,8 +1,8 @@
 //! Reservations by `SCHED_DEADLINE`: whether the kernel lets them in and is in time with their budgets, and how long a task takes in its own.
 //!
-//! The kernel keeps each as a server of constant bandwidth (`update_dl_entity`). Who wakes when its last budget was due, or later, gets a
-//! new one, whole. Who wakes before that goes on with the rest of the old one, which is due as it was, and so may go before others; if that is more than its share until then, it gets
-//! a new one at once, or, where budgets are due before their periods end, no more than this share.
+//! The kernel keeps each as a server of constant bandwidth (`update_dl_entity`). Who wakes when its last budget was due, or later, gets a new one,
+//! whole. Who wakes before that goes on with the rest of the old one, which is due as it was, and so may go before others; if that is more than its
+//! share until then, it gets a new one at once, or, where budgets are due before their periods end, no more than this share.
 
 use std::num::NonZeroU16;
 
@@ -123,8 +123,8 @@ impl Budgets {
         })
     }
 
-    /// The response time of the next member, at this place, in its own. That of its budget is found as if all budgets were released like jobs; where another one
-    /// may go on with the rest of one, all that is known is that it is in time.
+    /// The response time of the next member, at this place, in its own. That of its budget is found as if all budgets were released like jobs; where
+    /// another one may go on with the rest of one, all that is known is that it is in time.
     pub(super) fn response(
         &mut self,
         (place, member): (usize, &Member),
@@ -147,8 +147,8 @@ pub(super) const fn within(span: Span) -> Response {
     })
 }
 
-/// Whether budgets are complete when they are due. Who goes on with the rest of one asks for no more than its share (X of each D) of any time until that is due, however
-/// short; so much of everybody is enough.
+/// Whether budgets are complete when they are due. Who goes on with the rest of one asks for no more than its share (X of each D) of any time until
+/// that is due, however short; so much of everybody is enough.
 fn are_in_time(
     budgets: &[Task],
     resuming: Option<&Member>,

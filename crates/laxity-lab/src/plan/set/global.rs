@@ -143,8 +143,9 @@ fn response(member: &Member, budget: &Task, late: Span) -> Result<Response, NoBo
 }
 
 /// What budgets leave of each processor, wherever they run: in a window, no more of one than of its jobs that are released within it or
-/// pending at its beginning. Who may go on with the rest of a budget that is due when its period ends may also have the next one before that, no more than X of each Y
-/// since the one that was pending, and one whole at the end of the window: what jobs that come another Y − X later ask for is no less.
+/// pending at its beginning. Who may go on with the rest of a budget that is due when its period ends may also have the next one before that, no more
+/// than X of each Y since the one that was pending, and one whole at the end of the window: what jobs that come another Y − X later ask for is no
+/// less.
 fn what_is_left(
     (members, budgets): (&[Member], &[Task]),
     late: &[Span],

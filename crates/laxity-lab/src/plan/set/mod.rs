@@ -148,8 +148,8 @@ pub struct ProcessorPlan {
     /// Whether they are admitted. On one processor: whether all that are promised something meet their deadlines; on all of them: whether the
     /// kernel lets the reservations in, and all responses have a bound, which may be beyond the deadline (see [`Line::slack_ns`]).
     pub admitted: bool,
-    /// Of tasks that are admitted, those that are not of real time, and so are promised nothing: that none of them is surely late is all that is known. Left out of the JSON if there are
-    /// none.
+    /// Of tasks that are admitted, those that are not of real time, and so are promised nothing: that none of them is surely late is all that is
+    /// known. Left out of the JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unpromised: Vec<String>,
     /// Whether that cannot be told: the file does not say what some tasks do, and those of which it does would be admitted without them; or
@@ -172,8 +172,8 @@ pub struct ProcessorPlan {
     pub scale_ppm: Option<u64>,
     /// Whether the next larger factor, by 0.1 %, is not admitted; else it was not searched to the end.
     pub scale_is_exact: bool,
-    /// The test by which that factor and the largest costs are admitted, and larger ones are not, where another test that would be asked then might admit them. Left out of the JSON
-    /// where there is no other.
+    /// The test by which that factor and the largest costs are admitted, and larger ones are not, where another test that would be asked then might
+    /// admit them. Left out of the JSON where there is no other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margins_by: Option<String>,
     /// What was looked for in vain or not at all: margins, sets that would be admitted, regions; each a phrase.

@@ -132,8 +132,8 @@ fn by_hyperperiod<S: SupplyBound>(set: &Set, supply: &S) -> Result<Option<u64>> 
     Ok(until.filter(|until| set.demand_fits(*until).is_ok()))
 }
 
-/// A common multiple of all periods and of the supply's after all have had a deadline and two ticks of service are sure, where the set needs all of the supply; `None` where there is
-/// none that fits.
+/// A common multiple of all periods and of the supply's after all have had a deadline and two ticks of service are sure, where the set needs all of
+/// the supply; `None` where there is none that fits.
 pub(super) fn repeats_after<S: SupplyBound>(set: &Set, supply: &S) -> Result<Option<u64>> {
     let Some(cycle) = cycle_of(supply) else {
         return Ok(None);

@@ -31,8 +31,9 @@ use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
 /// regions. Of known points only the last region is used: those before it may help a job more than the bound knows. The bound
 /// does not suppose that deadlines are met.
 ///
-/// [`Response::Unbounded`] if ΣU exceeds the rate. Where ΣU equals it the busy window may never end, as with jitter or on a supply that pauses; it repeats itself after a common multiple
-/// of all periods and the supply's cycle then, and so much of it is looked at. [`Doubt::TooLong`] if none is known, or a search takes too long: 2²² tasks looked at for one task, or 2²⁸
+/// [`Response::Unbounded`] if ΣU exceeds the rate. Where ΣU equals it the busy window may never end, as with jitter or on a supply that pauses; it
+/// repeats itself after a common multiple of all periods and the supply's cycle then, and so much of it is looked at. [`Doubt::TooLong`] if none is
+/// known, or a search takes too long: 2²² tasks looked at for one task, or 2²⁸
 /// in the whole call, some 0.5 s, which only sets of hundreds of tasks come to.
 ///
 /// # Cost
