@@ -87,7 +87,8 @@ _ns, _us, _ms or _s, and only cost and period are needed:
 Of priorities the larger is the more urgent; without any, tasks are ranked by their deadlines.
 
 Exit codes: 0 admitted; 3 refused; 5 unknown: the file or the tests do not tell enough; 1 error; 4 cannot run here;
-64 usage, or a file that is wrong. Of a task set, admitted is that all deadlines are met; of a scenario, that all it
+64 usage, or a file that is wrong. Of a task set, admitted is that all deadlines are met; where some of its tasks are
+timesharing, those of the real-time tasks, and that of the others none is surely late. Of a scenario it is that all it
 reserves is granted, so 0 also where it reserves nothing: which deadlines can be missed stands in each headline.
 
 Examples:

@@ -401,10 +401,10 @@ fn of_whom_nothing_is_promised_nothing_need_be_known_and_no_margin_is_shown() {
     let bench = Bench::new();
     let timer = r#""timer": { "ref": "unique", "period": 10000 }"#;
     for (does, arguments) in [
-        (r#""run": 5000"#, "--processors=2"),
-        (r#""lock": "m", "run": 5000"#, "--processors=2"),
-        (r#""run": 5000"#, "--processors=1"),
-        (r#""lock": "m", "run": 5000"#, "--processors=1"),
+        (r#""run": 3000"#, "--processors=2"),
+        (r#""lock": "m", "run": 3000"#, "--processors=2"),
+        (r#""run": 3000"#, "--processors=1"),
+        (r#""lock": "m", "run": 3000"#, "--processors=1"),
     ] {
         let control =
             format!(r#"{{ "policy": "SCHED_FIFO", "priority": 9, "run": 6000, {timer} }}"#);
@@ -418,5 +418,28 @@ fn of_whom_nothing_is_promised_nothing_need_be_known_and_no_margin_is_shown() {
             assert!(!said.contains("18446744"), "{said}");
             assert!(!said.contains("UNKNOWN"), "{said}");
         }
+    }
+}
+
+/// What nothing is promised to is refused where it is late for sure; else the answer says of whom it is.
+#[test]
+fn of_whom_nothing_is_promised_who_is_late_for_sure_is_refused() {
+    let bench = Bench::new();
+    for (run, code, said) in [
+        (12_000, 3, "1 deadline can be missed: `t2`"),
+        (7_000, 0, "admitted (the real-time tasks)"),
+    ] {
+        let text = format!(
+            r#"{{ "tasks": {{ "t1": {{ "run": 2000, "timer": {{ "ref": "u", "period": 10000 }}, "policy": "SCHED_FIFO", "priority": 10 }}, "t2": {{ "run": {run}, "timer": {{ "ref": "v", "period": 10000 }} }} }} }}"#
+        );
+        bench.write("rt.json", &text);
+        let output = bench.run(&["plan", "rt.json"]);
+        assert_code(&output, code);
+        assert_says(&unbroken(&stdout(&output)), &[said]);
+        let output = bench.run(&["plan", "--json=-", "rt.json"]);
+        let plan = json(&output.stdout);
+        assert_eq!(plan["admitted"], code == 0);
+        let unpromised = &plan["processors"][0]["unpromised"];
+        assert_eq!(unpromised.is_array(), code == 0, "{plan}");
     }
 }

@@ -274,6 +274,40 @@ fn margins_are_admitted_to_the_last_digit() {
     assert!(asked > cases() / 4 && exact > asked / 2, "{asked}, {exact}");
 }
 
+/// Where priorities admit a set, what they do not may still be admitted by deadline: margins say by which test they are, and where none is named no
+/// test of the command admits more.
+#[test]
+fn margins_are_of_the_test_that_is_named() {
+    let set_with = |cost: u64| {
+        let text = format!("name,cost_ns,period_ns\na,1,2\nb,{cost},5\n");
+        read(&text, "x.csv", Format::Csv).expect("a task set")
+    };
+    for (scheduler, named) in [
+        (Scheduler::Auto, true),
+        (Scheduler::FixedPriority, true),
+        (Scheduler::Edf, false),
+    ] {
+        let options = Options {
+            scheduler,
+            ..Options::default()
+        };
+        let found = plan(&set_with(1), &options).expect("a plan");
+        let text = render(&found, 1_000);
+        let one = &found.processors[0];
+        let most = one.lines[1].largest_cost_ns.expect("one is admitted");
+        assert_eq!((most, one.lines[1].largest_cost_is_exact), (2, true));
+        let by = one.margins_by.as_deref();
+        assert_eq!(by.is_some(), named, "{text}");
+        if let Some(by) = by {
+            assert_eq!(by, one.test);
+            let said = format!("are admitted by {by}, and no more; C most is by that, too");
+            assert!(text.contains(&said), "{text}");
+        } else {
+            assert!(!only(&set_with(most + 1), &options).admitted);
+        }
+    }
+}
+
 /// Video in a reservation that has room for more, and control below it; times in microseconds.
 fn reserving(runtime: u32, control: u32) -> TaskSet {
     let timer = r#""timer": { "ref": "unique", "period": 1000 }"#;

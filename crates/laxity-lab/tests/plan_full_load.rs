@@ -32,6 +32,18 @@ fn a_set_that_is_refused_by_its_own_test_is_not_unknown() {
     }
 }
 
+/// All that happens in its busy window, which never ends, has happened after 3 ns: why it is refused is that a job may be released when it is due.
+#[test]
+fn what_repeats_itself_soon_is_not_too_long_to_be_searched() {
+    let csv = "name,cost_ns,period_ns,deadline_ns,jitter_ns,region_ns,last_region_ns\na,1,3,2,0,1,1\nb,2,3,3,3,2,2\n";
+    let plan = planned(csv, Scheduler::Edf, Supply::Dedicated);
+    let text = render(&plan, 100);
+    assert!(!plan.admitted && !plan.unknown, "{text}");
+    assert!(!text.contains("too long to be searched"), "{text}");
+    let mut lines = plan.processors[0].lines.iter();
+    assert!(lines.all(|line| line.bound_ns.is_some()), "{text}");
+}
+
 /// Its busy window never ends on slots either, and its jobs take 7 ms at most.
 #[test]
 fn a_task_that_is_released_late_and_takes_all_that_slots_give_is_decided() {

@@ -89,6 +89,40 @@ fn what_is_not_known_is_no_deadline_that_can_be_missed() {
     assert!(!said(21).contains("deadline "), "{}", said(21));
 }
 
+/// Who is below one that never stops waits for that, whoever else is above, and in words.
+#[test]
+fn who_starves_below_one_that_never_stops_waits_for_that() {
+    let spin = "[tasks.spin]\nkind = \"spinner\"\ncount = 1\npriority = 28\n";
+    let low = periodic("low", ("1ms", "50ms"), 20);
+    let is_told = |plan: &Plan, name: &str, most_ns: u64| {
+        let found = plan.variants[0].bottleneck.as_ref().expect("one");
+        assert_eq!((found.name.as_str(), found.never_stops), (name, true));
+        assert_eq!(found.contributor.as_deref(), Some("spin"), "{found:?}");
+        let takes = most_ns - 3_000_000..=most_ns;
+        assert!(takes.contains(&found.contribution_ns), "{found:?}");
+        let text = unbroken(&scenarios::render(plan, 100));
+        let why = "`spin` never stops, and takes what those above it leave of its time";
+        let headline = format!("1 deadline can be missed: `{name}` by more and more ({why})");
+        assert!(text.contains(&headline), "{text}");
+        let words = format!("bottleneck: `{name}`; {why}, ");
+        assert!(text.contains(&words), "{text}");
+    };
+    // One above takes next to nothing, nobody does, or one takes more than is left.
+    let high = periodic("high", ("1ms", "50ms"), 31);
+    is_told(&of_tasks(&format!("{spin}{high}{low}")), "low", 49_000_000);
+    is_told(&of_tasks(&format!("{spin}{low}")), "low", 50_000_000);
+    let heavy = periodic("high", ("30ms", "50ms"), 31);
+    is_told(&of_tasks(&format!("{spin}{heavy}{low}")), "low", 20_000_000);
+    // The same beside a device that the variant leaves out.
+    let modem = "[devices.modem]\nkind = \"soft-modem\"\n";
+    let p = periodic("p", ("1ms", "10ms"), 20);
+    let text = format!("{modem}{spin}{p}[variants.a]\nplacement = \"absent\"\n");
+    let plan = unobserved(&format!(
+        "{text}tasks = [\"spin\", \"p\"]\ncontracts = []\n"
+    ));
+    is_told(&plan, "p", 10_000_000);
+}
+
 /// Three tasks of 5.33 ms, on 2 or 8 ms of every 8 or 10.
 fn on_slots(scheduler: Scheduler, (service, period): (u64, u64)) -> SetPlan {
     let csv = "name,cost_ms,period_ms\njackd,0.6,5.33\nsynth,3,5.33\nmixer,3,5.33\n";

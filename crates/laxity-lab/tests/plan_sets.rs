@@ -2,6 +2,7 @@
 //!
 //! `LAXITY_CASES` multiplies the number of random sets (default 1: 100 sets).
 
+mod deadline_servers;
 mod plans;
 mod random_sets;
 

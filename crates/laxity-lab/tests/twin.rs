@@ -2,6 +2,8 @@
 
 use laxity_lab::evidence::results::{RunResults, VariantResults};
 use laxity_lab::evidence::subjects::ModemFigures;
+use laxity_lab::machine_file::Known;
+use laxity_lab::plan::scenario::plan;
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::{self, Length, Resolved};
 use laxity_model::verify::contract::Outcome;
@@ -179,4 +181,55 @@ fn one_spinner_is_enough_to_stop_a_normal_thread() {
 fn results_do_not_depend_on_the_number_of_threads() {
     let resolved = resolved(Length::Quick);
     assert_eq!(run(&resolved, 1).to_json(), run(&resolved, 2).to_json());
+}
+
+/// Slots under work that takes all of them are called so by plan and run alike, and what they lose is put down to that work.
+#[test]
+fn slots_of_which_work_above_leaves_nothing_are_not_called_enforced() {
+    let text = r#"
+[quick]
+limit = "5s"
+bytes = 20_000
+[devices.modem]
+kind = "soft-modem"
+[tasks.busy]
+kind = "spinner"
+priority = 30
+[tasks.above]
+kind = "periodic"
+period = "20ms"
+service = "9ms"
+priority = 31
+[contracts.lossless]
+limits = [{ quantity = "samples_lost", at_most = 0 }]
+[variants.r]
+placement = "reserved 2ms/8ms"
+reserve_from = "start"
+tasks = ["above", "busy"]
+contracts = ["lossless"]
+"#;
+    let resolved = scenario::parse(text, "above.toml").unwrap();
+    let resolved = resolved.resolve(Length::Quick);
+    let named = "ranked above the slot on its processor: above (9.";
+    let plan = plan(
+        &resolved,
+        (On::Twin { threads: 1 }, false),
+        &Known::Nothing,
+        &mut Silent,
+    );
+    let plan = plan.unwrap();
+    let offer = &plan.variants[0].requests[0].offers[0];
+    assert_eq!(offer.grade.as_deref(), Some("unenforced"));
+    let reason = offer.grade_reason.as_deref().unwrap();
+    assert!(reason.starts_with(named), "{reason}");
+    let results = run(&resolved, 1);
+    let found = variant(&results, "r");
+    assert_eq!(found.grade.as_deref(), Some("unenforced"));
+    let reason = found.grade_reason.as_deref().unwrap();
+    assert!(reason.starts_with(named), "{reason}");
+    let device = &modem(&results, "r").device;
+    assert!(device.samples_overwritten + device.samples_underrun > 0);
+    let why = device.lost_because.as_deref().unwrap();
+    assert!(why.contains(named), "{why}");
+    assert_eq!(results.verdict.result, Some(Outcome::Violated));
 }

@@ -74,7 +74,8 @@ pub struct Line {
     pub observed_jobs: u64,
     /// With this C the set is admitted, all else as it is, its own reservation too (but no region longer than C), in nanoseconds.
     pub largest_cost_ns: Option<u64>,
-    /// Whether with a nanosecond more it is not admitted; else it was not searched to the end.
+    /// Whether with a nanosecond more it is not admitted (see [`ProcessorPlan::margins_by`](set::ProcessorPlan::margins_by)); else it was not
+    /// searched to the end.
     pub largest_cost_is_exact: bool,
     /// The longest non-preemptive region of this task that all others tolerate, in nanoseconds, if every task can be preempted anywhere
     /// else; all tasks may have theirs at once.
@@ -165,8 +166,11 @@ pub struct Bottleneck {
     pub name: String,
     /// In which phase of its call, where there is one.
     pub phase: Option<String>,
-    /// Who takes most of its time: another, or itself; none if it mostly waits for what is nobody's work.
+    /// Who takes most of its time: another, or itself; none if it mostly waits for what is nobody's work. Where one that goes first never stops, that one.
     pub contributor: Option<String>,
+    /// Whether that one never stops, and takes all that those above it leave. Left out of the JSON if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub never_stops: bool,
     /// For what it then waits, in words.
     pub waits_for: Option<&'static str>,
     /// How much of it, in nanoseconds.

@@ -38,7 +38,7 @@ pub(super) fn lateness(lines: &[Line], bottleneck: Option<&Bottleneck>) -> Strin
         let is_worst = |worst: &&Bottleneck| worst.name == line.name && worst.phase == line.phase;
         let why = bottleneck.filter(is_worst).filter(|_| !by.is_empty());
         let why = why.map(how_it_waits);
-        let why = why.map_or_else(String::new, |why| format!(" (most of its time {why})"));
+        let why = why.map_or_else(String::new, |why| format!(" ({why})"));
         format!("{}{by}{why}", named(line))
     };
     let listed = |answer: Deadline, [one, several]: [&str; 2]| {
@@ -129,16 +129,22 @@ fn bottleneck_words(found: &Bottleneck) -> String {
         let _ = write!(words, ", {phase}");
     }
     let taken = Span::from_nanos(found.contribution_ns);
-    let _ = write!(words, "; most of its time {}, {taken}", how_it_waits(found));
+    let _ = write!(words, "; {}, {taken}", how_it_waits(found));
     words
 }
 
 /// Where most of its time goes.
 fn how_it_waits(found: &Bottleneck) -> String {
     match (&found.contributor, found.waits_for) {
-        (Some(own), _) if *own == found.name => "is taken by itself".to_owned(),
-        (Some(other), _) => format!("is taken by `{other}`"),
-        (None, what) => format!("it waits for {}", what.unwrap_or("nobody")),
+        (Some(other), _) if found.never_stops => {
+            format!("`{other}` never stops, and takes what those above it leave of its time")
+        }
+        (Some(own), _) if *own == found.name => "most of its time is taken by itself".to_owned(),
+        (Some(other), _) => format!("most of its time is taken by `{other}`"),
+        (None, what) => {
+            let what = what.unwrap_or("nobody");
+            format!("most of its time it waits for {what}")
+        }
     }
 }
 

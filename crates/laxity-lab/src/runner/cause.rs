@@ -1,5 +1,5 @@
-//! Why a reserved device lost what nothing excuses, as far as it was seen: somebody held its processor, its holder received less than was reserved,
-//! a call took longer than that serves, or nobody knows.
+//! Why a reserved device lost what nothing excuses, as far as it was seen: somebody held its processor, its holder received less than was reserved, what runs
+//! above may take all of that, a call took longer than that serves, or nobody knows.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,21 @@ use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::verify::contract::Phase;
 use laxity_model::{Grade, Reservation, Service, Span};
 
+use super::modes::{Mode, Modem, modes};
 use super::served::Place;
 use crate::report::value::count;
 use crate::scenario::units::{format_reservation, format_span};
-use crate::scenario::{ResolvedDevice, ResolvedVariant, TwinProfile};
+use crate::scenario::{ResolvedDevice, ResolvedVariant, TwinProfile, devices};
 
 /// What a device has reserved, and what that is worth where it runs.
 pub(super) struct Held {
-    pub(super) reservation: Reservation,
-    pub(super) supply: Box<dyn SupplyBound>,
+    reservation: Reservation,
+    /// `None` where nothing of it is sure.
+    supply: Option<Box<dyn SupplyBound>>,
     /// So long after its interrupt a call must be complete.
-    pub(super) due: Span,
+    due: Span,
+    /// A modem's calls, each of which is due as its phase has it: in a twin they deliver their output in pieces.
+    modes: Vec<Mode>,
 }
 
 impl Held {
@@ -26,18 +30,29 @@ impl Held {
     pub(super) fn of(
         variant: &ResolvedVariant,
         device: &ResolvedDevice,
-        on: (Option<TwinProfile>, Span),
+        (twin, tick): (Option<TwinProfile>, Span),
     ) -> Option<Self> {
         let request = device.placing.request()?;
-        let place = Place::of(variant, device, on);
+        let place = Place::of(variant, device, (twin, tick));
+        let is_modem = device.device.kind() == devices::KINDS[0];
+        let modes = is_modem.then(|| modes(variant.start, Modem::of(device, twin)));
         // When it must be complete does not depend on how long a call is.
         let analysed = device.device.analysed(Service::from_nanos(1)).ok()?;
         let limits = [analysed.input_limit(), analysed.output_limit()];
         Some(Self {
             reservation: request.reservation,
-            supply: place.kept(request.enforcer, request.reservation)?,
+            supply: place.kept(request.enforcer, request.reservation),
             due: limits.into_iter().flatten().min()?,
+            modes: modes.unwrap_or_default(),
         })
+    }
+
+    /// So long after its interrupt a call of a phase must be complete: a modem that learns the line is called as one that is connected.
+    fn due(&self, phase: &Phase) -> Span {
+        let mut modes = self.modes.iter();
+        let mode = modes.find(|mode| mode.name == phase.name());
+        let mode = mode.or(self.modes.last());
+        mode.map_or(self.due, |mode| mode.due)
     }
 }
 
@@ -52,6 +67,8 @@ enum Cause {
     Long,
     /// Calls that each would be served in time came too close one after the other.
     Many,
+    /// What runs above may take all that was reserved.
+    Above,
     /// It had no reservation yet.
     Before,
     /// It had not begun, and nobody saw why.
@@ -63,10 +80,13 @@ impl Held {
         if !loss.reserved {
             return Cause::Before;
         }
+        let Some(supply) = &self.supply else {
+            return Cause::Above;
+        };
         let [had, longest] = loss.service.unwrap_or_default();
         let took = took(loss);
         // What a window is sure of cannot be reckoned in numbers that large: then nobody knows.
-        let lasts = |service| Some(self.supply.window_for(service).ok()? + loss.halted);
+        let lasts = |service| Some(supply.window_for(service).ok()? + loss.halted);
         // What was taken from its holder meanwhile comes later.
         let taken = Service::from_nanos(loss.held.as_nanos());
         let [Some(within), Some(with_hold)] = [had, had + taken].map(lasts) else {
@@ -78,7 +98,7 @@ impl Held {
             Cause::Unknown
         } else if took > within {
             Cause::Short
-        } else if longest > self.supply.least_service(self.due) {
+        } else if longest > supply.least_service(self.due(&loss.phase)) {
             Cause::Long
         } else {
             Cause::Many
@@ -90,30 +110,37 @@ impl Held {
         let reserved = format_reservation(self.reservation);
         let [had, longest] = loss.service.unwrap_or_default();
         let (within, while_in) = (took(loss), during(&loss.phase));
+        let due = self.due(&loss.phase);
+        let supply = self.supply.as_ref();
+        let least = supply.map_or(Service::ZERO, |supply| supply.least_service(due));
+        let lasts = supply.and_then(|supply| supply.window_for(had).ok());
+        let unkept = unkept.and_then(|grade| Some(format!("{grade}: {}", grade.reason()?)));
         match cause {
             Cause::Held => format!("somebody held the processor for {}", rounded(loss.held)),
             Cause::Short => format!(
                 "less was received than reserved: {} in {}, which {reserved} gives in {} at the latest",
                 rounded(had.as_dedicated_span()),
                 rounded(within),
-                rounded(self.supply.window_for(had).unwrap_or(Span::MAX)),
+                rounded(lasts.unwrap_or(Span::MAX)),
             ),
             Cause::Long => format!(
                 "a call of {}{while_in}, where {reserved} serves one of {} in time: within {} of its interrupt",
                 rounded(longest.as_dedicated_span()),
-                rounded(self.supply.least_service(self.due).as_dedicated_span()),
-                rounded(self.due),
+                rounded(least.as_dedicated_span()),
+                rounded(due),
             ),
             Cause::Many => format!(
                 "calls{while_in} that took {} together, the longest {}: more than {reserved} serves so close one after the other",
                 rounded(had.as_dedicated_span()),
                 rounded(longest.as_dedicated_span()),
             ),
+            Cause::Above => match unkept {
+                Some(why) => format!("nothing of {reserved} was sure, which was {why}"),
+                None => format!("nothing of {reserved} was sure, as what runs above may take it"),
+            },
             Cause::Before => "it had no reservation yet".to_owned(),
-            Cause::Unknown => match unkept.and_then(|grade| Some((grade, grade.reason()?))) {
-                Some((grade, reason)) => {
-                    format!("it had not begun, and the reservation was {grade}: {reason}")
-                }
+            Cause::Unknown => match unkept {
+                Some(why) => format!("it had not begun, and the reservation was {why}"),
                 None => "nobody saw why".to_owned(),
             },
         }
@@ -174,18 +201,21 @@ fn rounded(span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
+    use laxity_devices::modem::{CardClock, Costs};
     use laxity_model::Instant;
     use laxity_model::analysis::supply::ExplicitDeadline;
 
     use super::*;
+    use crate::scenario::Start;
 
     fn held() -> Held {
         let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8));
         let reservation = two_of_eight.expect("valid");
         Held {
             reservation,
-            supply: Box::new(ExplicitDeadline::continuous(reservation)),
+            supply: Some(Box::new(ExplicitDeadline::continuous(reservation))),
             due: Span::from_micros(12_500),
+            modes: Vec::new(),
         }
     }
 
@@ -274,6 +304,57 @@ mod tests {
         assert_eq!(told.as_deref(), Some(named));
         let kept = held().causes([loss(9, 108, None)].iter(), &grades[..1]);
         assert_eq!(kept.as_deref(), Some("9 samples: nobody saw why"));
+    }
+
+    /// Under work that may take all of it, nothing that it received is less than was sure.
+    #[test]
+    fn of_a_reservation_that_is_worth_nothing_is_told_who_runs_above() {
+        let nothing = Held {
+            supply: None,
+            ..held()
+        };
+        let losses = [loss(300, 40, Some([1_800, 1_800])), loss(9, 40, None)];
+        let reason = "ranked above the slot on its processor: above".to_owned();
+        let grades = [("modem".to_owned(), Grade::Unenforced { reason })];
+        let told = nothing.causes(losses.iter(), &grades);
+        let named = "309 samples 2 times, such as: nothing of 2ms/8ms was sure, which was unenforced: ranked above the slot on its processor: above";
+        assert_eq!(told.as_deref(), Some(named));
+        let told = nothing.causes(losses.iter(), &[]).unwrap_or_default();
+        assert!(told.ends_with("as what runs above may take it"), "{told}");
+    }
+
+    /// In the twin a call delivers its output while it goes on, and its last piece is due later than the first.
+    #[test]
+    fn a_call_in_pieces_is_due_when_its_last_piece_is() {
+        let modem = |pieces| Modem {
+            costs: Costs::STUDY,
+            clock: CardClock::default(),
+            pieces,
+        };
+        let told = |pieces, longest_us| {
+            let held = Held {
+                modes: modes(Start::OnHook, modem(pieces)),
+                ..held()
+            };
+            let long = loss(6, 18, Some([5_400, longest_us]));
+            held.causes([long].iter(), &[]).unwrap_or_default()
+        };
+        let whole = told(1, 3_300);
+        assert!(
+            whole.contains("serves one of 2ms in time: within 12.5ms"),
+            "{whole}"
+        );
+        // The last of eight is due seven of them later; in 23.33 ms 5.33 ms are sure.
+        let pieces = told(8, 3_300);
+        assert!(
+            pieces.contains("5.4ms together, the longest 3.3ms"),
+            "{pieces}"
+        );
+        let long = told(8, 5_400);
+        assert!(
+            long.contains("serves one of 5.33ms in time: within 23.33ms"),
+            "{long}"
+        );
     }
 
     #[test]

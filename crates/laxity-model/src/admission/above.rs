@@ -3,6 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use super::{Keeps, ProcessorSupply, SlotSupply};
 use crate::analysis::Task;
@@ -198,6 +199,24 @@ impl Above {
             ..Strangers::default()
         };
         Grade::below(self.others(holder), &started)
+    }
+
+    /// The grade of slots for `asked` of which the known work leaves nothing, however long one waits: what of it is enough for that is named, the
+    /// largest share first.
+    pub(super) fn takes_all(&self, asked: Reservation) -> Grade {
+        let mut known: Vec<&(String, Work)> = self.known.iter().collect();
+        known.sort_by_key(|(_, work)| Reverse(work.share_ppm()));
+        let mut left = asked.share_ppm();
+        let enough = known.into_iter().take_while(|(_, work)| {
+            let is_needed = left > 0;
+            left = left.saturating_sub(work.share_ppm());
+            is_needed
+        });
+        let names = enough.map(|(name, Work { service, period })| {
+            format!("{name} ({service} every {period}, which may be all of it)")
+        });
+        let names: Vec<String> = names.collect();
+        Grade::below(names.iter().map(String::as_str), &Strangers::default())
     }
 
     /// Those of the program who interfere with this activity, by name.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::above::Above;
 use super::{Advice, Denial, Prediction, ProcessorSupply, SlotPlan, SlotSupply, Why};
 use crate::policy::slots::{Effort, PlanCosts, Refusal, SlotTable, largest_gap, plan_within};
-use crate::{ActivityId, Program, Reservation, Span};
+use crate::{ActivityId, Grade, Program, Reservation, Span};
 
 /// A request for slots.
 pub(super) type Claim = (ActivityId, Reservation);
@@ -99,13 +99,18 @@ impl<'a> Processor<'a> {
         let theory_gap = largest_gap(table, owner).unwrap_or(asked.longest_gap());
         let longest_gap = self.above.longest_gap(theory_gap, asked);
         let grade = self.above.grade(activity);
+        let keeps = self.above.keeps(&grade, asked);
+        let known = match longest_gap == Span::MAX {
+            true => self.above.takes_all(asked),
+            false => Grade::Enforced,
+        };
         Prediction {
             promised_gap: asked.longest_gap(),
             theory_gap,
             longest_gap: longest_gap.checked_add(slots.jitter).unwrap_or(Span::MAX),
-            keeps: self.above.keeps(&grade, asked),
-            grade,
-            apart: self.above.apart(activity),
+            keeps,
+            grade: grade.and(&known),
+            apart: self.above.apart(activity).and(&known),
             notes: self.above.notes(),
         }
     }

@@ -59,3 +59,21 @@ impl SupplyBound for Pause {
         true
     }
 }
+
+#[test]
+fn the_supply_of_these_tests_keeps_its_word() {
+    for period in 1..7 {
+        for budget in 1..=period {
+            let supply = Pause { budget, period };
+            for window in (0..60).map(Span::from_nanos) {
+                let service = supply.least_service(window);
+                let found = supply.window_for(service).expect("small numbers");
+                assert!(found <= window && supply.least_service(found) == service);
+                let linear = (window.as_nanos() * budget)
+                    .saturating_sub(2 * (period - budget) * budget)
+                    / period;
+                assert!(service.as_nanos() >= linear);
+            }
+        }
+    }
+}

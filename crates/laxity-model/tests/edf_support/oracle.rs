@@ -42,7 +42,7 @@ pub(crate) fn first_overload<S: SupplyBound>(
         .find(overloaded)
 }
 
-/// The longest response times of a task's jobs, by trying every arrival; `None` if the busy window is longer than `horizon`.
+/// The longest response times of a task's jobs, by trying every arrival in the busy window, or where that is longer than `horizon`, up to there.
 /// O(horizon³ · jobs) at worst.
 pub(crate) fn response_time<S: SupplyBound>(
     tasks: &[Task],
@@ -72,7 +72,8 @@ pub(crate) fn response_time<S: SupplyBound>(
             .map(|task| jobs(task, window, window) * cost(task));
         all.sum::<i128>()
     };
-    let busy = (1..=nanos(horizon)).find(|length| request(*length) <= given(*length))?;
+    let busy = (1..=nanos(horizon)).find(|length| request(*length) <= given(*length));
+    let busy = busy.unwrap_or(nanos(horizon));
     let own = &tasks[index];
     let tail = i128::from(own.tail().as_nanos());
     let completion = |arrival: i128| {

@@ -14,9 +14,9 @@ pub(crate) struct Tally {
     pub(crate) witnesses: u64,
     /// Bounds by fixed priority, all reached.
     pub(crate) priority_bounds: u64,
-    /// Bounds by earliest deadline without jitter, all reached.
+    /// Bounds by earliest deadline without jitter where the processor is idle at times, all reached.
     pub(crate) deadline_bounds: u64,
-    /// Bounds by earliest deadline with jitter: how many there are, and how many were reached.
+    /// The other bounds by earliest deadline: how many there are, and how many were reached.
     pub(crate) jitter_bounds: (u64, u64),
     /// Bounds for first in, first out, all reached.
     pub(crate) queues: u64,
@@ -29,8 +29,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn bound(&mut self, policy: Policy, jitter: bool, reached: bool) {
-        match (policy, jitter) {
+    pub(crate) fn bound(&mut self, policy: Policy, is_other: bool, reached: bool) {
+        match (policy, is_other) {
             (Policy::FirstReleased, _) => self.queues += 1,
             (Policy::FixedPriority, _) => self.priority_bounds += 1,
             (Policy::EarliestDeadline, false) => self.deadline_bounds += 1,

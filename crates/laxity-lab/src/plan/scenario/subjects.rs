@@ -89,6 +89,9 @@ impl Analyst<'_> {
         }
         let own = sources.iter().find(|source| subject.is(source));
         let window = self.window(own, line);
+        if let Some(found) = own.and_then(|own| self.below_endless(own, line, &sources)) {
+            return found;
+        }
         let cost = own.and_then(Source::task);
         let cost_ns = cost.map_or(0, |task| task.cost().as_nanos().min(window));
         let mut taken = vec![(&subject.name, cost_ns)];
@@ -97,10 +100,8 @@ impl Analyst<'_> {
             let Some(task) = source.task().filter(|_| goes_first) else {
                 continue;
             };
-            let jobs = (window.saturating_add(task.jitter().as_nanos()))
-                .div_ceil(task.period().as_nanos());
             // The rest of the window is its own job's.
-            let all_ns = task.cost().as_nanos().saturating_mul(jobs);
+            let all_ns = asked_within(task, window);
             taken.push((&source.name, all_ns.min(window - cost_ns)));
         }
         let most = taken.into_iter().max_by_key(|(_, taken_ns)| *taken_ns);
@@ -109,6 +110,7 @@ impl Analyst<'_> {
             name: subject.name.clone(),
             phase: line.phase.clone(),
             contributor: Some(contributor.clone()),
+            never_stops: false,
             waits_for: None,
             contribution_ns,
         };
@@ -126,6 +128,35 @@ impl Analyst<'_> {
         }
     }
 
+    /// Of those above one that never stop, the highest has all of a window that those above it leave. `None` where there is none, or nothing is left;
+    /// of a command it is only assumed that it never stops.
+    fn below_endless(&self, own: &Source, line: &Line, sources: &[Source]) -> Option<Bottleneck> {
+        let is_command = |name: &str| {
+            let mut tasks = self.stage.variant.tasks.iter();
+            tasks.any(|task| task.name == name && matches!(task.kind, TaskKind::Command { .. }))
+        };
+        let is_endless = |source: &&Source| {
+            let is_above = source.rank > own.rank && self.goes_first(source, own);
+            is_above && source.work == Work::Endless && !is_command(&source.name)
+        };
+        let endless = sources.iter().filter(is_endless);
+        let endless = endless.max_by_key(|source| source.rank)?;
+        let window = self.window(Some(own), line);
+        let above = sources.iter().filter(|source| source.rank > endless.rank);
+        let taken = above
+            .filter_map(Source::task)
+            .map(|task| asked_within(task, window));
+        let left = window.saturating_sub(taken.fold(0, u64::saturating_add));
+        (left > 0).then(|| Bottleneck {
+            name: own.name.clone(),
+            phase: line.phase.clone(),
+            contributor: Some(endless.name.clone()),
+            never_stops: true,
+            waits_for: None,
+            contribution_ns: left,
+        })
+    }
+
     /// From the release of a job to its completion at most, or to when it is due where that has no bound, in nanoseconds: less how late it wakes and
     /// what the machine takes besides.
     fn window(&self, own: Option<&Source>, line: &Line) -> u64 {
@@ -136,4 +167,11 @@ impl Analyst<'_> {
         let window = bound.saturating_sub(self.stage.machine.besides);
         window.saturating_sub(late).as_nanos()
     }
+}
+
+/// What the jobs of a task need that can be released in a window, in nanoseconds.
+fn asked_within(task: &Task, window: u64) -> u64 {
+    let window = window.saturating_add(task.jitter().as_nanos());
+    let jobs = window.div_ceil(task.period().as_nanos());
+    task.cost().as_nanos().saturating_mul(jobs)
 }

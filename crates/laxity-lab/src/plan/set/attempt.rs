@@ -1,15 +1,14 @@
 //! The tasks of one processor under one scheduler: everybody's response time, and whether all deadlines are met.
 
-use std::num::NonZeroU16;
-
-use laxity_model::analysis::multiprocessor::{DeadlineRequest, KernelLimits, kernel_admits};
-use laxity_model::analysis::supply::{KernelDeadline, SupplyBound};
+use laxity_model::Service;
+use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{
     Doubt, Fraction, Overflow, Response, Search, Task, Verdict, edf, fixed_priority, utilization,
 };
-use laxity_model::{Reservation, Service, Span};
 
 use super::Scheduler;
+use super::budgets::{Budgets, budget, budgets};
+use super::place::share;
 use crate::import::Policy;
 use crate::plan::{NoBound, Reason, bound};
 
@@ -24,6 +23,8 @@ pub(super) struct Member {
     pub(super) asks_less: bool,
     /// Whether the file says when its jobs are due.
     pub(super) own_deadline: bool,
+    /// Whether it may be on one processor alone.
+    pub(super) is_bound: bool,
 }
 
 /// The members of whose work something is known, and that.
@@ -305,37 +306,6 @@ fn free(
     })
 }
 
-/// The reservations of members as tasks: X every Y, due when the kernel has to have given it.
-pub(super) fn budgets(members: &[Member]) -> Vec<Task> {
-    let all = members.iter();
-    all.filter_map(|member| budget(member.policy)).collect()
-}
-
-/// A reservation as a task.
-pub(super) fn budget(policy: Policy) -> Option<Task> {
-    let request = policy.reservation()?;
-    let task = Task::new(request.runtime, request.period).ok()?;
-    task.with_deadline(request.deadline).ok()
-}
-
-/// Whether the kernel lets the reservations in where so many processors are all there are; `None` if there are none.
-pub(super) fn kernel_refusal(
-    members: &[Member],
-    processors: NonZeroU16,
-) -> Option<Result<(), String>> {
-    let asking = |member: &Member| Some((member.name.clone(), member.policy.reservation()?));
-    let (holders, requests): (Vec<String>, Vec<DeadlineRequest>) =
-        members.iter().filter_map(asking).unzip();
-    if requests.is_empty() {
-        return None;
-    }
-    let found = kernel_admits(&requests, processors, &KernelLimits::WITH_FAIR_SERVER);
-    Some(match found {
-        Ok(_) => Ok(()),
-        Err((index, refusal)) => Err(format!("`{}`: {refusal}", holders[index])),
-    })
-}
-
 /// Where a policy stands, the most urgent first.
 fn rank(policy: Policy) -> (u8, u8) {
     match policy {
@@ -349,37 +319,22 @@ fn rank(policy: Policy) -> (u8, u8) {
 fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Overflow> {
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by_key(|index| rank(members[*index].policy));
-    let budgets = budgets(members);
-    let kernel = kernel_refusal(members, NonZeroU16::MIN).unwrap_or(Ok(()));
-    let more = "the reservations by deadline are more than there is";
-    let in_time = match kernel {
-        Ok(()) if budgets.is_empty() => Ok(()),
-        Ok(()) => match edf::test(&budgets, &supply)? {
-            Verdict::Schedulable => Ok(()),
-            Verdict::NotSchedulable(_) => Err(Reason::too_much(more)),
-            Verdict::Unknown(_) => Err(more.into()),
-        },
-        Err(why) => Err(format!("the kernel refuses {why}").into()),
-    };
-    let in_time = in_time.and_then(|()| are_all_reservations_known(members));
-    let mut of_budgets = edf::response_times(&budgets, &supply)?.into_iter();
+    let mut own = Budgets::of(members, are_all_reservations_known(members), supply)?;
+    let (budgets, is_overloaded) = (budgets(members), is_overloaded(members));
     let mut responses = Vec::new();
-    for member in members {
+    for (place, member) in members.iter().enumerate() {
         responses.push(NoBound::settle(match member.policy {
-            Policy::Deadline(request) => {
-                let own = of_budgets.next().unwrap_or(Response::Unbounded);
-                reserved(member, request, own, &in_time)
-            }
+            Policy::Deadline(request) => own.response((place, member), request),
             Policy::Priority(level) => by_priority(member, level, members, &budgets, supply),
             Policy::Unsaid | Policy::Timesharing | Policy::Changing(_) => match &member.work {
-                Ok(_) => Err("it is timesharing: nothing is promised to it".into()),
+                Ok(_) => Err(of_no_promise(member, is_overloaded).into()),
                 Err(why) => Err(why.clone().into()),
             },
         })?);
     }
     let mut pairs = members.iter().zip(&responses);
     let admits = pairs.all(|(member, response)| match (&member.work, response) {
-        _ if !Method::AsGiven.promises_to(member.policy) => true,
+        _ if !Method::AsGiven.promises_to(member.policy) => !is_surely_late(member, is_overloaded),
         (Ok(task), Ok(response)) => meets(task, *response),
         _ => false,
     });
@@ -391,50 +346,38 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
     })
 }
 
-/// A task in its own reservation; `own` is how long its budget takes to come.
-pub(super) fn reserved(
-    member: &Member,
-    request: DeadlineRequest,
-    own: Response,
-    in_time: &Result<(), Reason>,
-) -> Result<Response, NoBound> {
-    let task = member.work.as_ref().map_err(String::clone)?;
-    in_time.clone()?;
-    let (runtime, period) = (request.runtime, request.period);
-    // A job that comes late may be followed by one within the same period of the budget.
-    if task.cost() <= runtime && task.period() >= period && task.jitter().is_zero() {
-        return Ok(own);
-    }
-    let reservation = Reservation::new(runtime, period).ok();
-    let Some(reservation) = reservation.filter(|_| request.deadline == period) else {
-        let words = format!(
-            "a job of {} every {} is more than a budget of {} every {}, due in {}",
-            task.cost().beside(runtime),
-            task.period().beside(period),
-            runtime.beside(task.cost()),
-            period
-                .beside(task.period())
-                .and(request.deadline.as_nanos()),
-            request.deadline.beside(period)
-        );
-        return Err(NoBound::Because(Reason {
-            words,
-            is_too_much: is_short(member, task),
-        }));
+/// Whether members surely take more of their processor in the long run than there is of it: those that may be on no other one, and do all that is
+/// known of them, a reservation permitting.
+pub(super) fn is_overloaded(members: &[Member]) -> bool {
+    let sure = |member: &&Member| member.is_bound && !member.asks_less;
+    let taken = |member: &Member| {
+        let asked = share(member.work.as_ref().ok()?);
+        let most = budget(member.policy).map_or(asked, |budget| share(&budget));
+        Some(asked.min(most))
     };
-    let supply = KernelDeadline::among_others(reservation, Span::ZERO)?;
-    Ok(fixed_priority::response_time(&[*task], 0, &supply)?)
+    let taken = members.iter().filter(sure).filter_map(taken);
+    Fraction::ONE.compare_sum(taken).is_gt()
 }
 
-/// Whether a reservation is too small for its task in the long run.
-pub(super) fn is_short(member: &Member, task: &Task) -> bool {
-    let product = |service: Service, period: Span| {
-        u128::from(service.as_nanos()) * u128::from(period.as_nanos())
-    };
-    let asked = member.policy.reservation();
-    asked.is_some_and(|asked| {
-        product(task.cost(), asked.period) > product(asked.runtime, task.period())
-    })
+/// Whether jobs of one to whom nothing is promised are late whatever the others leave: they take longer even alone, or all together are more than there is.
+pub(super) fn is_surely_late(member: &Member, is_overloaded: bool) -> bool {
+    let task = member.work.as_ref().ok();
+    let is_alone = |task: &Task| task.cost().as_dedicated_span() > task.deadline();
+    !member.asks_less && task.is_some_and(|task| is_overloaded || is_alone(task))
+}
+
+/// Why there is no bound of one to whom nothing is promised.
+fn of_no_promise(member: &Member, is_overloaded: bool) -> Reason {
+    if !is_surely_late(member, is_overloaded) {
+        return "it is timesharing: nothing is promised to it".into();
+    }
+    Reason {
+        words: match is_overloaded {
+            true => "it and all others here ask for more than there is".into(),
+            false => "its job takes longer than until it is due, even alone".into(),
+        },
+        is_too_much: is_overloaded,
+    }
 }
 
 /// Why nothing is known of whom one may delay that is not analysed.

@@ -6,11 +6,10 @@ use std::num::NonZeroU16;
 use laxity_model::Span;
 use laxity_model::analysis::multiprocessor::{Tardiness, global_edf, tardiness};
 use laxity_model::analysis::supply::{Dedicated, Residual, SupplyBound, SupplyError};
-use laxity_model::analysis::{Bound, Overflow, Response, Task, Verdict};
+use laxity_model::analysis::{Overflow, Response, Task, Verdict};
 
-use super::attempt::{
-    Member, are_all_reservations_known, budgets, is_whole, kernel_refusal, reserved,
-};
+use super::attempt::{Member, are_all_reservations_known, is_whole};
+use super::budgets::{begins_whole, budgets, kernel_refusal, reserved, within};
 use super::observe::Seen;
 use super::place::sum_ppm;
 use super::processor::line;
@@ -67,7 +66,7 @@ pub(super) fn plan(
     }
     let left = match &late {
         Ok(late) => {
-            let left = NoBound::settle(what_is_left(&budgets, late))?;
+            let left = NoBound::settle(what_is_left((&members, &budgets), late))?;
             left.map_err(|why| why.words)
         }
         Err(why) => Err(format!("threads of SCHED_DEADLINE go first: {}", why.words)),
@@ -130,10 +129,6 @@ fn response(member: &Member, budget: &Task, late: Span) -> Result<Response, NoBo
         .deadline()
         .checked_add(late)
         .ok_or(Overflow("a deadline and how late it may be"))?;
-    let own = Response::Bounded(Bound {
-        from_arrival: complete,
-        from_release: complete,
-    });
     if let Ok(task) = &member.work
         && (task.cost() > budget.cost()
             || task.period() < budget.period()
@@ -144,16 +139,25 @@ fn response(member: &Member, budget: &Task, late: Span) -> Result<Response, NoBo
     }
     let request = member.policy.reservation();
     let request = request.ok_or("it has no reservation")?;
-    reserved(member, request, own, &Ok(()))
+    reserved(member, request, within(complete), &Ok(()))
 }
 
 /// What budgets leave of each processor, wherever they run: in a window, no more of one than of its jobs that are released within it or
-/// pending at its beginning.
-fn what_is_left(budgets: &[Task], late: &[Span]) -> Result<Residual<Dedicated>, NoBound> {
-    let pairs = budgets.iter().zip(late);
-    let above = pairs.map(|(budget, late)| {
-        let carried = budget.deadline().checked_add(*late).unwrap_or(Span::MAX);
-        budget.with_jitter(carried.saturating_sub(budget.cost().as_dedicated_span()))
+/// pending at its beginning. Who may go on with the rest of a budget that is due when its period ends may also have the next one before that, no more
+/// than X of each Y since the one that was pending, and one whole at the end of the window: what jobs that come another Y − X later ask for is no
+/// less.
+fn what_is_left(
+    (members, budgets): (&[Member], &[Task]),
+    late: &[Span],
+) -> Result<Residual<Dedicated>, NoBound> {
+    let of_each = members.iter().zip(budgets).zip(late);
+    let above = of_each.map(|((member, budget), late)| {
+        let cost = budget.cost().as_dedicated_span();
+        let may_resume = !begins_whole(member) && budget.deadline() == budget.period();
+        let sooner = Some(budget.period().saturating_sub(cost)).filter(|_| may_resume);
+        let carried = budget.deadline().checked_add(*late);
+        let carried = carried.and_then(|sum| sum.checked_add(sooner.unwrap_or(Span::ZERO)));
+        budget.with_jitter(carried.unwrap_or(Span::MAX).saturating_sub(cost))
     });
     Residual::new(Dedicated, above.collect()).map_err(|error| match error {
         SupplyError::Overflow(overflow) => overflow.into(),

@@ -4,13 +4,14 @@
 //! [`plan`] does all of that for a [`TaskSet`]; [`render`] is for people, the plan's own fields for programs.
 //!
 //! * `place`: which processor a task goes to, and `search`: the same to the end; `several`: what else could be done with several; `attempt`: one processor under one scheduler;
-//!   `global`: threads of `SCHED_DEADLINE`, which are on all processors.
+//!   `budgets`: what it has by `SCHED_DEADLINE`; `global`: threads of `SCHED_DEADLINE`, which are on all processors.
 //! * `verdicts`: what each test of the library says; `advice`: margins, and the nearest sets that are admitted; `most`: the search for them; `effort`: how much is
 //!   looked at.
 //! * `observe`: the set in the twin; `reservations`: which would do.
 
 mod advice;
 mod attempt;
+mod budgets;
 mod effort;
 mod global;
 mod most;
@@ -116,7 +117,7 @@ pub struct SetPlan {
     pub format: String,
     /// What it runs on, in words.
     pub supply: String,
-    /// Whether all processors admit what is on them.
+    /// Whether all processors admit what is on them: all deadlines are met, but for those of [`ProcessorPlan::unpromised`].
     pub admitted: bool,
     /// Whether that cannot be told, and nothing is refused: see [`ProcessorPlan::unknown`]. Left out of the JSON if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -147,6 +148,10 @@ pub struct ProcessorPlan {
     /// Whether they are admitted. On one processor: whether all that are promised something meet their deadlines; on all of them: whether the
     /// kernel lets the reservations in, and all responses have a bound, which may be beyond the deadline (see [`Line::slack_ns`]).
     pub admitted: bool,
+    /// Of tasks that are admitted, those that are not of real time, and so are promised nothing: that none of them is surely late is all that is
+    /// known. Left out of the JSON if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unpromised: Vec<String>,
     /// Whether that cannot be told: the file does not say what some tasks do, and those of which it does would be admitted without them; or
     /// what would have to be searched is too long. Left out of the JSON if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -167,6 +172,10 @@ pub struct ProcessorPlan {
     pub scale_ppm: Option<u64>,
     /// Whether the next larger factor, by 0.1 %, is not admitted; else it was not searched to the end.
     pub scale_is_exact: bool,
+    /// The test by which that factor and the largest costs are admitted, and larger ones are not, where another test that would be asked then might
+    /// admit them. Left out of the JSON where there is no other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margins_by: Option<String>,
     /// What was looked for in vain or not at all: margins, sets that would be admitted, regions; each a phrase.
     pub left_out: Vec<String>,
     /// For a set that is refused, the nearest ones that are not; each was tested.
@@ -197,6 +206,7 @@ impl ProcessorPlan {
         }
         if has_margins {
             (self.scale_ppm, self.scale_is_exact) = (None, false);
+            self.margins_by = None;
             let why = "margins: there are none of tasks of which not all is known";
             self.left_out.push(why.into());
         }
@@ -286,7 +296,7 @@ pub struct ReservationPlan {
 pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
     let supply = options.supply.bound()?;
     let count = place::count(set, options)?;
-    let members = place::members(set);
+    let members = place::members(set, count);
     let mut notes = set.notes.clone();
     if all_timesharing(set) {
         notes.push(
@@ -297,6 +307,7 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
     let on_several = several::plan(&members, count, options.scheduler, &*supply)?;
     let global = global::plan(&members, count, options, &*supply)?;
     notes.extend(pinned(set, global.is_some()));
+    notes.extend(budgets::without_margin(&members));
     let left: &dyn SupplyBound = match &global {
         Some(Global { left: Ok(left), .. }) => left,
         _ => &*supply,

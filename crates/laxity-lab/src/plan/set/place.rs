@@ -6,7 +6,8 @@ use laxity_model::analysis::multiprocessor::Fit;
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Fraction, Task};
 
-use super::attempt::{Answer, Member, admits, budget, methods};
+use super::attempt::{Answer, Member, admits, methods};
+use super::budgets::budget;
 use super::search::Found;
 use super::several::FITS;
 use super::{Options, PlanError, Scheduler, all_timesharing};
@@ -43,10 +44,18 @@ pub(super) fn count(set: &TaskSet, options: &Options) -> Result<u16, PlanError> 
     Ok(processors)
 }
 
-/// All tasks, in the order of the file.
-pub(super) fn members(set: &TaskSet) -> Vec<Member> {
+/// All tasks, in the order of the file, of a set on so many processors.
+pub(super) fn members(set: &TaskSet, processors: u16) -> Vec<Member> {
     let unsaid = all_timesharing(set);
-    set.tasks.iter().map(|task| member(task, unsaid)).collect()
+    let tasks = set.tasks.iter().map(|task| Member {
+        name: task.name.clone(),
+        policy: if unsaid { Policy::Unsaid } else { task.policy },
+        work: task.work.clone(),
+        asks_less: task.asks_less,
+        own_deadline: task.own_deadline,
+        is_bound: processors < 2 || task.processor().is_some(),
+    });
+    tasks.collect()
 }
 
 /// Places the tasks that are on no processor yet: the most demanding first, each on the first processor that then still admits all it
@@ -109,16 +118,6 @@ pub(super) fn place(
         is_open,
         notes,
     })
-}
-
-fn member(task: &SetTask, unsaid: bool) -> Member {
-    Member {
-        name: task.name.clone(),
-        policy: if unsaid { Policy::Unsaid } else { task.policy },
-        work: task.work.clone(),
-        asks_less: task.asks_less,
-        own_deadline: task.own_deadline,
-    }
 }
 
 /// Those on a processor.

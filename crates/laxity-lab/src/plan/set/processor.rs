@@ -7,15 +7,14 @@ use laxity_model::analysis::{Overflow, Response, Search, Task, Verdict, edf, fix
 use laxity_model::{Service, Span};
 
 use super::advice::Advisor;
-use super::attempt::{
-    Answer, Attempt, Member, Method, admits, attempt, kernel_refusal, known, methods,
-};
+use super::attempt::{Answer, Attempt, Member, Method, admits, attempt, known, methods};
+use super::budgets::kernel_refusal;
 use super::effort::Effort;
 use super::observe::{Seen, observe};
 use super::place::{load_ppm, sum_ppm};
 use super::{Options, ProcessorPlan, reservations, verdicts};
 use crate::import::Policy;
-use crate::plan::{Bottleneck, Line, Reason, bound, slack_ns, unserved_ns};
+use crate::plan::{Bottleneck, Deadline, Line, Reason, bound, slack_ns, unserved_ns};
 
 /// Plans what is on one processor; `members` is not empty.
 pub(super) fn plan(
@@ -29,10 +28,9 @@ pub(super) fn plan(
     let observed = observe(members, &chosen, options);
     let bottleneck = bottleneck(members, &chosen, supply);
     // For a set that is admitted, margins are those of the test that admitted it.
-    let asked: &[Method] = if chosen.admits {
-        std::slice::from_ref(&chosen.method)
-    } else {
-        &methods
+    let asked = match chosen.admits {
+        true => std::slice::from_ref(&chosen.method),
+        false => methods.as_slice(),
     };
     let advisor = Advisor {
         members,
@@ -71,6 +69,7 @@ pub(super) fn plan(
         processor: Some(number),
         utilization_ppm: sum_ppm(members),
         admitted: admitted(&chosen, members),
+        unpromised: unpromised(&chosen, members),
         unknown: is_open(&methods, members, (&chosen, &observed.members), supply)?,
         test: chosen.method.name().into(),
         tests: verdicts::run(members, &chosen, supply)?,
@@ -79,6 +78,7 @@ pub(super) fn plan(
         bottleneck: bottleneck.map(|(_, found)| found),
         scale_ppm: advice.scale.map(|most| most.number * 1_000),
         scale_is_exact: advice.scale.is_some_and(|most| most.is_exact),
+        margins_by: margins_by(&chosen, &methods),
         nearest: advice.nearest,
         reservations,
         left_out,
@@ -89,6 +89,20 @@ pub(super) fn plan(
 /// Whether all that are promised something are known, and get it.
 fn admitted(chosen: &Attempt, members: &[Member]) -> bool {
     chosen.admits && is_known(chosen.method, members)
+}
+
+/// Of a set that is admitted, to whom nothing is promised.
+fn unpromised(chosen: &Attempt, members: &[Member]) -> Vec<String> {
+    let is_unpromised = |one: &&Member| !chosen.method.promises_to(one.policy);
+    let unpromised = members.iter().filter(is_unpromised);
+    let unpromised = unpromised.filter(|_| admitted(chosen, members));
+    unpromised.map(|member| member.name.clone()).collect()
+}
+
+/// By which test margins are, where one that would be asked after it might admit more.
+fn margins_by(chosen: &Attempt, methods: &[Method]) -> Option<String> {
+    let is_last = methods.last() == Some(&chosen.method);
+    (chosen.admits && !is_last).then(|| chosen.method.name().into())
 }
 
 /// The lines, in the order of the attempt, with what its test has proved of all of them: it may know more than what was found of each.
@@ -211,6 +225,10 @@ pub(super) fn line(member: &Member, response: Result<Response, Reason>, seen: Se
         ..Line::default()
     };
     line.answer(response.and_then(bound));
+    // Whatever goes first, no job is complete before its work is done.
+    if line.cost_ns > line.deadline_ns && !member.asks_less {
+        line.deadline = Some(Deadline::CanBeMissed);
+    }
     line
 }
 
@@ -286,6 +304,7 @@ fn bottleneck(
         name: members[index].name.clone(),
         phase: None,
         contributor: Some(contributor),
+        never_stops: false,
         waits_for: None,
         contribution_ns: taken_ns,
     };

@@ -11,7 +11,8 @@ use crate::plan::render::{self as common, MOST_NAMES, lateness, proposal_words, 
 
 /// The plan for people, in lines of so many characters.
 pub fn render(plan: &SetPlan, width: usize) -> String {
-    let word = word(plan.admitted, plan.unknown);
+    let all_promised = plan.processors.iter().all(|one| one.unpromised.is_empty());
+    let word = word((plan.admitted, plan.unknown), all_promised);
     // Who may be on any processor has a line on each.
     let lines = plan.processors.iter().flat_map(|one| &one.lines);
     let names: BTreeSet<&str> = lines.map(|line| line.name.as_str()).collect();
@@ -38,9 +39,10 @@ pub fn render(plan: &SetPlan, width: usize) -> String {
     text
 }
 
-fn word(admitted: bool, unknown: bool) -> &'static str {
+fn word((admitted, unknown): (bool, bool), all_promised: bool) -> &'static str {
     match (admitted, unknown) {
-        (true, _) => "admitted",
+        (true, _) if all_promised => "admitted",
+        (true, _) => "admitted (the real-time tasks)",
         (false, true) => "UNKNOWN",
         (false, false) => "REFUSED",
     }
@@ -142,7 +144,7 @@ fn test_words(test: &TestPlan) -> String {
 }
 
 fn render_processor(plan: &ProcessorPlan, width: usize, text: &mut String) {
-    let word = word(plan.admitted, plan.unknown);
+    let word = word((plan.admitted, plan.unknown), plan.unpromised.is_empty());
     let place = plan.processor.map_or_else(
         || "all processors".into(),
         |number| format!("processor {number}"),
@@ -172,7 +174,12 @@ fn render_processor(plan: &ProcessorPlan, width: usize, text: &mut String) {
             true => ", with the reservations as they are,",
             false => "",
         };
-        let sentence = format!("all costs times {whole}.{rest:03}{kept} are admitted{end}");
+        let (by, also) = match &plan.margins_by {
+            Some(test) => (format!(" by {test}"), "; C most is by that, too"),
+            None => (String::new(), ""),
+        };
+        let sentence =
+            format!("all costs times {whole}.{rest:03}{kept} are admitted{by}{end}{also}");
         wrap_to(width, "  margin:     ", &sentence, text);
     }
     for what in &plan.left_out {

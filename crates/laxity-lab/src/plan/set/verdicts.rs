@@ -10,9 +10,10 @@ use laxity_model::analysis::{
 
 use super::TestPlan;
 use super::attempt::{
-    Attempt, Member, Method, budgets, by_rate, in_order, is_short, is_whole, kernel_refusal, known,
+    Attempt, Member, Method, by_rate, in_order, is_overloaded, is_surely_late, is_whole, known,
     meets,
 };
+use super::budgets::{budgets, is_short, kernel_refusal};
 use crate::import::Policy;
 
 /// A bound of [`utilization`], with its name.
@@ -94,6 +95,7 @@ fn as_given(
     if let Verdict::NotSchedulable(_) = edf::test(&budgets(members), &supply)? {
         return refuses("the reservations by deadline are more than there is".into());
     }
+    let is_overloaded = is_overloaded(members);
     let is_reserved = |member: &Member| matches!(member.policy, Policy::Deadline(_));
     let is_exact = supply.is_attained() && !members.iter().any(is_reserved);
     let is_alone = |member: &Member| {
@@ -107,6 +109,9 @@ fn as_given(
             .to_owned();
     for (member, response) in members.iter().zip(&attempt.responses) {
         if !Method::AsGiven.promises_to(member.policy) {
+            if is_surely_late(member, is_overloaded) {
+                return refuses(format!("`{}` is late, whoever goes first", member.name));
+            }
             continue;
         }
         match (&member.work, response) {

@@ -128,12 +128,18 @@ fn lag<S: SupplyBound>(supply: &S) -> u128 {
 /// Where all have had a deadline and two ticks of service are sure, demand and supply repeat themselves: over a common multiple H of all periods and
 /// of the supply's, dbf(t + H) ≤ dbf(t) + rate · H = dbf(t) + sbf(t + H) − sbf(t). So an overload there comes again, and is never the first.
 fn by_hyperperiod<S: SupplyBound>(set: &Set, supply: &S) -> Result<Option<u64>> {
+    let until = repeats_after(set, supply)?;
+    Ok(until.filter(|until| set.demand_fits(*until).is_ok()))
+}
+
+/// A common multiple of all periods and of the supply's after all have had a deadline and two ticks of service are sure, where the set needs all of
+/// the supply; `None` where there is none that fits.
+pub(super) fn repeats_after<S: SupplyBound>(set: &Set, supply: &S) -> Result<Option<u64>> {
     let Some(cycle) = cycle_of(supply) else {
         return Ok(None);
     };
     let periods = set.items.iter().map(|item| item.period.get());
     let last = set.items.iter().map(|item| item.due).max().unwrap_or(0);
     let from = window_for(supply, 2)?.max(last);
-    let until = lcm(periods.chain([cycle])).and_then(|length| length.checked_add(from));
-    Ok(until.filter(|until| set.demand_fits(*until).is_ok()))
+    Ok(lcm(periods.chain([cycle])).and_then(|length| length.checked_add(from)))
 }

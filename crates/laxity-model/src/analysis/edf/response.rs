@@ -4,6 +4,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
+use super::horizon::repeats_after;
 use super::set::{Set, least_service, window_for};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
@@ -30,8 +31,9 @@ use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
 /// regions. Of known points only the last region is used: those before it may help a job more than the bound knows. The bound
 /// does not suppose that deadlines are met.
 ///
-/// [`Response::Unbounded`] if ΣU exceeds the rate. [`Doubt::TooLong`] if the longest busy window is not found, as where ΣU
-/// equals the rate and there is jitter or the supply pauses, or a search takes too long: 2²² tasks looked at for one task, or 2²⁸
+/// [`Response::Unbounded`] if ΣU exceeds the rate. Where ΣU equals it the busy window may never end, as with jitter or on a supply that pauses; it
+/// repeats itself after a common multiple of all periods and the supply's cycle then, and so much of it is looked at. [`Doubt::TooLong`] if none is
+/// known, or a search takes too long: 2²² tasks looked at for one task, or 2²⁸
 /// in the whole call, some 0.5 s, which only sets of hundreds of tasks come to.
 ///
 /// # Cost
@@ -53,7 +55,7 @@ use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
 /// ```
 pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<Response>> {
     let set = Set::new(tasks)?;
-    match busy(&set, supply)? {
+    match busy(tasks, &set, supply)? {
         Ok(busy) => {
             let mut search = Search::new(tasks, &set, supply, busy)?;
             (0..tasks.len()).map(|task| search.longest(task)).collect()
@@ -62,14 +64,45 @@ pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<
     }
 }
 
-/// The longest busy window, or why there are no bounds.
-fn busy<S: SupplyBound>(set: &Set, supply: &S) -> Result<Result<u64, Response>> {
+/// The longest busy window, or as much of it as is to be looked at; or why there are no bounds.
+fn busy<S: SupplyBound>(tasks: &[Task], set: &Set, supply: &S) -> Result<Result<u64, Response>> {
     let ordering = set.compare(set.load(), supply.rate());
     if ordering == Ordering::Greater {
         return Ok(Err(Response::Unbounded));
     }
-    let busy = set.busy_window(supply, ordering)?;
+    let busy = match set.busy_window(supply, ordering)? {
+        None if ordering == Ordering::Equal => repetition(tasks, set, supply)?,
+        busy => busy,
+    };
     Ok(busy.ok_or(Response::Unknown(Doubt::TooLong)))
+}
+
+/// How much of a busy window that never ends is to be looked at, where ΣU is exactly the rate; `None` where that is not known, or does not fit.
+///
+/// Once all have had a deadline, and two ticks of service are sure, both sides of the inequality grow by H · rate if d and F grow by H, a common multiple of
+/// all periods and the supply's cycle. So F of the job due H later is no more than H more: it takes no longer. After two periods a task has needed two ticks.
+fn repetition<S: SupplyBound>(tasks: &[Task], set: &Set, supply: &S) -> Result<Option<u64>> {
+    let periods = set.items.iter().map(|item| item.period.get());
+    let longest = periods.max().unwrap_or(0);
+    let length = repeats_after(set, supply)?;
+    let length = length.and_then(|length| length.checked_add(longest.checked_mul(2)?));
+    Ok(length.filter(|length| check_fit((tasks, set), supply, *length).is_ok()))
+}
+
+/// Whether all that a search computes fits: all later sums are of parts of these.
+fn check_fit<S: SupplyBound>((tasks, set): (&[Task], &Set), supply: &S, busy: u64) -> Result<()> {
+    let latest = |task: &Task| {
+        let deadline = task.deadline().as_nanos().checked_add(set.shift)?;
+        deadline.checked_add(busy)
+    };
+    let ahead = set.items.iter().map(|item| item.ahead).max();
+    let latest = tasks.iter().map(latest).try_fold(0, |a, b| Some(b?.max(a)));
+    let latest = latest.ok_or(Overflow("a deadline"))?;
+    let end = window_for(supply, set.demand_fits(latest)?)?;
+    end.checked_add(latest)
+        .and_then(|end| end.checked_add(ahead.unwrap_or(0)))
+        .ok_or(Overflow("a response time"))?;
+    Ok(())
 }
 
 /// The search for the longest response times.
@@ -103,7 +136,8 @@ struct Longest {
 
 impl<'a, S: SupplyBound> Search<'a, S> {
     fn new(tasks: &'a [Task], set: &'a Set, supply: &'a S, busy: u64) -> Result<Self> {
-        let search = Self {
+        check_fit((tasks, set), supply, busy)?;
+        Ok(Self {
             tasks,
             set,
             supply,
@@ -115,29 +149,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
             steps: 0,
             budget: 0,
             left: set.whole_budget(),
-        };
-        search.check_fit()?;
-        Ok(search)
-    }
-
-    /// Whether all that the search computes fits: all later sums are of parts of these.
-    fn check_fit(&self) -> Result<()> {
-        let latest = |task: &Task| {
-            let deadline = task.deadline().as_nanos().checked_add(self.set.shift)?;
-            deadline.checked_add(self.busy)
-        };
-        let ahead = self.set.items.iter().map(|item| item.ahead).max();
-        let latest = self
-            .tasks
-            .iter()
-            .map(latest)
-            .try_fold(0, |a, b| Some(b?.max(a)));
-        let latest = latest.ok_or(Overflow("a deadline"))?;
-        let end = window_for(self.supply, self.set.demand_fits(latest)?)?;
-        end.checked_add(latest)
-            .and_then(|end| end.checked_add(ahead.unwrap_or(0)))
-            .ok_or(Overflow("a response time"))?;
-        Ok(())
+        })
     }
 
     /// The longest response times of a task.
@@ -230,7 +242,7 @@ impl<'a, S: SupplyBound> Search<'a, S> {
         due - since
     }
 
-    /// W(F), less one's own tail. What [`Self::check_fit`] has checked cannot wrap.
+    /// W(F), less one's own tail. What [`check_fit`] has checked cannot wrap.
     #[inline]
     fn workload(&self, window: u64) -> u64 {
         let mut workload = self.base;
