@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use laxity_model::Span;
-use laxity_model::enforce::ranks::{BELOW_OCCUPANT, DISPATCHER, OCCUPANT, WITNESS};
+use laxity_model::enforce::ranks::{BELOW_OCCUPANT, DISPATCHER, WITNESS};
 use rustix::param::clock_ticks_per_second;
 
 use crate::os::census::Census;
