@@ -326,9 +326,8 @@ impl Follower {
     }
 
     fn is_chosen(&self, thread: Tid) -> bool {
-        let names = &self.choice.names;
-        let named = || name_of(thread).is_ok_and(|name| names.contains(&name));
-        self.choice.only.is_none_or(|only| only == thread) && (names.is_empty() || named())
+        let has_one = |names: &[String]| name_of(thread).is_ok_and(|name| names.contains(&name));
+        self.choice.means(thread, has_one)
     }
 
     fn count(&self, thread: Tid, found: &mut Found) {

@@ -46,6 +46,14 @@ pub struct Choice {
     pub children: bool,
 }
 
+impl Choice {
+    /// Whether it means this thread. Only where names are given it is asked whether the thread has one of them.
+    pub(super) fn means(&self, thread: Tid, has_one: impl FnOnce(&[String]) -> bool) -> bool {
+        let is_it = self.only.is_none_or(|only| only == thread);
+        is_it && (self.names.is_empty() || has_one(&self.names))
+    }
+}
+
 /// What is to be held for a program. By slots its threads have them together; by `deadline` each has a reservation of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProgramRequest {
@@ -354,13 +362,21 @@ fn family_of(request: &ProgramRequest, held: &Held) -> Result<Family, HoldError>
     Ok(Family::new(process, keeper, request.choice.children))
 }
 
-/// Who is of the program before anybody looks at it: what it starts is where that is followed, or stopped with it.
-fn is_holders(request: &ProgramRequest, family: &Family) -> IsHolders {
+/// Who is of the program before anybody looks at it, as the first look will have it: who is meant; and what has the rank of the slots from one of these, where
+/// that is followed, or stopped with it.
+pub(super) fn is_holders(request: &ProgramRequest, family: &Family) -> IsHolders {
     let stops = request.confinement == Some(Confinement::Freeze);
-    let with_children = request.choice.children || stops;
+    let choice = request.choice.clone();
     let (root, family) = (family.root(), family.with_children());
     Box::new(move |thread| {
-        thread.pid == root || (with_children && family.has(thread.pid, thread.parent))
+        let is_of_root = thread.pid == root;
+        let is_meant = choice.means(thread.tid, |names| names.contains(&thread.name));
+        // Where nothing is stopped, what it starts is ordinary until it is found; what it had started before has its place by then.
+        let has_from_it = stops || (choice.children && !is_of_root);
+        (is_of_root && is_meant)
+            || (has_from_it
+                && thread.at_work() == Members::INSIDE
+                && family.has(thread.pid, thread.parent))
     })
 }
 

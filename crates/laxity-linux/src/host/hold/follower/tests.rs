@@ -9,6 +9,7 @@ use laxity_model::{Enforcer, Outside, Service};
 
 use super::super::HoldRequest;
 use super::super::above::is_above;
+use super::super::program::is_holders;
 use super::super::seen::Anew;
 use super::*;
 
@@ -260,14 +261,23 @@ fn a_thread_that_is_not_meant_and_ranks_above_the_holder_is_a_stranger() {
         let seen = Seen::new(Grade::Enforced);
         let mut follower = Follower::new(&request, family, seen, Box::new(keeping));
         follower.first().unwrap();
-        let counts = |tid, policy| {
-            let thread = ranked((own, 1), tid, policy);
-            is_above(&thread, 0, |thread| follower.has(thread))
+        let before_any_look = is_holders(&request, &Family::new(own, None, false));
+        let counts = |tid, name: &str, policy| {
+            let thread = RealTimeThread {
+                name: name.to_owned(),
+                ..ranked((own, 1), tid, policy)
+            };
+            [
+                is_above(&thread, 0, |thread| follower.has(thread)),
+                is_above(&thread, 0, &before_any_look),
+            ]
         };
-        assert!(!counts(good, Members::INSIDE), "{request:?}");
+        let meant = counts(good, "is-meant", Members::INSIDE);
+        assert_eq!(meant, [false; 2], "{request:?}");
         // What it had from the holder it has given back: it has that rank by itself.
         for policy in [Policy::Fifo(90), Members::INSIDE] {
-            assert!(counts(evil, policy), "{request:?}");
+            let not_meant = counts(evil, "is-not-meant", policy);
+            assert_eq!(not_meant, [true; 2], "{request:?}");
         }
     }
 }
@@ -290,7 +300,9 @@ fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
     let [with, without] = [true, false].map(|children| {
         let mut request = request(Tid(process.cast_signed()));
         request.choice.children = children;
-        Follower::new(&request, family(children), seen(), places())
+        let before_any_look = is_holders(&request, &family(children));
+        let follower = Follower::new(&request, family(children), seen(), places());
+        (follower, before_any_look)
     });
     let ranked = |pid: u32, parent, policy| ranked((pid, parent), Tid(pid.cast_signed()), policy);
     // It has ended since it was seen: such a number there never is.
@@ -298,8 +310,13 @@ fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
     let its_parent_is_no_member = ranked(other, std::process::id(), Members::INSIDE);
     // That it has from nobody who is meant.
     let ranks_itself = ranked(u32::MAX / 2, process, Policy::Fifo(90));
-    let found = [&with, &without].map(|follower| {
-        let counts = |thread| is_above(thread, 0, |thread| follower.has(thread));
+    let found = [&with, &without].map(|(follower, before_any_look)| {
+        let counts = |thread| {
+            [
+                is_above(thread, 0, |thread| follower.has(thread)),
+                is_above(thread, 0, before_any_look),
+            ]
+        };
         [&child, &its_parent_is_no_member, &ranks_itself].map(counts)
     });
     for process in [&mut program, &mut stranger] {
@@ -307,7 +324,8 @@ fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
         process.wait().unwrap();
     }
     // Who is not to be followed, and is not stopped either, takes from the slot.
-    assert_eq!(found, [[false, true, true], [true, true, true]]);
+    let expected = [[false, true, true], [true, true, true]];
+    assert_eq!(found, expected.map(|row| row.map(|counts| [counts; 2])));
 }
 
 #[test]
