@@ -222,8 +222,12 @@ fn unreserved(contract: &Contract, variant: &ResolvedVariant) -> Option<(String,
     let (name, gap) = (&task.name, Quantity::SERVICE_GAP.name());
     let wrong =
         format!("`{gap}`, which is seen of a command only in a reservation, and `{name}` has none");
+    let whom = match contract.subjects {
+        Subjects::All => "name in the contract whom it is about (kind = \"periodic\"); or ",
+        Subjects::Named(_) | Subjects::Kind(_) => "",
+    };
     let remedy = format!(
-        "write placement = {{ {name} = \"reserved 2ms/8ms\" }} with enforcer = \"deadline\", or remove the contract here"
+        "{whom}write placement = {{ {name} = \"reserved 2ms/8ms\" }} with enforcer = \"deadline\", or remove the contract here"
     );
     Some((wrong, remedy))
 }
