@@ -204,7 +204,11 @@ fn fact(figure: &str, quantity: &str) -> (String, String) {
     let mut ends = ends.iter();
     let of = ends.find_map(|end| quantity.strip_suffix(end.as_str()));
     let of = of.unwrap_or(quantity);
-    let figure = if figure == map::KEY { "table-3" } else { figure };
+    let figure = if figure == map::KEY {
+        "table-3"
+    } else {
+        figure
+    };
     (figure.to_owned(), of.to_owned())
 }
 
