@@ -243,7 +243,6 @@ mod tests {
         judge(&Modem, &made).expect("it is judged")
     }
 
-    /// Rows that say nothing are many; who reads one line reads of those that could have come out otherwise.
     #[test]
     fn what_is_stated_twice_is_one_fact() {
         let of = |figure: &str, name: &str| Figure {
@@ -265,6 +264,7 @@ mod tests {
         assert_eq!((counted.agree, counted.facts.len()), (6, 4));
     }
 
+    /// Rows that say nothing are many; who reads one line reads of those that could have come out otherwise.
     #[test]
     fn the_score_of_the_rows_below_full_speed_stands_at_the_head_and_the_counts_follow() {
         let request = Request {
