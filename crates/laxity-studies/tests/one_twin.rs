@@ -134,7 +134,11 @@ fn a_plan_says_of_a_reservation_what_the_study_predicts() {
             continue;
         }
         // Who reads no more than the headline reads it of both.
-        assert!(plan.headline.contains(NOT_SURE), "{name}: {}", plan.headline);
+        assert!(
+            plan.headline.contains(NOT_SURE),
+            "{name}: {}",
+            plan.headline
+        );
     }
     assert_eq!(denied, DENIED);
     assert_eq!(denied_before, DENIED_BEFORE);

@@ -67,14 +67,6 @@ impl Verdict {
     }
 }
 
-/// The same of a value that comes from there: what a publication prints is shown as it is printed.
-pub(super) fn lines_from(origin: Origin, value: &Value) -> Vec<String> {
-    match (origin, value) {
-        (Origin::Quoted, Value::Span(span)) => vec![printed(span.as_nanos())],
-        _ => lines(value),
-    }
-}
-
 /// A value in one line or two; counts in groups of three, parted by narrow spaces.
 pub(super) fn lines(value: &Value) -> Vec<String> {
     match value {
@@ -85,6 +77,14 @@ pub(super) fn lines(value: &Value) -> Vec<String> {
         Value::Ratio(thousandths) => vec![format!("× {}", decimal(*thousandths, 1_000, 3))],
         Value::BitRate(rate) => vec![bit_rate(*rate)],
         Value::Text(text) => vec![text.clone()],
+    }
+}
+
+/// The same of a value that comes from there: what a publication prints is shown as it is printed.
+pub(super) fn lines_from(origin: Origin, value: &Value) -> Vec<String> {
+    match (origin, value) {
+        (Origin::Quoted, Value::Span(span)) => vec![printed(span.as_nanos())],
+        _ => lines(value),
     }
 }
 

@@ -190,7 +190,11 @@ fn of_call() -> [(&'static str, Value); 7] {
         training_lasts,
     } = Timing::study();
     let hurried = Timing::short();
-    let in_haste = [hurried.ringing, hurried.answer_tone, hurried.before_training];
+    let in_haste = [
+        hurried.ringing,
+        hurried.answer_tone,
+        hurried.before_training,
+    ];
     let in_haste = format!(
         "{}; {}; {}",
         hurried.on_hook,

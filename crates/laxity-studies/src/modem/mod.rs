@@ -204,7 +204,11 @@ fn fact(figure: &str, quantity: &str) -> (String, String) {
     let mut ends = ends.iter();
     let of = ends.find_map(|end| quantity.strip_suffix(end.as_str()));
     let of = of.unwrap_or(quantity);
-    let figure = if figure == map::KEY { "table-3" } else { figure };
+    let figure = if figure == map::KEY {
+        "table-3"
+    } else {
+        figure
+    };
     (figure.to_owned(), of.to_owned())
 }
 
@@ -239,7 +243,6 @@ mod tests {
         judge(&Modem, &made).expect("it is judged")
     }
 
-    /// Rows that say nothing are many; who reads one line reads of those that could have come out otherwise.
     #[test]
     fn what_is_stated_twice_is_one_fact() {
         let of = |figure: &str, name: &str| Figure {
@@ -261,6 +264,7 @@ mod tests {
         assert_eq!((counted.agree, counted.facts.len()), (6, 4));
     }
 
+    /// Rows that say nothing are many; who reads one line reads of those that could have come out otherwise.
     #[test]
     fn the_score_of_the_rows_below_full_speed_stands_at_the_head_and_the_counts_follow() {
         let request = Request {

@@ -12,7 +12,8 @@ pub(super) fn quantity(subject: &SubjectResults, wanted: Quantity) -> Option<&Hi
     subject.quantities.get(&key(wanted))
 }
 
-/// A time in nanoseconds as the reasons of a verdict print it, which leave off what is less than a microsecond of it: on one page a time has one look.
+/// A time in nanoseconds as the reasons of a verdict print it, which leave off what is less than a microsecond of it: beside them a time has one look.
+/// The page shows four digits of that.
 pub(super) const fn as_told(ns: u64) -> u64 {
     match ns {
         1_000_000..1_000_000_000 => ns - ns % 1_000,

@@ -4,7 +4,9 @@ use laxity_model::Span;
 use laxity_model::base::number::median;
 use laxity_model::verify::contract::Quantity;
 
-use super::apart::{as_told, frames_lost, lost_besides, missed, quantity, some, undisturbed_misses};
+use super::apart::{
+    as_told, frames_lost, lost_besides, missed, quantity, some, undisturbed_misses,
+};
 use crate::each_once::each_once;
 use crate::evidence::histogram::{GapJson, HistogramJson};
 use crate::evidence::results::VariantResults;

@@ -211,7 +211,9 @@ fn command_facts(command: &SubjectResults, figures: &CommandFigures) -> Vec<(&'s
 fn response(all: &HistogramJson) -> String {
     let time = |ns: u64| value::nanos(as_told(ns));
     let judged = |ns: Option<u64>| ns.map_or_else(|| "–".to_owned(), time);
-    let besides = all.disturbed_max().map(|max| format!(" (and {})", time(max)));
+    let besides = all
+        .disturbed_max()
+        .map(|max| format!(" (and {})", time(max)));
     let [p99, max] = [all.told_p99(), all.told_max()].map(judged);
     format!("{p99}, {max}{}", besides.unwrap_or_default())
 }
@@ -265,7 +267,13 @@ mod tests {
         assert_eq!(response(&responses(99, 0)), "–, 2.588 ms");
         assert_eq!(response(&responses(99, 50)), "–, 2.588 ms (and 27 ms)");
         let many = response(&responses(1_000, 0));
-        assert!(many.ends_with(" ms, 2.588 ms") && many.starts_with("1"), "{many}");
-        assert_eq!(response(&responses(1_000, 500)), format!("{many} (and 27 ms)"));
+        assert!(
+            many.ends_with(" ms, 2.588 ms") && many.starts_with("1"),
+            "{many}"
+        );
+        assert_eq!(
+            response(&responses(1_000, 500)),
+            format!("{many} (and 27 ms)")
+        );
     }
 }

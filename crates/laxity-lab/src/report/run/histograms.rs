@@ -207,7 +207,10 @@ mod tests {
             caption("gap", "", &histogram, Unit::Nanoseconds)
         };
         let all = caption(&seen);
-        assert!(all.starts_with("gap: n = 1800 (and 300 disturbed) · p50 1.25 ms"), "{all}");
+        assert!(
+            all.starts_with("gap: n = 1800 (and 300 disturbed) · p50 1.25 ms"),
+            "{all}"
+        );
         assert!(all.ends_with(" · max 1.25 ms (disturbed 27.1 ms)"), "{all}");
         seen.disturbed = Histogram::new();
         let undisturbed = caption(&seen);
