@@ -203,7 +203,7 @@ fn who_outranked_what_had_no_grant_is_told_apart_from_what_the_program_did() {
     assert_eq!(outranked(&unseen(), Span::ZERO, &[]), [BLIND, was_held]);
     assert_eq!(outranked(&stranger(99, IDLE), Span::ZERO, &[]), none);
     assert_eq!(outranked(&Seen::default(), Span::MAX, &[]), none);
-    assert_eq!(outranked(&beside(), Span::MAX, &[]), none);
+    assert_eq!(outranked(&beside(false), Span::MAX, &[]), none);
     let policy = Policy::Other { nice: 0 };
     let changed = tampered(Role::Activity(HOLDER), policy);
     let told = "it was changed, seen 6ms after the start";
