@@ -61,9 +61,9 @@ fn the_name_of_the_program_is_that_which_it_has_when_it_executes() {
     }
 }
 
-/// It starts one that outranks it and works now and again, takes its name, and goes on for a while.
+/// It starts one that takes a name, outranks it and works now and again; takes its own, and goes on for a while.
 const BESIDE_ITS_ROGUE: &str =
-    "sh -c 'sleep 0.1; chrt -f -p 90 $$; echo rogue > /proc/self/comm; echo > up
+    "sh -c 'sleep 0.1; echo rogue > /proc/self/comm; chrt -f -p 90 $$; echo > up
 while [ ! -e stop ]; do i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; sleep 0.01; done' &
 echo good > /proc/self/comm; while [ ! -e up ]; do sleep 0.01; done; sleep 0.6; echo > stop; wait";
 

@@ -20,6 +20,7 @@ use crate::os::fact::Fact;
 use crate::os::proc::RealTimeThread;
 use crate::os::sched;
 use crate::os::schedstat::Account;
+use crate::os::usage;
 use crate::run::ours;
 use crate::run::own::{Changed, Own, Role};
 use crate::run::{self, Run, Thread};
@@ -31,7 +32,7 @@ const SHARE: u64 = 25;
 /// Looks that an alarm asks for take no more than one part of so many.
 const ALARMED_SHARE: u64 = 5;
 /// Whoever comes and goes while nobody looks for longer than this is not seen, though the machine may have stood still, which then leaves it open; and so does as
-/// much as lies between two looks ([`EVERY`]) of a standstill that those who watch did not meet. Where looking takes so much that it rests longer, a stranger had
+/// much as lies between two looks ([`EVERY`]) where somebody stopped who looks, and nobody else. Where looking takes so much that it rests longer, a stranger had
 /// as much time as that took: no more of it is let pass than lies between two looks in any case. Where somebody held the processor of who looks for longer than
 /// that, and for no longer than this, it is left open: it may have been who outranks slots too, and on a virtual machine is most often a neighbour.
 const BLIND: Span = Span::from_millis(500);
@@ -77,10 +78,14 @@ pub(crate) struct Lookout {
     /// How long the thread that looks has waited for its processor, and had at the beginning of the last look; where the kernel tells.
     waits: Option<Account>,
     waited: Option<Span>,
+    /// How often that thread had given its processor up when it woke last.
+    given_up: u64,
+    /// Somebody has stopped it since the last look.
+    stopped: bool,
     /// For how long in all those who watch had stood still by the last look.
     stood: Span,
-    /// For so long nobody looked before the last look, since the thread that looks stood still, and what `stood` was before that: whether those who watch did too
-    /// is known when they have run again.
+    /// For so long nobody looked before the last look, since somebody stopped the thread that looks, and what `stood` was before that: whether those who watch
+    /// stood still too is known when they have run again.
     still: Option<(Span, Span)>,
     seen: Seen,
 }
@@ -104,6 +109,8 @@ impl Lookout {
             took: [Span::ZERO; 2],
             waits,
             waited: None,
+            given_up: usage::waits(),
+            stopped: false,
             stood: Span::ZERO,
             still: None,
             seen: Seen::default(),
@@ -115,6 +122,16 @@ impl Lookout {
     /// What is looked after begins now: until then there was nothing to be missed.
     pub(crate) fn start(&mut self) {
         (self.last, self.waited) = (clock::now(), self.waited());
+        self.given_up = usage::waits();
+    }
+
+    /// The thread that looks has slept, once at most, and woke: whether it was stopped since it woke the last time, as whoever gave its processor up more often
+    /// than that. There is no other sign of it where a debugger stops this thread alone; a processor that stands still leaves none.
+    pub(crate) fn woke(&mut self) -> bool {
+        let given_up = usage::waits();
+        let stopped = given_up > std::mem::replace(&mut self.given_up, given_up) + 1;
+        self.stopped |= stopped;
+        stopped
     }
 
     /// What others did until now counts no more: whoever was seen and is there still was there from the start, and is weighed by what it does from now on.
@@ -199,12 +216,17 @@ impl Lookout {
         // An alarm asks for a look at once, not since the last one.
         let due = self.due(self.alarm);
         let rests = due > promised + EVERY;
-        let lateness = Lateness::of(now.saturating_since(due), Waits::for_processor(waited));
+        let waits = Waits {
+            runnable: waited,
+            stopped: std::mem::take(&mut self.stopped),
+        };
+        let lateness = Lateness::of(now.saturating_since(due), waits);
         let stood_before = std::mem::replace(&mut self.stood, stood);
         let (most, why) = match lateness {
             // Whoever rests does so while others work.
             _ if rests => (EVERY, "there are too many threads to look at"),
-            Lateness::Standstill | Lateness::Stopped => {
+            Lateness::Standstill => (BLIND, "those who look stood still"),
+            Lateness::Stopped => {
                 self.still = (late > EVERY).then_some((late, stood_before));
                 (BLIND, "those who look stood still")
             }
@@ -213,7 +235,8 @@ impl Lookout {
         };
         if late > most {
             let blind = format!("nobody looked for {late}: {why}");
-            let is_doubtful = !rests && (late <= BLIND || lateness == Lateness::Standstill);
+            let stood_still = matches!(lateness, Lateness::Standstill | Lateness::Stopped);
+            let is_doubtful = !rests && (late <= BLIND || stood_still);
             let told = match is_doubtful {
                 true => &mut self.seen.doubted,
                 false => &mut self.seen.unseen,
@@ -222,15 +245,15 @@ impl Lookout {
         }
     }
 
-    /// Those who watch have stood still for so long in all. What of a standstill is none of theirs may be somebody's, who stopped the thread that looks alone and
-    /// came and went meanwhile.
+    /// Those who watch have stood still for so long in all. Where they were stopped too they tell it; else somebody stopped the thread that looks alone, and may
+    /// have come and gone meanwhile.
     fn doubt_standstill(&mut self, stood: Span) {
         let Some((late, before)) = self.still.take() else {
             return;
         };
         if late.saturating_sub(stood.saturating_sub(before)) > EVERY {
             let blind = format!(
-                "nobody looked for {late}: those who look stood still, and no witness did: somebody may have stopped them"
+                "nobody looked for {late}: somebody stopped those who look, and no witness"
             );
             self.seen.doubted.get_or_insert(blind);
         }
@@ -270,9 +293,12 @@ impl Lookout {
     }
 
     /// Waits until it is to look again; `false` if the run ended first.
-    fn waits(&self, run: &Run) -> bool {
+    fn waits(&mut self, run: &Run) -> bool {
         let alarm = run.wait_for_alarm(self.alarm, self.due(self.alarm));
-        run.sleep_until(self.due(alarm)) && !run.ended()
+        self.woke();
+        let goes_on = run.sleep_until(self.due(alarm));
+        self.woke();
+        goes_on && !run.ended()
     }
 }
 
@@ -356,20 +382,22 @@ mod tests {
         Span::from_millis(millis)
     }
 
-    /// What it says of itself that looks so much later than it was to, and waited for so long, while witnesses stood still for so long: sure, and in doubt.
-    fn told(late: Span, waited: Option<Span>, stood: Span) -> [Option<String>; 2] {
+    /// What it says of itself that looks so much later than it was to, and waited for so long, or was stopped while witnesses stood still for so long: sure, and
+    /// in doubt.
+    fn told(late: Span, waited: Option<Span>, stopped: Option<Span>) -> [Option<String>; 2] {
         let mut lookout = Lookout::at_own();
+        lookout.stopped = stopped.is_some();
         assert_eq!(lookout.due(0), lookout.last + EVERY);
         lookout.begin_to_look(lookout.due(0) + late, waited, Span::ZERO);
         // A witness may wake after it.
-        lookout.doubt_standstill(stood);
+        lookout.doubt_standstill(stopped.unwrap_or_default());
         [lookout.seen.unseen, lookout.seen.doubted]
     }
 
     #[test]
     fn who_was_kept_from_looking_says_so() {
         let of_either = |late, waited: Option<u64>, both: [&str; 2]| {
-            let found = told(ms(late), waited.map(ms), ms(late)).map(Option::unwrap_or_default);
+            let found = told(ms(late), waited.map(ms), None).map(Option::unwrap_or_default);
             assert_eq!(found, both, "{late} {waited:?}");
         };
         let said = |late, waited, why| of_either(late, waited, [why, ""]);
@@ -391,20 +419,35 @@ mod tests {
         said(501, Some(480), long);
     }
 
-    /// As where a debugger stops the thread that looks, and nobody else, while a stranger comes and goes.
+    /// As where a debugger stops the thread that looks, and nobody else, while a stranger comes and goes. A halt of its processor alone is the machine's.
     #[test]
-    fn a_standstill_that_no_witness_met_is_doubted() {
+    fn a_stop_that_no_witness_met_is_doubted() {
         let alone = |late| {
-            let why =
-                "those who look stood still, and no witness did: somebody may have stopped them";
+            let why = "somebody stopped those who look, and no witness";
             Some(format!("nobody looked for {late}ms: {why}"))
         };
-        let doubted = |late, stood| told(ms(late), Some(ms(0)), ms(stood));
+        let doubted = |late, stood| told(ms(late), Some(ms(0)), Some(ms(stood)));
+        assert_eq!(told(ms(300), Some(ms(0)), None), [None, None]);
         assert_eq!(doubted(300, 0), [None, alone(300)]);
         assert_eq!(doubted(100, 0), [None, None]);
-        // So much of it was the machine's.
+        // For so long they were stopped too.
         assert_eq!(doubted(300, 199), [None, alone(300)]);
         assert_eq!(doubted(300, 200), [None, None]);
+    }
+
+    #[test]
+    fn who_slept_more_than_once_was_stopped() {
+        let give_up = || thread::sleep(std::time::Duration::from_millis(1));
+        let mut lookout = Lookout::at_own();
+        lookout.start();
+        give_up();
+        assert!(!lookout.woke());
+        give_up();
+        give_up();
+        assert!(lookout.woke());
+        give_up();
+        assert!(!lookout.woke());
+        assert!(lookout.stopped, "until it looks");
     }
 
     #[test]

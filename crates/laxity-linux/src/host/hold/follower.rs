@@ -388,14 +388,16 @@ impl Subject for Follower {
         (self.places.is_shared() && is_held).then_some(part)
     }
 
-    /// What the program starts has its rank from it, and may end before it is placed. Who was found and is not meant has given that back, and who has another
-    /// rank gave that to itself: they take the slots from the holder as strangers do.
+    /// What the program starts has its rank from it, that of the slots or that which who started it has outside them, and may end before it is placed. Who was
+    /// found and is not meant has given that back, and who has another rank gave that to itself: they take the slots from the holder as strangers do.
     fn has(&self, thread: &RealTimeThread) -> bool {
         if let Some(found) = self.threads.get(&thread.tid) {
             return found.restore.is_some();
         }
+        let rank = thread.at_work();
+        let mut placed = self.threads.values().filter_map(|it| it.restore.as_ref());
         let is_descendant = || self.family.has(thread.pid, thread.parent);
-        thread.at_work() == Members::INSIDE
+        (rank == Members::INSIDE || placed.any(|one| one.had(rank)))
             && match self.places.confines(thread.pid) {
                 Ok(true) => true,
                 Ok(false) => self.choice.children && is_descendant(),

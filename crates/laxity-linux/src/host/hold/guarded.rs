@@ -7,7 +7,7 @@ use laxity_model::HostError;
 use super::HoldError;
 use crate::enforce::guardian::{self, Undo};
 use crate::os::claim::Claim;
-use crate::os::sched::{Attributes, Restore, SchedError, Tid};
+use crate::os::sched::{Attributes, Policy, Restore, SchedError, Tid};
 
 /// Gives a thread its policy and its processors back when dropped; the guardian does if we are killed. Meanwhile nobody else may hold it.
 pub(super) struct Guarded {
@@ -41,6 +41,12 @@ impl Guarded {
             _claim: claim,
         };
         Ok((guarded, own))
+    }
+
+    /// Whether the thread has this policy of its own.
+    pub(super) fn had(&self, policy: Policy) -> bool {
+        let own = self.restore.as_ref().map(Restore::parts);
+        own.is_some_and(|(_, own, _)| own.policy() == policy)
     }
 
     /// The thread has gone.

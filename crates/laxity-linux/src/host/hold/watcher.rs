@@ -24,7 +24,6 @@ use crate::os::clock;
 use crate::os::proc::RealTimeThread;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::schedstat::Account;
-use crate::os::usage;
 use crate::run::{self, Run, Thread};
 use observed::{Asking, Observed, Records};
 
@@ -221,12 +220,10 @@ impl Watcher {
         }
     }
 
-    /// Sleeps until the instant; `false` if the run ended first. Who sleeps gives its processor up once, and who is stopped meanwhile once more: there is no
-    /// other sign of it where a debugger stops this thread alone.
+    /// Sleeps until the instant; `false` if the run ended first.
     fn sleep_until(&mut self, until: Instant, run: &Run) -> bool {
-        let before = usage::waits();
         let goes_on = run.sleep_until(until);
-        self.was_stopped |= usage::waits() > before + 1;
+        self.was_stopped |= self.lookout.woke();
         goes_on
     }
 

@@ -235,6 +235,11 @@ impl Meter {
     pub fn take(&mut self, look: Look) -> Option<Stretch> {
         let open = &mut self.open;
         let before = core::mem::replace(&mut open.looked, look.at);
+        let length = look.at.saturating_since(before);
+        let periods = nearest(length, self.period);
+        // Who looks punctually has missed nothing, whatever became of it before.
+        let unwatched = look.unwatched && periods > 1;
+        let look = Look { unwatched, ..look };
         open.service += look.service;
         // While one of several threads waited others may have run, also before the last look: they share what is reserved.
         let ran = look.service + core::mem::replace(&mut self.before, look.service);
@@ -247,8 +252,6 @@ impl Meter {
         };
         open.kept_from += most;
         open.kept_surely += least;
-        let length = look.at.saturating_since(before);
-        let periods = nearest(length, self.period);
         self.open.late |= periods > TOGETHER;
         let (longest, sure) = self.waits(&look, before);
         self.open.longest = self.open.longest.max(longest);
@@ -357,7 +360,7 @@ impl Meter {
     }
 
     /// Of the wait in which it ended no count is left: it may have lasted since it ran last, or was idle, and where it was seen to want the processor it did from
-    /// then on. The periods in which the machine stood still are not of it.
+    /// then on; but for as much as it may have had of its last slot. The periods in which the machine stood still are not of it.
     fn note_cut_off(&mut self, look: &Look) {
         let may_wait = self.open.may_wait || look.unwatched;
         let since = self.open.idle_until.max(self.ran[1]);
@@ -371,7 +374,8 @@ impl Meter {
             waited.saturating_sub(self.period * self.touched(from, look.at, periods))
         };
         let possible = may_wait.then(|| until_now(since));
-        let unseen = unseen.map(until_now);
+        let in_slot = self.service.as_dedicated_span();
+        let unseen = unseen.map(|from| until_now(from).saturating_sub(in_slot));
         let delivery = &mut self.delivery;
         for (gap, found) in [
             (&mut delivery.largest_gap_possible, possible),

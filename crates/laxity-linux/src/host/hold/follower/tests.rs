@@ -12,6 +12,7 @@ use super::super::above::is_above;
 use super::super::program::is_holders;
 use super::super::seen::Anew;
 use super::*;
+use crate::doctor::rights::{self, Right};
 
 /// A thread is to keep what it has.
 struct Keeping(Policy);
@@ -326,6 +327,36 @@ fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
     // Who is not to be followed, and is not stopped either, takes from the slot.
     let expected = [[false, true, true], [true, true, true]];
     assert_eq!(found, expected.map(|row| row.map(|counts| [counts; 2])));
+}
+
+#[test]
+fn what_a_program_starts_has_the_rank_that_the_program_has_outside_its_slots() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+    let process = program.id();
+    let thread = Tid(process.cast_signed());
+    sched::set_policy_inherited(thread, Policy::Fifo(85)).unwrap();
+    let found = [true, false].map(|children| {
+        let mut request = request(thread);
+        request.choice.children = children;
+        let places = Box::new(Slotted {
+            members: members(),
+            cpu: sched::affinity(thread).unwrap().iter().next().unwrap(),
+            passed: None,
+        });
+        let family = Family::new(process, None, children);
+        let seen = Seen::new(Grade::Enforced);
+        let mut follower = Follower::new(&request, family, seen, places);
+        follower.first().unwrap();
+        // It is not found yet.
+        let child = |rank| ranked((u32::MAX / 2, process), Tid(i32::MAX), Policy::Fifo(rank));
+        [85, 86].map(|rank| follower.has(&child(rank)))
+    });
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(found, [[true, false], [false; 2]]);
 }
 
 #[test]

@@ -162,6 +162,26 @@ fn a_wait_that_the_end_cuts_off_is_not_forgotten() {
     assert_eq!(ended(stopped, None), (MS(0), true));
 }
 
+/// It woke when its slot was just over, and in the next it does the last that it has to do: it need not have waited for longer than was promised.
+#[test]
+fn who_ends_in_its_first_slot_after_it_was_seen_to_wait_leaves_slots_enforced() {
+    let half = Reservation::new(Service::from_millis(50), MS(100)).unwrap();
+    let is_enforced = |waits: u64| {
+        let mut meter = Meter::new(half, Held::BySlots, Instant::ZERO);
+        let seen = |n: u64, turn| Look {
+            turn,
+            ..look(100 * n, 0, MS(0))
+        };
+        meter.take(seen(1, Turn::Asleep));
+        for n in 0..waits {
+            meter.take(seen(2 + n, Turn::Wants));
+        }
+        meter.take(seen(2 + waits, Turn::Gone));
+        meter.delivery().grade_of_slots(half) == Grade::Enforced
+    };
+    assert_eq!([1, 2].map(is_enforced), [true, false]);
+}
+
 /// A stranger stops who looks, and holds the processor meanwhile: several waits are not told from one.
 #[test]
 fn what_may_have_been_while_nobody_could_look_leaves_slots_uncertain() {
@@ -177,6 +197,14 @@ fn what_may_have_been_while_nobody_could_look_leaves_slots_uncertain() {
         meter.finish(at(84), false);
         meter.delivery().grade_of_slots(two_of_eight) == Grade::Enforced
     };
+    // Of two threads one may have waited while the other ran.
+    let mut punctual = meter(Held::BySlots);
+    punctual.take(Look {
+        unwatched: true,
+        several: true,
+        ..look(11, 2_000, MS(40))
+    });
+    assert_eq!(punctual.delivery().largest_gap_unseen, MS(0));
     assert!(is_enforced(false, 54, Turn::Ran));
     assert!(!is_enforced(true, 54, Turn::Ran));
     assert!(is_enforced(true, 16, Turn::Ran));
