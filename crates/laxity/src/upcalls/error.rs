@@ -24,7 +24,7 @@ pub enum Error {
     #[error(transparent)]
     Hold(HoldError),
     /// The kernel said no to something else: a processor that is not there.
-    #[error("the executor was not started: {0}{}", elsewhere(.0))]
+    #[error("the executor was not started: {0}{may}", may = elsewhere(.0))]
     Sched(SchedError),
     /// The executor was not started.
     #[error("the executor was not started: {0}")]

@@ -1,8 +1,8 @@
 //! What a process of another user writes in the memory that it was handed.
 
-use std::process;
 use std::sync::mpsc;
 use std::time::Duration;
+use std::{fs, process, thread};
 
 use laxity::upcalls::{Call, Region, Upcalls, Watch, guard};
 use laxity::{Grade, now};
@@ -96,11 +96,17 @@ fn who_is_silenced_is_told_so_by_its_grade_and_goes_on() {
     let seat = house.give(process::id());
     let number = seat.number;
     let upcalls = Upcalls::start(options(seat, house.processor)).unwrap();
+    let own = house.region.thread(number).unwrap();
+    // One that is on its way to sleep may say so once more, whatever is written meanwhile.
+    let sleeps = || {
+        let stat = fs::read_to_string(format!("/proc/self/task/{own}/stat")).unwrap();
+        stat.rsplit(") ").next().unwrap().starts_with('S')
+    };
     let waits = || {
         let until = now() + MS * 60_000;
-        while house.region.standing(number) != Some(Standing::Waiting) {
+        while !sleeps() || house.region.standing(number) != Some(Standing::Waiting) {
             assert!(now() < until, "it waits again");
-            std::thread::yield_now();
+            thread::yield_now();
         }
     };
     for silent in [Standing::Left, Standing::Withdrawn] {

@@ -96,7 +96,7 @@ pub enum CoordinatorError {
     #[error("there is no processor {0}, or it is off")]
     NoProcessor(usize),
     /// A file or a socket of it.
-    #[error("{0}: {1}{}", own_place(.1))]
+    #[error("{0}: {1}{remedy}", remedy = own_place(.1))]
     File(PathBuf, io::Error),
     /// Others could put files of theirs in the place of its own.
     #[error("{0} is not this user's own, or others may write in it")]

@@ -74,9 +74,8 @@ impl Place {
             if self.is_watched() && !self.is_silenced() {
                 return None;
             }
-            if region.asks_for_a_look() {
-                futex::wake_among(region.guards()[1], 1);
-            }
+            // Its word stays as it is: by that whoever begins to work knows that it is to be woken, though whoever asks here may be stopped at any time.
+            futex::wake_among(region.guards()[1], 1);
             if !is_inside {
                 thread::sleep(EACH);
             }

@@ -46,11 +46,6 @@ impl<const S: usize, const R: usize> Region<S, R> {
         Instant::from_nanos(self.looked_ns.load(SeqCst))
     }
 
-    /// The watchdog is to look, though no work begins: whether it is to be woken for that. While somebody works it looks by itself.
-    pub fn asks_for_a_look(&self) -> bool {
-        wakes(&self.watchdog)
-    }
-
     /// A seat is taken away from a process of which a handler does not come back. Tells whom to wake.
     pub fn remove(&self, number: u16, now: Instant) -> Option<u16> {
         self.seat(number)?.stands(Standing::Removed);
