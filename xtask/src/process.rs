@@ -102,6 +102,10 @@ impl Tail {
         }
         self.0.push_back(line.to_string());
     }
+
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
 }
 
 impl fmt::Display for Tail {

@@ -73,6 +73,9 @@ fn files(folder: &Path, wanted: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// What laxity ends with where the evidence does not tell.
+const INCONCLUSIVE: i32 = 5;
+
 /// A command of a page.
 #[derive(PartialEq, Eq, Debug)]
 struct Line {
@@ -108,7 +111,26 @@ fn run_line(line: &Line) -> Result<()> {
     if !status.code().is_some_and(|code| codes.contains(&code)) {
         bail!("`{line}` ended with {status}, not with one of {codes:?}{tail}");
     }
+    if status.code() == Some(INCONCLUSIVE) && !tells_why(tail.lines()) {
+        bail!("`{line}` was inconclusive and does not say why{tail}");
+    }
     Ok(())
+}
+
+/// Whether it is said why something is inconclusive: on the same line behind a colon, or on the next, indented.
+fn tells_why<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+    let mut lines = lines.peekable();
+    while let Some(line) = lines.next() {
+        let Some((_, rest)) = line.split_once("inconclusive") else {
+            continue;
+        };
+        let cause = rest.split_once(": ").map_or("", |(_, cause)| cause);
+        let next = lines.peek().copied().unwrap_or("");
+        if !cause.trim().is_empty() || (next.starts_with("  ") && !next.trim().is_empty()) {
+            return true;
+        }
+    }
+    false
 }
 
 /// The commands of the `sh` blocks with the exit codes each may have.
@@ -146,7 +168,16 @@ fn described(command: &str, comment: &str) -> Line {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, commands};
+    use super::{Line, commands, tells_why};
+
+    #[test]
+    fn what_is_inconclusive_needs_a_cause() {
+        let why = |text: &str| tells_why(text.lines());
+        assert!(why("laxity: inconclusive: the load of `modem`: too fast"));
+        assert!(why("verdict: inconclusive (exit code 5)\n  - reserved: halts\n"));
+        assert!(!why("verdict: inconclusive (exit code 5)\n\nReport: x\n"));
+        assert!(!why("verdict: met\n  - more\n"));
+    }
 
     #[test]
     fn only_sh_blocks_are_run() {
