@@ -262,19 +262,22 @@ fn nothing_is_promised_of_slots_that_what_runs_above_may_take_whole() {
     }
 }
 
-/// Work that may take all of one period leaves something in the long run: that is what was granted, and how much it is is said.
+/// Work that may take all of one period leaves something in the long run, and what is shorter than a slot leaves some of it, however often it comes.
 #[test]
 fn slots_of_which_some_is_left_are_enforced() {
-    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
-    let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
-    let mut program = program(vec![modem, above]);
-    let (service, period) = (Service::from_millis(1), Span::from_millis(20));
-    program.declare_work(ActivityId(1), Work { service, period });
-    let admission = found(program, &machine());
-    let prediction = admission.requests[0].asked.as_ref().unwrap();
-    assert_eq!(prediction.keeps, Keeps::Nothing);
-    assert!(prediction.longest_gap < Span::MAX);
-    assert_eq!(prediction.grade, Grade::Enforced);
+    for (asked, work, is_sure) in [
+        (every(2_000, 8_000), every(1_000, 20_000), true),
+        (every(100, 1_000), every(32, 300), false),
+    ] {
+        let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
+        let mut program = program(vec![reserved("modem", asked, Enforcer::Slots), above]);
+        let (service, period) = (work.service(), work.period());
+        program.declare_work(ActivityId(1), Work { service, period });
+        let admission = found(program, &machine());
+        let prediction = admission.requests[0].asked.as_ref().unwrap();
+        let told = (prediction.keeps, prediction.longest_gap < Span::MAX, &prediction.grade);
+        assert_eq!(told, (Keeps::Nothing, is_sure, &Grade::Enforced));
+    }
 }
 
 #[test]
