@@ -419,9 +419,7 @@ fn of_timesharing_only_what_is_surely_late_is_refused() {
 /// Who sleeps runs less than is analysed, or comes less often where it is late, and of jobs that differ not each is the largest.
 #[test]
 fn of_timesharing_that_may_take_less_than_is_analysed_nothing_is_surely_late() {
-    let timer = |number: u32| {
-        format!(r#""timer{number}": {{ "ref": "v", "period": 10000 }}"#)
-    };
+    let timer = |number: u32| format!(r#""timer{number}": {{ "ref": "v", "period": 10000 }}"#);
     for does in [
         r#""run": 50000, "sleep": 10000"#.to_owned(),
         format!(r#""run": 6000, "sleep": 3000, {}"#, timer(0)),

@@ -216,8 +216,8 @@ impl Above {
         taken >= slot.as_nanos() || works().any(|work| work.period.as_nanos() < each)
     }
 
-    /// The grade of slots for `asked` of which the known work leaves nothing, however long one waits, as it may take each whole: what of it is enough for that is named, the
-    /// largest share first.
+    /// The grade of slots for `asked` of which the known work leaves nothing, however long one waits, as it may take each whole: what of it is enough
+    /// for that is named, the largest share first.
     pub(super) fn takes_all(&self, asked: Reservation) -> Grade {
         let mut known: Vec<&(String, Work)> = self.known.iter().collect();
         known.sort_by_key(|(_, work)| Reverse(work.share_ppm()));
