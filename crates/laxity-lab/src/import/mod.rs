@@ -111,6 +111,9 @@ pub struct SetTask {
     /// Whether it may ask for less than that: its jobs differ, or it begins later than the others, or ends. Who refuses it then has refused more than the
     /// file has.
     pub asks_less: bool,
+    /// Whether it sleeps: within its jobs, where the sleep is analysed as if it ran, or behind them and by no timer, so that it comes less often where it
+    /// is late.
+    pub sleeps: bool,
     /// Whether the file says when its jobs are due, be that the period.
     pub own_deadline: bool,
 }

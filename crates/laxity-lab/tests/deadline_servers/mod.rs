@@ -276,8 +276,8 @@ fn random(random: &mut Pcg64Mcg) -> Vec<Thread> {
         };
         let every = match random.random_range(0..3) {
             0 => period,
-            1 => period + 500 * random.random_range(1..=6),
-            _ => (period * random.random_range(3..=9) / 10).max(1_000),
+            1 => period + 500 * random.random_range(1..=6_u64),
+            _ => (period * random.random_range(3..=9_u64) / 10).max(1_000),
         };
         Thread {
             runtime,
@@ -414,4 +414,45 @@ fn of_timesharing_only_what_is_surely_late_is_refused() {
         );
         assert_eq!(text.contains("REFUSED"), !plan.admitted, "{text}");
     }
+}
+
+/// Who sleeps runs less than is analysed, or comes less often where it is late, and of jobs that differ not each is the largest.
+#[test]
+fn of_timesharing_that_may_take_less_than_is_analysed_nothing_is_surely_late() {
+    let timer = |number: u32| format!(r#""timer{number}": {{ "ref": "v", "period": 10000 }}"#);
+    for does in [
+        r#""run": 50000, "sleep": 10000"#.to_owned(),
+        format!(r#""run": 6000, "sleep": 3000, {}"#, timer(0)),
+        format!(r#""run0": 9000, {}, "run1": 1000, {}"#, timer(0), timer(1)),
+    ] {
+        let text = format!(
+            r#"{{ "tasks": {{ "t1": {{ "run": 4000, "policy": "SCHED_FIFO", "priority": 10, "timer": {{ "ref": "u", "period": 10000 }} }}, "t2": {{ {does} }} }} }}"#
+        );
+        let set = read(&text, "x.json", Format::RtApp).expect("a task set");
+        let found = only(&set, &unobserved());
+        assert!(found.admitted, "{does}: {found:?}");
+        assert_eq!(found.unpromised, ["t2"], "{does}");
+    }
+}
+
+/// Behind a sleep it has a new budget where it has much of the old one, and so may go behind others for the rest of its job.
+#[test]
+fn who_sleeps_within_its_jobs_has_no_bound_by_its_budget() {
+    let reserved = |runtime: u32, period: u32, does: &str| {
+        format!(
+            r#""policy": "SCHED_DEADLINE", "dl-runtime": {runtime}, "dl-period": {period}, {does}, "timer": {{ "ref": "unique", "period": {period} }}"#
+        )
+    };
+    let sleeps = reserved(
+        6_200,
+        10_000,
+        r#""run0": 1000, "sleep": 4200, "run1": 1000"#,
+    );
+    let other = reserved(2_400, 9_000, r#""run": 2300"#);
+    let text = format!(r#"{{ "tasks": {{ "a": {{ {sleeps} }}, "b": {{ {other} }} }} }}"#);
+    let set = read(&text, "x.json", Format::RtApp).expect("a task set");
+    let found = only(&set, &unobserved());
+    assert!(!found.admitted && found.unknown, "{found:?}");
+    let bounds: Vec<_> = found.lines.iter().map(|line| line.bound_ns).collect();
+    assert_eq!(bounds, [None, Some(9_000_000)]);
 }

@@ -29,6 +29,7 @@ pub(crate) fn set_of(tasks: Vec<(Policy, Task)>) -> TaskSet {
                 processors: BTreeSet::new(),
                 work: Ok(task),
                 asks_less: false,
+                sleeps: false,
                 own_deadline: false,
             })
             .collect(),

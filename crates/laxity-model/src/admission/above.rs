@@ -201,8 +201,23 @@ impl Above {
         Grade::below(self.others(holder), &started)
     }
 
-    /// The grade of slots for `asked` of which the known work leaves nothing, however long one waits: what of it is enough for that is named, the
-    /// largest share first.
+    /// Whether the known work may take all of a slot of this length. Where one job of each is done before the next of any comes, those that run in the
+    /// slot were released in it, or before it by no more than all of them take.
+    pub(super) fn may_take(&self, slot: Span) -> bool {
+        let works = || self.known.iter().map(|(_, work)| work);
+        let services = works().map(|work| work.service.as_nanos());
+        let each = services.fold(0, u64::saturating_add);
+        let reach = slot.as_nanos().saturating_add(each);
+        let taken = works().map(|work| {
+            let jobs = reach.div_ceil(work.period.as_nanos().max(1));
+            work.service.as_nanos().saturating_mul(jobs)
+        });
+        let taken = taken.fold(0, u64::saturating_add);
+        taken >= slot.as_nanos() || works().any(|work| work.period.as_nanos() < each)
+    }
+
+    /// The grade of slots for `asked` of which the known work leaves nothing, however long one waits, as it may take each whole: what of it is enough
+    /// for that is named, the largest share first.
     pub(super) fn takes_all(&self, asked: Reservation) -> Grade {
         let mut known: Vec<&(String, Work)> = self.known.iter().collect();
         known.sort_by_key(|(_, work)| Reverse(work.share_ppm()));

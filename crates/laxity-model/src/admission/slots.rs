@@ -100,7 +100,10 @@ impl<'a> Processor<'a> {
         let longest_gap = self.above.longest_gap(theory_gap, asked);
         let grade = self.above.grade(activity);
         let keeps = self.above.keeps(&grade, asked);
-        let known = match longest_gap == Span::MAX {
+        let mut own = table.slots().iter().filter(|slot| slot.owner == owner);
+        let is_worthless =
+            longest_gap == Span::MAX && own.all(|slot| self.above.may_take(slot.length));
+        let known = match is_worthless {
             true => self.above.takes_all(asked),
             false => Grade::Enforced,
         };

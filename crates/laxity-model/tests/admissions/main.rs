@@ -1,5 +1,6 @@
 //! Admission on the machine the project was measured on, and at its edges.
 
+mod above;
 mod deadline;
 mod executors;
 mod impossible;
@@ -223,58 +224,6 @@ fn whoever_outranks_a_slot_makes_its_grant_unenforced() {
         ..rogue(90)
     };
     assert_eq!(grade_with(elsewhere), Grade::Enforced);
-}
-
-#[test]
-fn a_thread_above_slots_whose_work_is_known_is_charged_and_not_named() {
-    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
-    let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
-    let mut program = program(vec![modem, above]);
-    let (service, period) = (Service::from_micros(100), Span::from_millis(8));
-    program.declare_work(ActivityId(1), Work { service, period });
-    let admission = found(program, &machine());
-    let prediction = admission.requests[0].asked.as_ref().unwrap();
-    assert_eq!(prediction.grade, Grade::Enforced);
-    // Two of its jobs fall into a period.
-    let less = Service::from_micros(200);
-    assert_eq!(prediction.keeps, Keeps::EveryWindowLess(less));
-}
-
-#[test]
-fn nothing_is_promised_of_slots_that_what_runs_above_may_take_whole() {
-    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
-    let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
-    let mut program = program(vec![modem, above]);
-    let (service, period) = (Service::from_millis(40), Span::from_millis(100));
-    program.declare_work(ActivityId(1), Work { service, period });
-    let admission = found(program, &machine());
-    let prediction = admission.requests[0].asked.as_ref().unwrap();
-    assert_eq!(prediction.keeps, Keeps::Nothing);
-    assert_eq!(prediction.longest_gap, Span::MAX);
-    // What is worth nothing is not called enforced, and a run is told so, too.
-    let why =
-        "ranked above the slot on its processor: above (40ms every 100ms, which may be all of it)";
-    for grade in [&prediction.grade, &prediction.apart] {
-        let Grade::Unenforced { reason } = grade else {
-            panic!("{grade:?}");
-        };
-        assert_eq!(reason, why);
-    }
-}
-
-/// Work that may take all of one period leaves something in the long run: that is what was granted, and how much it is is said.
-#[test]
-fn slots_of_which_some_is_left_are_enforced() {
-    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
-    let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
-    let mut program = program(vec![modem, above]);
-    let (service, period) = (Service::from_millis(1), Span::from_millis(20));
-    program.declare_work(ActivityId(1), Work { service, period });
-    let admission = found(program, &machine());
-    let prediction = admission.requests[0].asked.as_ref().unwrap();
-    assert_eq!(prediction.keeps, Keeps::Nothing);
-    assert!(prediction.longest_gap < Span::MAX);
-    assert_eq!(prediction.grade, Grade::Enforced);
 }
 
 #[test]

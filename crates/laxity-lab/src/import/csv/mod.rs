@@ -401,6 +401,7 @@ impl Cells<'_, '_> {
             processors: processor.into_iter().collect(),
             work: Ok(task),
             asks_less: false,
+            sleeps: false,
             own_deadline: deadline.is_some(),
         })
     }

@@ -19,6 +19,10 @@ pub(super) enum Work {
         period: Span,
         /// One may come so much earlier than `period` after the one before.
         jitter: Span,
+        /// Whether it sleeps within a job, or behind each and by no timer.
+        sleeps: bool,
+        /// Whether some jobs do less than that, or come less often.
+        differ: bool,
         /// What was assumed.
         remarks: Vec<String>,
     },
@@ -149,8 +153,9 @@ struct Jobs {
     /// Of the job at hand: run and slept.
     run: Option<Span>,
     slept: Span,
-    /// The largest between two timers of one phase.
+    /// The largest and the smallest between two timers of one phase.
     largest: Span,
+    smallest: Option<Span>,
     /// What comes before the first timer of a phase, and behind the last, at most; the one may follow the other.
     first: Span,
     trailing: Span,
@@ -186,6 +191,7 @@ impl Jobs {
                 let job = self.close();
                 if self.seen_timer {
                     self.largest = self.largest.max(job);
+                    self.smallest = Some(self.smallest.map_or(job, |known| known.min(job)));
                 } else {
                     self.first = self.first.max(job);
                 }
@@ -240,7 +246,8 @@ impl Jobs {
     }
 
     fn timed(&self, period: Span) -> Work {
-        let cost = self.largest.max(sum(self.first, self.trailing));
+        let around = sum(self.first, self.trailing);
+        let cost = self.largest.max(around);
         if cost == Span::MAX {
             return Work::Unknown(TOO_LONG.into());
         }
@@ -257,10 +264,13 @@ impl Jobs {
         if self.sleeps {
             remarks.push("it sleeps within a job; the sleep is analysed as if it ran".into());
         }
+        let smallest = self.smallest.map(|smallest| smallest.min(around));
         Work::Periodic {
             cost,
             period,
             jitter: Span::ZERO,
+            sleeps: self.sleeps,
+            differ: self.differ || smallest.is_some_and(|smallest| smallest < cost),
             remarks,
         }
     }
@@ -281,6 +291,8 @@ fn untimed(run: Span, slept: Span) -> Work {
             cost: run,
             period,
             jitter: run,
+            sleeps: true,
+            differ: false,
             remarks: vec![format!(
                 "it sleeps {slept} behind each job; analysed as one every {period} that may come {run} early, as a run that takes less than {run} brings the next one earlier"
             )],

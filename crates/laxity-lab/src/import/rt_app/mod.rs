@@ -85,6 +85,16 @@ struct Scheduling {
     doubt: Option<String>,
 }
 
+/// What a task does.
+struct Found {
+    /// The most, or why that cannot be told.
+    work: Result<Task, String>,
+    /// Whether it sleeps.
+    sleeps: bool,
+    /// Whether some of its jobs do less than that.
+    differ: bool,
+}
+
 #[derive(Clone, Copy)]
 struct File<'s> {
     source: Source<'s>,
@@ -172,9 +182,10 @@ impl<'s> File<'s> {
             return Err(self.wrong(property, cause, "ask for fewer instances"));
         }
         let scheduling = self.scheduling((name, object), default, &mut set.notes)?;
-        let work = self.analysable((name, object), &scheduling, &mut set.notes)?;
-        let asks_less = self.asks_less(object)?;
-        if let (Ok(_), Some(why)) = (&work, asks_less) {
+        let found = self.analysable((name, object), &scheduling, &mut set.notes)?;
+        let differ = found.differ.then_some("its jobs differ");
+        let asks_less = self.asks_less(object)?.or(differ);
+        if let (Ok(_), Some(why)) = (&found.work, asks_less) {
             set.notes.push(format!(
                 "`{name}`: {why}; it may ask for less than is analysed"
             ));
@@ -186,13 +197,13 @@ impl<'s> File<'s> {
             } else {
                 format!("{name}-{instance}")
             };
-            let work = work.clone();
             set.tasks.push(SetTask {
                 name,
                 policy: scheduling.policy,
                 processors: scheduling.processors.clone(),
-                work,
+                work: found.work.clone(),
                 asks_less,
+                sleeps: found.sleeps,
                 own_deadline: false,
             });
         }
@@ -271,23 +282,29 @@ impl<'s> File<'s> {
         (name, object): (&str, &Object<'_>),
         scheduling: &Scheduling,
         notes: &mut Vec<String>,
-    ) -> Result<Result<Task, String>, Wrong> {
+    ) -> Result<Found, Wrong> {
         let strange = keys::of_task(self, (name, object), notes)?;
         let doubt = strange.or_else(|| scheduling.doubt.clone());
         let work = match (work(self, object)?, doubt) {
             (Work::Periodic { .. }, Some(why)) => Work::Unknown(why),
             (work, _) => work,
         };
-        let (cost, period, jitter, remarks) = match work {
+        let (cost, period, jitter, [sleeps, differ], remarks) = match work {
             Work::Periodic {
                 cost,
                 period,
                 jitter,
+                sleeps,
+                differ,
                 remarks,
-            } => (cost, period, jitter, remarks),
+            } => (cost, period, jitter, [sleeps, differ], remarks),
             Work::Unknown(why) => {
                 notes.push(format!("`{name}` is not analysed: {why}"));
-                return Ok(Err(why));
+                return Ok(Found {
+                    work: Err(why),
+                    sleeps: false,
+                    differ: false,
+                });
             }
         };
         for remark in remarks {
@@ -300,10 +317,15 @@ impl<'s> File<'s> {
         })?;
         let task = task.with_jitter(jitter);
         // A job of a deadline task is due when its reservation's period says so.
-        Ok(Ok(match scheduling.policy {
+        let task = match scheduling.policy {
             Policy::Deadline(request) => task.with_deadline(request.deadline).unwrap_or(task),
             _ => task,
-        }))
+        };
+        Ok(Found {
+            work: Ok(task),
+            sleeps,
+            differ,
+        })
     }
 
     /// The priority of one that has a real-time policy.

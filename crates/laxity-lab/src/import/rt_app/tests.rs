@@ -64,7 +64,9 @@ fn sleeps_are_run_within_a_job_and_its_pause_without_a_timer() {
         Service::from_micros(1_500)
     );
     assert!(notes[0].contains("as if it ran"), "{notes:?}");
+    assert!(task.sleeps);
     let (task, notes) = only("\"run\": 5000, \"sleep\": 10000");
+    assert!(task.sleeps);
     let work = task.work.expect("analysable");
     assert_eq!(
         (work.cost(), work.period(), work.jitter()),
@@ -269,6 +271,12 @@ fn what_begins_later_or_ends_or_changes_may_ask_for_less() {
         (
             format!("\"phases\": {{ \"p\": {light}, \"q\": {heavy} }}"),
             Some("phases differ"),
+        ),
+        (
+            format!(
+                "\"run0\": 1, {TIMER}, \"run1\": 7, \"timer1\": {{ \"ref\": \"unique\", \"period\": 10000 }}"
+            ),
+            Some("its jobs differ"),
         ),
     ];
     for (text, why) in table {

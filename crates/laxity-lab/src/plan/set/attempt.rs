@@ -21,6 +21,8 @@ pub(super) struct Member {
     pub(super) work: Result<Task, String>,
     /// Whether it may ask for less than that.
     pub(super) asks_less: bool,
+    /// Whether it sleeps within its jobs, or behind them and by no timer.
+    pub(super) sleeps: bool,
     /// Whether the file says when its jobs are due.
     pub(super) own_deadline: bool,
     /// Whether it may be on one processor alone.
@@ -347,9 +349,9 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
 }
 
 /// Whether members surely take more of their processor in the long run than there is of it: those that may be on no other one, and do all that is
-/// known of them, a reservation permitting.
+/// known of them, a reservation permitting. Who sleeps runs less than is analysed, or comes less often where it is late.
 pub(super) fn is_overloaded(members: &[Member]) -> bool {
-    let sure = |member: &&Member| member.is_bound && !member.asks_less;
+    let sure = |member: &&Member| member.is_bound && !member.asks_less && !member.sleeps;
     let taken = |member: &Member| {
         let asked = share(member.work.as_ref().ok()?);
         let most = budget(member.policy).map_or(asked, |budget| share(&budget));
@@ -363,7 +365,8 @@ pub(super) fn is_overloaded(members: &[Member]) -> bool {
 pub(super) fn is_surely_late(member: &Member, is_overloaded: bool) -> bool {
     let task = member.work.as_ref().ok();
     let is_alone = |task: &Task| task.cost().as_dedicated_span() > task.deadline();
-    !member.asks_less && task.is_some_and(|task| is_overloaded || is_alone(task))
+    let falls_behind = is_overloaded && !member.sleeps;
+    !member.asks_less && task.is_some_and(|task| falls_behind || is_alone(task))
 }
 
 /// Why there is no bound of one to whom nothing is promised.

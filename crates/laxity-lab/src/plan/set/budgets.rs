@@ -61,9 +61,10 @@ fn is_cut(task: &Task, request: DeadlineRequest) -> bool {
     task.cost() == request.runtime && is_early && task.period() > request.period
 }
 
-/// Whether each job of a holder begins with a whole budget, so that this is released like a job.
+/// Whether each job of a holder begins with a whole budget, and has no other, so that this is released like a job.
 pub(super) fn begins_whole(member: &Member) -> bool {
     let both = member.work.as_ref().ok().zip(member.policy.reservation());
+    let both = both.filter(|_| !member.sleeps);
     both.is_some_and(|(task, request)| has_room(task, request) && !is_cut(task, request))
 }
 
@@ -185,6 +186,9 @@ pub(super) fn reserved(
     let (runtime, period) = (request.runtime, request.period);
     if is_cut(task, request) {
         return Err("its job is all of its budget, is due before the budget's period ends, and comes later than that: with any less to do it has a bound".into());
+    }
+    if member.sleeps && task.jitter().is_zero() {
+        return Err("it sleeps within its jobs, and behind a sleep may have a new budget, which is due later".into());
     }
     if has_room(task, request) {
         return Ok(own);

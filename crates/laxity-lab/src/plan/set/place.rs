@@ -52,6 +52,7 @@ pub(super) fn members(set: &TaskSet, processors: u16) -> Vec<Member> {
         policy: if unsaid { Policy::Unsaid } else { task.policy },
         work: task.work.clone(),
         asks_less: task.asks_less,
+        sleeps: task.sleeps,
         own_deadline: task.own_deadline,
         is_bound: processors < 2 || task.processor().is_some(),
     });

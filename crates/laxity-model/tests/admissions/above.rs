@@ -1,0 +1,59 @@
+//! Slots below work of which it is known how much there is.
+
+use super::*;
+
+#[test]
+fn a_thread_above_slots_whose_work_is_known_is_charged_and_not_named() {
+    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+    let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
+    let mut program = program(vec![modem, above]);
+    let (service, period) = (Service::from_micros(100), Span::from_millis(8));
+    program.declare_work(ActivityId(1), Work { service, period });
+    let admission = found(program, &machine());
+    let prediction = admission.requests[0].asked.as_ref().unwrap();
+    assert_eq!(prediction.grade, Grade::Enforced);
+    // Two of its jobs fall into a period.
+    let less = Service::from_micros(200);
+    assert_eq!(prediction.keeps, Keeps::EveryWindowLess(less));
+}
+
+#[test]
+fn nothing_is_promised_of_slots_that_what_runs_above_may_take_whole() {
+    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+    let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
+    let mut program = program(vec![modem, above]);
+    let (service, period) = (Service::from_millis(40), Span::from_millis(100));
+    program.declare_work(ActivityId(1), Work { service, period });
+    let admission = found(program, &machine());
+    let prediction = admission.requests[0].asked.as_ref().unwrap();
+    assert_eq!(prediction.keeps, Keeps::Nothing);
+    assert_eq!(prediction.longest_gap, Span::MAX);
+    // What is worth nothing is not called enforced, and a run is told so, too.
+    let why =
+        "ranked above the slot on its processor: above (40ms every 100ms, which may be all of it)";
+    for grade in [&prediction.grade, &prediction.apart] {
+        let Grade::Unenforced { reason } = grade else {
+            panic!("{grade:?}");
+        };
+        assert_eq!(reason, why);
+    }
+}
+
+/// Work that may take all of one period leaves something in the long run, and what is shorter than a slot leaves some of it, however often it comes.
+#[test]
+fn slots_of_which_some_is_left_are_enforced() {
+    for (asked, work, is_sure) in [
+        (every(2_000, 8_000), every(1_000, 20_000), true),
+        (every(100, 1_000), every(32, 300), false),
+    ] {
+        let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
+        let mut program = program(vec![reserved("modem", asked, Enforcer::Slots), above]);
+        let (service, period) = (work.service(), work.period());
+        program.declare_work(ActivityId(1), Work { service, period });
+        let admission = found(program, &machine());
+        let prediction = admission.requests[0].asked.as_ref().unwrap();
+        assert_eq!(prediction.keeps, Keeps::Nothing);
+        assert_eq!(prediction.longest_gap < Span::MAX, is_sure);
+        assert_eq!(prediction.grade, Grade::Enforced);
+    }
+}
