@@ -66,8 +66,7 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
         };
         // Those that the twin has; and of those of this machine one look at each.
         let (pairs, beside) = match (live, first) {
-            (true, Phases::Drawn) => (pairs, BESIDE.len()),
-            (true, _) => (pairs, 0),
+            (true, _) => (pairs, BESIDE.len()),
             (false, Phases::Drawn) => (pairs, 1),
             // All of them are alike.
             (false, _) => (1, 1),

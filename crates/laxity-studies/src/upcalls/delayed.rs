@@ -6,7 +6,7 @@ use laxity_lab::workload::Draws;
 use laxity_model::{Service, Span};
 
 use super::shorter::{MISSED_HERE_PPM, divided};
-use super::trial::{Look, Outcome, Serving, Setup};
+use super::trial::{Look, Outcome, Serving, Setup, in_one};
 use super::{Case, PERCENT_PPM, TEXT, Trial, Upcalls, Where, many, shown};
 
 /// The periods of the paper's experiments are divided by these.
@@ -19,17 +19,24 @@ const AT_ONCE: [(Serving, Look); 2] = [
     (Serving::Threads, Look::AtOnce),
 ];
 const DELAYED: (Serving, Look) = (Serving::ByRate, Look::AT_THE_END);
+/// Beside them, and not judged.
+const BY_DEADLINE: (Serving, Look) = (Serving::ByDeadline, Look::AT_THE_END);
+const WAYS: [(Serving, Look); 4] = [AT_ONCE[0], AT_ONCE[1], DELAYED, BY_DEADLINE];
 
-/// Each way in turn at each length of periods and each load: sixteen processes each time.
+/// Each way in turn at each length of periods and each load: sixteen processes each time, and one by deadline.
 pub(super) fn cases(request: &Request, length: Span) -> Vec<Case> {
     let drawn = many::drawn(&mut Draws::new(request.seed, 1));
     let mut cases = Vec::new();
     for by in DIVISORS {
         let members = divided(&drawn, by);
         for load in LOADS {
-            cases.extend(AT_ONCE.into_iter().chain([DELAYED]).map(|way| {
+            cases.extend(WAYS.map(|way| {
+                // Processes take turns by rate only.
                 let setup = Setup {
-                    members: members.clone(),
+                    members: match way {
+                        BY_DEADLINE => in_one(&members),
+                        _ => members.clone(),
+                    },
                     utilization_ppm: load * PERCENT_PPM,
                     way,
                     switch: Service::ZERO,
@@ -48,17 +55,19 @@ struct Point<'a> {
     case: &'a Case,
     at_once: [&'a Outcome; 2],
     delayed: &'a Outcome,
+    by_deadline: &'a Outcome,
 }
 
 impl<'a> Point<'a> {
     fn of(ways: &[&'a Trial]) -> Option<Self> {
-        let [(case, first), (_, second), (_, delayed)] = ways else {
+        let [(case, first), (_, second), (_, delayed), (_, by_deadline)] = ways else {
             return None;
         };
         Some(Self {
             case,
             at_once: [&first.outcome, &second.outcome],
             delayed: &delayed.outcome,
+            by_deadline: &by_deadline.outcome,
         })
     }
 
@@ -69,7 +78,7 @@ impl<'a> Point<'a> {
 
     fn row(&self) -> Row {
         let [once, threads] = self.at_once;
-        let all = [once, threads, self.delayed];
+        let all = [once, threads, self.delayed, self.by_deadline];
         let mut row = Origin::Charged.row([
             self.shortest().into(),
             Value::share(self.case.setup.utilization_ppm),
@@ -101,7 +110,7 @@ impl<'a> Point<'a> {
 /// Shows all, and says where delayed preemption meets what is missed at once, of each of the two, or that it was not found.
 pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
     let live = shown::of(&made.live, "delayed");
-    let points = live.chunks(AT_ONCE.len() + 1).filter_map(Point::of);
+    let points = live.chunks(WAYS.len()).filter_map(Point::of);
     let points: Vec<Point<'_>> = points.collect();
     draft.table("delayed", "delayed", &[], points.iter().map(Point::row));
     let request = made.request;

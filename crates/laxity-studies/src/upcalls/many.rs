@@ -27,13 +27,16 @@ const ONCE: (Serving, Look) = (Serving::ByRate, Look::AtOnce);
 const HALF: (Serving, Look) = (Serving::ByRate, Look::Parts(TWO));
 const WHOLE: (Serving, Look) = (Serving::ByRate, Look::AT_THE_END);
 const THREADS: (Serving, Look) = (Serving::Threads, Look::AtOnce);
+const BY_DEADLINE: (Serving, Look) = (Serving::ByDeadline, Look::AT_THE_END);
+/// Those of which it is shown what their saving depends on.
+const SWEPT: [(Serving, Look); 4] = [ONCE, HALF, WHOLE, BY_DEADLINE];
 /// All ways on the first set; the last two on this machine only.
 const WAYS: [(Serving, Look); 7] = [
     THREADS,
     ONCE,
     HALF,
     WHOLE,
-    (Serving::ByDeadline, Look::AT_THE_END),
+    BY_DEADLINE,
     (Serving::Kernel, Look::AtOnce),
     (Serving::Intervals, Look::AtOnce),
 ];
@@ -107,7 +110,7 @@ pub(super) fn swept(request: &Request) -> Vec<Case> {
         for members in [members.clone(), by_period.collect()] {
             let all = LOADS
                 .into_iter()
-                .flat_map(|load| [ONCE, HALF, WHOLE].map(|way| (load, way)));
+                .flat_map(|load| SWEPT.map(|way| (load, way)));
             cases.extend(all.map(|(load, way)| {
                 let setup = Setup {
                     members: members.clone(),
@@ -362,20 +365,20 @@ fn compare_here(draft: &mut Draft<'_>, trials: &[&Trial]) {
 struct Saved<'a> {
     case: &'a Case,
     at_once: &'a Outcome,
-    /// Looking after half a batch, and when all is done, in percent.
-    saved: [Option<u64>; 2],
+    /// Looking after half a batch, when all is done, and the latter by deadline, in percent.
+    saved: [Option<u64>; 3],
 }
 
 impl<'a> Saved<'a> {
-    /// Of the three ways under one circumstance.
+    /// Of all ways under one circumstance.
     fn of(ways: &[&'a Trial]) -> Option<Self> {
-        let [(case, once), (_, half), (_, whole)] = ways else {
+        let [(case, once), (_, half), (_, whole), (_, by_deadline)] = ways else {
             return None;
         };
         Some(Self {
             case,
             at_once: &once.outcome,
-            saved: [half, whole].map(|late| saved(&[once, late])),
+            saved: [half, whole, by_deadline].map(|late| saved(&[once, late])),
         })
     }
 
@@ -390,16 +393,16 @@ impl<'a> Saved<'a> {
         let mut row = Origin::Charged.row([first.into(), TEXT.say(shares, &[]).into()]);
         row.push(Origin::Charged.cell(Value::share(setup.utilization_ppm)));
         let share = |saved: Option<u64>| saved.map(|saved| Value::share(saved * PERCENT_PPM));
-        let [half, whole] = self.saved.map(share);
+        let [half, whole, by_deadline] = self.saved.map(share);
         let Outcome { switches, jobs, .. } = self.at_once;
-        let seen = [shown::a_job(*switches, *jobs), half, whole];
+        let seen = [shown::a_job(*switches, *jobs), half, whole, by_deadline];
         row.extend(seen.map(|value| value.and_then(|value| Origin::Simulated.cell(value))));
         row
     }
 }
 
 fn show_saved(draft: &mut Draft<'_>, trials: &[&Trial]) {
-    let all: Vec<Saved<'_>> = trials.chunks(3).filter_map(Saved::of).collect();
+    let all: Vec<Saved<'_>> = trials.chunks(SWEPT.len()).filter_map(Saved::of).collect();
     draft.table("saved", "saved", &[], all.iter().map(Saved::row));
     let most = |first: Phases| {
         let those = all.iter().filter(move |one| one.case.first == first);
