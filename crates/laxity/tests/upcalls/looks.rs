@@ -1,8 +1,8 @@
 //! What costs nothing, or little: a look for a yield, a release that makes nobody yield, and to wake for one.
 
 use std::io::{self, Read as _, Write as _, pipe};
-use std::sync::mpsc;
 use std::num::NonZeroU32;
+use std::sync::mpsc;
 use std::{fs, mem, process};
 
 use laxity::upcall::First;
@@ -119,7 +119,7 @@ fn a_release_that_makes_nobody_yield_costs_no_switch() {
         later.timing.first = First::At(first + MS * 2);
         let (tell, told) = mpsc::channel();
         let later = upcalls.create(later, |_| ()).unwrap();
-        let mut before = 0;
+        let (mut before, mut left) = (0, CALLS);
         let long = upcalls.create(long, move |call: &mut Call<'_>| {
             if call.done() == 0 {
                 before = usage::waits();
@@ -129,8 +129,11 @@ fn a_release_that_makes_nobody_yield_costs_no_switch() {
                 assert!(!call.should_yield());
             }
             if call.done() + call.now() == PARTS {
-                // The test is over, and nobody hears it any more.
-                let _ = tell.send(usage::waits() - before);
+                tell.send(usage::waits() - before).unwrap();
+                left -= 1;
+                if left == 0 {
+                    call.suspend();
+                }
             }
         });
         let long = long.unwrap();
