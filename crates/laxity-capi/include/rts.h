@@ -231,7 +231,7 @@ int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, 
 
 /* Makes an upcall of virtual time, of this name, which may be NULL, and keeps its descriptor in *rtu: it has no period, no rank and no promise, and is not called before rts_run(). While it is active it is called over and over, as what the
  * calling thread is, in rts_sleep() and rts_serve(). Those of a process take turns, a call at a time, and are never at work at once; the executor's run beside them, so what they share with these wants a lock. Of rts_smstr the handler is told began_ns alone, with a pdu_goal and a batch of 1, none of
- * which is counted, and may set asks. ENFILE: there are RTS_MOST; EINVAL: a name that is not UTF-8; ECANCELED: the executor has ended, by itself or by rts_end(); where it starts the executor also what rts_start() returns. */
+ * which is counted, and may set asks; it may call what waits, but rts_serve() and rts_end(). ENFILE: there are RTS_MOST; EINVAL: a name that is not UTF-8; ECANCELED: the executor has ended, by itself or by rts_end(); where it starts the executor also what rts_start() returns. */
 int rts_creat_virtual(const char *name, rts_handler handler, void *pcb, int *rtu);
 
 /* Calls upcalls of virtual time in the calling thread until none is active, or another thread calls one. *calls becomes how many calls that were; it may be NULL. ESRCH: there is no executor; EDEADLK: the caller is a handler, of virtual time or not. */
