@@ -22,7 +22,7 @@
  *         fprintf(stderr, "%s\n", laxity_message());
  *
  * Functions that return int return 0, or a number of errno.h; laxity_message() then says what is wrong, and what would be right. All may be called by several
- * threads at once, and by handlers, but for those that wait: rts_creat(), rts_sleep(), rts_bound(), rts_departed(), rts_settle() and rts_end() (EDEADLK there). What a handler asks is done after its quantum. The
+ * threads at once, and by handlers, but for those that wait: rts_creat(), rts_sleep(), rts_serve(), rts_bound(), rts_departed(), rts_settle() and rts_end() (EDEADLK there). What a handler asks is done after its quantum. The
  * other threads of a process may block, and its main thread may end: handlers are called all the same. rts_release(), rts_run(), rts_suspend(), rts_read() and rts_name() take no lock there, and rts_close() none that is held for longer than a look. Signals to the process
  * are for the application's own threads: those of the library block all but what an instruction itself causes, and so do a thread, and a program by posix_spawn(), that a handler starts. After fork() a child has no upcalls, and may make its own; one that a handler forks ends where the handler returns there, with status 0 as by _exit().
  *
@@ -39,7 +39,7 @@ extern "C" {
 #endif
 
 /* The version of this header; rts_version() tells the library's. 2: rts_yield(), RTS_DESCRIPTOR, rts_list(), rts_name(), rts_enforced(). 3: RTS_PAUSES, RTS_AFTER, rts_bound(), groups,
- * what becomes of arrivals that find no room. 4: rts_join(), rts_departed(), rts_settle(). 5: what admission charges beside the work. */
+ * what becomes of arrivals that find no room. 4: rts_join(), rts_departed(), rts_settle(). 5: what admission charges beside the work, rts_creat_virtual(), rts_serve(). */
 #define RTS_VERSION 5
 
 /* Policies. */
@@ -69,7 +69,7 @@ extern "C" {
 #define RTS_DROP_OLDEST 1 /* the one that has waited longest is dropped, and this one waits */
 #define RTS_WARN 2        /* it is dropped, and the handler alone is told */
 
-/* Upcalls of a process: their descriptors are below this. */
+/* Upcalls of a process, those of virtual time with them: their descriptors are below this. */
 #define RTS_MOST 127
 
 /* What has become of an upcall. */
@@ -169,7 +169,7 @@ typedef struct rts_smstr {
 #define RTS_ASKS_SUSPEND 1
 #define RTS_ASKS_END 2
 
-/* What a handler is called with. */
+/* What a handler is called with, as the paper has it. It has no size, as only the library makes one, and it does not grow: what is new is in rts_smstr. */
 typedef struct rts_funargs {
     void *pcb;        /* the protocol control block that rts_creat() was given */
     rts_smstr *smstr; /* the call, until the handler returns */
@@ -177,7 +177,7 @@ typedef struct rts_funargs {
 
 typedef void (*rts_handler)(rts_funargs *arg);
 
-/* A set of descriptors: bit d % 64 of bits[d / 64] is descriptor d. */
+/* A set of descriptors: bit d % 64 of bits[d / 64] is descriptor d. It has no size, as RTS_MOST says for good how many there are. */
 typedef struct rts_set {
     uint64_t bits[2];
 } rts_set;
@@ -229,29 +229,37 @@ int rts_end(void);
  * what rts_start() returns. One that was called and is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 
-/* Calls an upcall at its releases from now on. ESRCH: it has ended; EBADF: there is none; ETIMEDOUT: a handler has not returned for 10 s, and it is called once that has; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
+/* Makes an upcall of virtual time, of this name, which may be NULL, and keeps its descriptor in *rtu: it has no period, no rank and no promise, and is not called before rts_run(). While it is active it is called over and over, as what the
+ * calling thread is, in rts_sleep() and rts_serve(). Those of a process take turns, a call at a time, and are never at work at once; the executor's run beside them, so what they share with these wants a lock. Of rts_smstr the handler is told began_ns alone, with a pdu_goal and a batch of 1, none of
+ * which is counted, and may set asks; it may call what waits, but rts_serve() and rts_end(). ENFILE: there are RTS_MOST; EINVAL: a name that is not UTF-8; ECANCELED: the executor has ended, by itself or by rts_end(); where it starts the executor also what rts_start() returns. */
+int rts_creat_virtual(const char *name, rts_handler handler, void *pcb, int *rtu);
+
+/* Calls upcalls of virtual time in the calling thread until none is active, or another thread calls one. *calls becomes how many calls that were; it may be NULL. ESRCH: there is no executor; EDEADLK: the caller is a handler, of virtual time or not. */
+int rts_serve(uint64_t *calls);
+
+/* Calls an upcall at its releases from now on; one of virtual time where a thread serves it. ESRCH: it has ended; EBADF: there is none; ETIMEDOUT: a handler has not returned for 10 s, and it is called once that has; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
 int rts_run(int rtu);
 
-/* Does not call an upcall any more until rts_run(), on the same grid. When this returns, its handler is not at work. ESRCH: it has ended; EBADF: there is none; ETIMEDOUT: its handler, or another one, has not returned for 10 s: it is suspended when that does; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
+/* Does not call an upcall any more until rts_run(), on the same grid. When this returns, its handler is not at work; of one of virtual time a call that has begun goes on. ESRCH: it has ended; EBADF: there is none; ETIMEDOUT: its handler, or another one, has not returned for 10 s: it is suspended when that does; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
 int rts_suspend(int rtu);
 
 /* Ends an upcall; when this returns, its handler is not at work and never will be, so its pcb is the caller's again, and its descriptor may be another's. EBADF: there is none;
- * ETIMEDOUT: its handler, or another one, has not returned for 10 s: it ends when that does, and until then its pcb is in use; ask again; EALREADY: it was asked before, and its handler, or another one, has not returned yet. */
+ * ETIMEDOUT: its handler, or another one, has not returned for 10 s: it ends when that does, and until then its pcb is in use; ask again; EALREADY: it was asked before, and its handler, or another one, has not returned yet; or a handler asks while this one, of virtual time, is at work in another thread: it ends there, and until then its pcb is in use; ask again. */
 int rts_close(int rtu);
 
 /* Waits, like select, until one of these is not active: suspended or ended. *idle becomes those that are not. No longer than until this nanosecond of CLOCK_MONOTONIC, if it is not 0: then
- * *idle is empty. idle may be NULL. EBADF: one of them is none; EDEADLK: the caller is a handler. */
+ * *idle is empty. idle may be NULL. Meanwhile those of virtual time are called in this thread. EBADF: one of them is none; EINVAL: one of them is of virtual time; EDEADLK: the caller is a handler. */
 int rts_sleep(const rts_set *rtus, rts_set *idle, uint64_t until_ns);
 
 /* Something has arrived for an upcall with RTS_ARRIVALS or RTS_DESCRIPTOR: releases it once. Takes no lock, and waits for nobody. EAGAIN: as many wait already as there is room for, of RTS_REJECT; EINVAL: time
- * releases it, or another's call; EBADF: there is none. */
+ * releases it, or another's call, or it is of virtual time; EBADF: there is none. */
 int rts_release(int rtu, uint64_t first, uint64_t second);
 
-/* What an upcall has done, and what has become of it. EBADF: there is none. */
+/* What an upcall has done, and what has become of it; of one of virtual time its calls and its state. EBADF: there is none. */
 int rts_read(int rtu, rts_counts *counts);
 
 /* From the release of the first of its chain, or its own, to the end of its call, at the longest, beside all upcalls there are now: in nanoseconds, in *bound_ns. Of one in a group: when the
- * group's budget was to be had, from the begin of the group's period. EBUSY: the order is by deadline, which has no bounds of single upcalls; EBADF: there is none; EDEADLK: the caller is a handler; ECONNREFUSED: the coordinator does not answer. */
+ * group's budget was to be had, from the begin of the group's period. EBUSY: the order is by deadline, which has no bounds of single upcalls; EINVAL: it is of virtual time; EBADF: there is none; EDEADLK: the caller is a handler; ECONNREFUSED: the coordinator does not answer. */
 int rts_bound(int rtu, uint64_t *bound_ns);
 
 /* Makes a group, whose upcalls together have a budget: admission counts that, and not what they ask for, and what is over waits for the next period. *group becomes its number, for

@@ -4,15 +4,16 @@ mod coordinated;
 mod group;
 mod quantum;
 mod table;
+mod told;
 mod types;
+mod virtual_time;
 mod wanted;
 
-use std::ffi::{CString, c_char, c_int, c_void};
-use std::ptr;
+use std::ffi::{CString, c_int, c_void};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use laxity::hold::HoldError;
-use laxity::upcalls::{Call, Departed, Error, Group, Options, State, Upcall, Upcalls};
+use laxity::upcalls::{Call, Departed, Error, Group, Options, Upcall, Upcalls};
 use laxity::{Grade, Instant, PerProcess, Span};
 
 use crate::edge::{self, Failure, edge};
@@ -20,7 +21,10 @@ pub use coordinated::{rts_departed, rts_join, rts_settle};
 pub use group::{rts_bound, rts_group, rts_ungroup, rts_usage_of};
 pub use quantum::rts_yield;
 use table::Table;
+pub use told::{rts_list, rts_name, rts_read};
 pub use types::*;
+use virtual_time::Served;
+pub use virtual_time::{rts_creat_virtual, rts_serve};
 use wanted::{spec, wanted};
 
 /// So long the end of an executor is waited for: a handler that takes longer does not come back.
@@ -50,11 +54,31 @@ struct Own {
 
 /// An upcall with its name.
 struct Named {
-    upcall: Upcall,
+    what: What,
     name: CString,
     group: Option<Group>,
-    /// As long as its handler may be called.
-    work: Weak<()>,
+}
+
+/// What a descriptor stands for.
+enum What {
+    /// What time, arrivals or another's call releases.
+    Paced {
+        upcall: Upcall,
+        /// As long as its handler may be called.
+        work: Weak<()>,
+    },
+    Virtual(Served),
+}
+
+impl Named {
+    /// What has releases.
+    fn paced(&self) -> Result<&Upcall, Failure> {
+        let text = "it is of virtual time, and has no releases";
+        match &self.what {
+            What::Paced { upcall, .. } => Ok(upcall),
+            What::Virtual(_) => Err(Failure::new(libc::EINVAL, text.to_owned())),
+        }
+    }
 }
 
 impl Own {
@@ -173,7 +197,7 @@ pub extern "C" fn rts_end() -> c_int {
         if let Some(executor) = executor {
             let executor = outside(executor)?;
             // Its upcalls end with it, all of them within this.
-            executor.end(PATIENCE)?;
+            virtual_time::end_with(|| Ok(executor.end(PATIENCE)?))?;
             all().clear(&executor);
         }
         Ok(())
@@ -214,10 +238,9 @@ pub unsafe extern "C" fn rts_creat(
         let group = spec.group.clone();
         let upcall = executor.create(spec, work)?;
         let named = Named {
-            upcall,
+            what: What::Paced { upcall, work: own },
             name,
             group,
-            work: own,
         };
         *rtu = all().keep(&executor, Arc::new(named))?;
         Ok(())
@@ -227,13 +250,19 @@ pub unsafe extern "C" fn rts_creat(
 /// Calls it at its releases from now on.
 #[unsafe(no_mangle)]
 pub extern "C" fn rts_run(rtu: c_int) -> c_int {
-    edge(|| Ok(named(rtu)?.upcall.run()?))
+    edge(|| match &named(rtu)?.what {
+        What::Paced { upcall, .. } => Ok(upcall.run()?),
+        What::Virtual(one) => one.run(),
+    })
 }
 
 /// Does not call it any more until it runs again.
 #[unsafe(no_mangle)]
 pub extern "C" fn rts_suspend(rtu: c_int) -> c_int {
-    edge(|| Ok(named(rtu)?.upcall.suspend()?))
+    edge(|| match &named(rtu)?.what {
+        What::Paced { upcall, .. } => Ok(upcall.suspend()?),
+        What::Virtual(one) => one.suspend(),
+    })
 }
 
 /// Ends it.
@@ -241,22 +270,29 @@ pub extern "C" fn rts_suspend(rtu: c_int) -> c_int {
 pub extern "C" fn rts_close(rtu: c_int) -> c_int {
     edge(|| {
         let closed = named(rtu)?;
-        match closed.upcall.end() {
-            // Its executor has ended, and so has all that it called.
-            Ok(_) | Err(Error::Over) => {}
-            // It was asked for before, and that is done now.
-            Err(Error::Ended) if closed.work.strong_count() == 0 => {}
-            Err(Error::Ended) => {
-                let text = "it is being closed: its handler, or another one, has not returned yet";
-                return Err(Failure::new(libc::EALREADY, text.to_owned()));
-            }
-            Err(other) => return Err(other.into()),
+        match &closed.what {
+            What::Paced { upcall, work } => close(upcall, work)?,
+            What::Virtual(one) => one.close()?,
         }
         match all().upcalls.take(rtu as usize, &closed) {
             true => Ok(()),
             false => Err(no_upcall(rtu)),
         }
     })
+}
+
+fn close(upcall: &Upcall, work: &Weak<()>) -> Result<(), Failure> {
+    match upcall.end() {
+        // Its executor has ended, and so has all that it called.
+        Ok(_) | Err(Error::Over) => Ok(()),
+        // It was asked for before, and that is done now.
+        Err(Error::Ended) if work.strong_count() == 0 => Ok(()),
+        Err(Error::Ended) => {
+            let text = "it is being closed: its handler, or another one, has not returned yet";
+            Err(Failure::new(libc::EALREADY, text.to_owned()))
+        }
+        Err(other) => Err(other.into()),
+    }
 }
 
 /// Waits until one of these is not active.
@@ -277,7 +313,8 @@ pub unsafe extern "C" fn rts_sleep(
         let asked: Vec<c_int> = (0..128).filter(is_in).collect();
         let upcalls: Result<Vec<_>, _> = asked.iter().map(|rtu| named(*rtu)).collect();
         let upcalls = upcalls?;
-        let each: Vec<&Upcall> = upcalls.iter().map(|named| &named.upcall).collect();
+        let each: Result<Vec<&Upcall>, _> = upcalls.iter().map(|named| named.paced()).collect();
+        let each = each?;
         // For none nobody waits, and no executor is started.
         let found = match until_ns {
             _ if each.is_empty() => Vec::new(),
@@ -298,83 +335,7 @@ pub unsafe extern "C" fn rts_sleep(
 /// Something has arrived for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn rts_release(rtu: c_int, first: u64, second: u64) -> c_int {
-    edge(|| Ok(named(rtu)?.upcall.release([first, second])?))
-}
-
-/// Tells what it has done.
-///
-/// # Safety
-///
-/// `counts` is null or points to as many bytes as its field `size` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rts_read(rtu: c_int, counts: *mut rts_counts) -> c_int {
-    edge(|| {
-        // SAFETY: the caller says so.
-        unsafe { edge::writable(counts, "counts") }?;
-        let named = named(rtu)?;
-        let seen = named.upcall.counts();
-        let told = rts_counts {
-            size: 0,
-            state: match named.upcall.state() {
-                State::Suspended => RTS_IS_SUSPENDED,
-                State::Active => RTS_IS_ACTIVE,
-                State::Overran => RTS_IS_OVERRUN,
-                State::Ended | State::Panicked(_) | State::Closed => RTS_IS_ENDED,
-            },
-            calls: seen.calls,
-            pdus: seen.units,
-            overruns: seen.overruns,
-            missed: seen.missed,
-            yields: seen.yields,
-            most_late_ns: seen.most_late.as_nanos(),
-            longest_response_ns: seen.longest_response.as_nanos(),
-            longest_chain_ns: seen.longest_end_to_end.as_nanos(),
-            longest_quantum_ns: seen.longest_quantum.as_nanos(),
-            over_service: seen.over_service,
-            dropped: seen.dropped,
-            late: seen.late,
-        };
-        // SAFETY: the caller says so.
-        unsafe { edge::tell(counts, told, "counts") }
-    })
-}
-
-/// Tells which upcalls there are.
-///
-/// # Safety
-///
-/// `rtus` is null or points to a set.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rts_list(rtus: *mut rts_set) -> c_int {
-    edge(|| {
-        // SAFETY: the caller says that it is null or points to a set.
-        let rtus = unsafe { rtus.as_mut() }.ok_or(Failure::null("rtus"))?;
-        *rtus = all().set_of(|_| true);
-        Ok(())
-    })
-}
-
-/// Tells the name of an upcall.
-///
-/// # Safety
-///
-/// `name` is null or points to `room` bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn rts_name(rtu: c_int, name: *mut c_char, room: usize) -> c_int {
-    edge(|| {
-        if name.is_null() {
-            return Err(Failure::null("name"));
-        }
-        let named = named(rtu)?;
-        let bytes = named.name.as_bytes_with_nul();
-        if bytes.len() > room {
-            let text = format!("the name and its zero have {} bytes", bytes.len());
-            return Err(Failure::new(libc::ERANGE, text));
-        }
-        // SAFETY: not null, and by the caller's word there is room for so many.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), bytes.len()) };
-        Ok(())
-    })
+    edge(|| Ok(named(rtu)?.paced()?.release([first, second])?))
 }
 
 /// Tells whether the executor's thread has the rank that was asked for: 1 or 0. Where it has not, the message says why.

@@ -25,6 +25,8 @@ const PAIRS: [(&[&str], &str, &str, &[&str]); 2] = [
             "src/rts/quantum.rs",
             "src/rts/group.rs",
             "src/rts/coordinated.rs",
+            "src/rts/told.rs",
+            "src/rts/virtual_time.rs",
         ],
         "include/rts.h",
         "rts_",

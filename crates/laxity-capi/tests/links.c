@@ -1,4 +1,4 @@
-/* Upcalls that have to do with each other: chains, groups, and what becomes of arrivals that find no room. Says what is not so, and ends with 1 then. */
+/* Upcalls that have to do with each other: chains, groups, what becomes of arrivals that find no room, and those of virtual time. Says what is not so, and ends with 1 then. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -134,6 +134,51 @@ static void queue(uint32_t when_full, uint64_t kept) {
     expect(rts_close(rtu) == 0, "it is closed");
 }
 
+/* While there is one, those of virtual time suspend it: who sleeps for it has called them. */
+static int stops = -1;
+
+static void serve_one(rts_funargs *arg) {
+    struct seen *seen = (struct seen *)arg->pcb;
+    rts_smstr *call = arg->smstr;
+    if (call->pdu_goal != 1 || call->release_ns != 0 || rts_yield(arg) != -1 || rts_serve(NULL) != EDEADLK || rts_end() != EDEADLK)
+        seen->wrong = 1;
+    if (stops >= 0 && rts_suspend(stops) != 0)
+        seen->wrong = 1;
+    if (++seen->calls >= seen->most)
+        call->asks = seen->calls == seen->most ? RTS_ASKS_SUSPEND : RTS_ASKS_END;
+}
+
+static void served(void) {
+    struct seen seen[2] = { { 0, 3, 0, { 0 }, 0, NULL, 0 }, { 0, 3, 0, { 0 }, 0, NULL, 0 } }, timed = { 0, 0, 0, { 0 }, 0, NULL, 0 };
+    int rtus[2] = { -1, -1 }, rtu = -1;
+    uint64_t calls = 9, bound = 0;
+    char name[8];
+    expect(rts_creat_virtual(NULL, NULL, NULL, &rtu) == EFAULT && rts_creat_virtual(NULL, serve_one, &timed, NULL) == EFAULT, "it needs a handler, and a place for its descriptor");
+    expect(rts_creat_virtual("\xff", serve_one, &timed, &rtu) == EINVAL && rtu == -1, "and a name that is one");
+    for (int member = 0; member < 2; member++)
+        expect(rts_creat_virtual("virtual", serve_one, &seen[member], &rtus[member]) == 0, "one of virtual time is made");
+    expect(rts_name(rtus[0], name, sizeof(name)) == 0 && strcmp(name, "virtual") == 0, "it has its name");
+    expect(rts_serve(&calls) == 0 && calls == 0, "it is not called before it runs");
+    expect(rts_run(rtus[0]) == 0 && rts_run(rtus[1]) == 0 && rts_serve(&calls) == 0 && calls == 6, "both are called until they want no more");
+    rts_counts counts = RTS_COUNTS_INIT;
+    expect(rts_read(rtus[0], &counts) == 0 && counts.calls == 3 && counts.state == RTS_IS_SUSPENDED, "each as often as the other");
+    expect(rts_release(rtus[0], 1, 2) == EINVAL && rts_bound(rtus[0], &bound) == EINVAL && !idle(rtus[0]), "it has no releases, and no bound");
+    rts_attributes attributes = attributes_of("timed");
+    attributes.flags = RTS_AFTER;
+    attributes.after = rtus[0];
+    expect(rts_creat(&attributes, handle, &timed, &rtu) == EINVAL, "nothing comes after one of virtual time");
+    attributes.flags = 0;
+    expect(rts_creat(&attributes, handle, &timed, &rtu) == 0 && rts_run(rtu) == 0, "one with a period runs");
+    stops = rtu;
+    expect(rts_run(rtus[0]) == 0 && idle(rtu) && seen[0].calls == 4, "who sleeps calls it");
+    stops = -1;
+    expect(rts_run(rtus[0]) == ESRCH && rts_suspend(rtus[0]) == ESRCH, "it has ended");
+    expect(rts_close(rtus[0]) == 0 && rts_close(rtus[0]) == EBADF && rts_close(rtu) == 0, "it is closed once");
+    expect(!seen[0].wrong && !seen[1].wrong, "its handler is told what it is told of");
+    /* What is left, and active, ends with the executor. */
+    expect(rts_run(rtus[1]) == 0, "the other one runs again");
+}
+
 /* What admission charges beside the work, of whoever has a structure that can say so. */
 static void charged(rts_options options, uint32_t size, int error) {
     struct seen seen = { 0, 2, 0, { 0 }, 0, NULL, 0 };
@@ -165,6 +210,8 @@ int main(void) {
     queue(RTS_REJECT, 1);
     queue(RTS_WARN, 1);
     queue(RTS_DROP_OLDEST, 4);
+    served();
     expect(rts_end() == 0, "it ends");
+    expect(rts_serve(NULL) == ESRCH, "nobody is there to serve");
     return failures > 0;
 }

@@ -10,9 +10,9 @@ use laxity_capi::{
     RTS_FAIR, RTS_FIFO, RTS_IS_SUSPENDED, RTS_MOST, RTS_REJECT, RTS_RESERVED, RTS_RMDP, RTS_SKIP,
     RTS_VERSION, laxity_message, laxity_request, rts_attributes, rts_bound, rts_budget, rts_close,
     rts_coordinator, rts_counts, rts_creat, rts_departed, rts_end, rts_enforced, rts_funargs,
-    rts_group, rts_join, rts_list, rts_name, rts_options, rts_read, rts_release, rts_run, rts_set,
-    rts_settle, rts_sleep, rts_start, rts_suspend, rts_ungroup, rts_usage, rts_usage_of,
-    rts_version, rts_yield,
+    rts_group, rts_join, rts_list, rts_name, rts_options, rts_read, rts_release, rts_run,
+    rts_serve, rts_set, rts_settle, rts_sleep, rts_start, rts_suspend, rts_ungroup, rts_usage,
+    rts_usage_of, rts_version, rts_yield,
 };
 use laxity_linux::doctor::rights::{self, Right};
 
@@ -75,7 +75,7 @@ const FIRST_SIZE: u32 = std::mem::offset_of!(rts_attributes, fd) as u32;
 const SECOND_SIZE: u32 = std::mem::offset_of!(rts_attributes, after) as u32;
 
 /// What the calls returned that a handler made which wait, and those that start an executor.
-static REFUSED: [AtomicI32; 8] = [const { AtomicI32::new(-1) }; 8];
+static REFUSED: [AtomicI32; 9] = [const { AtomicI32::new(-1) }; 9];
 
 unsafe extern "C" fn handler(arg: *mut rts_funargs) {
     // SAFETY: it is called with both structures.
@@ -93,6 +93,7 @@ unsafe extern "C" fn handler(arg: *mut rts_funargs) {
             rts_bound(own, &raw mut bound),
             rts_departed(&raw mut process),
             rts_settle(1),
+            rts_serve(ptr::null_mut()),
             rts_start(&OPTIONS),
             rts_join(&ON_0, &COORDINATOR),
         ]
@@ -474,8 +475,8 @@ fn what_is_wrong_is_a_number_and_what_is_right_is_done() {
     assert_eq!(unsafe { rts_sleep(&raw const all, &raw mut idle, 0) }, 0);
     assert_eq!((idle.bits, state(rtu).calls), ([1, 0], 1));
     let refused = REFUSED.each_ref().map(|told| told.load(Ordering::SeqCst));
-    assert_eq!(refused[..6], [libc::EDEADLK; 6]);
-    assert_eq!(refused[6..], [libc::EALREADY; 2]);
+    assert_eq!(refused[..7], [libc::EDEADLK; 7]);
+    assert_eq!(refused[7..], [libc::EALREADY; 2]);
     // It has no coordinator, so nobody goes of whom it would be told.
     let mut process = -1;
     // SAFETY: the number is there.

@@ -1,6 +1,6 @@
-//! What it takes to pass the baton between two processes on one processor, against a bare hand-over by a futex.
+//! What it takes to pass the baton between two processes on one processor, against a bare hand-over by a futex; and what of that is to write in the memory that they share, and to read it.
 //!
-//! `cargo bench -p laxity-linux --bench baton`. Both in turn in every round, on one memory, by real-time threads where that is permitted; median of 101 rounds: on a
+//! `cargo bench -p laxity-linux --bench baton`. The two in turn in every round, on one memory, by real-time threads where that is permitted; median of 101 rounds: on a
 //! shared machine the ratio of one run can be trusted, the nanoseconds less.
 
 use std::error::Error;
@@ -50,12 +50,39 @@ fn main() -> Outcome {
         values[values.len() / 2]
     };
     let (bare, baton) = (median(&mut bare), median(&mut baton));
+    let page = median(&mut pages()?);
     println!("| a bare hand-over by a futex | {bare:.0} ns | |");
     println!(
         "| the baton is passed | {baton:.0} ns | {:.2} × |",
         baton / bare
     );
+    println!(
+        "| the own claim is written, and another's read | {page:.0} ns | {:.2} × |",
+        page / bare
+    );
     Ok(())
+}
+
+/// What it takes to write the own claim and to read that of one who waits, in each round, in nanoseconds: so much of a hand-over is no system call.
+fn pages() -> Outcome<Vec<f64>> {
+    let region = Region::create()?;
+    (0..2).for_each(|seat| region.gives(seat));
+    let sit = |seat: u16| Member::sit(region.clone(), seat, u32::from(seat) + 1).ok_or("no seat");
+    let (mut own, mut other) = (sit(0)?, sit(1)?);
+    for member in [&mut own, &mut other] {
+        publish(member);
+        // The first gets the baton, and the second waits for it.
+        let _ = member.wait(now());
+    }
+    if !own.holds() {
+        return Err("no baton".into());
+    }
+    let round = |_| {
+        let begin = Wall::now();
+        (0..TIMES).for_each(|_| publish(&mut own));
+        begin.elapsed().as_nanos() as f64 / f64::from(TIMES)
+    };
+    Ok((0..ROUNDS).map(round).collect())
 }
 
 /// What one hand-over took in each round, bare and by the baton, in nanoseconds.

@@ -196,7 +196,7 @@ unsafe impl Versioned for rts_usage {
 
 /// What a handler and its executor tell each other of a call. `size` comes first.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[allow(non_camel_case_types, reason = "as C has it")]
 pub struct rts_smstr {
     /// Of this structure.

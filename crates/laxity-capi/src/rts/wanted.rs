@@ -110,7 +110,7 @@ fn paced(attributes: &rts_attributes) -> Result<Spec, Failure> {
         )),
         RTS_AFTER => {
             let before = named(attributes.after)?;
-            Ok(Spec::after(&before.upcall, Service::ZERO))
+            Ok(Spec::after(before.paced()?, Service::ZERO))
         }
         RTS_DESCRIPTOR if attributes.fd < 0 => Err(no_descriptor(attributes.fd)),
         RTS_DESCRIPTOR => {

@@ -20,4 +20,4 @@ pub mod schedstat;
 pub(crate) mod shared;
 pub mod signals;
 pub mod stderr;
-pub(crate) mod usage;
+pub mod usage;

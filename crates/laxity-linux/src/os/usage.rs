@@ -19,7 +19,7 @@ fn of_current() -> libc::rusage {
 
 /// How often the calling thread gave its processor up by itself: once for each time that it waited, and once more where it was stopped meanwhile.
 /// One system call, no allocation.
-pub(crate) fn waits() -> u64 {
+pub fn waits() -> u64 {
     of_current().ru_nvcsw as u64
 }
 

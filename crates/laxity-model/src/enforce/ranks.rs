@@ -1,5 +1,5 @@
 //! Which Linux policy stands for which placement. From the top: witness 99, dispatcher 98, interrupt 97, deferred 96, thread of
-//! priority 31 95, slot occupant 80, other real-time threads below; ordinary threads in the fair class.
+//! priority 31 95, executors of upcalls 90 between their guards, slot occupant 80, other real-time threads below; ordinary threads in the fair class.
 
 use crate::policy::classes::Scheduling;
 pub use crate::policy::classes::{BELOW_OCCUPANT, OCCUPANT};
@@ -15,6 +15,8 @@ pub const INTERRUPT: u8 = 97;
 pub const DEFERRED: u8 = 96;
 /// `SCHED_FIFO` priority of a thread of priority 31: the observer of the modem study, above all that is observed.
 pub const HIGHEST_THREAD: u8 = 95;
+/// `SCHED_FIFO` priority of an executor of upcalls, unless another is asked for. Admission charges its upcalls to the slots below it.
+pub const EXECUTOR: u8 = 90;
 /// `SCHED_FIFO` priority of what stands for hardware and far ends, on processors of its own.
 pub const EXTERNAL: u8 = 45;
 /// `SCHED_FIFO` priority of the thread that empties the event rings, on the processor of the external activities.
@@ -24,6 +26,16 @@ pub const COLLECTOR: u8 = 1;
 pub const LOWEST_REAL_TIME: u8 = 50;
 /// The highest priority of a thread that the holder of a slot preempts.
 pub const HIGHEST_BELOW_SLOTS: Priority = Priority::new(30).expect("there are 32");
+
+/// `SCHED_FIFO` priority of the guard just below executors of this one that take turns: it runs when none of them does.
+pub const fn sentinel(executors: u8) -> u8 {
+    executors.saturating_sub(1)
+}
+
+/// `SCHED_FIFO` priority of the guard just above executors of this one: it takes their rank from who does not come back.
+pub const fn watchdog(executors: u8) -> u8 {
+    executors.saturating_add(1)
+}
 
 /// How a thread of this priority is scheduled: 31 is [`HIGHEST_THREAD`]; 16 to 30 are FIFO 50, 52, … 78, all below a slot's
 /// occupant; 1 to 15 are fair-class threads, two nice steps apart around 8 (an emulation: the fair class shares where the
@@ -100,6 +112,9 @@ mod tests {
             INTERRUPT,
             DEFERRED,
             HIGHEST_THREAD,
+            watchdog(EXECUTOR),
+            EXECUTOR,
+            sentinel(EXECUTOR),
             OCCUPANT,
         ];
         assert!(order.windows(2).all(|pair| pair[0] > pair[1]));

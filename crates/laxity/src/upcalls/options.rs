@@ -3,7 +3,7 @@
 use laxity_linux::host::alone;
 use laxity_linux::host::together::Seat;
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, reserved};
-use laxity_model::enforce::ranks::OCCUPANT;
+use laxity_model::enforce::ranks::{EXECUTOR, OCCUPANT};
 use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::executor::linked::{self, Linked};
 use laxity_model::executor::{HANDLERS, Unschedulable};
@@ -50,7 +50,7 @@ impl Default for Options {
             name: "upcalls".to_owned(),
             policy: Policy::Rmdp,
             rank: Rank::Fifo {
-                priority: 90,
+                priority: EXECUTOR,
                 processor: None,
             },
             supply: None,

@@ -1,13 +1,15 @@
-//! What costs nothing, or little: a look for a yield, and to wake for a release.
+//! What costs nothing, or little: a look for a yield, a release that makes nobody yield, and to wake for one.
 
 use std::io::{self, Read as _, Write as _, pipe};
+use std::num::NonZeroU32;
 use std::sync::mpsc;
 use std::{fs, mem, process};
 
 use laxity::upcall::First;
 use laxity::upcalls::{Call, Guard, Options, Overhead, Region, Upcalls};
-use laxity::{Span, now};
+use laxity::{Service, Span, now};
 use laxity_linux::doctor::rights::{self, Right};
+use laxity_linux::os::usage;
 
 use crate::endings::{is_child, succeeds};
 use crate::{MS, fair, spec};
@@ -95,6 +97,53 @@ fn a_look_makes_no_system_call() {
         told.read_exact(&mut [0]).unwrap();
         // Nobody waits for its thread.
         mem::forget((upcalls, urgent, long, ends));
+    }
+}
+
+/// The executor alone, and where others take turns with it. Somebody less urgent is released in the middle of each call, which looks all the time, and between its quanta: nobody is switched to for that, and no timer goes off. What an
+/// interrupt or another thread does is no giving up of the processor; what a page fault does to a call is no matter.
+#[test]
+fn a_release_that_makes_nobody_yield_costs_no_switch() {
+    const PARTS: u32 = 5;
+    const CALLS: usize = 5;
+    let guard = Guard::without_threads(&Region::create().unwrap());
+    for together in [None, guard.give(process::id())] {
+        let upcalls = Upcalls::start(Options { together, ..fair() }).unwrap();
+        let first = now() + MS * 20;
+        let [mut long, mut later] = ["long", "later"].map(|name| spec(name, MS * 50));
+        long.timing.first = First::At(first);
+        long.timing.batch = NonZeroU32::new(PARTS).unwrap();
+        long.timing.pauses = true;
+        long.service = Service::from_millis(2);
+        long.deadline = Some(MS * 40);
+        later.timing.first = First::At(first + MS * 2);
+        let (tell, told) = mpsc::channel();
+        let later = upcalls.create(later, |_| ()).unwrap();
+        let (mut before, mut left) = (0, CALLS);
+        let long = upcalls.create(long, move |call: &mut Call<'_>| {
+            if call.done() == 0 {
+                before = usage::waits();
+            }
+            let until = call.paced.release + MS * u64::from(call.done() + 1);
+            while now() < until {
+                assert!(!call.should_yield());
+            }
+            if call.done() + call.now() == PARTS {
+                tell.send(usage::waits() - before).unwrap();
+                left -= 1;
+                if left == 0 {
+                    call.suspend();
+                }
+            }
+        });
+        let long = long.unwrap();
+        later.run().unwrap();
+        long.run().unwrap();
+        let mut waits: Vec<u64> = told.iter().take(CALLS).collect();
+        waits.sort_unstable();
+        assert_eq!(waits[CALLS / 2], 0, "{waits:?}");
+        assert_eq!(long.close().unwrap().yields, 0);
+        assert!(later.close().unwrap().calls > 0);
     }
 }
 

@@ -2,10 +2,13 @@
 
 mod beside;
 mod endings;
+#[path = "../together/halts.rs"]
+mod halts;
 mod late;
 mod links;
 mod looks;
 mod rank;
+mod time_of_day;
 mod virtual_time;
 
 use std::cell::Cell;

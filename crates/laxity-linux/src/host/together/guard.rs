@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
+use laxity_model::enforce::ranks;
 use laxity_model::program::together::{Occupant, SEATS, Sentinel, Terms, Vigil, Watchdog};
 use laxity_model::{Instant, Service, Span};
 
@@ -35,7 +36,7 @@ pub struct Watch {
 impl Default for Watch {
     fn default() -> Self {
         Self {
-            executors: 90,
+            executors: ranks::EXECUTOR,
             longest: Service::from_micros(500),
             tolerance: Service::from_micros(250),
             grace: Span::from_micros(50),
@@ -93,8 +94,8 @@ fn guard_by(
         priority,
         processor: Some(processor),
     };
-    let below = rank(watch.executors.saturating_sub(1));
-    let above = rank(watch.executors.saturating_add(1));
+    let below = rank(ranks::sentinel(watch.executors));
+    let above = rank(ranks::watchdog(watch.executors));
     guard.start("sentinel", below, move || stand(&sentinel, watch.grace))?;
     guard.start("watchdog", above, move || {
         watch_over(&watchdog, watch.longest);
