@@ -261,7 +261,8 @@ mod tests {
         });
         let (block, mut rtu) = (Box::into_raw(block), -1);
         // SAFETY: the block is there until the upcall is closed.
-        let made = unsafe { rts_creat_virtual(ptr::null(), Some(waits), block.cast(), &raw mut rtu) };
+        let made =
+            unsafe { rts_creat_virtual(ptr::null(), Some(waits), block.cast(), &raw mut rtu) };
         assert_eq!((made, rts_run(rtu)), (0, 0));
         // SAFETY: null is allowed.
         let serves = thread::spawn(|| unsafe { rts_serve(ptr::null_mut()) });

@@ -62,7 +62,10 @@ struct Stepped(i64);
 impl Drop for Stepped {
     fn drop(&mut self) {
         if let Err(why) = step(-self.0) {
-            eprintln!("the clock of this machine stays wrong by {} s: {why}", self.0);
+            eprintln!(
+                "the clock of this machine stays wrong by {} s: {why}",
+                self.0
+            );
         }
     }
 }
