@@ -70,12 +70,14 @@ impl Drop for Stepped {
     }
 }
 
-/// What came to nothing did so while the machine stood still, and so did what began late.
+/// What came to nothing did so while the machine stood still, and so did what began late. Others on this machine would see its clock jump, so it is done where it is asked for alone.
 #[test]
-#[ignore = "steps the clock of this machine"]
 fn releases_stay_on_the_grid_when_the_clock_is_set() {
     const EVERY: Span = Span::from_millis(5);
     const CALLS: usize = 100;
+    if std::env::var_os("LAXITY_STEP_CLOCK").is_none() {
+        return rights::skip("it steps the clock of this machine: LAXITY_STEP_CLOCK=1 asks for it");
+    }
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
