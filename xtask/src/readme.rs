@@ -174,7 +174,9 @@ mod tests {
     fn what_is_inconclusive_needs_a_cause() {
         let why = |text: &str| tells_why(text.lines());
         assert!(why("laxity: inconclusive: the load of `modem`: too fast"));
-        assert!(why("verdict: inconclusive (exit code 5)\n  - reserved: halts\n"));
+        assert!(why(
+            "verdict: inconclusive (exit code 5)\n  - reserved: halts\n"
+        ));
         assert!(!why("verdict: inconclusive (exit code 5)\n\nReport: x\n"));
         assert!(!why("verdict: met\n  - more\n"));
     }

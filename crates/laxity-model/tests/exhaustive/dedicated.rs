@@ -144,8 +144,7 @@ fn compare_responses(
         let cut = specs.iter().any(Spec::is_cut);
         // A run that never ends is not looked at to its end.
         let unending = policy == Policy::EarliestDeadline && never_idle(specs);
-        let exact =
-            !overloaded && !unending && (policy == Policy::FixedPriority || !(jitter && cut));
+        let exact = !(overloaded || unending || policy != Policy::FixedPriority && jitter && cut);
         tally.bound(policy, jitter || unending, reached);
         if exact && !reached {
             return Err(format!(
