@@ -63,9 +63,9 @@ fn the_name_of_the_program_is_that_which_it_has_when_it_executes() {
 
 /// It starts one that takes a name, outranks it and works now and again; takes its own, and goes on for a while.
 const BESIDE_ITS_ROGUE: &str =
-    "sh -c 'sleep 0.1; echo rogue > /proc/self/comm; chrt -f -p 90 $$; echo > up
+    "sh -c 'sleep 0.1; printf rogue > /proc/$$/comm; chrt -f -p 90 $$; echo > up
 while [ ! -e stop ]; do i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; sleep 0.01; done' &
-echo good > /proc/self/comm; while [ ! -e up ]; do sleep 0.01; done; sleep 0.6; echo > stop; wait";
+printf good > /proc/$$/comm; while [ ! -e up ]; do sleep 0.01; done; sleep 0.6; echo > stop; wait";
 
 #[test]
 fn what_the_program_starts_that_is_not_meant_and_outranks_it_is_named() {

@@ -143,5 +143,9 @@ fn keep_what_was_asked(all: [(Upcall, Receiver<[Instant; 2]>, Mapping); 4], halt
         let most = mapping.deadline + Halts::UNSEEN;
         late.extend(took.filter(|took| *took > most).map(|took| (took, most)));
     }
-    assert!(late.len() as u64 <= 4 * CALLS / 10, "{late:?}");
+    assert!(
+        late.len() as u64 <= 4 * CALLS / 10,
+        "{late:?}; the longest halt {}",
+        halts.longest()
+    );
 }

@@ -38,7 +38,7 @@ impl LengthSpec {
         bytes: 4_000,
         phases: Phases::SHORT,
         limit: Span::from_millis(5_200),
-        idle: Span::from_millis(1_100),
+        idle: Span::from_millis(1_050),
         auto: None,
     };
     /// Of [`Length::Full`]: 200,000 bytes (§6.5), and time enough for the slowest transfer of the study (table 2: 364 s); 30 s for 30,000 wake-ups

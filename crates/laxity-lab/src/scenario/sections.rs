@@ -175,7 +175,7 @@ static LIMIT: Key<Span> = Key::new(
 static IDLE: Key<Span> = Key::new(
     "idle",
     &Within(&SPAN, LENGTHS),
-    Without::Means("`\"1.1s\"`; full `\"30s\"`"),
+    Without::Means("`\"1.05s\"`; full `\"30s\"`"),
     "How long a run without a modem is, and each that repeats gaps.",
 );
 static AUTO: Key<Reservation> = Key::new(

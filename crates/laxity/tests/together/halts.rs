@@ -47,6 +47,12 @@ impl Halts {
         Self(seen)
     }
 
+    /// The longest.
+    pub(crate) fn longest(&self) -> Span {
+        let all = self.0.iter().map(|[due, woke]| woke.saturating_since(*due));
+        all.max().unwrap_or(Span::ZERO)
+    }
+
     /// How much of the time from then to then was no halt.
     pub(crate) fn beyond(&self, from: Instant, to: Instant) -> Span {
         let within = self.0.iter().map(|[due, woke]| {
