@@ -122,6 +122,10 @@ fn releases_stay_on_the_grid_when_the_clock_is_set() {
         let [lost, late] =
             [(before + EVERY, release), (release, began)].map(|(from, to)| halts.beyond(from, to));
         let most = EVERY + Halts::UNSEEN;
-        assert!(lost < EVERY && late < most, "{missed} lost, {late} late");
+        assert!(
+            lost < EVERY && late < most,
+            "{missed} lost, {late} late; the longest halt {}",
+            halts.longest()
+        );
     }
 }
