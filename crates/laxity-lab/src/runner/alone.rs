@@ -97,7 +97,7 @@ impl<'a> Alone<'a> {
         }
     }
 
-    /// A thousand undisturbed calls of the device with so many further receivers, or more for long runs, beside [those](beside_ordinary) who share the
+    /// A thousand undisturbed calls of the device with so many further receivers, or more for long runs, beside those who share the
     /// machine with it.
     ///
     /// # Errors
