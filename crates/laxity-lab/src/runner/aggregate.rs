@@ -18,7 +18,9 @@ use crate::evidence::results::{
     ContractResults, Disturbed, DisturbedProcessor, Speed, SummaryJson, Surprise, VariantResults,
     VerdictJson,
 };
-use crate::evidence::subjects::{DeviceFigures, Figures, ModemFigures, SubjectResults, label};
+use crate::evidence::subjects::{
+    DeviceFigures, Figures, ModemFigures, Proposed, SubjectResults, label,
+};
 use crate::scenario::{
     Expectations, ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice,
     ResolvedVariant,
@@ -41,10 +43,10 @@ pub fn variant(
         let name = &component.runs.first()?.probe.subject.name;
         let receivers = circumstances.receivers.get(name).copied().unwrap_or(1);
         let device = variant.devices.iter().find(|device| device.name == *name);
-        let told = device.map(|device| Told {
-            proposed: proposed(variant, device, longest_call(runs, name)),
-            lost_because: Held::of(variant, device, (twin, circumstances.tick))
-                .and_then(|held| held.causes(component.losses(), &component.grades())),
+        let told = device.map(|device| {
+            let proposed = proposed(variant, device, longest_call(runs, name));
+            let held = Held::of(variant, device, (twin, circumstances.tick));
+            told(component, proposed, held, circumstances.live)
         });
         component.results(resolved.run.bytes, receivers, told.unwrap_or_default())
     });
@@ -89,6 +91,21 @@ pub fn variant(
         .reasons
         .extend(notices((resolved, index), &made, circumstances));
     Some(results)
+}
+
+/// What is told of a device besides what was seen of it, which had so much. In a twin calls are as long as was foreseen.
+fn told(
+    component: &Component<'_>,
+    proposed: Option<Proposed>,
+    held: Option<Held>,
+    is_live: bool,
+) -> Told {
+    let is_outgrown = |held: &Held| held.is_outgrown(component.losses());
+    Told {
+        outgrown: is_live && proposed.is_some() && held.as_ref().is_some_and(is_outgrown),
+        proposed,
+        lost_because: held.and_then(|held| held.causes(component.losses(), &component.grades())),
+    }
 }
 
 /// What is told besides, each once: that runs were made again first, also those of its control.
@@ -332,10 +349,17 @@ fn losses(
                 if lost > 0 {
                     let why = device.lost_because.as_ref();
                     let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                    // What was promised is the reservation, which was kept: how long calls would be was measured before.
+                    let kept = match device.outgrown {
+                        true => {
+                            "; what was proposed was kept, and calls outgrew those that it was proposed for"
+                        }
+                        false => "",
+                    };
                     let what = format!(
-                        "{whose}{lost} samples were lost or underrun while nothing disturbed, none was to be{why}"
+                        "{whose}{lost} samples were lost or underrun while nothing disturbed, none was to be{why}{kept}"
                     );
-                    surprises.push(of_device((what, true), *doubts));
+                    surprises.push(of_device((what, !device.outgrown), *doubts));
                 } else if held > 0 && device.lost() > 0 {
                     let lost = device.lost();
                     surprises.push(Surprise {

@@ -146,6 +146,12 @@ impl Held {
         }
     }
 
+    /// Whether each of these was a call longer than is served in time: then nothing that was reserved was missing. `false` of none.
+    pub(super) fn is_outgrown<'a>(&self, losses: impl Iterator<Item = &'a Loss>) -> bool {
+        let mut losses = losses.peekable();
+        losses.peek().is_some() && losses.all(|loss| self.cause(loss) == Cause::Long)
+    }
+
     /// Why that was lost by one whose reservations had these grades, in a sentence; `None` of nothing.
     pub(super) fn causes<'a>(
         &self,
@@ -262,6 +268,18 @@ mod tests {
         let somebody = "40 samples: somebody held the processor for 17ms; ";
         assert!(all.starts_with(somebody), "{all}");
         assert!(all.contains("12 samples 2 times, such as: a call"), "{all}");
+    }
+
+    /// A proposal is broken by what was received, and not by what was asked for.
+    #[test]
+    fn calls_outgrow_a_reservation_only_where_nothing_of_it_was_missing() {
+        let long = || loss(6, 18, Some([5_400, 5_400]));
+        let outgrown = |losses: &[Loss]| held().is_outgrown(losses.iter());
+        assert!(outgrown(&[long(), long()]));
+        let starved = loss(300, 40, Some([1_800, 1_800]));
+        assert!(!outgrown(&[long(), starved]));
+        assert!(!outgrown(&[long(), loss(9, 20, Some([5_400, 1_900]))]));
+        assert!(!outgrown(&[]));
     }
 
     #[test]

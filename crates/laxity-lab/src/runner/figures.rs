@@ -41,6 +41,7 @@ pub(super) struct Seen<'a> {
 pub(super) struct Told {
     pub(super) proposed: Option<Proposed>,
     pub(super) lost_because: Option<String>,
+    pub(super) outgrown: bool,
 }
 
 /// One component in all runs of a variant, and in those of its control.
@@ -297,6 +298,7 @@ impl Component<'_> {
             samples_underrun: self.total(kinds::SAMPLES_UNDERRUN),
             samples_lost_undisturbed: sum(&of_runs(&self.runs, kinds::SAMPLES_LOST).undisturbed),
             lost_because: told.lost_because,
+            outgrown: told.outgrown,
             samples_pending_max: pending.max.unwrap_or(0),
             samples_pending: pending,
             processing_ns: HistogramJson::of("ns", &processing),

@@ -59,6 +59,11 @@ fn what_was_lost_while_somebody_may_have_held_on_tells_neither() {
     assert_eq!(told(Loss::None, device(446, 0), 3), Some(false));
     assert_eq!(told(Loss::None, device(0, 0), 3), None);
     assert_eq!(told(Loss::None, device(446, 1), 3), Some(true));
+    let outgrown = DeviceFigures {
+        outgrown: true,
+        ..device(446, 446)
+    };
+    assert_eq!(told(Loss::None, outgrown, 0), Some(false));
     assert_eq!(told(Loss::Some, device(21, 0), 0), Some(false));
     assert_eq!(told(Loss::Some, device(0, 0), 0), Some(true));
 }
