@@ -66,6 +66,11 @@ pub enum Cause {
         /// What was asked.
         priority: u8,
     },
+    /// The caller's group leaves all its real-time threads together less of a processor than the machine does.
+    RealTimeGroupLimited {
+        /// The group's directory.
+        group: String,
+    },
     /// The caller's group has no real-time runtime. FIFO is refused, deadline is not.
     RealTimeGroupWithoutRuntime {
         /// The group's directory.

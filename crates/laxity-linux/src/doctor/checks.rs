@@ -8,7 +8,7 @@ use laxity_model::enforce::ranks::OCCUPANT;
 
 use super::HIGHEST_PRIORITY;
 use super::cause::Diagnosis;
-use super::explain::{deadline_right, fifo, group_runtime, lock_memory, time_limit};
+use super::explain::{deadline_right, fifo, group_runtime, group_share, lock_memory, time_limit};
 use super::machine::{
     CAP_IPC_LOCK, CAP_SYS_NICE, Fact, Machine, Preemption, RealTimeGroup, Source, Unknown,
     usual_limits,
@@ -144,16 +144,12 @@ fn check_group(machine: &Machine) -> Fact<Judgement> {
     match machine.rights.group.as_ref()? {
         RealTimeGroup::NotLimited => ok("control groups do not limit real-time threads"),
         RealTimeGroup::Root => ok("in the root group, limited only as the machine is"),
-        RealTimeGroup::V1 {
-            directory,
-            runtime_us: Some(runtime_us @ 1..),
-        } => limited(
-            format!("the group {directory} has {runtime_us} us of real-time runtime a period"),
-            format!("`echo 950000 > {directory}/cpu.rt_runtime_us` (its parents first)"),
-        ),
-        _ => match group_runtime(&machine.rights) {
-            Some(diagnosis) => missing(diagnosis),
-            None => ok("the group's real-time runtime is not limited"),
+        _ => match (group_runtime(&machine.rights), group_share(machine)) {
+            (Some(diagnosis), _) => missing(diagnosis),
+            (None, Some(Diagnosis { what, remedy, .. })) => limited(what, remedy),
+            (None, None) => {
+                ok("the group's real-time threads are limited only as the machine's are")
+            }
         },
     }
 }

@@ -145,6 +145,7 @@ pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
         RealTimeGroup::V1 {
             directory,
             runtime_us: Some(0),
+            ..
         } => Some(Diagnosis::new(
             Cause::RealTimeGroupWithoutRuntime {
                 group: directory.clone(),
@@ -168,6 +169,41 @@ pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
         )),
         _ => None,
     }
+}
+
+/// Why nothing can be promised to a real-time thread of the caller's group besides what it is refused: the group stops all that is in it, for the rest of its period, as soon as they have had so much together.
+pub(crate) fn group_share(machine: &Machine) -> Option<Diagnosis> {
+    let Ok(RealTimeGroup::V1 {
+        directory,
+        runtime_us: Some(runtime_us),
+        period_us,
+    }) = &machine.rights.group
+    else {
+        return None;
+    };
+    let limits = &machine.throttling;
+    let (Ok(whole_us), Ok(whole_period_us)) = (&limits.runtime_us, &limits.period_us) else {
+        return None;
+    };
+    // Of a machine without a limit no group has one.
+    let whole_us = (*whole_us)?;
+    let product = |one: u64, other: u64| u128::from(one) * u128::from(other);
+    if product(*runtime_us, *whole_period_us) >= product(whole_us, *period_us) {
+        return None;
+    }
+    let share = product(whole_us, *period_us) / u128::from(*whole_period_us).max(1);
+    Some(Diagnosis::new(
+        Cause::RealTimeGroupLimited {
+            group: directory.clone(),
+        },
+        format!(
+            "all real-time threads of the control group {directory} together have {runtime_us} us of every {period_us} us of a processor"
+        ),
+        format!(
+            "`echo {share} > {directory}/cpu.rt_runtime_us` (its parents first), or leave the group: `echo $$ > {}/tasks`",
+            v1_root(directory)
+        ),
+    ))
 }
 
 /// The hierarchy's top: the highest ancestor that has the file.

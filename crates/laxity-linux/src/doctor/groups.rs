@@ -55,6 +55,7 @@ fn v1_group(directory: &Path) -> Fact<RealTimeGroup> {
             let runtime: i64 = text.parse().ok()?;
             Some(u64::try_from(runtime).ok())
         })?,
+        period_us: read_as(directory.join("cpu.rt_period_us"), |text| text.parse().ok())?,
         directory: directory.display().to_string(),
     })
 }

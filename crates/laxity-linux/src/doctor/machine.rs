@@ -125,6 +125,8 @@ pub enum RealTimeGroup {
         directory: String,
         /// Its `cpu.rt_runtime_us`; `None` without a limit.
         runtime_us: Option<u64>,
+        /// Its `cpu.rt_period_us`: its real-time threads have no more together of so much time, on each processor.
+        period_us: u64,
     },
     /// A v2 group below the root: it has no runtime, and no file to give it any.
     V2 {

@@ -19,6 +19,7 @@ pub mod rights;
 
 pub use cause::{Cause, Diagnosis, Operation, ParameterError};
 pub use checks::{Finding, Status, diagnose};
+pub(crate) use explain::group_share;
 pub use explain::{explain, foresee};
 pub use machine::{Machine, Rights};
 pub use outranking::Hidden;

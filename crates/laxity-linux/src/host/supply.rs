@@ -26,7 +26,7 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         .map(|(index, cpu)| ProcessorSupply {
             processor: ProcessorId(index as u16),
             number: *cpu,
-            slots: slot_supply(),
+            slots: slot_supply(&machine),
             outranking: outranking(
                 &machine.threads,
                 machine.hidden.as_ref(),
@@ -42,9 +42,13 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
     }
 }
 
-fn slot_supply() -> Result<SlotSupply, String> {
-    doctor::can_run_live().map_err(|why| format!("{}; {}", why.what, why.remedy))?;
-    Ok(slots::SUPPLY)
+fn slot_supply(machine: &Machine) -> Result<SlotSupply, String> {
+    let rights = doctor::can_run_live();
+    // Whoever shares the group's time, at whatever rank, may use up what slots have of it.
+    match rights.err().or_else(|| doctor::group_share(machine)) {
+        Some(why) => Err(format!("{}; {}", why.what, why.remedy)),
+        None => Ok(slots::SUPPLY),
+    }
 }
 
 fn by_deadline(machine: &Machine) -> Result<DeadlineSupply, String> {

@@ -7,8 +7,11 @@ use std::process::Command;
 use laxity_linux::doctor::machine::RealTimeGroup;
 use laxity_linux::doctor::rights::lacks;
 use laxity_linux::doctor::{Cause, Machine, Operation, can_run_live, foresee};
+
 use laxity_linux::os::cgroup;
 use laxity_linux::os::sched::Tid;
+use laxity_linux::{LiveConfig, LiveHost};
+use laxity_model::Host as _;
 
 use super::common::{in_own_process, in_own_process_with, live_turn, until};
 use super::{EPERM, calls, deadline, explained, may_schedule};
@@ -93,7 +96,8 @@ fn in_group(parent: &Path, path: &Path) {
         Machine::probe().rights.group,
         Ok(RealTimeGroup::V1 {
             directory: directory.clone(),
-            runtime_us: Some(0)
+            runtime_us: Some(0),
+            period_us: 1_000_000
         })
     );
     let operation = Operation::SetFifo { priority: 1 };
@@ -121,6 +125,15 @@ fn in_group(parent: &Path, path: &Path) {
     assert_eq!(foresee(&operation, &Machine::probe()), None);
     assert_eq!(calls::set_fifo(1), Ok(()));
     assert_eq!(calls::set_ordinary(), Ok(()));
+    // By slots nothing is promised where all real-time threads together have so little.
+    let config = LiveConfig::detect(1).unwrap();
+    let supply = LiveHost::new(config).supply(1).unwrap();
+    let why = supply.processors[0].slots.clone().unwrap_err();
+    let told = format!(
+        "{} together have 100000 us of every 1000000 us",
+        path.display()
+    );
+    assert!(why.contains(&told), "{why}");
     fs::write(parent.join("tasks"), &thread).unwrap();
     drop(group);
     assert!(!path.exists());
