@@ -408,9 +408,12 @@ impl Meter {
             return None;
         }
         self.counted = until_now;
+        let beyond = at
+            .saturating_since(self.since)
+            .saturating_sub(self.period * all);
         let periods = all - self.count_idle(awake, all);
         let stretch = self.note_gap(awake, at, periods);
-        let judged = self.judge(self.touched(awake, at, periods), periods);
+        let judged = self.judge(self.touched(awake, at, periods), periods, beyond);
         let delivery = &mut self.delivery;
         delivery.periods += judged.kept + judged.short;
         delivery.kept += judged.kept;

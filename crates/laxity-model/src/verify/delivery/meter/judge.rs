@@ -23,8 +23,8 @@ pub(super) struct Judged {
 }
 
 impl Meter {
-    /// Judges so many periods in which it did not sleep, of which the machine stood still in some.
-    pub(super) fn judge(&mut self, disturbed: u64, periods: u64) -> Judged {
+    /// Judges so many periods in which it did not sleep, of which the machine stood still in some. The look at their end came so much `beyond` them.
+    pub(super) fn judge(&mut self, disturbed: u64, periods: u64, beyond: Span) -> Judged {
         if periods == 0 {
             return Judged::default();
         }
@@ -36,7 +36,7 @@ impl Meter {
         let unseen = self.open.unseen.min(periods);
         let disturbed = disturbed.min(periods - unseen);
         let judged = periods - unseen - disturbed;
-        let too_much = self.exceed(periods);
+        let too_much = self.exceed(periods, beyond);
         let all_kept = self.served(periods, Span::ZERO) == Some(true) && !too_much;
         let is_owed = self.owe(judged, disturbed == 0);
         // In each of the others it may have waited all the time.
@@ -79,9 +79,10 @@ impl Meter {
     }
 
     /// Counts what so many periods had beyond what is reserved, of one who has nothing besides: whether that is more now than the kernel's tick may have given
-    /// too much.
-    fn exceed(&mut self, periods: u64) -> bool {
-        let reserved = self.service * periods;
+    /// too much. What is `beyond` them may be of the next slot, so far as that goes.
+    fn exceed(&mut self, periods: u64, beyond: Span) -> bool {
+        let next = self.service.min(beyond.as_full_service());
+        let reserved = self.service * periods + next;
         let each = match self.held {
             Held::Confined => COUNTED_EACH,
             Held::ByKernel | Held::BySlots => Service::ZERO,

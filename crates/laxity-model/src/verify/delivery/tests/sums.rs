@@ -112,6 +112,31 @@ fn who_had_too_much_is_told_from_who_had_too_little() {
     assert_eq!([seen.periods, seen.kept, seen.exceeded], [5, 2, 2]);
 }
 
+/// Exact slots of 2 ms from the third of every 8 on, at which somebody looks late: what is seen of the next slot then is not missing from it, and is not too much.
+#[test]
+fn a_late_look_that_sees_some_of_the_next_slot_finds_no_excess() {
+    let had = |us: u64| (us / 8_000) * 2_000 + (us % 8_000).saturating_sub(3_000).min(2_000);
+    let looks = |service_us: &dyn Fn(u64) -> u64| {
+        let mut meter = meter(Held::Confined);
+        let (mut before, mut number) = (0, 0);
+        while number < 1_000 {
+            number += 1;
+            // Late by up to 3.9 ms, in no order.
+            let now = 8_000 * number + (number * 2_617) % 3_900;
+            let service_us = service_us(now) - service_us(before);
+            let waited = Span::from_micros((now - before).saturating_sub(service_us));
+            meter.take(Look {
+                at: Instant::from_micros(now),
+                ..look(0, service_us, waited)
+            });
+            before = now;
+        }
+        meter.delivery().exceeded
+    };
+    assert_eq!(looks(&had), 0);
+    assert!(looks(&|us| had(us) * 3 / 2) > 500, "half as much again");
+}
+
 /// Whoever sleeps most of the time is to be served when it does not.
 #[test]
 fn periods_that_were_slept_through_make_up_for_none_that_was_short() {
