@@ -1,27 +1,30 @@
-//! Where little is allowed: of few files that may be open `laxity exec` runs the program or says why not, and never waits for what cannot come; of a small
-//! stack every command says so.
+//! Where little is allowed: of few files that may be open `laxity exec` runs the program or says why not, never waits for what cannot come, and convicts nobody;
+//! of a small stack every command says so.
 
 mod common;
 
+use std::env;
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use common::{Bench, assert_says, comes_true, said};
+use common::{Bench, assert_says, comes_true, eventually, json, names, said};
 use laxity::doctor::rights::{self, Right};
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Fewer than a process starts with, up to more than anybody needs here.
 fn limits() -> impl Iterator<Item = u64> {
     (4..=32).chain([48, 63, 64, 65, 66, 67, 80, 100])
 }
 
-/// The command, which may have no more of this.
-fn limited(bench: &Bench, resource: Resource, most: u64) -> Command {
+/// The command, which may have no more of this, nor let itself have more than that.
+fn limited(bench: &Bench, resource: Resource, [soft, hard]: [u64; 2]) -> Command {
     let mut command = bench.command();
     let limit = Rlimit {
-        current: Some(most),
-        maximum: Some(most),
+        current: Some(soft),
+        maximum: Some(hard),
     };
     // SAFETY: one system call between fork and exec.
     #[allow(unsafe_code)]
@@ -33,7 +36,7 @@ fn limited(bench: &Bench, resource: Resource, most: u64) -> Command {
 
 /// How it ends where so many files may be open: its exit code, and what is said.
 fn end_with(bench: &Bench, asked: &str, files: u64) -> (Option<i32>, String) {
-    let mut command = limited(bench, Resource::Nofile, files);
+    let mut command = limited(bench, Resource::Nofile, [files; 2]);
     command.args(["exec", "--quiet", asked, "--", "true"]);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("laxity starts");
@@ -71,6 +74,111 @@ fn where_too_few_files_may_be_open_that_is_said_and_nothing_waits() {
     }
 }
 
+/// What a process is told that is to have many threads.
+const MANY: &str = "LAXITY_TEST_MANY_THREADS";
+/// So many, for each of which laxity opens up to three files.
+const THREADS: usize = 400;
+
+/// It says how many files it may have open, works, and ends with its input: where this test is started as that.
+#[test]
+fn a_program_of_many_threads() {
+    if env::var_os(MANY).is_none() {
+        return;
+    }
+    let all: Vec<_> = (0..THREADS).map(|_| thread::spawn(thread::park)).collect();
+    println!("it may open {:?}", getrlimit(Resource::Nofile).current);
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) {}
+    io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    for one in all {
+        one.thread().unpark();
+        one.join().unwrap();
+    }
+}
+
+/// The command line of such a program.
+fn of_many_threads() -> Vec<String> {
+    let own = env::current_exe().unwrap().display().to_string();
+    let rest = ["a_program_of_many_threads", "--exact", "--nocapture"];
+    [own].into_iter().chain(rest.map(str::to_owned)).collect()
+}
+
+#[test]
+fn threads_are_held_beyond_the_soft_limit_and_the_program_keeps_that() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let hard = getrlimit(Resource::Nofile).maximum;
+    if hard.is_some_and(|hard| hard < 4_096) {
+        return rights::skip("no more than 4,096 files may be open here");
+    }
+    let bench = Bench::new();
+    let mut command = limited(&bench, Resource::Nofile, [512, 4_096]);
+    command.args(["exec", "--reserve=2ms/8ms", "--json=r.json", "--"]);
+    command.args(of_many_threads()).env(MANY, "");
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_says(&printed, &["it may open Some(512)"]);
+    assert!(!told.contains("open files"), "{told}");
+    assert_eq!(json(&bench, "r.json")["not_seen"], serde_json::Value::Null);
+}
+
+#[test]
+fn by_a_limit_of_laxitys_own_nobody_is_convicted() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let bench = Bench::new();
+    let mut command = limited(&bench, Resource::Nofile, [256; 2]);
+    command.args([
+        "exec",
+        "--reserve=2ms/8ms",
+        "--judge",
+        "--json=r.json",
+        "--",
+    ]);
+    command.args(of_many_threads()).env(MANY, "");
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let told = said(&output);
+    assert_says(&told, &["only 256 files may be open", "ulimit -n 1024"]);
+    let received = json(&bench, "r.json");
+    let reason = received["grade_reason"].as_str().unwrap_or_default();
+    // Whoever else was there, and ranked above it, is a reason of its own.
+    let is_of_others = received["grade"] == "unenforced" && !reason.contains("open files");
+    assert!(
+        is_of_others || received["verdict"] == "inconclusive",
+        "{told}"
+    );
+}
+
+#[test]
+fn a_running_program_of_too_many_threads_is_refused_with_what_would_do() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let bench = Bench::new();
+    let program = of_many_threads();
+    let mut many = Command::new(&program[0]);
+    many.args(&program[1..]).env(MANY, "");
+    many.stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut many = many.spawn().unwrap();
+    let task = format!("/proc/{}/task", many.id());
+    eventually("they are all there", || {
+        names(task.as_ref()).len() > THREADS
+    });
+    let mut command = limited(&bench, Resource::Nofile, [256; 2]);
+    command.args(["exec", "--reserve=2ms/8ms", "--judge", "--pid"]);
+    let output = command.arg(many.id().to_string()).output().unwrap();
+    drop(many.stdin.take());
+    let ended = many.wait().unwrap();
+    let told = said(&output);
+    assert_eq!(output.status.code(), Some(125), "{told}");
+    assert_says(&told, &["only 256 files may be open", "ulimit -n 1024"]);
+    assert!(ended.success(), "{ended}");
+}
+
 #[test]
 fn a_stack_that_is_too_small_is_told_and_overflows_nowhere() {
     let bench = Bench::new();
@@ -80,13 +188,13 @@ fn a_stack_that_is_too_small_is_told_and_overflows_nowhere() {
         (&["--version"], 4),
     ];
     for (arguments, code) in cases {
-        let mut command = limited(&bench, Resource::Stack, 64 << 10);
+        let mut command = limited(&bench, Resource::Stack, [64 << 10; 2]);
         let output = command.args(arguments).output().expect("laxity starts");
         let said = said(&output);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
         assert_says(&said, &["a stack of 64 KiB is too small", "ulimit -s"]);
     }
-    let mut command = limited(&bench, Resource::Stack, 512 << 10);
+    let mut command = limited(&bench, Resource::Stack, [512 << 10; 2]);
     let output = command.arg("--version").output().expect("laxity starts");
     assert!(output.status.success(), "{}", said(&output));
 }

@@ -212,6 +212,7 @@ pub mod command {
         End, EndError, Ended, Held, ProcessGroup, RunningCommand, StartError, Used, look_for,
     };
     pub use laxity_linux::os::cpuset::CpuSet;
+    pub use laxity_linux::os::open_files;
     pub use laxity_linux::os::proc::process_of;
     pub use laxity_linux::os::sched::{Policy, SchedError, affinity, set_policy};
     pub use laxity_linux::os::signals::{is_ignored, stop_by};

@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::io::Error;
 use std::process::ExitCode;
 
+use laxity::command::open_files;
 use laxity::contract::Contract;
 use laxity_lab::plain;
 use laxity_lab::scenario;
@@ -84,18 +85,11 @@ fn leave(arguments: &Exec, status: &Status) -> Result<(), Failure> {
 
 /// Where no more files may be opened, whoever of us wanted to says so in its own words: what is wrong is the limit, and not the program.
 fn with_remedy(status: Status) -> Status {
-    use rustix::process::{Resource, getrlimit};
-    let too_many = Error::from(rustix::io::Errno::MFILE).to_string();
-    let message = status.message();
-    if !status.is_ours() || !message.contains(&too_many) {
-        return status;
+    let remedy = open_files::remedy(status.message()).filter(|_| status.is_ours());
+    match remedy {
+        Some(remedy) => Status::ours(OURS, format!("{}: {remedy}", status.message())),
+        None => status,
     }
-    let limit = getrlimit(Resource::Nofile).current;
-    let limit = limit.map_or_else(|| "all".to_owned(), |files| files.to_string());
-    Status::ours(
-        OURS,
-        format!("{message}: only {limit} files may be open at once; allow more: `ulimit -n 1024`"),
-    )
 }
 
 /// Ends this process by the signal that ended the program, so that whoever waits for it sees the same.
@@ -114,6 +108,7 @@ fn die_of(signal: i32) {
 
 fn perform(arguments: &Exec) -> Result<Status, Status> {
     let ours = |message: String| Status::ours(OURS, message);
+    open_files::allow_most();
     let asked = arguments.asked().map_err(ours)?;
     let contract = contract(arguments).map_err(|failure| ours(failure.message))?;
     check_outputs(arguments).map_err(ours)?;

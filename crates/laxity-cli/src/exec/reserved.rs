@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGKILL, SIGXCPU};
 
 use super::measured::{Measured, PERIODS, Round, begun, find, least};
 use super::program::End;
-use super::used::{Count, is_comparable};
+use super::used::{Count, Uncounted, is_comparable};
 use crate::files;
 
 /// So often a program is measured anew that took too much to be measured: it may have been about to begin.
@@ -72,13 +72,13 @@ impl Over {
     }
 
     /// What the program used meanwhile, at least, with all that it started; or why that is not known.
-    pub(super) fn used(&self) -> Result<Service, Unknown> {
+    pub(super) fn used(&self) -> Result<Service, Uncounted> {
         if self.had == Had::Nothing {
             let why = "it ran on when it was measured no more";
-            return Err(Unknown(why.to_owned()));
+            return Err(Uncounted::NotCompared(why));
         }
         is_comparable(&self.request.choice)?;
-        self.count.since()
+        self.count.since().map_err(Uncounted::Unread)
     }
 }
 

@@ -21,7 +21,7 @@ use super::arguments::Exec;
 use super::measured::{Round, told as told_rounds};
 use super::program::End;
 use super::reserved::{Had, Over};
-use super::used::too_much_unseen;
+use super::used::{Uncounted, too_much_unseen};
 use crate::exit::{self, Failure, failed};
 use crate::files;
 use crate::outputs::Written;
@@ -46,7 +46,7 @@ pub(super) struct Received {
     took: Span,
     delivery: Result<Delivery, Unknown>,
     /// What the kernel counted of the program as a whole.
-    used: Result<Service, Unknown>,
+    used: Result<Service, Uncounted>,
     /// So much of it nobody saw, where that is too much to say what was received.
     unseen: Option<Service>,
     grade: Grade,
@@ -158,14 +158,17 @@ impl Received {
         let verdict = contract::judge(&contract, &evidence, &seen.facts());
         let reasons = verdict.reasons.iter().map(ToString::to_string);
         Judged {
-            result: self.unseen.map_or(verdict.result, |_| {
-                let certain = contract::judge(&certain(&contract), &evidence, &seen.facts());
-                match certain.result {
-                    Outcome::Violated => Outcome::Violated,
-                    // Who was not seen may have been kept from the processor.
-                    Outcome::Met | Outcome::Inconclusive => Outcome::Inconclusive,
+            result: match self.why_unseen() {
+                None => verdict.result,
+                Some(_) => {
+                    let certain = contract::judge(&certain(&contract), &evidence, &seen.facts());
+                    match certain.result {
+                        Outcome::Violated => Outcome::Violated,
+                        // Who was not seen may have been kept from the processor.
+                        Outcome::Met | Outcome::Inconclusive => Outcome::Inconclusive,
+                    }
                 }
-            }),
+            },
             contract: Some(contract.name),
             reasons: reasons
                 .chain(why_nothing(&seen))
@@ -180,14 +183,19 @@ impl Received {
         (self.holders == Holders::Awaited).then(|| nobody(&self.names))
     }
 
-    /// That nobody saw much of what the program had, if that is so.
+    /// That nobody saw much of what the program had, if that is so or may be.
     fn why_unseen(&self) -> Option<String> {
-        let (unseen, used) = self.unseen.zip(self.used.as_ref().ok().copied())?;
-        Some(format!(
-            "nobody saw {} of the {} of service that the kernel counted: who had it came and went between two looks",
-            service(unseen),
-            service(used),
-        ))
+        match (&self.used, self.unseen) {
+            (Ok(used), Some(unseen)) => Some(format!(
+                "nobody saw {} of the {} of service that the kernel counted: who had it came and went between two looks",
+                service(unseen),
+                service(*used),
+            )),
+            (Err(Uncounted::Unread(why)), _) => Some(format!(
+                "how much of its service nobody saw is not known: {why}"
+            )),
+            (Ok(_), None) | (Err(Uncounted::NotCompared(_)), _) => None,
+        }
     }
 
     /// The exit code of the verdict, if there is one.

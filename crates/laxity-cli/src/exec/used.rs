@@ -1,11 +1,31 @@
 //! What the kernel counted of a program as a whole, beside what was seen of its threads: who comes and goes between two looks nobody sees.
 
+use std::fmt;
+
 use laxity::command::Used;
 use laxity::hold::{Choice, Confinement, ProgramRequest};
 use laxity::{Enforcer, Service, Unknown};
 
 /// Of what a program used, one part of so many may not have been seen.
 const UNNOTICED: u64 = 10;
+
+/// Why it is not known how much of what a program used nobody saw.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Uncounted {
+    /// By what was asked for: what was used is compared with nothing.
+    NotCompared(&'static str),
+    /// What was used cannot be read.
+    Unread(Unknown),
+}
+
+impl fmt::Display for Uncounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotCompared(why) => f.write_str(why),
+            Self::Unread(why) => why.fmt(f),
+        }
+    }
+}
 
 /// What a program has used since its reservation began.
 #[derive(Debug)]
@@ -49,13 +69,13 @@ impl Count {
 }
 
 /// Why what was used cannot be compared with what was seen, where it was looked only at some of the program.
-pub(super) fn is_comparable(choice: &Choice) -> Result<(), Unknown> {
+pub(super) fn is_comparable(choice: &Choice) -> Result<(), Uncounted> {
     let is_all = choice.names.is_empty() && choice.only.is_none();
     if is_all && choice.new_threads && choice.children {
         Ok(())
     } else {
         let why = "only some of the program's threads were looked at";
-        Err(Unknown(why.to_owned()))
+        Err(Uncounted::NotCompared(why))
     }
 }
 

@@ -337,28 +337,18 @@ fn is_ranked(tid: i32) -> bool {
 /// Who was started in slots may have their rank without being on the list: in a group of ours it is an ordinary thread from now on, before those on the list
 /// have what was theirs.
 fn take_ranks(group: &Entry) {
-    let mut buffer = [0; PATH_BYTES];
-    let path = join(group, b"/cgroup.threads", &mut buffer);
     // Who is just being started has what its starter had a moment ago: it is found in the next round.
     for _ in 0..100 {
-        let Some(Ok(file)) = path.map(|path| open(path, OFlags::RDONLY, Mode::empty())) else {
-            return;
-        };
-        let (mut found, mut text, mut kept) = (false, [0; 4096], 0);
-        while let Ok(length @ 1..) = rustix::io::read(&file, &mut text[kept..]) {
-            // Where pages are larger than this, a line may be cut: it is read to its end first.
-            let end = kept + length;
-            let whole = text[..end].iter().rposition(|byte| *byte == b'\n');
-            let whole = whole.map_or(0, |last| last + 1);
-            let lines = text[..whole].split(|byte| *byte == b'\n');
-            let numbers = lines.filter_map(|line| std::str::from_utf8(line).ok()?.parse().ok());
-            for tid in numbers.filter(|tid| is_ranked(*tid)) {
+        let mut found = false;
+        for_each_line(group, b"/cgroup.threads", |line| {
+            let tid = std::str::from_utf8(line)
+                .ok()
+                .and_then(|line| line.parse().ok());
+            if let Some(tid) = tid.filter(|tid| is_ranked(*tid)) {
                 schedule(tid, libc::SCHED_OTHER, 0);
                 found = true;
             }
-            text.copy_within(whole..end, 0);
-            kept = end - whole;
-        }
+        });
         if !found {
             return;
         }
@@ -386,13 +376,9 @@ fn give_back(entry: &Entry) {
 
 /// Empties a group into its parent and removes it; `true` when it is gone.
 fn remove(group: &Entry) -> bool {
-    let mut procs = [0u8; 4096];
-    let length = read_file(group, b"/cgroup.procs", &mut procs);
-    for process in procs[..length].split(|byte| *byte == b'\n') {
-        if !process.is_empty() {
-            write_file(group, b"/../cgroup.procs", process);
-        }
-    }
+    for_each_line(group, b"/cgroup.procs", |process| {
+        write_file(group, b"/../cgroup.procs", process);
+    });
     let mut buffer = [0; PATH_BYTES];
     let removed = join(group, b"", &mut buffer).map(rmdir);
     matches!(removed, Some(Ok(()) | Err(Errno::NOENT)))
@@ -410,67 +396,42 @@ fn join<'a>(group: &Entry, suffix: &[u8], buffer: &'a mut [u8; PATH_BYTES]) -> O
     CStr::from_bytes_until_nul(buffer).ok()
 }
 
-/// What cannot be written belongs to nobody any more.
-fn write_file(group: &Entry, suffix: &[u8], value: &[u8]) {
+/// A file of a group; what cannot be opened belongs to nobody any more.
+fn open_file(group: &Entry, suffix: &[u8], flags: OFlags) -> Option<OwnedFd> {
     let mut buffer = [0; PATH_BYTES];
-    let path = join(group, suffix, &mut buffer);
-    if let Some(Ok(file)) = path.map(|path| open(path, OFlags::WRONLY, Mode::empty())) {
+    let path = join(group, suffix, &mut buffer)?;
+    open(path, flags, Mode::empty()).ok()
+}
+
+fn write_file(group: &Entry, suffix: &[u8], value: &[u8]) {
+    if let Some(file) = open_file(group, suffix, OFlags::WRONLY) {
         let _ = rustix::io::write(file, value);
     }
 }
 
-fn read_file(group: &Entry, suffix: &[u8], into: &mut [u8]) -> usize {
-    let mut buffer = [0; PATH_BYTES];
-    let path = join(group, suffix, &mut buffer);
-    match path.map(|path| open(path, OFlags::RDONLY, Mode::empty())) {
-        Some(Ok(file)) => rustix::io::read(file, into).unwrap_or(0),
-        _ => 0,
+/// Hands over each line of a file of a group. A line that is cut, where there is more than one reading takes, is read to its end first: a part of it would be
+/// somebody else's number.
+fn for_each_line(group: &Entry, suffix: &[u8], mut with: impl FnMut(&[u8])) {
+    let Some(file) = open_file(group, suffix, OFlags::RDONLY) else {
+        return;
+    };
+    let (mut text, mut kept) = ([0; 4096], 0);
+    while let Ok(length @ 1..) = rustix::io::read(&file, &mut text[kept..]) {
+        let end = kept + length;
+        let whole = whole_lines(&text[..end], &mut with);
+        text.copy_within(whole..end, 0);
+        kept = end - whole;
     }
+}
+
+/// Hands over the lines that are there to their ends; tells where the rest begins.
+fn whole_lines(text: &[u8], with: impl FnMut(&[u8])) -> usize {
+    let last = text.iter().rposition(|byte| *byte == b'\n');
+    let whole = last.map_or(0, |last| last + 1);
+    let lines = text[..whole].split(|byte| *byte == b'\n');
+    lines.filter(|line| !line.is_empty()).for_each(with);
+    whole
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn message(keep: u8, undo: Undo<'_>) -> [u8; MESSAGE_BYTES] {
-        let mut message = [keep; MESSAGE_BYTES];
-        message[1..].copy_from_slice(&undo.entry().unwrap());
-        message
-    }
-
-    #[test]
-    fn what_was_undone_is_struck() {
-        let mut list = [FREE; MOST];
-        let group = Undo::Group(Path::new("/sys/fs/cgroup/x"));
-        let other = Undo::Group(Path::new("/sys/fs/cgroup/y"));
-        assert_eq!(note(&mut list, &message(1, group)), Some(0));
-        assert_eq!(note(&mut list, &message(1, other)), Some(1));
-        let mut buffer = [0; PATH_BYTES];
-        let path = join(&list[0], b"/cgroup.procs", &mut buffer).unwrap();
-        assert_eq!(path, c"/sys/fs/cgroup/x/cgroup.procs");
-        assert_eq!(note(&mut list, &message(0, group)), Some(0));
-        assert_eq!(list.iter().filter(|entry| **entry != FREE).count(), 1);
-        assert_eq!(note(&mut list, &message(0, other)), Some(1));
-        assert!(list.iter().all(|entry| *entry == FREE));
-    }
-
-    /// What it cannot give back it does not promise to.
-    #[test]
-    fn what_there_is_no_room_for_is_refused() {
-        let guardian = Guardian::fork().unwrap();
-        let paths = (0..=MOST).map(|number| format!("/nobody/has/this/{number}"));
-        let paths: Vec<String> = paths.collect();
-        let groups = paths.iter().map(|path| Undo::Group(Path::new(path)));
-        let answers: Vec<bool> = groups.map(|group| guardian.watch(group).is_ok()).collect();
-        assert_eq!(answers.iter().filter(|taken| **taken).count(), MOST);
-        let (first, last) = (Path::new(&paths[0]), Path::new(&paths[MOST]));
-        guardian.forget(Undo::Group(first)).unwrap();
-        guardian.watch(Undo::Group(last)).unwrap();
-    }
-
-    #[test]
-    fn a_path_too_long_to_be_kept_is_refused() {
-        let long = "x".repeat(size_of::<Entry>());
-        assert!(Undo::Group(Path::new(&long)).entry().is_err());
-    }
-}
+mod tests;

@@ -17,6 +17,7 @@ use crate::enforce::{guardian, witness};
 use crate::os::census::Census;
 use crate::os::clock;
 use crate::os::fact::Fact;
+use crate::os::open_files;
 use crate::os::proc::RealTimeThread;
 use crate::os::sched;
 use crate::os::schedstat::Account;
@@ -312,7 +313,14 @@ impl Seen {
     ) {
         let unreadable = threads.as_ref().err().map(ToString::to_string);
         let unseen = hidden.map(|hidden| hidden.to_string()).or(unreadable);
-        self.unseen = self.unseen.take().or(unseen);
+        if let Some(why) = unseen {
+            // That this process may open no more files says nothing of anybody.
+            let told = match open_files::remedy(&why) {
+                Some(_) => &mut self.doubted,
+                None => &mut self.unseen,
+            };
+            told.get_or_insert(why);
+        }
         let mut above: Vec<RealTimeThread> = threads.into_iter().flatten().collect();
         above.retain(&counts);
         // Who has become one of those who are looked after is no stranger any more.

@@ -121,11 +121,10 @@ fn ask(tid: Tid, process: &mut Option<u32>) -> Fact<Found> {
         Ok(policy) => policy,
         Err(error) if error.errno() == Some(libc::ESRCH) => {
             // One that has ended and that nobody has waited for yet, or whose policy is being changed, has its number still.
-            let is_there = std::path::Path::new(&path).exists();
-            return Ok(if is_there {
-                Found::Ordinary
-            } else {
+            return Ok(if proc::has_gone(&path) {
                 Found::Gone
+            } else {
+                Found::Ordinary
             });
         }
         Err(error) => return Err(Unknown(error.to_string())),

@@ -13,6 +13,7 @@ pub mod fork;
 pub(crate) mod futex;
 pub mod idle;
 pub mod memory;
+pub mod open_files;
 pub mod proc;
 pub(crate) mod rseq;
 pub mod sched;

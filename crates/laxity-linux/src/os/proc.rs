@@ -158,9 +158,15 @@ pub fn real_time_threads() -> Fact<Vec<RealTimeThread>> {
 pub(crate) fn unless_gone<T>(path: impl AsRef<Path>, found: Fact<T>) -> Fact<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
-        Err(_) if !path.as_ref().exists() => Ok(None),
+        Err(_) if has_gone(&path) => Ok(None),
         Err(reason) => Err(reason),
     }
+}
+
+/// Whether a process or thread with this directory has gone. That nothing of it can be read is no sign of it: where no more files may be open, all are so. This
+/// opens none.
+pub(crate) fn has_gone(path: impl AsRef<Path>) -> bool {
+    fs::exists(path).is_ok_and(|is_there| !is_there)
 }
 
 /// The process that a thread is of.
@@ -385,6 +391,8 @@ mod tests {
         let hidden = || Err::<(), _>(Unknown("hidden".to_owned()));
         assert_eq!(unless_gone("/proc/self", hidden()), hidden().map(Some));
         assert_eq!(unless_gone("/proc/4294967295", hidden()), Ok(None));
+        // What is below a file cannot be looked for: that is no answer.
+        assert!(!has_gone("/proc/version/4294967295"));
     }
 
     #[test]

@@ -368,15 +368,38 @@ fn of_who_was_not_seen_nothing_is_known_to_be_met() {
     }
 }
 
+/// Where it was asked for that only some threads are looked at, what the others used is none of it; what cannot be read may be anything.
 #[test]
 fn where_it_is_not_known_what_was_used_that_is_told() {
+    let unread = || Uncounted::Unread(Unknown("nobody counts".to_owned()));
+    let cases = [
+        (100, Uncounted::NotCompared("nobody counts"), 0),
+        (100, unread(), 5),
+        (90, Uncounted::NotCompared("nobody counts"), 2),
+        (90, unread(), 5),
+    ];
+    for (kept, why, code) in cases {
+        let mut received = received(Delivery { kept, ..all_kept() });
+        received.used = Err(why.clone());
+        received.judge(true, None);
+        let line = received.line();
+        assert_eq!(received.code(), Some(code), "{line}");
+        let told = "\n  how much of its service nobody saw is not known: nobody counts";
+        assert_eq!(line.contains(told), why == unread(), "{line}");
+        let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
+        assert_eq!(file["service_used_ns"], serde_json::Value::Null);
+        assert_eq!(file["used_not_known"], "nobody counts");
+    }
+}
+
+#[test]
+fn of_what_cannot_be_seen_nothing_is_judged() {
     let mut received = received(all_kept());
-    received.used = Err(Unknown("nobody counts".to_owned()));
+    received.delivery = Err(Unknown("no more files".to_owned()));
     received.judge(true, None);
-    assert_eq!(received.code(), Some(0));
-    let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
-    assert_eq!(file["service_used_ns"], serde_json::Value::Null);
-    assert_eq!(file["used_not_known"], "nobody counts");
+    let line = received.line();
+    assert_eq!(received.code(), Some(5), "{line}");
+    assert!(line.contains("cannot be seen: no more files"), "{line}");
 }
 
 #[test]

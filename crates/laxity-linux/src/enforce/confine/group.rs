@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use crate::enforce::guardian::{self, Undo};
 use crate::os::cgroup::{self, Hierarchy};
@@ -118,17 +120,24 @@ impl Drop for Group {
         for process in procs.lines() {
             let _ = fs::write(self.parent.join("cgroup.procs"), process);
         }
-        let removed = (0..200).any(|_| match fs::remove_dir(&self.path) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                std::thread::sleep(std::time::Duration::from_millis(1));
-                false
-            }
-            _ => true,
-        });
-        if removed && let Ok(guardian) = guardian::start() {
+        if remove(&self.path)
+            && let Ok(guardian) = guardian::start()
+        {
             let _ = guardian.forget(Undo::Group(&self.path));
         }
     }
+}
+
+/// Removes a group; whether it is no more. A process that is just dying keeps it busy for a moment.
+fn remove(path: &Path) -> bool {
+    for _ in 0..200 {
+        match fs::remove_dir(path).map_err(|error| error.raw_os_error()) {
+            Ok(()) | Err(Some(libc::ENOENT)) => return true,
+            Err(Some(libc::EBUSY)) => thread::sleep(Duration::from_millis(1)),
+            Err(_) => return false,
+        }
+    }
+    false
 }
 
 /// The directory of the group that a process is in: its number, or `self`.
@@ -142,4 +151,24 @@ fn group_of(hierarchy: Hierarchy<'static>, process: &str) -> Result<PathBuf, Con
         Hierarchy::V1(controller) => controller,
     }))?;
     Ok(mount.directory(group)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_removed_is_not_called_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let [full, file, gone] = ["full", "file", "gone"].map(|name| place.path().join(name));
+        fs::create_dir(&full).unwrap();
+        fs::write(full.join("within"), "").unwrap();
+        fs::write(&file, "").unwrap();
+        assert_eq!(
+            [&full, &file, &gone].map(|path| remove(path)),
+            [false, false, true]
+        );
+        fs::remove_file(full.join("within")).unwrap();
+        assert!(remove(&full));
+    }
 }

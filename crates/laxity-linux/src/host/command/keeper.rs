@@ -27,6 +27,7 @@ use rustix::time::Timespec;
 use super::ProcessGroup;
 use super::told::Told;
 use crate::os::clock;
+use crate::os::open_files;
 use crate::os::proc::stat_field;
 
 /// The exit code of a keeper that could not end everything.
@@ -145,6 +146,7 @@ fn wait_to_be_let_go(
                 _ => exit(NEVER_BEGAN),
             }
         }
+        open_files::as_before()?;
         become_the_user()?;
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
         // The keeper may have died before the call above took effect.

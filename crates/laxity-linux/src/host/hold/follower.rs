@@ -17,7 +17,7 @@ use crate::enforce::deadline;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, Unknown};
-use crate::os::proc::RealTimeThread;
+use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched::{self, Attributes, Policy, Restore, SchedError, Tid};
 
 /// How often it looks for threads that came later.
@@ -212,7 +212,7 @@ impl Follower {
         for thread in living {
             match self.take(thread, true) {
                 // It has gone meanwhile.
-                Err(_) if name_of(thread).is_err() => {}
+                Err(_) if has_gone(thread) => {}
                 taken => taken?,
             }
         }
@@ -256,9 +256,8 @@ impl Follower {
             }
             Err(error) => {
                 self.is_incomplete = true;
-                self.seen.note(Grade::Unenforced {
-                    reason: format!("cannot see the program's threads: {error}"),
-                });
+                let reason = format!("cannot see the program's threads: {error}");
+                self.seen.note_failed(reason);
             }
         }
     }
@@ -306,7 +305,7 @@ impl Follower {
             restore: None,
             counted: None,
         };
-        if is_meant && self.is_chosen(thread) {
+        if is_meant && self.is_chosen(thread)? {
             let own = |thread| match self.has_begun {
                 true => self.places.own(thread),
                 false => Restore::of(thread),
@@ -325,16 +324,23 @@ impl Follower {
         Ok(())
     }
 
-    fn is_chosen(&self, thread: Tid) -> bool {
-        let has_one = |names: &[String]| name_of(thread).is_ok_and(|name| names.contains(&name));
-        self.choice.means(thread, has_one)
+    fn is_chosen(&self, thread: Tid) -> Result<bool, HostError> {
+        let mut unread = None;
+        let is_chosen = self.choice.means(thread, |names| match name_of(thread) {
+            Ok(name) => names.contains(&name),
+            Err(why) => {
+                unread = Some(why);
+                false
+            }
+        });
+        unread.map_or(Ok(is_chosen), |Unknown(why)| Err(HostError::CannotRun(why)))
     }
 
     fn count(&self, thread: Tid, found: &mut Found) {
         match OneThread::new(thread) {
             Ok(counted) if self.places.is_shared() => found.counted = Some(counted),
             // It has ended since it was placed, and says nothing of the others.
-            Err(_) if name_of(thread).is_err() => {}
+            Err(_) if has_gone(thread) => {}
             counted => {
                 let subject = counted.map(|one| Box::new(one) as Box<dyn Subject>);
                 self.seen.observe(subject);
@@ -354,10 +360,10 @@ impl Follower {
         }
         for (thread, what) in changed {
             if self.threads.contains_key(&thread)
-                && let Ok(name) = name_of(thread)
+                && let Some(thread) = told(thread)
             {
                 self.seen.note(Grade::Unenforced {
-                    reason: format!("thread {thread} {name:?} of the program {what}"),
+                    reason: format!("{thread} of the program {what}"),
                 });
             }
         }
@@ -365,12 +371,24 @@ impl Follower {
 
     /// A thread has not what it was to have; if it is there still, that is to be known. Tells whether it is.
     fn note(&self, thread: Tid, error: &HoldError) -> bool {
-        let Ok(name) = name_of(thread) else {
+        let Some(thread) = told(thread) else {
             return false;
         };
-        let reason = format!("thread {thread} {name:?} of the program is not held: {error}");
-        self.seen.note(Grade::Unenforced { reason });
+        let reason = format!("{thread} of the program is not held: {error}");
+        self.seen.note_failed(reason);
         true
+    }
+}
+
+fn has_gone(thread: Tid) -> bool {
+    proc::has_gone(format!("/proc/{thread}"))
+}
+
+/// How a thread is told of, with its name where that can be read; `None` of one that has gone.
+fn told(thread: Tid) -> Option<String> {
+    match name_of(thread) {
+        Ok(name) => Some(format!("thread {thread} {name:?}")),
+        Err(_) => (!has_gone(thread)).then(|| format!("thread {thread}")),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use laxity_model::{Enforcer, Grade, HostError, Outside, Reservation};
+use laxity_model::{Enforcer, HostError, Outside, Reservation};
 
 use super::super::command::family::{Family, parent_of};
 use super::super::command::{Held, RunningCommand};
@@ -21,7 +21,7 @@ use crate::enforce::slots::Program;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Unknown, read_as};
-use crate::os::proc::{shows_own_numbers, thread_stat};
+use crate::os::proc::{has_gone, shows_own_numbers, thread_stat};
 use crate::os::sched::{self, Attributes, Tid};
 
 /// How a program is kept from running outside its slots.
@@ -94,7 +94,7 @@ impl BySlots {
         self.bound.binding.unbind_program();
         if let Err(Unknown(why)) = self.members.clear() {
             let reason = format!("it may have kept the rank of its slots: {why}");
-            self.session.seen.note(Grade::Unenforced { reason });
+            self.session.seen.note_failed(reason);
         }
     }
 }
@@ -395,7 +395,7 @@ fn confine(
         family
             .processes()
             .try_for_each(|process| match add(process as i32) {
-                Err(_) if parent_of(process).is_err() => Ok(()),
+                Err(_) if has_gone(format!("/proc/{process}")) => Ok(()),
                 added => added.map_err(cannot),
             })
     };

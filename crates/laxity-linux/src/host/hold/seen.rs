@@ -8,7 +8,8 @@ use laxity_model::{Grade, Instant, Reservation, Span};
 use super::subject::Subject;
 use super::watcher::Looks;
 use crate::os::clock;
-use crate::os::fact::Fact;
+use crate::os::fact::{Fact, Unknown};
+use crate::os::open_files;
 
 /// What was seen of a holder, for whoever asks meanwhile.
 pub(crate) struct Seen(Mutex<State>);
@@ -182,6 +183,17 @@ impl Seen {
     /// It is about to be given back.
     pub(crate) fn end(&self) {
         self.state().over_since.get_or_insert(clock::now());
+    }
+
+    /// Something could not be done, or not be seen, without which it is not enforced. Where laxity may open no more files that says nothing of who holds it,
+    /// and what that received is not known either: nobody is convicted by a limit of laxity's own.
+    pub(super) fn note_failed(&self, reason: String) {
+        let Some(remedy) = open_files::remedy(&reason) else {
+            return self.note(Grade::Unenforced { reason });
+        };
+        let reason = format!("{reason}: {remedy}");
+        self.observe(Err(Unknown(reason.clone())));
+        self.note(Grade::Uncertain { reason });
     }
 
     /// Something was seen that could take the reservation away, or did: the first such stays, unless this is worse.

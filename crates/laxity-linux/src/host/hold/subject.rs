@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use laxity_model::{Service, Span};
 
 use crate::os::clock;
-use crate::os::fact::Fact;
-use crate::os::proc::{RealTimeThread, stat_of};
+use crate::os::fact::{Fact, read};
+use crate::os::proc::{RealTimeThread, has_gone, stat_of, unless_gone};
 use crate::os::sched::Tid;
 use crate::os::schedstat::{Account, Counted};
 
@@ -37,6 +37,8 @@ pub(crate) enum State {
     Frozen,
     /// That is not to be known: a signal, or a debugger, stopped it.
     Stopped,
+    /// That cannot be read: it may want one, or sleep.
+    Unknown,
     /// A processor.
     Wants,
 }
@@ -165,21 +167,38 @@ impl Subject for OneThread {
     }
 
     fn state(&self) -> State {
-        match stat_of(self.tid, 3) {
-            Ok('R') => State::Wants,
-            Ok('T' | 't') => State::Stopped,
-            Ok(_) if is_frozen(self.tid) => State::Frozen,
-            _ => State::Sleeps,
-        }
+        let is_frozen = || is_frozen(self.tid);
+        let has_gone = || has_gone(format!("/proc/{}", self.tid));
+        state_of(stat_of(self.tid, 3), is_frozen, has_gone)
     }
+}
+
+/// What a thread wants, by the state that its `stat` tells.
+fn state_of(
+    told: Fact<char>,
+    is_frozen: impl FnOnce() -> Fact<bool>,
+    has_gone: impl FnOnce() -> bool,
+) -> State {
+    let state = told.and_then(|told| match told {
+        'R' => Ok(State::Wants),
+        'T' | 't' => Ok(State::Stopped),
+        _ if is_frozen()? => Ok(State::Frozen),
+        _ => Ok(State::Sleeps),
+    });
+    state.unwrap_or_else(|_| match has_gone() {
+        true => State::Sleeps,
+        false => State::Unknown,
+    })
 }
 
 /// Whether a thread that sleeps, as far as its state tells, does so in a frozen control group: it waits in the kernel where signals are taken, or where version 1
 /// keeps it. One that was asleep when its group of version 1 was frozen is not told from one that sleeps.
-fn is_frozen(thread: Tid) -> bool {
+fn is_frozen(thread: Tid) -> Fact<bool> {
     const WHERE: [&str; 3] = ["get_signal", "do_freezer_trap", "__refrigerator"];
-    let waits_in = std::fs::read_to_string(format!("/proc/{thread}/wchan"));
-    waits_in.is_ok_and(|waits_in| WHERE.contains(&waits_in.as_str()))
+    let path = format!("/proc/{thread}/wchan");
+    // Some kernels have no such file.
+    let waits_in = unless_gone(&path, read(&path))?;
+    Ok(waits_in.is_some_and(|waits_in| WHERE.contains(&waits_in.as_str())))
 }
 
 #[cfg(test)]
@@ -192,6 +211,7 @@ mod tests {
     use super::*;
     use crate::doctor::rights::{self, Right};
     use crate::enforce::confine::Freezer;
+    use crate::os::fact::Unknown;
 
     #[test]
     fn several_are_those_who_ran_or_waited_when_any_did_last_and_now() {
@@ -224,6 +244,24 @@ mod tests {
             assert!(!all.gone);
         }
         assert!(acted.together(std::iter::empty()).gone);
+    }
+
+    #[test]
+    fn who_cannot_be_read_does_not_sleep_unless_it_has_gone() {
+        let hidden = || Unknown("hidden".to_owned());
+        let cases = [
+            (Ok('R'), Err(hidden()), false, State::Wants),
+            (Ok('T'), Err(hidden()), false, State::Stopped),
+            (Ok('S'), Ok(true), false, State::Frozen),
+            (Ok('S'), Ok(false), false, State::Sleeps),
+            (Ok('S'), Err(hidden()), false, State::Unknown),
+            (Err(hidden()), Ok(false), false, State::Unknown),
+            (Err(hidden()), Ok(false), true, State::Sleeps),
+        ];
+        for (told, is_frozen, has_gone, expected) in cases {
+            let found = state_of(told.clone(), || is_frozen.clone(), || has_gone);
+            assert_eq!(found, expected, "{told:?} {is_frozen:?} {has_gone}");
+        }
     }
 
     #[test]

@@ -369,8 +369,7 @@ impl Watcher {
     fn look_out(&mut self, run: &Run) {
         // Where one of them has failed nobody enforces anything any more.
         if let Some(error) = run.failure().filter(|_| !self.seen.is_over()) {
-            let reason = error.to_string();
-            self.seen.note(Grade::Unenforced { reason });
+            self.seen.note_failed(error.to_string());
         }
         let (observed, start) = (&self.observed, &self.start);
         // The first look at the holder comes a period after it was placed; who takes from it until then is no less a stranger.

@@ -42,7 +42,7 @@ impl Asking {
             State::Sleeps if !self.stops => Turn::Asleep,
             State::Frozen if !self.stops => Turn::Stopped,
             State::Wants => Turn::Wants,
-            State::Sleeps | State::Frozen => Turn::No,
+            State::Sleeps | State::Frozen | State::Unknown => Turn::No,
         }
     }
 }
@@ -125,9 +125,15 @@ impl Observed {
             over[0] = self.meter.take(before);
         }
         if is_last {
-            over[1] = self.meter.take(look);
+            let state = (!part.ran).then(|| self.subject.state());
+            // Of whom that cannot be read nobody saw what is open, as of one that has ended.
+            let turn = match state {
+                Some(State::Unknown) => Turn::Gone,
+                _ => turn,
+            };
+            over[1] = self.meter.take(Look { turn, ..look });
             self.pending = None;
-            let waits = !part.ran && self.subject.state() == State::Wants;
+            let waits = state == Some(State::Wants);
             over[2] = Some(self.meter.finish(at, waits));
         }
         over.into_iter().flatten()

@@ -257,10 +257,10 @@ fn what_was_before_it_begins_anew_is_told_no_more() {
     assert_eq!(watcher.start.reservation, reservation);
 }
 
-/// It wants a processor, and never has one.
-struct Starves;
+/// It never has a processor, and is in this state.
+struct Idles(State);
 
-impl Subject for Starves {
+impl Subject for Idles {
     fn look(&mut self) -> Option<Part> {
         Some(Part {
             gone: false,
@@ -273,19 +273,45 @@ impl Subject for Starves {
     }
 
     fn state(&self) -> State {
-        State::Wants
+        self.0
+    }
+}
+
+fn nothing() -> Records {
+    Records {
+        stood: Vec::new(),
+        still: Vec::new(),
+        unwatched: false,
+    }
+}
+
+/// Three periods lie between two looks.
+#[test]
+fn of_who_cannot_be_read_no_period_is_slept_through_nor_kept() {
+    for (state, slept, unseen) in [(State::Sleeps, 10, 0), (State::Unknown, 0, 9)] {
+        let meter = by_kernel(&Seen::new(Grade::Enforced)).meter(Instant::ZERO);
+        let mut observed = Observed::new(Box::new(Idles(state)), meter);
+        for look in 1..=10 {
+            let mut asking = Asking {
+                may: true,
+                stops: false,
+                took: Span::ZERO,
+            };
+            let at = Instant::from_millis(24 * look);
+            let over = observed.take(at, &nothing(), &mut asking, look == 10);
+            over.for_each(drop);
+        }
+        let seen = observed.meter().delivery();
+        assert_eq!((seen.asleep, seen.kept), (slept, slept), "{state:?}");
+        assert_eq!(seen.unseen, unseen, "{state:?}");
     }
 }
 
 #[test]
 fn who_wants_to_run_and_gets_nothing_for_seconds_is_told() {
     let meter = by_kernel(&Seen::new(Grade::Enforced)).meter(Instant::ZERO);
-    let mut observed = Observed::new(Box::new(Starves), meter);
-    let nothing = Records {
-        stood: Vec::new(),
-        still: Vec::new(),
-        unwatched: false,
-    };
+    let mut observed = Observed::new(Box::new(Idles(State::Wants)), meter);
+    let nothing = nothing();
     let mut starved = |at_ms, may, period_ms| {
         let at = Instant::from_millis(at_ms);
         let mut asking = Asking {

@@ -1,0 +1,77 @@
+//! What is on its list, and what it reads.
+
+use super::*;
+
+fn message(keep: u8, undo: Undo<'_>) -> [u8; MESSAGE_BYTES] {
+    let mut message = [keep; MESSAGE_BYTES];
+    message[1..].copy_from_slice(&undo.entry().unwrap());
+    message
+}
+
+#[test]
+fn what_was_undone_is_struck() {
+    let mut list = [FREE; MOST];
+    let group = Undo::Group(Path::new("/sys/fs/cgroup/x"));
+    let other = Undo::Group(Path::new("/sys/fs/cgroup/y"));
+    assert_eq!(note(&mut list, &message(1, group)), Some(0));
+    assert_eq!(note(&mut list, &message(1, other)), Some(1));
+    let mut buffer = [0; PATH_BYTES];
+    let path = join(&list[0], b"/cgroup.procs", &mut buffer).unwrap();
+    assert_eq!(path, c"/sys/fs/cgroup/x/cgroup.procs");
+    assert_eq!(note(&mut list, &message(0, group)), Some(0));
+    assert_eq!(list.iter().filter(|entry| **entry != FREE).count(), 1);
+    assert_eq!(note(&mut list, &message(0, other)), Some(1));
+    assert!(list.iter().all(|entry| *entry == FREE));
+}
+
+#[test]
+fn a_line_that_is_cut_is_nobodys_number_until_its_end_is_there() {
+    let lines = |text: &[u8]| {
+        let mut found = Vec::new();
+        let rest = whole_lines(text, |line| found.push(line.to_vec()));
+        (found, rest)
+    };
+    assert_eq!(
+        lines(b"12\n345\n67"),
+        (vec![b"12".to_vec(), b"345".to_vec()], 7)
+    );
+    assert_eq!(lines(b"67"), (Vec::new(), 0));
+    assert_eq!(lines(b"678\n"), (vec![b"678".to_vec()], 4));
+    assert_eq!(lines(b""), (Vec::new(), 0));
+}
+
+/// Longer than one reading, whose end is within a number.
+#[test]
+fn every_line_of_a_long_file_is_read_whole() {
+    let group = tempfile::tempdir().unwrap();
+    let all: Vec<String> = (100_000..102_000)
+        .map(|number: u32| number.to_string())
+        .collect();
+    std::fs::write(group.path().join("cgroup.procs"), all.join("\n") + "\n").unwrap();
+    let entry = Undo::Group(group.path()).entry().unwrap();
+    let mut found = Vec::new();
+    for_each_line(&entry, b"/cgroup.procs", |line| {
+        found.push(String::from_utf8(line.to_vec()).unwrap());
+    });
+    assert_eq!(found, all);
+}
+
+/// What it cannot give back it does not promise to.
+#[test]
+fn what_there_is_no_room_for_is_refused() {
+    let guardian = Guardian::fork().unwrap();
+    let paths = (0..=MOST).map(|number| format!("/nobody/has/this/{number}"));
+    let paths: Vec<String> = paths.collect();
+    let groups = paths.iter().map(|path| Undo::Group(Path::new(path)));
+    let answers: Vec<bool> = groups.map(|group| guardian.watch(group).is_ok()).collect();
+    assert_eq!(answers.iter().filter(|taken| **taken).count(), MOST);
+    let (first, last) = (Path::new(&paths[0]), Path::new(&paths[MOST]));
+    guardian.forget(Undo::Group(first)).unwrap();
+    guardian.watch(Undo::Group(last)).unwrap();
+}
+
+#[test]
+fn a_path_too_long_to_be_kept_is_refused() {
+    let long = "x".repeat(size_of::<Entry>());
+    assert!(Undo::Group(Path::new(&long)).entry().is_err());
+}

@@ -1,0 +1,60 @@
+//! How many files a process may have open at once (`RLIMIT_NOFILE`). Whoever holds a program has up to three open for each of its threads.
+
+use std::io;
+use std::sync::OnceLock;
+
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// What this process might before it was allowed the most.
+static BEFORE: OnceLock<Rlimit> = OnceLock::new();
+
+/// From now on this process may have as many open as it can let itself have: its hard limit. What it starts as a
+/// [`RunningCommand`](crate::host::command::RunningCommand) may have as many as this process might before: `select` knows no more than 1,024.
+pub fn allow_most() {
+    let before = *BEFORE.get_or_init(|| getrlimit(Resource::Nofile));
+    let current = before.maximum;
+    // Where that is refused, it may have what it might before.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, ..before });
+}
+
+/// In a child that is about to execute a program: that may have as many as it would without [`allow_most`]. A kernel call at most.
+pub(crate) fn as_before() -> rustix::io::Result<()> {
+    let before = BEFORE.get();
+    before.map_or(Ok(()), |before| setrlimit(Resource::Nofile, *before))
+}
+
+/// What would help where somebody says, in the C library's words, that this process may open no more files; `None` of all else that may be said.
+pub fn remedy(said: &str) -> Option<String> {
+    let too_many = io::Error::from(Errno::MFILE).to_string();
+    if !said.contains(&too_many) {
+        return None;
+    }
+    let limit = getrlimit(Resource::Nofile).current;
+    let more = limit.unwrap_or_default().saturating_mul(4).max(1_024);
+    let limit = limit.map_or_else(|| "all".to_owned(), |files| files.to_string());
+    Some(format!(
+        "only {limit} files may be open at once, of which each thread that is held takes up to three; allow more, as root where that is the hard limit: `ulimit -n {more}`"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::fact::Unknown;
+
+    #[test]
+    fn more_than_may_be_open_now_is_advised_where_that_is_what_was_said() {
+        let said = |errno: Errno| {
+            let path = std::path::Path::new("/proc/7/schedstat");
+            Unknown::cannot_read(path, &errno.into()).to_string()
+        };
+        let remedy_of = |errno| remedy(&format!("it is not held: {}: later", said(errno)));
+        assert_eq!(remedy_of(Errno::NOENT), None);
+        let told = remedy_of(Errno::MFILE).unwrap();
+        let more = told.split_once("`ulimit -n ").unwrap().1;
+        let more: u64 = more.trim_end_matches('`').parse().unwrap();
+        let limit = getrlimit(Resource::Nofile).current;
+        assert!(limit.is_none_or(|limit| more > limit), "{told}");
+    }
+}
