@@ -41,11 +41,13 @@ extern "C" fn in_child() {
     for place in places() {
         let fd = place.fd.swap(NONE, Ordering::SeqCst);
         if fd != NONE {
-            // Its number stays taken, since somebody may still have it who closes it.
+            // Its number stays taken where that can be, since somebody may still have it who closes it.
             // SAFETY: the path ends with a zero; the others take numbers.
             unsafe {
                 let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
-                libc::dup3(nothing, fd, libc::O_CLOEXEC);
+                if libc::dup3(nothing, fd, libc::O_CLOEXEC) == -1 {
+                    libc::close(fd);
+                }
                 libc::close(nothing);
             }
         }
@@ -174,7 +176,7 @@ impl Drop for Withheld {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read as _, pipe};
+    use std::io::{Read as _, Write as _, pipe};
     use std::sync::Mutex;
 
     use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
@@ -215,16 +217,17 @@ mod tests {
         };
         let held: Vec<Withheld> = files.iter().map(|file| lock(file).unwrap()).collect();
         assert!(files.iter().all(|file| lock(file).is_err()));
-        let (mut goes_on, go_on) = pipe().unwrap();
+        let ((mut goes_on, go_on), (mut begins, mut begun)) = (pipe().unwrap(), pipe().unwrap());
         // SAFETY: the child makes kernel calls only, and takes no lock.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             // SAFETY: takes a number; the parent's end is its own.
             unsafe { libc::close(go_on.as_raw_fd()) };
-            let ended = goes_on.read(&mut [0]);
+            let ended = begun.write_all(&[0]).and_then(|()| goes_on.read(&mut [0]));
             // SAFETY: takes a number.
             unsafe { libc::_exit(i32::from(ended.is_err())) };
         }
+        begins.read_exact(&mut [0]).unwrap();
         drop(held);
         let again: Vec<_> = files.iter().map(lock).collect();
         drop(go_on);
