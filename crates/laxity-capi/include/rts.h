@@ -283,7 +283,7 @@ int rts_list(rts_set *rtus);
 /* The name of an upcall, with a zero, in so many bytes from name on. ERANGE: it is longer. */
 int rts_name(int rtu, char *name, size_t room);
 
-/* Whether the executor's thread still has the rank that was asked for: *enforced becomes 1 or 0, which it is also, after rts_join(), a tenth of a second after whoever guards its place does not look any more, as a coordinator that is stopped. Where 0, the message says why, also of one that has ended by itself: what could be done is rts_end(), and to start another. ESRCH: there is no executor. */
+/* Whether the executor's thread still has the rank that was asked for, on the processors that it was started on: *enforced becomes 1 or 0, which it is also, after rts_join(), a tenth of a second after whoever guards its place does not look any more, as a coordinator that is stopped. Where 0, the message says why, also of one that has ended by itself: what could be done is rts_end(), and to start another. ESRCH: there is no executor. */
 int rts_enforced(int *enforced);
 
 /* RTS_VERSION of the library. */

@@ -247,3 +247,83 @@ fn two_programs_on_processors_of_their_own_leave_each_other_alone() {
     let told = common::json(&bench, "a.json");
     assert_ne!(told["received"]["grade"], "unenforced", "{told}");
 }
+
+/// One that reserves slots, and whose program says so when it runs and ends with its input.
+fn reserving(bench: &Bench, options: &[&str]) -> Child {
+    let mut command = bench.command();
+    command.args(["exec", "--reserve", "3ms/8ms"]).args(options);
+    command.args(["--", "sh", "-c", "echo up; read x"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+/// Whether its program runs; `false` once it has ended without.
+fn is_up(child: &mut Child) -> bool {
+    let mut line = String::new();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    said.read_line(&mut line).unwrap();
+    line == "up\n"
+}
+
+/// Lets their programs end; what they said, and with what they ended.
+fn end(both: [Child; 2]) -> [Output; 2] {
+    both.map(|mut child| {
+        // One that has ended reads nothing.
+        let _ = child.stdin.take().unwrap().write_all(b"\n");
+        child.wait_with_output().unwrap()
+    })
+}
+
+/// Whether one of these could not begin, as the machine was too disturbed; says so.
+fn could_not_begin(outputs: &[Output]) -> bool {
+    let is_it = outputs.iter().any(|output| {
+        String::from_utf8_lossy(&output.stderr).contains("nothing was started or changed")
+    });
+    if is_it {
+        rights::skip("what switching costs could not be measured");
+    }
+    is_it
+}
+
+/// Neither can have seen the other's threads.
+#[test]
+fn of_two_that_begin_at_once_one_alone_has_slots_on_a_processor() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let mut both = [(); 2].map(|()| reserving(&bench, &["--processor", "0"]));
+    let up = both.each_mut().map(is_up);
+    let pids = both.each_ref().map(Child::id);
+    let outputs = end(both);
+    let (first, second) = match up {
+        [true, false] => (0, 1),
+        [false, true] => (1, 0),
+        [false, false] if could_not_begin(&outputs) => return,
+        _ => panic!("{up:?} {outputs:?}"),
+    };
+    let said = String::from_utf8_lossy(&outputs[second].stderr);
+    let named = format!(
+        "slots already, of another laxity (process {}) on processor 0",
+        pids[first]
+    );
+    assert!(said.contains(&named), "{said}");
+    let codes = [first, second].map(|of| outputs[of].status.code());
+    assert_eq!(codes, [Some(0), Some(125)], "{outputs:?}");
+}
+
+#[test]
+fn two_that_begin_at_once_have_a_processor_each() {
+    let Some(_live) = live() else { return };
+    let bench = Bench::new();
+    let mut both = ["--json=a.json", "--json=b.json"].map(|into| reserving(&bench, &[into]));
+    let up = both.each_mut().map(is_up);
+    let outputs = end(both);
+    if up != [true; 2] && could_not_begin(&outputs) {
+        return;
+    }
+    assert_eq!(up, [true; 2], "{outputs:?}");
+    let [one, other] = ["a.json", "b.json"].map(|from| {
+        let told = common::json(&bench, from);
+        told["received"]["processor"].as_u64().expect("a processor")
+    });
+    assert_ne!(one, other);
+}

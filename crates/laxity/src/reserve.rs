@@ -38,7 +38,7 @@ pub fn reserve(service: Service, period: Span) -> Result<Reserved, Error> {
 /// to 4.19 s, unless it is set otherwise. The thread may run on every processor meanwhile, however it was pinned.
 ///
 /// [`Enforcer::Slots`]: `service` in every window of `period`, in slots that a thread beside the caller gives it (a *dispatcher*), on one
-/// processor, to which the caller is pinned. Outside them it competes as before, or does not run ([`Self::confined`]). One thread of a process may
+/// processor, to which the caller is pinned. Outside them it competes as before, or does not run ([`Self::confined`]). One thread of one process may
 /// hold slots on each processor.
 ///
 /// ```no_run

@@ -113,9 +113,9 @@ pub(super) struct Ranked {
 
 impl Drop for Ranked {
     fn drop(&mut self) {
-        if let Firmly::Policy(own, _) = self.firmly {
+        if let Firmly::Kept { thread, .. } = self.firmly {
             // To give a rank up needs no right.
-            let _ = sched::set_policy(own, Policy::Other { nice: 0 });
+            let _ = sched::set_policy(thread, Policy::Other { nice: 0 });
         }
     }
 }
@@ -124,9 +124,24 @@ impl Drop for Ranked {
 #[derive(Clone)]
 enum Firmly {
     Hold(Observer),
-    /// This policy, as long as nobody takes it away.
-    Policy(Tid, Policy),
+    /// This policy, and where it may run, as long as nobody takes them away.
+    Kept {
+        thread: Tid,
+        policy: Policy,
+        on: CpuSet,
+    },
     Not,
+}
+
+/// What somebody has made of a thread that is to keep this.
+fn changed(thread: Tid, policy: Policy, on: &CpuSet) -> Result<Option<String>, SchedError> {
+    let found = sched::policy(thread)?;
+    if found != policy {
+        return Ok(Some(format!("somebody gave the thread {found}")));
+    }
+    let found = sched::affinity(thread)?;
+    let what = || format!("somebody lets the thread run on processors {found}, and not {on}");
+    Ok((found != *on).then(what))
 }
 
 impl Ranked {
@@ -154,12 +169,14 @@ impl Ranked {
                 if let Some(processor) = processor {
                     sched::pin(*processor)?;
                 }
-                let (own, policy) = (Tid::current(), Policy::Fifo(*priority));
-                sched::set_policy(own, policy).map_err(|error| {
+                let (thread, policy) = (Tid::current(), Policy::Fifo(*priority));
+                let on = sched::affinity(thread)?;
+                sched::set_policy(thread, policy).map_err(|error| {
                     let why = doctor::why_refused(policy, &error);
                     why.map_or(StartError::Sched(error), StartError::Lacks)
                 })?;
-                Ok(ranked(None, Firmly::Policy(own, policy)))
+                let firmly = Firmly::Kept { thread, policy, on };
+                Ok(ranked(None, firmly))
             }
         }
     }
@@ -230,20 +247,18 @@ impl Alone {
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it has the rank that was asked for until now, and those who guard its seat look, if it has one that is guarded. A system call or two; with a seat a millisecond where nobody has worked for a tenth of a second, and such a
+    /// Whether it has the rank that was asked for until now, and where, and those who guard its seat look, if it has one that is guarded. A few system calls; with a seat a millisecond where nobody has worked for a tenth of a second, and such a
     /// tenth where nobody looks.
     pub fn grade(&self) -> Grade {
         let reason = match &self.firmly {
             Firmly::Hold(observer) => return observer.grade(),
             Firmly::Not => "it is an ordinary thread, as was asked for".to_owned(),
-            Firmly::Policy(thread, policy) => match sched::policy(*thread) {
-                Ok(found) if found == *policy => {
-                    match self.place.as_deref().and_then(Place::doubt) {
-                        None => return Grade::Enforced,
-                        Some(why) => why.to_owned(),
-                    }
-                }
-                Ok(found) => format!("somebody gave the thread {found}"),
+            Firmly::Kept { thread, policy, on } => match changed(*thread, *policy, on) {
+                Ok(None) => match self.place.as_deref().and_then(Place::doubt) {
+                    None => return Grade::Enforced,
+                    Some(why) => why.to_owned(),
+                },
+                Ok(Some(what)) => what,
                 Err(error) => error.to_string(),
             },
         };
@@ -263,7 +278,7 @@ impl Alone {
 
     /// Takes the rank of a thread that does not end away from it, so that it is in nobody's way. One with a reservation keeps that, and gets no more.
     pub fn demote(&self) {
-        if let Firmly::Policy(thread, _) = self.firmly
+        if let Firmly::Kept { thread, .. } = self.firmly
             && self.thread().as_ref().is_some_and(|it| !it.is_finished())
         {
             // It may end just now.

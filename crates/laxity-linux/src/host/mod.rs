@@ -33,6 +33,7 @@ use self::supply::supply;
 use crate::enforce::slots::SlotReport;
 use crate::os::memory::Room;
 use crate::os::sched::{self, Tid};
+use crate::os::slot_lock::{SlotLock, SlotLockError};
 
 /// Where a live host runs a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,6 +97,8 @@ impl LiveConfig {
 
 /// Runs programs on this machine's Linux.
 ///
+/// From the first run with slots on a processor until the host is dropped no other process gives any there; where one does already, such a run is [`HostError::Disturbed`].
+///
 /// A body must return from each step in bounded time: a run waits for the step that each thread is in before it ends.
 #[derive(Debug)]
 pub struct LiveHost {
@@ -107,6 +110,8 @@ pub struct LiveHost {
     feeds: Vec<(PortId, OwnedFd)>,
     /// What runs beside the next run.
     beside: Vec<Beside>,
+    /// Of the processors on which there were slots, where they are to be had.
+    locks: BTreeMap<usize, SlotLock>,
 }
 
 impl LiveHost {
@@ -119,6 +124,7 @@ impl LiveHost {
             slot_reports: Vec::new(),
             feeds: Vec::new(),
             beside: Vec::new(),
+            locks: BTreeMap::new(),
         }
     }
 
@@ -166,6 +172,22 @@ impl LiveHost {
         let threads = own.count() + self.config.processors.len() + witnesses.len() + 2;
         let refusal = room.refusal(threads, self.config.ring_capacity);
         refusal.map_or(Ok(()), |why| Err(HostError::Refused(why)))
+    }
+
+    /// Nobody else gives slots on a processor from now on: each admits its own, as if there were no others. Where no lock is to be had, the lookout names who comes.
+    fn lock(&mut self, cpu: usize) -> Result<(), HostError> {
+        match SlotLock::of(cpu) {
+            Ok(lock) => {
+                self.locks.insert(cpu, lock);
+            }
+            Err(SlotLockError::Held(other)) => {
+                return Err(HostError::Disturbed(format!(
+                    "there are slots already, of {other} on processor {cpu}, and each laxity admits its own alone; nothing was run: let that end first"
+                )));
+            }
+            Err(SlotLockError::Unknown) => {}
+        }
+        Ok(())
     }
 
     /// What switching costs on a processor; measured the first time (0.1 s), and followed in each run.
@@ -222,6 +244,7 @@ impl Host for LiveHost {
         let (places, slots) = admit::prepare(&program, (slots, deadline), &self.config);
         let mut switching = Vec::new();
         for slots in &slots {
+            self.lock(slots.cpu)?;
             let outside = if slots.confined {
                 Outside::Confined
             } else {

@@ -7,7 +7,7 @@
 use std::ffi::CStr;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ fn directory_of(thread: Tid) -> rustix::io::Result<OwnedFd> {
 }
 
 /// The processes that have a lock on this directory.
-fn holders(directory: &OwnedFd) -> Fact<Vec<u32>> {
+pub(super) fn holders(directory: impl AsFd) -> Fact<Vec<u32>> {
     let found = fstat(directory).map_err(|error| Unknown(error.to_string()))?;
     let device = (major(found.st_dev), minor(found.st_dev));
     Ok(locked_by(&read("/proc/locks")?, device, found.st_ino))

@@ -20,5 +20,6 @@ pub mod sched;
 pub mod schedstat;
 pub(crate) mod shared;
 pub mod signals;
+pub(crate) mod slot_lock;
 pub mod stderr;
 pub mod usage;

@@ -1,17 +1,17 @@
 //! What strangers may say to a coordinator: it answers, or ends the connection, and serves the others as before.
 
+mod descriptors;
 mod users;
 
-use std::env;
 use std::fs::{self, Permissions};
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use laxity_linux::host::coordinator::{
     At, Client, Coordinator, CoordinatorError, Settings, Starter, list,
@@ -24,14 +24,13 @@ use laxity_model::program::together::Standing;
 use laxity_model::{Service, Span};
 use rustix::cmsg_space;
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::{Errno, dup};
+use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
     recvmsg, sendmsg, socket_with,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 
 /// Connections of one user.
@@ -446,47 +445,4 @@ fn where_others_may_write_nobody_serves() {
     }
     permit(0o755).unwrap();
     assert!(Coordinator::open(settings(&directory)).is_ok());
-}
-
-/// What the process is told that has no descriptors left.
-const WITHOUT: &str = "LAXITY_TEST_WITHOUT_DESCRIPTORS";
-
-#[test]
-fn without_descriptors_it_waits() {
-    if env::var_os(WITHOUT).is_none() {
-        let mut own = Command::new(env::current_exe().unwrap());
-        own.args(["without_descriptors_it_waits", "--exact"]);
-        let output = own.env(WITHOUT, "").output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        return;
-    }
-    let directory = TempDir::new().unwrap();
-    let mut settings = settings(&directory);
-    settings.linger = Span::from_secs(1_000);
-    let mut coordinator = Coordinator::open(settings).unwrap();
-    let stranger = Stranger::of(&directory);
-    assert!(stranger.send(&Ask::List(0).encode(), &[]));
-    let before = getrlimit(Resource::Nofile);
-    let next = dup(&stranger.0).unwrap().as_raw_fd() as u64;
-    let current = Some(next);
-    setrlimit(Resource::Nofile, Rlimit { current, ..before }).unwrap();
-    let (began, mut rounds) = (Instant::now(), 0);
-    let mut round = || {
-        let heard = coordinator.hear().unwrap().unwrap();
-        coordinator.answer(heard);
-    };
-    while began.elapsed() < Duration::from_secs(1) {
-        round();
-        rounds += 1;
-    }
-    // Twice in each wait, at the most.
-    assert!(rounds <= 100, "{rounds}");
-    setrlimit(Resource::Nofile, before).unwrap();
-    let answer = loop {
-        round();
-        if let Some((answer, _)) = stranger.heard() {
-            break answer;
-        }
-    };
-    assert_eq!(answer, Answer::End);
 }

@@ -466,7 +466,7 @@ impl<S: 'static> Upcalls<S> {
         books.map_or_else(Vec::new, Books::departed)
     }
 
-    /// Whether its thread has the rank that was asked for: by the worst that is seen now. Among several processes it is unenforced, too, while whoever guards its seat does not look, as a coordinator that is stopped, or while somebody has written there that it does not wait; that takes
+    /// Whether its thread has the rank that was asked for, on the processors that it was started on: by the worst that is seen now. Among several processes it is unenforced, too, while whoever guards its seat does not look, as a coordinator that is stopped, or while somebody has written there that it does not wait; that takes
     /// a tenth of a second to see. What is [`Rank::Fair`] is unenforced always.
     pub fn grade(&self) -> Grade {
         self.alone.grade()

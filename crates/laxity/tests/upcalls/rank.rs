@@ -108,6 +108,49 @@ fn its_thread_is_what_was_asked_for_and_the_caller_stays_what_it_is() {
     assert_eq!(state(), before);
 }
 
+/// Whoever has the right may change that, and who was admitted beside it counts on where it runs.
+#[test]
+fn one_that_may_run_elsewhere_is_not_what_was_asked_for() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Processors(2)]) else {
+        return;
+    };
+    let usable = sched::affinity(Tid::current()).unwrap();
+    let each: Vec<usize> = usable.iter().collect();
+    let [own, other] = [each[0], each[1]].map(CpuSet::single);
+    let named = Rank::Fifo {
+        priority: 42,
+        processor: Some(each[0]),
+    };
+    let anywhere = Rank::Fifo {
+        priority: 42,
+        processor: None,
+    };
+    for (rank, own) in [(named, own), (anywhere, usable)] {
+        let options = Options {
+            rank,
+            ..Options::default()
+        };
+        let upcalls = Upcalls::start(options).unwrap();
+        let (tell, told) = mpsc::channel();
+        let tells = upcalls.create(spec("tells", MS * 100), move |call| {
+            tell.send(Tid::current()).unwrap();
+            call.suspend();
+        });
+        let tells = tells.unwrap();
+        tells.run().unwrap();
+        let thread = told.recv().unwrap();
+        assert_eq!(upcalls.grade(), Grade::Enforced);
+        sched::set_affinity(thread, &other).unwrap();
+        let Grade::Unenforced { reason } = upcalls.grade() else {
+            panic!("it runs on {other} alone, and not on {own}");
+        };
+        let told = format!("on processors {other}, and not {own}");
+        assert!(reason.ends_with(&told), "{reason}");
+        sched::set_affinity(thread, &own).unwrap();
+        assert_eq!(upcalls.grade(), Grade::Enforced);
+    }
+}
+
 /// What is shared may take long to make: no other thread waits for that.
 #[test]
 fn what_is_shared_is_made_before_its_thread_is_real_time() {

@@ -79,6 +79,8 @@ pub struct Coordinator {
     only: File,
     /// `None` until one of those has come back who have seats from the coordinator before.
     house: Option<House>,
+    /// Why there is none, where nobody has a seat.
+    unfounded: Option<CoordinatorError>,
     registry: Registry,
     /// The seats that the coordinator before has given, of those who have not come back yet.
     awaited: BTreeMap<u16, Awaited>,
@@ -157,6 +159,7 @@ impl Coordinator {
             registry: Registry::new(settings.terms()),
             awaited: BTreeMap::new(),
             house: None,
+            unfounded: None,
             only,
             listener: listener(&settings)?,
             deaf_until: Instant::ZERO,
@@ -385,8 +388,11 @@ impl Coordinator {
     /// It has a seat now and is told so; else the answer.
     fn joins(&mut self, id: u64, who: Who, name: String) -> Result<(), Answer> {
         let Some(house) = &self.house else {
-            let reason = "processes have seats from the coordinator before this one, and none of them has come back yet";
-            return Err(Answer::NotYet(reason.to_owned()));
+            let reason = match &self.unfounded {
+                Some(error) => error.to_string(),
+                None => "processes have seats from the coordinator before this one, and none of them has come back yet".to_owned(),
+            };
+            return Err(Answer::NotYet(reason));
         };
         self.registry.may_join(who)?;
         if let Err(unknown) = house.guard.can_watch(who.process) {
@@ -454,8 +460,8 @@ impl Coordinator {
             }
         }
         if self.house.is_none() && self.registry.is_empty() {
-            // Where there is no memory, it is tried again at the next look.
-            let _ = self.founds();
+            // Where that cannot be, it is tried again at the next look, and who joins until then is told why.
+            self.unfounded = self.founds().err();
         }
         self.hold_all();
     }

@@ -1,7 +1,6 @@
 //! Slots for threads that no program of ours runs: a dispatcher with its witness and its watcher, on one processor.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::admission::{Launch, admit};
@@ -28,8 +27,10 @@ use crate::enforce::slots::{self as enforcer, Dispatched, Doorbell, ParkSignal};
 use crate::enforce::witness;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
+use crate::os::fact::{Fact, Unknown};
 use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
+use crate::os::slot_lock::{SlotLock, SlotLockError};
 use crate::run::own::Own;
 use crate::run::port::Ports;
 use crate::run::{self, Run, Thread};
@@ -68,7 +69,7 @@ impl SlotSession {
     ) -> Result<Self, HostError> {
         let (claim, config) = choose(request.processor)?;
         let (place, slots, grade) = admitted(request, placed, &config)?;
-        let measured = switching(claim.0, request.outside)?;
+        let measured = switching(claim.cpu, request.outside)?;
         let table = slots.plan.table.clone();
         let mut session = Self {
             run: Arc::new(Run::new(1, 0, Ports::default())),
@@ -78,7 +79,7 @@ impl SlotSession {
             watcher: None,
             place,
             seen: Seen::new(grade),
-            cpu: claim.0,
+            cpu: claim.cpu,
             _park: ParkSignal::install(),
             _claim: claim,
         };
@@ -199,87 +200,116 @@ fn looks(cycle: Instant, table: &SlotTable) -> Looks {
 
 /// The processors on which this process gives slots to threads of no program, and what switching costs there by the kind of confinement.
 struct Processors {
-    taken: BTreeMap<usize, ()>,
+    taken: BTreeSet<usize>,
     switching: BTreeMap<(usize, bool), Switching>,
 }
 
 fn processors() -> MutexGuard<'static, Processors> {
     static PROCESSORS: Mutex<Processors> = Mutex::new(Processors {
-        taken: BTreeMap::new(),
+        taken: BTreeSet::new(),
         switching: BTreeMap::new(),
     });
     PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A processor on which one holder has slots.
-struct Claim(usize);
+struct Claim {
+    cpu: usize,
+    /// `None` where there is none to be had.
+    _lock: Option<SlotLock>,
+}
+
+/// Why somebody has none on a processor.
+enum Taken {
+    /// There are slots of this one, in words.
+    By(String),
+    /// Whether there are cannot be seen.
+    Unseen(Unknown),
+}
 
 impl Claim {
-    fn of(cpu: usize) -> Option<Self> {
-        match processors().taken.entry(cpu) {
-            Entry::Vacant(free) => {
-                free.insert(());
-                Some(Self(cpu))
+    /// What is there is admitted by that one alone. Of those who do not have the same lock it is known by who is seen among these threads.
+    fn of(cpu: usize, threads: &Fact<Vec<RealTimeThread>>) -> Result<Self, Taken> {
+        let lock = match SlotLock::of(cpu) {
+            Ok(lock) => Some(lock),
+            Err(SlotLockError::Held(other)) => return Err(Taken::By(other)),
+            Err(SlotLockError::Unknown) => None,
+        };
+        match (threads, &lock) {
+            (Ok(threads), _) => {
+                if let Some(other) = threads.iter().find(|thread| gives_slots(thread, cpu)) {
+                    return Err(Taken::By(other.to_string()));
+                }
             }
-            Entry::Occupied(_) => None,
+            // That not everybody is seen is in the grade.
+            (Err(_), Some(_)) => {}
+            (Err(why), None) => return Err(Taken::Unseen(why.clone())),
+        }
+        match processors().taken.insert(cpu) {
+            true => Ok(Self { cpu, _lock: lock }),
+            false => Err(Taken::By("another thread of this process".to_owned())),
         }
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        processors().taken.remove(&self.0);
+        processors().taken.remove(&self.cpu);
     }
 }
 
-/// Whether this thread gives slots of another laxity on a processor: what is there is admitted by that one alone.
+/// Whether this thread gives slots of another laxity on a processor, or may: where it may run is not known of all.
 fn gives_slots(thread: &RealTimeThread, cpu: usize) -> bool {
+    let affinity = thread.affinity.as_ref();
     thread.of_laxity
         && thread.policy == Policy::Fifo(ranks::DISPATCHER)
-        && thread.affinity == Ok(CpuSet::single(cpu))
+        && affinity.map_or(true, |affinity| *affinity == CpuSet::single(cpu))
 }
 
-/// The processor that was asked for, or the first that is free and on which nobody is seen who would outrank the holder; and one for what
+/// The processor that was asked for, or the first that is free, and on which nobody is seen who would outrank the holder, if there is such a one; and one for what
 /// watches.
 fn choose(asked: Option<usize>) -> Result<(Claim, LiveConfig), HostError> {
     let usable =
         sched::affinity(Tid::current()).map_err(|error| HostError::CannotRun(error.to_string()))?;
     let threads = proc::real_time_threads();
-    let alone = |cpu: &usize| {
+    let is_contended = |cpu: &usize| {
         let mut threads = threads.iter().flatten();
-        !threads.any(|thread| outranks(thread, *cpu))
+        threads.any(|thread| outranks(thread, *cpu))
     };
     let mut candidates: Vec<usize> = asked.map_or_else(|| usable.iter().collect(), |cpu| vec![cpu]);
+    candidates.sort_by_key(is_contended);
     let mut theirs = Vec::new();
-    candidates.retain(|cpu| {
-        let mut threads = threads.iter().flatten();
-        let other = threads.find(|thread| gives_slots(thread, *cpu));
-        theirs.extend(other.map(|thread| format!("of {thread} on processor {cpu}")));
-        other.is_none()
-    });
-    if candidates.is_empty() {
-        return Err(HostError::Refused(format!(
-            "there are slots already, {}, and each laxity admits its own alone: name another processor, let that end first, or reserve by `deadline`, which the kernel admits for all",
-            theirs.join(", ")
-        )));
+    for cpu in candidates {
+        match Claim::of(cpu, &threads) {
+            Ok(claim) => {
+                let config = config(cpu, &usable);
+                return Ok((claim, config));
+            }
+            Err(Taken::By(whom)) => theirs.push(format!("of {whom} on processor {cpu}")),
+            Err(Taken::Unseen(why)) => {
+                return Err(HostError::CannotRun(format!(
+                    "whether another laxity gives slots on processor {cpu} cannot be seen: {why}"
+                )));
+            }
+        }
     }
-    candidates.sort_by_key(|cpu| !alone(cpu));
-    let claim = candidates.iter().find_map(|cpu| Claim::of(*cpu));
-    let claim = claim.ok_or_else(|| {
-        HostError::Refused(format!(
-            "this process gives slots to another thread on each of the processors {candidates:?}: one holder a processor"
-        ))
-    })?;
-    let other = usable.iter().filter(|cpu| *cpu != claim.0).last();
-    let config = LiveConfig {
-        processors: vec![claim.0],
+    Err(HostError::Refused(format!(
+        "there are slots already, {}, and each laxity admits its own alone, and one holder a processor: name another processor, let that end first, or reserve by `deadline`, which the kernel admits for all",
+        theirs.join(", ")
+    )))
+}
+
+/// What runs there, and what watches, on another processor where there is one.
+fn config(cpu: usize, usable: &CpuSet) -> LiveConfig {
+    let other = usable.iter().filter(|other| *other != cpu).last();
+    LiveConfig {
+        processors: vec![cpu],
         others: Vec::new(),
-        external: other.unwrap_or(claim.0),
+        external: other.unwrap_or(cpu),
         witnesses: vec![Witness::new(ProcessorId(0))],
         lock_memory: false,
         ring_capacity: RING_CAPACITY,
-    };
-    Ok((claim, config))
+    }
 }
 
 /// Has the only admission there is decide.
