@@ -149,6 +149,10 @@ fn outcome(variant: &VariantResults) -> String {
         (true, Expectation::Any) => format!("{result}, and nothing was expected"),
         (false, Expectation::Any) => format!("{result}, not as expected"),
         (true, _) => format!("{result}, as expected"),
+        // What is expected besides contracts is not so.
+        (false, expected) if expected.to_string() == result => {
+            format!("{result}, and otherwise not as expected")
+        }
         (false, expected) => format!("{result}, expected {expected}"),
     }
 }
