@@ -8,6 +8,7 @@ use laxity_lab::machine_file::{self, meaning};
 use laxity_lab::plain;
 use laxity_lab::report::{calibration, page, text};
 use laxity_lab::runner::Progress;
+use laxity_model::Span;
 use laxity_model::enforce::machine::{Figure, Machine};
 use serde_json::{Value, json};
 
@@ -151,7 +152,7 @@ fn to_json(found: &Calibration) -> Value {
             "began": c.began,
             "took_ns": c.took.as_nanos(),
             "load_thousandths": c.load_thousandths,
-            "steal_ns": c.steal.as_nanos(),
+            "steal_ns": c.steal.map(Span::as_nanos),
             "strangers": c.strangers,
         },
         "figures": figures,

@@ -77,7 +77,7 @@ const CIRCUMSTANCES: [(&str, Field); 13] = [
         "load_thousandths",
         Field::Number(|c| &mut c.load_thousandths),
     ),
-    ("steal", Field::Span(|c| &mut c.steal)),
+    ("steal", Field::Known(|c| &mut c.steal)),
     ("strangers", Field::Number(|c| &mut c.strangers)),
 ];
 /// Keys of a figure: how it was measured, if it was, and what it is.
@@ -278,6 +278,8 @@ enum Field {
     Number(fn(&mut Circumstances) -> &mut u32),
     Index(fn(&mut Circumstances) -> &mut usize),
     Span(fn(&mut Circumstances) -> &mut Span),
+    /// Empty where it could not be read.
+    Known(fn(&mut Circumstances) -> &mut Option<Span>),
 }
 
 impl Field {
@@ -288,6 +290,13 @@ impl Field {
             Self::Number(of) => *of(into) = number(section, key, "0")?,
             Self::Index(of) => *of(into) = number(section, key, "0")? as usize,
             Self::Span(of) => *of(into) = span(section, key, &SPANS)?,
+            Self::Known(of) => {
+                let text = section.value(key).and_then(string);
+                *of(into) = match text.is_some_and(|text| text.value.is_empty()) {
+                    true => None,
+                    false => Some(span(section, key, &SPANS)?),
+                };
+            }
         }
         Some(())
     }
@@ -299,6 +308,7 @@ impl Field {
             Self::Number(field) => field(of).to_string(),
             Self::Index(field) => field(of).to_string(),
             Self::Span(field) => quoted(&format_span(*field(of))),
+            Self::Known(field) => quoted(&field(of).map(format_span).unwrap_or_default()),
         }
     }
 }

@@ -270,7 +270,7 @@ fn results() -> RunResults {
             governor: None,
             clock_source: "kvm-clock".into(),
             hypervisor: Some("KVM".into()),
-            steal_ns: 14_000_000,
+            steal_ns: Some(14_000_000),
             speed: None,
         }),
         provenance: BTreeMap::from([

@@ -111,10 +111,9 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The longest time from an interrupt until its call was done, of these calls.
-    pub fn longest(calls: &[Served]) -> Span {
-        let responses = calls.iter().map(Served::response);
-        responses.max().unwrap_or(Span::ZERO)
+    /// The longest time from an interrupt until its call was done, of these calls; `None` of none.
+    pub fn longest(calls: &[Served]) -> Option<Span> {
+        calls.iter().map(Served::response).max()
     }
 
     /// Whether there were calls, and no sample was lost, late or left out.

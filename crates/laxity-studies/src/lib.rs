@@ -53,6 +53,11 @@ pub fn peer(experiment: &str, part: &str) -> Result<(), Box<dyn std::error::Erro
     }
 }
 
+/// What was seen, in words, or this one where nothing was.
+fn or(seen: Option<impl std::fmt::Display>, nothing: &str) -> String {
+    seen.map_or_else(|| nothing.to_owned(), |seen| seen.to_string())
+}
+
 /// A live run of a second on one processor, of which so much was disturbed, in parts per million, and which says nothing else of itself.
 #[cfg(test)]
 fn live_run(disturbed_ppm: u32) -> laxity_model::RunRecord {

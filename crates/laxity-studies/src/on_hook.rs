@@ -9,6 +9,7 @@ use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Reservation, Span};
 
 use crate::call::{self, Seen, Setup, Way};
+use crate::or;
 use crate::served::Served;
 
 static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../data/on-hook.toml")));
@@ -92,10 +93,8 @@ fn growing(calls: &[Call]) -> Vec<&Seen> {
     of.map(|(_, seen)| seen).collect()
 }
 
-fn longest<'a>(of: impl Iterator<Item = &'a Vec<Served>>) -> Span {
-    of.map(|calls| Seen::longest(calls))
-        .max()
-        .unwrap_or(Span::ZERO)
+fn longest<'a>(of: impl Iterator<Item = &'a Vec<Served>>) -> Option<Span> {
+    of.filter_map(|calls| Seen::longest(calls)).max()
 }
 
 /// A row of the table: the calls of one kind together.
@@ -114,9 +113,12 @@ fn row(calls: &[Call], origin: Origin) -> Row {
         calls.len().into(),
     ]);
     row.push(Origin::Charged.cell(Value::share(reserved)));
+    let longest = [
+        longest(seen().map(|seen| &seen.on_hook)),
+        longest(seen().map(|seen| &seen.off_hook)),
+    ];
+    row.extend(longest.map(|longest| origin.cell(longest?)));
     row.extend(origin.row([
-        longest(seen().map(|seen| &seen.on_hook)).into(),
-        longest(seen().map(|seen| &seen.off_hook)).into(),
         damage(0).into(),
         damage(1).into(),
         damage(2).into(),
@@ -142,7 +144,7 @@ fn tell(draft: &mut Draft<'_>, place: &str, calls: &[Call]) {
         ("lost", &sum(|seen| seen.damage[0] + seen.damage[1])),
         (
             "longest",
-            &longest(growing.iter().map(|seen| &seen.on_hook)),
+            &or(longest(growing.iter().map(|seen| &seen.on_hook)), "none"),
         ),
     ];
     draft.say("told", told);
@@ -167,15 +169,17 @@ fn claim_of_twin(draft: &mut Draft<'_>, calls: &[Call]) {
     let seen: Holes<'_> = &[
         ("calls", &count),
         ("whole", &whole),
-        ("longest", &latest),
+        ("longest", &or(latest, "none")),
         ("on-hook", &on_hook),
-        ("longest-outranked", &hindered),
+        ("longest-outranked", &or(hindered, "none")),
     ];
     draft.claim("whole", is_whole, seen);
     draft.claim("granted", all(|seen| seen.answers == [1, 0]), seen);
     let within = ON_HOOK_PERIOD * 2;
-    draft.claim("prompt", latest <= within && on_hook > 0, seen);
-    draft.claim("outranked", hindered > within, seen);
+    let is_prompt = latest.is_some_and(|latest| latest <= within);
+    draft.claim("prompt", is_prompt, seen);
+    let is_hindered = hindered.is_some_and(|hindered| hindered > within);
+    draft.claim("outranked", is_hindered, seen);
 }
 
 /// A call that lost nothing but what the machine's own halts excuse leaves open whether samples are lost; no halt excuses that a change is refused.

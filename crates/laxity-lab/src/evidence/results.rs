@@ -61,14 +61,14 @@ pub struct Machine {
     pub cpu_model: String,
     /// How many processors are online.
     pub cpus: u32,
-    /// The frequency governor; none where there is no frequency control.
+    /// The frequency governor; none where there is no frequency control, `unknown` where that cannot be read.
     pub governor: Option<String>,
     /// The kernel's clock source.
     pub clock_source: String,
     /// The hypervisor; none on bare metal, or where it does not show.
     pub hypervisor: Option<String>,
-    /// Time taken by the hypervisor during the whole run, all processors together, as the kernel counts it.
-    pub steal_ns: u64,
+    /// Time taken by the hypervisor during the whole run, all processors together, as the kernel counts it; none where it was not read of every run.
+    pub steal_ns: Option<u64>,
     /// How fast it was during the runs; none where that was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<Speed>,
@@ -147,7 +147,7 @@ pub struct VariantResults {
     pub grade_reason: Option<String>,
     /// How many times it ran.
     pub repeats: u32,
-    /// Time taken by the hypervisor, as the kernel counts it; none in the twin.
+    /// Time taken by the hypervisor, as the kernel counts it; none in the twin, and where it was not read of every run.
     pub steal_ns: Option<u64>,
     /// How fast the machine was, measured before and after each run; none in the twin.
     #[serde(default, skip_serializing_if = "Option::is_none")]

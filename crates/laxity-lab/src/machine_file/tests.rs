@@ -223,8 +223,8 @@ fn evidence_of_any_kind() -> impl Strategy<Value = Option<Evidence>> {
 
 fn circumstances_of_any_kind() -> impl Strategy<Value = Circumstances> {
     let texts = prop::collection::vec(any::<String>(), 7);
-    let numbers = (any::<[u32; 4]>(), any::<[u64; 2]>());
-    (texts, numbers).prop_map(|(texts, ([a, b, c, d], [took, steal]))| {
+    let numbers = (any::<[u32; 4]>(), any::<(u64, Option<u64>)>());
+    (texts, numbers).prop_map(|(texts, ([a, b, c, d], (took, steal)))| {
         let mut texts = texts.into_iter();
         // What would steer a terminal is written out in the file, and so what is read.
         let mut text = || plain(&texts.next().unwrap_or_default()).into_owned();
@@ -240,7 +240,7 @@ fn circumstances_of_any_kind() -> impl Strategy<Value = Circumstances> {
             began: text(),
             took: Span::from_nanos(took),
             load_thousandths: c,
-            steal: Span::from_nanos(steal),
+            steal: steal.map(Span::from_nanos),
             strangers: d,
         }
     })

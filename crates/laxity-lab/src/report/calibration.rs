@@ -1,6 +1,7 @@
 //! What a calibration leaves for people: a table of a machine's costs, and in the page the distribution of each.
 
 use laxity::calibrate::{Calibration, MESSAGE_BYTES};
+use laxity_model::Span;
 use laxity_model::enforce::machine::{Figure as Cost, Machine};
 
 use super::cells::nanos;
@@ -48,7 +49,10 @@ pub fn report(found: &Calibration) -> Report {
                     circumstances.processors
                 ),
             ),
-            ("steal time", value::nanos(circumstances.steal.as_nanos())),
+            (
+                "steal time",
+                value::known_nanos(circumstances.steal.map(Span::as_nanos)),
+            ),
             ("tick", tick),
         ],
         figures: [costs_figure].into_iter().chain(messages(found)).collect(),

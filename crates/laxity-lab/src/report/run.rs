@@ -293,7 +293,10 @@ fn circumstances(results: &RunResults) -> Vec<(&'static str, String)> {
             ("clock source", machine.clock_source.clone()),
             ("frequency governor", none(&machine.governor, "none")),
             ("hypervisor", none(&machine.hypervisor, "none seen")),
-            ("steal time during the run", value::nanos(machine.steal_ns)),
+            (
+                "steal time during the run",
+                value::known_nanos(machine.steal_ns),
+            ),
         ]);
         let speed = machine.speed.as_ref();
         told.extend(speed.map(|speed| ("speed", speed.words())));

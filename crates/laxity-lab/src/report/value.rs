@@ -129,6 +129,11 @@ pub(super) fn nanos(ns: u64) -> String {
     format!("{} {}", trimmed(&text), unit.name())
 }
 
+/// The same of what may not be known.
+pub(super) fn known_nanos(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "unknown".to_owned(), nanos)
+}
+
 /// A time that a publication prints, with as many digits as it has there: `13.125 ms`.
 fn printed(ns: u64) -> String {
     let unit = TimeUnit::for_largest(ns);

@@ -1,6 +1,5 @@
 //! From runs to results: each variant's repeats put together, judged, and compared with what the scenario expects.
 
-use laxity_model::Span;
 use laxity_model::verify::contract::{
     Cause, Doubts, Evidence, Expectation, Halts, HaltsUnseen, Outcome, RunFacts, Verdict,
     as_expected, judge,
@@ -9,7 +8,7 @@ use laxity_model::verify::contract::{
 use super::RunDone;
 use super::cause::Held;
 use super::commands::CommandEnd;
-use super::conclude::Circumstances;
+use super::conclude::{Circumstances, steal_ns};
 use super::figures::{Component, Told, components, proposed, worst};
 use super::longest::longest_call;
 use super::unseen;
@@ -58,14 +57,13 @@ pub fn variant(
     let doubts = components.iter();
     let doubts = doubts.map(|one| unseen::doubts(resolved, index, one, runs, circumstances.tick));
     let doubts: Vec<Doubts> = doubts.collect();
-    let steal = made.iter().map(|run| run.record.steal.map(Span::as_nanos));
     let mut results = VariantResults {
         name: variant.name.clone(),
         about: variant.about.clone(),
         grade,
         grade_reason,
         repeats: made.len() as u32,
-        steal_ns: steal.sum(),
+        steal_ns: steal_ns(made.iter().map(|run| run.record.steal)),
         disturbed: disturbed(&halts),
         events_recorded: first.trace.as_ref().map_or(0, |t| t.events.len() as u64),
         events_lost: facts.events_lost,

@@ -59,7 +59,7 @@ pub fn conclude(
     let has_modem = variants.iter().any(|v| v.modems().next().is_some());
     let machine = circumstances.live.then(|| Machine {
         speed: Speed::of(runs.iter().flat_map(|run| run.speed.iter().copied())),
-        ..machine(steal_ns(runs))
+        ..machine(steal_ns(runs.iter().map(|run| run.record.steal)))
     });
     RunResults {
         file_version: FILE_VERSION,
@@ -124,14 +124,14 @@ fn overall(variants: &[VariantResults], unmade: &[Skipped]) -> (SummaryJson, u8)
     (SummaryJson { result, reasons }, exit_code)
 }
 
-/// Time that the hypervisor took away during all runs, as the kernel counts it.
-fn steal_ns(runs: &[RunDone]) -> u64 {
-    let steal = runs.iter().filter_map(|run| run.record.steal);
-    steal.map(Span::as_nanos).sum()
+/// Time that the hypervisor took away during all of these runs, as the kernel counts it; `None` if that is not known of one.
+pub fn steal_ns(runs: impl IntoIterator<Item = Option<Span>>) -> Option<u64> {
+    let steal = runs.into_iter();
+    steal.map(|steal| steal.map(Span::as_nanos)).sum()
 }
 
-/// This machine, as far as its timing depends on it.
-pub fn machine(steal_ns: u64) -> Machine {
+/// This machine, as far as its timing depends on it, which lost so much to its hypervisor; `None` if that is not known.
+pub fn machine(steal_ns: Option<u64>) -> Machine {
     let here = calibrate::Circumstances::now(0);
     let known = |text: String| (!text.is_empty()).then_some(text);
     Machine {
@@ -192,4 +192,16 @@ fn provenance(
         provenance.insert("receivers".into(), Provenance::Calibrated { to });
     }
     provenance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_read_of_one_run_is_not_known_of_all() {
+        let ns = |ns| Some(Span::from_nanos(ns));
+        assert_eq!(steal_ns([ns(3), ns(4)]), Some(7));
+        assert_eq!(steal_ns([ns(3), None]), None);
+    }
 }

@@ -21,7 +21,6 @@ use super::modes::{ANSWER, Mode, Modem, modes};
 use super::proposal::{GRAIN, periods};
 use super::together::{Choice, Outcome, find};
 use super::work::HANDLER;
-use crate::each_once::each_once;
 use crate::scenario::{
     PeriodicRank, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
     TwinProfile, devices,
@@ -146,19 +145,10 @@ fn of_device(
 /// next at the beginning of the one after it. The kernel sees that one is used up at its next tick only; what it gave too much by then it takes back, so
 /// that there is no more than one tick too much in any window.
 fn budgets(variant: &ResolvedVariant, tick: Span) -> impl Iterator<Item = Task> {
-    let devices = variant.devices.iter().filter(|device| !device.is_open());
-    let devices = devices.map(|one| (one.name.as_str(), one.placing.request()));
-    let tasks = variant.tasks.iter();
-    let all = devices.chain(tasks.map(|one| (one.holder(), one.request())));
-    // Those on an executor share what it reserves.
-    each_once(all).into_iter().flat_map(move |(_, asked)| {
-        let asked = asked.filter(|asked| asked.enforcer == Enforcer::Deadline);
-        let budget = asked.and_then(|asked| {
-            let asked = asked.reservation;
-            let task = Task::new(asked.service(), asked.period()).ok()?;
-            Some(task.with_jitter(asked.longest_gap()))
-        });
-        let excess = budget.and(Task::new(tick.as_full_service(), ONCE).ok());
+    variant.budgets().flat_map(move |asked| {
+        let task = Task::new(asked.service(), asked.period());
+        let budget = task.map(|task| task.with_jitter(asked.longest_gap()));
+        let excess = budget.and(Task::new(tick.as_full_service(), ONCE));
         budget.into_iter().chain(excess)
     })
 }

@@ -3,12 +3,12 @@
 use laxity::observe::Loss;
 use laxity_model::enforce::Witness;
 use laxity_model::verify::contract::{Doubts, HaltsUnseen};
-use laxity_model::{Enforcer, ProcessorId, Reservation, Span};
+use laxity_model::{Enforcer, ProcessorId, Span};
 
 use super::RunDone;
 use super::figures::Component;
 use crate::scenario::kinds::SAMPLES_LOST;
-use crate::scenario::{Resolved, ResolvedTask, ResolvedVariant};
+use crate::scenario::{Resolved, ResolvedVariant};
 
 /// Why what was lost convicts nobody.
 pub(super) const TOLD: &str =
@@ -46,7 +46,7 @@ pub(super) fn doubts(
 
 /// Whether budgets of `SCHED_DEADLINE` hide halts from who looks for them.
 fn hides_halts(variant: &ResolvedVariant) -> bool {
-    budgets(variant).next().is_some()
+    variant.budgets().next().is_some()
 }
 
 fn losses_unseen(variant: &ResolvedVariant, component: &Component<'_>, tick: Span) -> HaltsUnseen {
@@ -69,7 +69,7 @@ fn losses_unseen(variant: &ResolvedVariant, component: &Component<'_>, tick: Spa
 
 /// A halt of the machine no longer than this may go unseen beside a variant's budgets; zero where it has none.
 pub(super) fn overlooked(variant: &ResolvedVariant, tick: Span) -> Span {
-    let witness = Witness::of_experiment(ProcessorId(0)).outranked_by(budgets(variant), tick);
+    let witness = Witness::of_experiment(ProcessorId(0)).outranked_by(variant.budgets(), tick);
     match hides_halts(variant) {
         true => witness.overlooks(),
         false => Span::ZERO,
@@ -79,16 +79,6 @@ pub(super) fn overlooked(variant: &ResolvedVariant, tick: Span) -> Span {
 fn took(loss: &Loss) -> Span {
     let [from, to] = loss.span;
     to.saturating_since(from)
-}
-
-/// What is reserved by `SCHED_DEADLINE` in a variant.
-fn budgets(variant: &ResolvedVariant) -> impl Iterator<Item = Reservation> {
-    let devices = variant.devices.iter().map(|one| one.placing.request());
-    let requests = devices.chain(variant.tasks.iter().map(ResolvedTask::request));
-    let of_the_kernel = requests
-        .flatten()
-        .filter(|request| request.enforcer == Enforcer::Deadline);
-    of_the_kernel.map(|request| request.reservation)
 }
 
 /// Whether these are losses, and so many halts, each of which was `overlooked` and so was no longer than that, come to what they took, but for what is less than one: a loss is told with the time in which
@@ -106,6 +96,7 @@ fn are_no_more(losses: &[&Loss], halts: usize, overlooked: Span) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Length;
     use laxity_model::Instant;
     use laxity_model::verify::contract::Phase;
 
@@ -119,6 +110,33 @@ mod tests {
             held: Span::from_millis(held_ms),
             reserved: true,
         }
+    }
+
+    /// An executor's budget is one, however many take turns on it: they hid halts of as many times its length.
+    #[test]
+    fn tasks_on_an_executor_overlook_no_more_than_one_alone() {
+        let overlooked_by = |tasks: u32| {
+            let shared = r#"title = "x"
+quick = { limit = "1s" }
+executors.shared = { policy = "edf", placement = "reserved 2ms/20ms", enforcer = "deadline" }
+variants.it = { on = "live", expect = "any" }
+"#;
+            let task = |number| {
+                format!(
+                    "tasks.t{number} = {{ kind = \"periodic\", period = \"100ms\", service = \"0.1ms\", on = \"shared\" }}\n"
+                )
+            };
+            let text: String = [shared.to_owned()]
+                .into_iter()
+                .chain((0..tasks).map(task))
+                .collect();
+            let scenario = crate::scenario::parse(&text, "x.toml").expect("a scenario");
+            let resolved = scenario.resolve(Length::Quick);
+            overlooked(&resolved.variants[0], Span::from_millis(4))
+        };
+        // The budget, a tick, two periods of the witness, and what is short.
+        assert_eq!(overlooked_by(1), Span::from_millis(8));
+        assert_eq!(overlooked_by(6), overlooked_by(1));
     }
 
     #[test]

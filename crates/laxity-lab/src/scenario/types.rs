@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use laxity_model::analysis::devices::Open;
 use laxity_model::verify::contract::{Contract, Expectation};
-use laxity_model::{ProcessorId, Reservation, Service, Span};
+use laxity_model::{Enforcer, ProcessorId, Reservation, Service, Span};
 
 use crate::command_line;
 use crate::each_once::each_once;
@@ -245,6 +245,17 @@ impl ResolvedVariant {
             .iter()
             .map(|(contract, _)| contract)
             .collect()
+    }
+
+    /// What is reserved in it by the kernel: by those on an executor, which share what it reserves, once. Of what is left open nobody knows yet.
+    pub(crate) fn budgets(&self) -> impl Iterator<Item = Reservation> {
+        let devices = self.devices.iter().filter(|device| !device.is_open());
+        let devices = devices.map(|one| (one.name.as_str(), one.placing.request()));
+        let tasks = self.tasks.iter().map(|one| (one.holder(), one.request()));
+        let requests = each_once(devices.chain(tasks)).into_iter();
+        let requests = requests.filter_map(|(_, request)| request);
+        let of_the_kernel = requests.filter(|request| request.enforcer == Enforcer::Deadline);
+        of_the_kernel.map(|request| request.reservation)
     }
 
     /// Whether it is for this host.

@@ -28,7 +28,7 @@ pub struct Circumstances {
     pub preemption: String,
     /// The clock that the kernel keeps time with.
     pub clock_source: String,
-    /// The frequency governor of the processor; empty where the kernel controls none.
+    /// The frequency governor of the processor; empty where the kernel controls none, `unknown` where that cannot be read.
     pub governor: String,
     /// The kernel's number of the processor it was measured on.
     pub processor: usize,
@@ -38,8 +38,8 @@ pub struct Circumstances {
     pub took: Span,
     /// Threads that wanted to run when it began, averaged over a minute, in thousandths (the kernel's load average).
     pub load_thousandths: u32,
-    /// What the hypervisor took from the processor meanwhile, as far as it tells.
-    pub steal: Span,
+    /// What the hypervisor took from the processor meanwhile, as far as it tells; `None` if that cannot be read.
+    pub steal: Option<Span>,
     /// Real-time threads of other processes that may run on the processor, when it began.
     pub strangers: u32,
 }
@@ -51,8 +51,6 @@ impl Circumstances {
     }
 
     fn of(facts: Facts, cpu: usize) -> Self {
-        let governors = facts.processors.governors.unwrap_or_default();
-        let governor = governors.into_iter().find(|(number, _)| *number == cpu);
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
         Self {
@@ -62,7 +60,7 @@ impl Circumstances {
             kernel: facts.kernel.release,
             preemption: (facts.kernel.preemption).map_or(String::new(), |model| model.to_string()),
             clock_source: facts.kernel.clock_source.unwrap_or_default(),
-            governor: governor.map_or(String::new(), |(_, name)| name),
+            governor: governor(facts.processors.governors, cpu),
             processor: cpu,
             began: date(SystemTime::now()),
             load_thousandths: load(&fs::read_to_string("/proc/loadavg").unwrap_or_default()),
@@ -137,11 +135,19 @@ impl Start {
         let mut circumstances = self.circumstances;
         let stolen = proc::steal(&[circumstances.processor]);
         circumstances.took = clock::now().saturating_since(self.at);
-        if let (Some(before), Some(after)) = (self.steal, stolen) {
-            circumstances.steal = after.saturating_sub(before);
-        }
+        let steal = stolen.zip(self.steal);
+        circumstances.steal = steal.map(|(after, before)| after.saturating_sub(before));
         circumstances
     }
+}
+
+/// That of a processor, as [`Circumstances::governor`] has it.
+fn governor(governors: Fact<Vec<(usize, String)>>, cpu: usize) -> String {
+    let Ok(governors) = governors else {
+        return "unknown".to_owned();
+    };
+    let own = governors.into_iter().find(|(number, _)| *number == cpu);
+    own.map_or(String::new(), |(_, name)| name)
 }
 
 /// The model's name, as x86 has it; of other architectures their own lines.
@@ -193,6 +199,7 @@ fn date(time: SystemTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::os::fact::Unknown;
     use std::time::Duration;
 
     #[test]
@@ -215,6 +222,14 @@ mod tests {
         assert_eq!(hypervisor(cpuinfo, "tsc kvm-clock"), "KVM");
         assert_eq!(hypervisor(cpuinfo, "tsc hpet"), "a hypervisor");
         assert_eq!(hypervisor("flags : fpu", "tsc hpet"), "");
+    }
+
+    #[test]
+    fn a_governor_that_cannot_be_read_is_not_none() {
+        let of_one = || vec![(1, "performance".to_owned())];
+        assert_eq!(governor(Ok(of_one()), 1), "performance");
+        assert_eq!(governor(Ok(of_one()), 0), "");
+        assert_eq!(governor(Err(Unknown("denied".to_owned())), 0), "unknown");
     }
 
     #[test]

@@ -141,7 +141,7 @@ fn processors(mounts: &Fact<Vec<Mount>>) -> ProcessorFacts {
     ProcessorFacts {
         nohz_full: optional_list("nohz_full"),
         affinity: sched::affinity(Tid::current()).map_err(|error| Unknown(error.to_string())),
-        governors: online.clone().map(|online| governors(&online)),
+        governors: online.clone().and_then(|online| governors(&online)),
         steal: proc::steal_of_each(),
         interrupts: interrupts(),
         root_domains,
@@ -150,12 +150,15 @@ fn processors(mounts: &Fact<Vec<Mount>>) -> ProcessorFacts {
     }
 }
 
-fn governors(online: &CpuSet) -> Vec<(usize, String)> {
-    let governor = |cpu| read(format!("{CPU_DIRECTORY}/cpu{cpu}/cpufreq/scaling_governor"));
-    online
-        .iter()
-        .filter_map(|cpu| Some((cpu, governor(cpu).ok()?.trim().to_owned())))
-        .collect()
+/// Where the kernel controls a frequency; the others have no such file.
+fn governors(online: &CpuSet) -> Fact<Vec<(usize, String)>> {
+    let governor = |cpu| -> Fact<Option<(usize, String)>> {
+        let path = format!("{CPU_DIRECTORY}/cpu{cpu}/cpufreq/scaling_governor");
+        let found = proc::unless_gone(&path, read(&path))?;
+        Ok(found.map(|name| (cpu, name.trim().to_owned())))
+    };
+    let all = online.iter().map(governor);
+    all.filter_map(Result::transpose).collect()
 }
 
 fn interrupts() -> Fact<Vec<CpuSet>> {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use laxity_model::base::ring::{self, Producer};
-use laxity_model::enforce::{Switching, Witness, ranks, slots as model_slots};
+use laxity_model::enforce::{Switching, Witness, longest_own_hold, ranks, slots as model_slots};
 use laxity_model::{
-    Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, Program, RunEnd,
-    RunRecord, Scheduling, Span, Usage, Whereabouts,
+    Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, ProcessorId,
+    Program, RunEnd, RunRecord, Span, Usage, Whereabouts,
 };
 
 use super::LiveConfig;
@@ -213,24 +213,16 @@ fn threads_of(program: &Program) -> usize {
     program.activities.iter().filter(has_thread).count()
 }
 
-/// Of each processor, for how long the program itself may hold it, or what runs beside it: any time, if somebody is there whom the dispatcher does not
-/// outrank; else as long as their threads of `SCHED_DEADLINE`, wherever they run, have budgets: of each the last of one period and the first of the
-/// next, each noticed as used up at the next multiple of `grain` only.
+/// Of each processor, for how long the [program itself](longest_own_hold) may hold it, or what runs beside it: any time, if somebody is there whom the
+/// dispatcher does not outrank.
 fn may_hold((program, beside): (&Program, &[Beside]), cpus: &[usize], grain: Span) -> Vec<Span> {
-    let asked = program.askers(Enforcer::Deadline);
-    let asked = asked.map(|(_, _, held)| held);
-    let all = asked.chain(beside.iter().filter_map(Beside::reservation));
-    let budgets = all.map(|held| (held.service().as_dedicated_span() + grain) * 2);
-    let budgets: Span = budgets.sum();
-    let above = |activity: &&Activity| match ranks::of_placement(activity.placement) {
-        Scheduling::Fifo(rank) | Scheduling::RoundRobin(rank) => rank >= ranks::DISPATCHER,
-        _ => false,
-    };
-    let all = program.activities.iter().filter(above);
-    let most = cpus.iter().enumerate().map(|(index, cpu)| {
-        let is_crowded = all.clone().any(|one| one.processor.index() == index)
-            || beside.iter().any(|one| one.crowds(*cpu));
-        if is_crowded { Span::MAX } else { budgets }
+    let each = (0..).map(ProcessorId).zip(cpus);
+    let most = each.map(|(processor, cpu)| {
+        let budgets = beside.iter().filter_map(Beside::reservation);
+        match beside.iter().any(|one| one.crowds(*cpu)) {
+            true => Span::MAX,
+            false => longest_own_hold(program, processor, budgets, grain),
+        }
     });
     most.collect()
 }

@@ -20,4 +20,4 @@ pub(crate) use disturbance::between_looks;
 pub use disturbance::{Disturbance, Disturbances, Whereabouts};
 pub use following::{Count, Following, Look, Switching, Ticks};
 pub use lateness::{Holder, KERNELS_OWN, Lateness, Waits};
-pub use witness::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, Witness, WitnessLate};
+pub use witness::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, Witness, WitnessLate, longest_own_hold};

@@ -7,7 +7,10 @@ use alloc::vec::Vec;
 
 use super::disturbance::Disturbance;
 use super::lateness::{Lateness, Waits};
-use crate::{ActivityId, Instant, ProcessorId, Reservation, Span};
+use super::ranks;
+use crate::{
+    Activity, ActivityId, Enforcer, Instant, ProcessorId, Program, Reservation, Scheduling, Span,
+};
 
 /// The activity number under which disturbances are recorded: no activity of any program.
 pub const WITNESS_ACTIVITY: ActivityId = ActivityId(u16::MAX);
@@ -47,6 +50,34 @@ pub struct WitnessLate {
     pub why: Lateness,
     /// When the machine stood still, or the processor was held.
     pub stretch: Disturbance,
+}
+
+/// For how long budgets of `SCHED_DEADLINE` may hold a processor, one of each of these: the kernel notices at the next multiple of `grain` only that it is
+/// used up.
+fn once_each(held: impl Iterator<Item = Reservation>, grain: Span) -> Span {
+    let budgets = held.map(|held| held.service().as_dedicated_span() + grain);
+    budgets.sum()
+}
+
+/// For how long a program with these budgets of others beside it may itself hold a processor: any time ([`Span::MAX`]) where somebody of it is there whom the
+/// dispatcher does not outrank; else as long as all budgets, wherever they are: of each the last of one period and the first of the next, where a
+/// witness, which wakes in between, [waits](Witness::outranked_by) for one of each.
+pub fn longest_own_hold(
+    program: &Program,
+    processor: ProcessorId,
+    beside: impl Iterator<Item = Reservation>,
+    grain: Span,
+) -> Span {
+    let is_above = |activity: &Activity| match ranks::of_placement(activity.placement) {
+        Scheduling::Fifo(rank) | Scheduling::RoundRobin(rank) => rank >= ranks::DISPATCHER,
+        _ => false,
+    };
+    let mut here = program.activities.iter();
+    if here.any(|activity| activity.processor == processor && is_above(activity)) {
+        return Span::MAX;
+    }
+    let own = program.askers(Enforcer::Deadline);
+    once_each(own.map(|(_, _, held)| held).chain(beside), grain) * 2
 }
 
 impl Witness {
@@ -105,8 +136,7 @@ impl Witness {
     /// which the kernel notices as used up at the next multiple of `grain` only; and it passes over what is [short](Self::BESIDE_BUDGETS).
     #[must_use]
     pub fn outranked_by(self, held: impl Iterator<Item = Reservation>, grain: Span) -> Self {
-        let budgets = held.map(|held| held.service().as_dedicated_span() + grain);
-        let budgets: Span = budgets.sum();
+        let budgets = once_each(held, grain);
         let beside = if budgets.is_zero() {
             Span::ZERO
         } else {
@@ -163,7 +193,9 @@ impl Witness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Service;
+    use alloc::boxed::Box;
+
+    use crate::{Context, Outside, Placement, Priority, ReservationRequest, Service, Step};
 
     const WITNESS: Witness = Witness::new(ProcessorId(1));
     const DUE: Instant = Instant::from_millis(5);
@@ -223,6 +255,52 @@ mod tests {
         assert_eq!(seen(12_000, None), None);
         assert_eq!(seen(12_001, None), Some((Lateness::Untold, 12_001)));
         assert_eq!(WITNESS.outranked_by([].into_iter(), grain), WITNESS);
+    }
+
+    #[test]
+    fn a_program_holds_a_processor_by_rank_there_or_for_its_budgets_anywhere() {
+        let reserved = |service_ms| {
+            let (service, period) = (Service::from_millis(service_ms), Span::from_millis(20));
+            Reservation::new(service, period).expect("it fits")
+        };
+        let found = |asked: &[(Enforcer, u64)], above: Option<u16>, beside_ms: &[u64]| {
+            let mut program = Program::new(2);
+            let body = |_: &mut dyn Context| Step::Finish;
+            for (enforcer, service_ms) in asked {
+                program.push(Activity {
+                    name: "it".into(),
+                    processor: ProcessorId(0),
+                    placement: Placement::Thread(Priority::NORMAL),
+                    reservation: Some(ReservationRequest {
+                        reservation: reserved(*service_ms),
+                        enforcer: *enforcer,
+                        outside: Outside::AsPlaced,
+                        begins_at_start: true,
+                    }),
+                    body: Box::new(body),
+                });
+            }
+            if let Some(processor) = above {
+                let rank = Placement::Linux(Scheduling::Fifo(ranks::DISPATCHER));
+                program.add("above", ProcessorId(processor), rank, body);
+            }
+            [0, 1].map(|processor| {
+                let beside = beside_ms.iter().map(|ms| reserved(*ms));
+                longest_own_hold(
+                    &program,
+                    ProcessorId(processor),
+                    beside,
+                    Span::from_millis(4),
+                )
+            })
+        };
+        let (slots, deadline) = (Enforcer::Slots, Enforcer::Deadline);
+        let ms = Span::from_millis;
+        assert_eq!(found(&[(slots, 2)], None, &[]), [Span::ZERO; 2]);
+        let both = [(deadline, 2), (slots, 1), (deadline, 1)];
+        assert_eq!(found(&both, None, &[]), [ms(2 * (2 + 4 + 1 + 4)); 2]);
+        assert_eq!(found(&both, Some(1), &[]), [ms(22), Span::MAX]);
+        assert_eq!(found(&[], Some(0), &[3]), [Span::MAX, ms(2 * (3 + 4))]);
     }
 
     #[test]

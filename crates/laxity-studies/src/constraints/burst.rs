@@ -62,12 +62,29 @@ impl Burst {
 pub struct Bursts {
     /// The bursts, in order.
     pub bursts: Vec<Burst>,
-    /// The least that the other holder received in any window of its period that was not disturbed, to within [`PIECE`].
-    pub least_of_other: Service,
-    /// The share of those windows in which it received its service, less 5 % and two pieces, in parts per million.
-    pub kept_ppm_of_other: u64,
-    /// How many windows that were.
-    pub windows_of_other: usize,
+    /// What the other holder received; `None` if all of its windows were disturbed.
+    pub other: Option<Other>,
+}
+
+/// What was received in the windows of a period that were not disturbed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Other {
+    /// The least in any of them, to within [`PIECE`].
+    pub least: Service,
+    /// The share of them in which it was the reservation's service, less 5 % and two pieces, in parts per million.
+    pub kept_ppm: u64,
+}
+
+impl Other {
+    /// Of what was received in each, in nanoseconds, where so much is enough.
+    fn of(windows: &[u64], enough: u64) -> Option<Self> {
+        let least = *windows.iter().min()?;
+        let kept = windows.iter().filter(|service| **service >= enough).count() as u64;
+        Some(Self {
+            least: Service::from_nanos(least),
+            kept_ppm: kept * 1_000_000 / windows.len() as u64,
+        })
+    }
 }
 
 impl Bursts {
@@ -94,10 +111,9 @@ impl Bursts {
         disturbed.count()
     }
 
-    /// The longest response of them.
-    pub fn longest(&self) -> Span {
-        let responses = self.quiet().map(|burst| burst.response);
-        responses.max().unwrap_or(Span::ZERO)
+    /// The longest response of those that are judged; `None` if none is.
+    pub fn longest(&self) -> Option<Span> {
+        self.quiet().map(|burst| burst.response).max()
     }
 }
 
@@ -145,12 +161,9 @@ pub fn run(host: &mut Runner<'_>, bursts: u64, constrained: bool) -> Result<Burs
     let record = host.run(program, BEFORE + APART * (bursts + 2))?;
     let windows = services(&record, received, OTHER.1);
     let enough = OTHER.0.as_nanos() * 95 / 100 - 2 * PIECE.as_nanos();
-    let kept = windows.iter().filter(|service| **service >= enough).count() as u64;
     Ok(Bursts {
         bursts: bursts_of(&record, [done, took]),
-        least_of_other: Service::from_nanos(windows.iter().copied().min().unwrap_or(0)),
-        kept_ppm_of_other: kept * 1_000_000 / (windows.len() as u64).max(1),
-        windows_of_other: windows.len(),
+        other: Other::of(&windows, enough),
     })
 }
 
@@ -274,15 +287,15 @@ mod tests {
         let late = |all: &[Burst]| {
             let bursts = Bursts {
                 bursts: all.to_vec(),
-                least_of_other: Service::ZERO,
-                kept_ppm_of_other: 0,
-                windows_of_other: 0,
+                other: None,
             };
-            [
+            let counted = [
                 bursts.quiet().count(),
                 bursts.late().count(),
                 bursts.undeclared(),
-            ]
+            ];
+            assert_eq!(bursts.longest().is_some(), counted[0] > 0);
+            counted
         };
         assert_eq!(late(&[burst(7_400, 3_465, false)]), [1, 1, 0]);
         assert_eq!(late(&[burst(7_400, 3_466, false)]), [0, 0, 1]);
@@ -293,6 +306,13 @@ mod tests {
             ..burst(7_400, 3_300, false)
         };
         assert_eq!(late(&[came_late]), [0, 0, 1]);
+    }
+
+    #[test]
+    fn where_no_window_is_judged_nothing_is_known_of_them() {
+        let found = Other::of(&[1, 3], 2).map(|other| (other.least, other.kept_ppm));
+        assert_eq!(found, Some((Service::from_nanos(1), 500_000)));
+        assert_eq!(Other::of(&[], 2), None);
     }
 
     /// Released at 100 ms, in slots of its own from 99 to 102 and 105 to 108 ms, when it was done in the second of them: late by 0.2 ms of its slots.

@@ -17,8 +17,9 @@ use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Span};
 
 use crate::call::{self, Setup, Way};
+use crate::or;
 use crate::served::Served;
-use burst::Bursts;
+use burst::{Bursts, Other};
 use sweep::Swept;
 
 static TEXT: LazyLock<Text> =
@@ -222,18 +223,23 @@ fn burst_row(seen: &Bursts, variant: &str, place: &Place) -> Row {
     let bursts = &seen.bursts;
     let count = |of: fn(&burst::Burst) -> bool| bursts.iter().filter(|burst| of(burst)).count();
     let shortest = bursts.iter().map(|burst| burst.response).min();
-    place.origin.row([
+    let mut row = place.origin.row([
         format!("{variant}, {}", place.name).into(),
         bursts.len().into(),
         count(|burst| burst.granted).into(),
-        shortest.unwrap_or(Span::ZERO).into(),
-        seen.longest().into(),
+    ]);
+    row.extend([shortest, seen.longest()].map(|known| place.origin.cell(known?)));
+    row.extend(place.origin.row([
         seen.late().count().into(),
         seen.disturbed().into(),
         seen.undeclared().into(),
-        seen.least_of_other.into(),
-        Value::share(seen.kept_ppm_of_other),
-    ])
+    ]));
+    let other = [
+        seen.other.map(|other| other.least.into()),
+        seen.other.map(|other| Value::share(other.kept_ppm)),
+    ];
+    row.extend(other.map(|known: Option<Value>| place.origin.cell(known?)));
+    row
 }
 
 /// Histograms of the responses.
@@ -259,6 +265,11 @@ fn claim_of_bursts(
 ) {
     let quiet = |seen: &Bursts| seen.quiet().count();
     let [late_without, late] = [without, with].map(|seen| seen.late().count());
+    let [longest_without, longest] = [without, with].map(|seen| or(seen.longest(), "none"));
+    let [kept_without, kept] =
+        [without, with].map(|seen| or(seen.other.map(|other| other.kept_ppm), "none"));
+    let [least_without, least] =
+        [without, with].map(|seen| or(seen.other.map(|other| other.least), "none"));
     let seen: Holes<'_> = &[
         ("place", &place.name),
         ("bursts", &with.bursts.len()),
@@ -268,20 +279,21 @@ fn claim_of_bursts(
         ("undeclared", &with.undeclared()),
         ("all", &quiet(with)),
         ("all-without", &quiet(without)),
-        ("longest", &with.longest()),
-        ("longest-without", &without.longest()),
+        ("longest", &longest),
+        ("longest-without", &longest_without),
         ("percent", &(place.kept_ppm / 10_000)),
-        ("kept", &with.kept_ppm_of_other),
-        ("kept-without", &without.kept_ppm_of_other),
-        ("least", &with.least_of_other),
-        ("least-without", &without.least_of_other),
+        ("kept", &kept),
+        ("kept-without", &kept_without),
+        ("least", &least),
+        ("least-without", &least_without),
     ];
     draft.say("bursts", seen);
     let granted = with.bursts.iter().all(|burst| burst.granted);
     let all = with.bursts.len() as u64 == place.bursts;
     let is_done = granted && all && late == 0 && quiet(with) > 0;
     let is_late = late_without == quiet(without) && quiet(without) > 0;
-    let is_kept = with.kept_ppm_of_other >= place.kept_ppm;
+    let is_enough = |other: Other| other.kept_ppm >= place.kept_ppm;
+    let is_kept = with.other.is_some_and(is_enough);
     // No halt excuses a refusal, nor what was seen while the machine went on.
     let unseen = unseen(
         with.late().map(|burst| burst.lacked),
@@ -290,7 +302,7 @@ fn claim_of_bursts(
     );
     let is_broken = !granted || (late > 0 && unseen.is_none());
     let is_early = late_without < quiet(without);
-    let is_short = !is_kept && with.windows_of_other > 0;
+    let is_short = !is_kept && with.other.is_some();
     for (key, held, is_certain, unseen) in [
         ("done", is_done, is_broken, unseen),
         ("late", is_late, is_early, None),

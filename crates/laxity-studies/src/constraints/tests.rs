@@ -156,7 +156,7 @@ fn what_a_halt_that_nobody_sees_may_have_taken_convicts_nobody() {
 }
 
 /// Bursts without a time constraint, all late, and with one: as they came, and as many as there should be but for the last, which is as given.
-fn bursts(last: Burst, kept_ppm: u64, windows: usize) -> Vec<Trial<Constraints>> {
+fn bursts(last: Burst, kept_ppm: Option<u64>) -> Vec<Trial<Constraints>> {
     let bursts = |granted, response, last: Option<Burst>| {
         let burst = Burst {
             response,
@@ -169,9 +169,10 @@ fn bursts(last: Burst, kept_ppm: u64, windows: usize) -> Vec<Trial<Constraints>>
         bursts.extend(last);
         let seen = Seen::Bursts(Bursts {
             bursts,
-            least_of_other: Service::ZERO,
-            kept_ppm_of_other: kept_ppm,
-            windows_of_other: windows,
+            other: kept_ppm.map(|kept_ppm| Other {
+                least: Service::ZERO,
+                kept_ppm,
+            }),
         });
         (Case::Bursts(HERE.bursts, granted), seen)
     };
@@ -205,18 +206,18 @@ fn no_halt_excuses_a_refusal_nor_what_was_late_while_the_machine_went_on() {
         ..late
     };
     let kept = HERE.kept_ppm;
-    for (last, kept, windows, so, open) in [
-        (well, kept, 100, vec![], 3),
-        (halted, kept, 100, vec![], 3),
-        (refused, kept, 100, vec![false], 2),
-        (late, kept, 100, vec![false], 2),
-        (well, kept - 1, 100, vec![false], 2),
-        (well, 0, 0, vec![], 3),
+    for (last, kept, so, open) in [
+        (well, Some(kept), vec![], 3),
+        (halted, Some(kept), vec![], 3),
+        (refused, Some(kept), vec![false], 2),
+        (late, Some(kept), vec![false], 2),
+        (well, Some(kept - 1), vec![false], 2),
+        (well, None, vec![], 3),
     ] {
-        let report = judged(bursts(last, kept, windows), 10_001);
-        assert_eq!(held(&report), so, "{last:?}, {kept}");
-        assert_eq!(told_and_open(&report).1, open, "{last:?}, {kept}");
-        let report = judged(bursts(last, kept, windows), 10_000);
+        let report = judged(bursts(last, kept), 10_001);
+        assert_eq!(held(&report), so, "{last:?}, {kept:?}");
+        assert_eq!(told_and_open(&report).1, open, "{last:?}, {kept:?}");
+        let report = judged(bursts(last, kept), 10_000);
         assert_eq!(told_and_open(&report), (3, 0));
     }
 }

@@ -15,6 +15,7 @@ use laxity_model::Span;
 use laxity_model::analysis::Task;
 use laxity_model::analysis::multiprocessor::{Fit, Order, Tardiness, global_edf, tardiness};
 
+use crate::or;
 use crate::sets::demand::Ground;
 use crate::sets::kind::Kind;
 use crate::sets::load::Loads;
@@ -199,14 +200,15 @@ fn global(system: &System) -> Result<String, RunError> {
 fn variants(draft: &mut Draft<'_>, systems: &[&System], trials: &[Trial]) {
     let row = |system: &System, (case, outcome): &Trial| {
         let sum = |of: fn(&Seen) -> u64| outcome.devices.iter().map(of).sum::<u64>();
-        let responses = outcome.devices.iter().map(|seen| seen.longest_response);
+        let devices = outcome.devices.iter();
+        let responses = devices.filter_map(|seen| seen.longest_response);
         let mut row = Origin::Simulated.row([case.setup.variant.name().into()]);
         row.push(Origin::Charged.cell(u64::from(system.processors.get())));
         row.extend(Origin::Simulated.row([
             sum(|seen| seen.counts.damage()).into(),
             sum(|seen| seen.counts.delivered).into(),
         ]));
-        let longest = [responses.max(), outcome.gaps.iter().max().copied()];
+        let longest = [responses.max(), outcome.largest_gap()];
         row.extend(longest.map(|longest| Origin::Simulated.cell(longest?)));
         row
     };
@@ -237,7 +239,7 @@ fn claims_of_gaps(draft: &mut Draft<'_>, systems: &[&System], trials: &[Trial]) 
     let gaps = |way| -> Vec<Option<Span>> {
         let gap = |system: &&System| {
             let outcome = system.outcome(trials, Variant::of(way, false))?;
-            outcome.gaps.iter().max().copied()
+            outcome.largest_gap()
         };
         systems.iter().map(gap).collect()
     };
@@ -252,9 +254,7 @@ fn claims_of_gaps(draft: &mut Draft<'_>, systems: &[&System], trials: &[Trial]) 
         handlers.is_some() && reserved.is_some() && reserved < handlers
     });
     let words = |gap: Option<Span>, other: Option<Span>| {
-        gap.map_or("none".into(), |gap| {
-            gap.beside(other.unwrap_or(gap)).to_string()
-        })
+        or(gap.map(|gap| gap.beside(other.unwrap_or(gap))), "none")
     };
     let against = both().map(|(r, h)| format!("{} against {}", words(*r, *h), words(*h, *r)));
     draft.claim("less", less, &[("gaps", &listed(against.collect()))]);

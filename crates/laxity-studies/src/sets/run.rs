@@ -143,8 +143,9 @@ pub struct Seen {
     pub processor: ProcessorId,
     /// Calls of the signal processing that ended in the run.
     pub calls: u64,
-    /// Of them, the longest from interrupt to end, less what the machine's own halts added; or as long as one has waited that the run's end found.
-    pub longest_response: Span,
+    /// Of them, the longest from interrupt to end, less what the machine's own halts added; or as long as one has waited that the run's end found; `None` if
+    /// all of them may be the machine's doing.
+    pub longest_response: Option<Span>,
     /// The service of each call that lost nothing and that nothing disturbed.
     pub services: Histogram,
     /// The service of a block, if the run says what it is.
@@ -190,15 +191,23 @@ impl Counts {
 pub struct Outcome {
     /// By device.
     pub devices: Vec<Seen>,
-    /// By processor, if it was watched: the largest gap between two callbacks, the undisturbed ones only.
-    pub gaps: Vec<Span>,
+    /// By processor, if it was watched: the largest gap between two callbacks, the undisturbed ones only; `None` if there was none.
+    pub gaps: Vec<Option<Span>>,
     /// Why it was not made, where that was asked before.
     pub in_the_way: Option<Trouble>,
 }
 
+impl Outcome {
+    /// The largest gap on any processor; `None` if they were not watched, or one had no undisturbed one.
+    pub fn largest_gap(&self) -> Option<Span> {
+        let all = self.gaps.iter().copied();
+        all.collect::<Option<Vec<Span>>>()?.into_iter().max()
+    }
+}
+
 /// The one that is open when the run ends counts as far as it got, and where nothing was seen, all of the run. Of one in which halts of the machine were
 /// hardly of weight, the rest is judged.
-fn largest_gap(record: &RunRecord, mark: Mark) -> Span {
+fn largest_gap(record: &RunRecord, mark: Mark) -> Option<Span> {
     let runs = marked(record, mark);
     let still = match runs.clone().next() {
         Some(event) => Disturbances::of(record, [&event.activity]),
@@ -214,7 +223,7 @@ fn largest_gap(record: &RunRecord, mark: Mark) -> Span {
         still.told_apart(to.saturating_since(from), [from, to], None)
     });
     let judged = gaps.filter(|(_, disturbed)| !disturbed);
-    judged.map(|(gap, _)| gap).max().unwrap_or(Span::ZERO)
+    judged.map(|(gap, _)| gap).max()
 }
 
 fn of(record: &RunRecord, probe: &Probe) -> Result<Seen, HostError> {
@@ -240,7 +249,7 @@ fn of(record: &RunRecord, probe: &Probe) -> Result<Seen, HostError> {
         kind: probe.kind,
         processor: probe.processor,
         calls: calls.iter().filter(|call| !call.is_left).count() as u64,
-        longest_response: responses.max().unwrap_or_default(),
+        longest_response: responses.max(),
         block: counted.measured(record, probe.kind.period()),
         services: counted.calls,
         undisturbed_damage: calls.iter().map(Served::undisturbed_damage).sum(),
@@ -376,12 +385,28 @@ mod tests {
             };
             largest_gap(&record, mark)
         };
-        let us = Span::from_micros;
+        let us = |us| Some(Span::from_micros(us));
         assert_eq!(gap(&[1, 2, 3, 4], 150), us(95_850));
         assert_eq!(gap(&[1, 2, 90, 91, 99], 150), us(87_850));
         assert_eq!(gap(&[], 150), us(99_850));
         // All of it may be the machine's.
         assert_eq!(gap(&[1, 2, 90, 91, 99], 20_000), us(8_000));
+        assert_eq!(gap(&[], 50_000), None, "nothing else was seen");
+    }
+
+    #[test]
+    fn a_processor_on_which_no_gap_is_judged_leaves_the_largest_unknown() {
+        let largest = |gaps: &[Option<u64>]| {
+            let gaps = gaps.iter().map(|gap| gap.map(Span::from_millis));
+            let outcome = Outcome {
+                devices: Vec::new(),
+                gaps: gaps.collect(),
+                in_the_way: None,
+            };
+            outcome.largest_gap()
+        };
+        assert_eq!(largest(&[Some(1), Some(3)]), Some(Span::from_millis(3)));
+        assert_eq!([largest(&[Some(1), None]), largest(&[])], [None; 2]);
     }
 
     const KINDS: [Kind; 3] = [Kind::Modem, Kind::GLite, Kind::Audio];
@@ -393,7 +418,8 @@ mod tests {
             assert_eq!(seen.calls, 0, "{kind:?}");
             assert_eq!(seen.undisturbed_damage, seen.counts.damage(), "{kind:?}");
             assert!(seen.counts.damage() > 10_000, "{kind:?}: {seen:?}");
-            assert!(seen.longest_response > Span::from_secs(2), "{seen:?}");
+            let longest = seen.longest_response.expect("one waited");
+            assert!(longest > Span::from_secs(2), "{seen:?}");
         }
     }
 
@@ -422,7 +448,8 @@ mod tests {
                     excused < without.undisturbed_damage / 20,
                     "{kind:?}: {excused} of {without:?}"
                 );
-                let hidden = without.longest_response - with.longest_response;
+                let longest = |seen: &Seen| seen.longest_response.expect("one waited");
+                let hidden = longest(&without) - longest(&with);
                 assert!(hidden <= Span::from_millis(1), "{kind:?}: {with:?}");
             }
         }

@@ -275,20 +275,26 @@ impl System {
 fn row(variant: Variant, devices: &[&Seen], origin: Origin) -> Row {
     let kind = devices[0].kind;
     let sum = |of: fn(&Seen) -> u64| devices.iter().map(|seen| of(seen)).sum::<u64>();
-    let longest = devices.iter().map(|seen| seen.longest_response).max();
+    let longest = devices
+        .iter()
+        .filter_map(|seen| seen.longest_response)
+        .max();
     let unit = if kind.is_modem() { "octets" } else { "frames" };
     let delivered = format!("{} {unit}", sum(|seen| seen.counts.delivered));
-    origin.row([
+    let mut row = origin.row([
         variant.name().into(),
         counted(devices.len(), kind).into(),
         sum(|seen| seen.calls).into(),
-        longest.unwrap_or_default().into(),
+    ]);
+    row.push(longest.and_then(|longest| origin.cell(longest)));
+    row.extend(origin.row([
         sum(|seen| seen.counts.samples_lost).into(),
         sum(|seen| seen.counts.samples_underrun).into(),
         delivered.into(),
         sum(|seen| seen.counts.frames_lost).into(),
         sum(|seen| seen.counts.retrained).into(),
-    ])
+    ]));
+    row
 }
 
 /// Adds how devices are loaded on this machine.

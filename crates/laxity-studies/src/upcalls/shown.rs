@@ -7,6 +7,7 @@ use laxity_lab::report::{Compared, Origin, Row, Value, Verdict, fixed};
 
 use super::trial::{Look, Serving};
 use super::{Case, PERCENT_PPM, TEXT, Trial, Where};
+use crate::or;
 
 /// How upcalls are served, in words.
 pub(super) fn way(serving: Serving, look: Look) -> String {
@@ -159,7 +160,7 @@ pub(super) fn a_job(switches: u64, jobs: u64) -> Option<Value> {
 
 /// What is known, in words.
 pub(super) fn known(value: Option<impl fmt::Display>) -> String {
-    value.map_or_else(|| TEXT.say("unknown", &[]), |value| value.to_string())
+    or(value, &TEXT.say("unknown", &[]))
 }
 
 /// Claims something of what was served, judged with what the runs `said` of themselves; `None`: nothing was, so that there is nothing to judge, and it stays open.

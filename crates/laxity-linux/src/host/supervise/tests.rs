@@ -1,17 +1,15 @@
-//! What the program itself may hold, and what a run on several processors was worth.
+//! What a run on several processors was worth.
 
 use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY};
 use laxity_model::{
-    Event, EventKind, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service,
-    Step,
+    Event, EventKind, Outside, Priority, Reservation, ReservationRequest, Service, Step,
 };
 
 use super::*;
 use crate::doctor::rights;
 
-fn program(asked: &[(Enforcer, u64)], above: Option<u16>) -> Program {
+fn program(asked: &[(Enforcer, u64)]) -> Program {
     let mut program = Program::new(2);
-    let body = || |_: &mut dyn laxity_model::Context| Step::Finish;
     for (enforcer, service_ms) in asked {
         let (service, period) = (Service::from_millis(*service_ms), Span::from_millis(20));
         program.push(Activity {
@@ -24,30 +22,10 @@ fn program(asked: &[(Enforcer, u64)], above: Option<u16>) -> Program {
                 outside: Outside::AsPlaced,
                 begins_at_start: true,
             }),
-            body: Box::new(body()),
+            body: Box::new(|_: &mut dyn laxity_model::Context| Step::Finish),
         });
     }
-    if let Some(processor) = above {
-        let rank = Placement::Linux(Scheduling::Fifo(ranks::DISPATCHER));
-        program.add("above", ProcessorId(processor), rank, body());
-    }
     program
-}
-
-#[test]
-fn a_program_holds_a_processor_by_rank_there_or_for_its_budgets_anywhere() {
-    let grain = Span::from_millis(4);
-    let found = |asked: &[_], above| {
-        let beside = [];
-        may_hold((&program(asked, above), &beside), &[4, 5], grain)
-    };
-    let (slots, deadline) = (Enforcer::Slots, Enforcer::Deadline);
-    let ms = Span::from_millis;
-    assert_eq!(found(&[(slots, 2)], None), [Span::ZERO; 2]);
-    let both = [(deadline, 2), (slots, 1), (deadline, 1)];
-    assert_eq!(found(&both, None), [ms(2 * (2 + 4 + 1 + 4)); 2]);
-    assert_eq!(found(&both, Some(1)), [ms(22), Span::MAX]);
-    assert_eq!(found(&[], Some(0)), [Span::MAX, Span::ZERO]);
 }
 
 /// Of a run that nobody started.
@@ -68,7 +46,7 @@ fn late(who: ActivityId, processor: u16, from_ms: u64, for_ms: u64) -> Event {
 
 /// What a run on two processors was worth of which this is recorded: a witness watches each, and somebody has slots on each.
 fn concluded(events: Vec<Event>) -> RunRecord {
-    let mut program = program(&[(Enforcer::Slots, 2); 2], None);
+    let mut program = program(&[(Enforcer::Slots, 2); 2]);
     program.activities[1].processor = ProcessorId(1);
     let config = LiveConfig {
         processors: vec![3, 5],

@@ -16,10 +16,11 @@ use std::sync::LazyLock;
 
 use laxity_lab::bench::{Draft, Holes, Made, Request};
 use laxity_lab::report::{Figure, Origin, Row, Value};
-use laxity_lab::runner::conclude::machine;
+use laxity_lab::runner::conclude::{machine, steal_ns};
 use laxity_model::Span;
 
 use super::{Case, Modem, Seen, TEXT};
+use crate::or;
 use drawing::{Drawing, Look};
 use quantity::Quantity;
 use reading::{Measure, Runs, said};
@@ -202,7 +203,7 @@ fn claims(key: &str, runs: &Runs<'_>, draft: &mut Draft<'_>) {
 /// How the live runs were made.
 fn circumstances(made: &Made<'_, Modem>, live: &Runs<'_>, draft: &mut Draft<'_>) {
     let runs = || live.values().flatten();
-    let machine = machine(runs().map(|run| run.steal.as_nanos()).sum());
+    let machine = machine(steal_ns(runs().map(|run| run.steal)));
     let late = runs().filter_map(|run| run.said.disturbed_ppm()).max();
     let receivers = further_receivers(made) + 1;
     let all = [
@@ -216,7 +217,7 @@ fn circumstances(made: &Made<'_, Modem>, live: &Runs<'_>, draft: &mut Draft<'_>)
         ),
         (
             "frequency governor",
-            machine.governor.unwrap_or_else(|| "not visible".into()),
+            machine.governor.unwrap_or_else(|| "none".into()),
         ),
         ("clock source", machine.clock_source),
         (
@@ -227,7 +228,10 @@ fn circumstances(made: &Made<'_, Modem>, live: &Runs<'_>, draft: &mut Draft<'_>)
             "rounds of the callback",
             runs::rounds(made.request).to_string(),
         ),
-        ("steal time", Span::from_nanos(machine.steal_ns).to_string()),
+        (
+            "steal time",
+            or(machine.steal_ns.map(Span::from_nanos), "unknown"),
+        ),
         (
             "disturbed, worst run",
             late.map_or_else(|| "no witness".into(), |ppm| format!("{ppm} ppm")),

@@ -75,8 +75,8 @@ pub struct Readings {
     pub(super) outcome: Option<Outcome>,
     /// What it says of itself, if it was live.
     pub(super) said: Said,
-    /// Time that the hypervisor took away, as the kernel counts it.
-    pub(super) steal: Span,
+    /// Time that the hypervisor took away, as the kernel counts it; `None` if that is not known.
+    pub(super) steal: Option<Span>,
 }
 
 impl Readings {
@@ -105,7 +105,7 @@ impl Readings {
         readings.outcome = probes
             .modem()
             .and_then(|modem| modem.report.modem()?.outcome().cloned());
-        readings.steal = record.steal.unwrap_or(Span::ZERO);
+        readings.steal = record.steal;
         readings.derive();
         Ok(readings)
     }
