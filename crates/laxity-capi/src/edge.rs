@@ -39,6 +39,7 @@ pub(crate) const fn of_host(error: &HostError) -> c_int {
     match error {
         HostError::Refused(_) => libc::EBUSY,
         HostError::CannotRun(_) => libc::EPERM,
+        HostError::NoProcessor { .. } => libc::EINVAL,
         HostError::Disturbed(_) => libc::EAGAIN,
         HostError::Interrupted(_) => libc::EINTR,
         HostError::BadProgram(_) | HostError::Failed(_) => libc::EIO,

@@ -79,6 +79,9 @@ fn perform() -> ExitCode {
                 error.insert(ContextKind::InvalidArg, ContextValue::String(word));
                 let tip = StyledStr::from(format!("the file stands behind `=`: '{right}'"));
                 error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+            } else if let Some(word) = command_without_dashes(&error) {
+                let tip = StyledStr::from(format!("the command stands behind `--`: '-- {word}'"));
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
             }
             colour::Colour::asked(std::env::args_os()).choose();
             let asked = matches!(
@@ -125,6 +128,22 @@ fn json_behind_a_space() -> Option<(String, String)> {
     Arguments::try_parse_from(words).ok()?;
     let shown = |word: &OsStr| plain(&word.to_string_lossy()).into_owned();
     Some((shown(&file), shown(&right)))
+}
+
+/// The first word of the command of `exec`, where only the `--` before it is missing: without that it would not be known which options are whose.
+fn command_without_dashes(error: &clap::Error) -> Option<String> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if !exec::is_meant() || words.iter().any(|word| word == "--") {
+        return None;
+    }
+    let Some(ContextValue::String(first)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let shown = |word: &OsString| plain(&word.to_string_lossy()).into_owned();
+    let at = words.iter().position(|word| shown(word) == *first)?;
+    words.insert(at, OsString::from("--"));
+    Arguments::try_parse_from(words).ok()?;
+    Some(first.clone())
 }
 
 /// What was written on the command line is part of some messages: nothing in it is to steer the terminal.

@@ -25,9 +25,19 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Scenario, Failure> {
     scenario::parse(text, name).map_err(|errors| {
         let mut failure = wrong(name, &errors);
         failure.message.push_str("; nothing was started");
+        // What a file is, its name's end says first.
+        if name
+            .rsplit_once('.')
+            .is_some_and(|(_, end)| !end.eq_ignore_ascii_case("toml"))
+        {
+            failure.message.push_str(OTHERS);
+        }
         failure
     })
 }
+
+/// What else might have been meant by a file that is no scenario.
+const OTHERS: &str = "; it was read as a scenario, in TOML; `laxity plan` reads task sets too, from CSV (.csv) and from rt-app's JSON (.json)";
 
 /// Shows what is wrong with a file.
 pub(crate) fn wrong(name: &str, errors: &[Diagnostic]) -> Failure {

@@ -141,6 +141,30 @@ fn who_has_ended_is_not_held() {
 
 /// Audio servers are limited so, and would be ended in their slots.
 #[test]
+fn a_running_program_without_a_thread_of_each_name_is_not_held() {
+    let Some(_live) = live() else { return };
+    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+    let process = program.id().to_string();
+    let outputs = ["slots", "deadline"].map(|enforcer| {
+        let (enforcer, process) = (format!("--enforcer={enforcer}"), &*process);
+        let options = ["exec", "--reserve=2ms/8ms", "--threads=sleep,mixer"];
+        Bench::new().run(&[&options[..], &[&enforcer, "--pid", process]].concat())
+    });
+    let policy = sched::policy(Tid(program.id().cast_signed()));
+    program.kill().unwrap();
+    program.wait().unwrap();
+    for output in outputs {
+        let told = said(&output);
+        assert_eq!(output.status.code(), Some(125), "{told}");
+        assert!(
+            told.contains("no thread named \"mixer\": there is \"sleep\""),
+            "{told}"
+        );
+    }
+    assert!(policy.is_ok_and(|policy| !policy.is_real_time()));
+}
+
+#[test]
 fn who_is_limited_in_real_time_has_no_slots() {
     let Some(_live) = live() else { return };
     let bench = Bench::new();

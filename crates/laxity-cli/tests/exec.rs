@@ -1,6 +1,8 @@
 //! `laxity exec`: the program is the program, and what it received is told beside it. Needs the rights to schedule.
 
 mod common;
+#[path = "exec/words.rs"]
+mod words;
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
@@ -414,36 +416,6 @@ fn by_the_kernel_halts_of_the_machine_are_looked_for_where_that_is_judged() {
         let received = json(&bench, "r.json");
         assert_eq!(received["received"]["halts_seen"], judge, "{received}");
         assert_eq!(told.contains("halts of the machine are not seen"), !judge);
-    }
-}
-
-#[test]
-fn policies_are_given_by_chrts_names() {
-    let Some(_live) = live() else { return };
-    let bench = Bench::new();
-    let cases: [(&[&str], &str); 8] = [
-        (&["-b", "-n", "5"], "SCHED_BATCH"),
-        (
-            &["-d", "-T", "1000000", "-D", "5ms", "-P", "20ms"],
-            "1000000/5000000/20000000",
-        ),
-        (&["-f", "50"], "SCHED_FIFO"),
-        (&["-r", "7"], "SCHED_RR"),
-        (&["-i"], "SCHED_IDLE"),
-        (&["-n", "5"], "SCHED_OTHER"),
-        (&["-f", "50", "-a", "0"], "SCHED_FIFO"),
-        (&["-d", "-T", "1000000", "-P", "20ms"], "SCHED_DEADLINE"),
-    ];
-    for (options, policy) in cases {
-        let output = exec(&bench, options, &shell("chrt -p $$; nice; taskset -cp $$"));
-        let out = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(out.contains(policy), "{options:?}: {out}{}", said(&output));
-        if options.contains(&"-n") {
-            assert!(out.contains("\n5\n"), "{out}");
-        }
-        if options.contains(&"-a") {
-            assert!(out.contains("affinity list: 0\n"), "{out}");
-        }
     }
 }
 

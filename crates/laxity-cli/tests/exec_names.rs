@@ -113,6 +113,32 @@ fn where_no_such_thread_came_that_is_said_and_nothing_is_met() {
     }
 }
 
+#[test]
+fn of_several_names_each_that_nobody_came_by_is_told() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
+        return;
+    };
+    for enforcer in ["slots", "deadline"] {
+        let bench = Bench::new();
+        let enforcer = format!("--enforcer={enforcer}");
+        let options = ["exec", "--reserve=2ms/8ms", "--threads=mixer,audio"];
+        let rest = [&enforcer, "--judge", "--json=r.json", "--html=r.html", "--"];
+        let program = ["sh", "-c", NAMED_LATER];
+        let output = bench.run(&[&options[..], &rest, &program].concat());
+        let told = said(&output);
+        // 5, or 2 where the machine was in the way.
+        assert_ne!(output.status.code(), Some(0), "{told}");
+        let nobody = "no thread that was named `mixer` came";
+        assert!(told.contains(nobody), "{told}");
+        let received = json(&bench, "r.json");
+        assert_eq!(received["never_came"], serde_json::json!(["mixer"]));
+        assert_ne!(received["verdict"], "met", "{told}");
+        assert!(received["came_after_ns"].is_u64(), "{told}");
+        let page = String::from_utf8(bench.read("r.html")).unwrap();
+        assert!(page.contains(nobody), "{page}");
+    }
+}
+
 /// What cannot be had at all is refused before the program begins, whoever is to have it later.
 #[test]
 fn a_reservation_that_the_kernel_would_not_give_is_refused_at_once() {

@@ -395,6 +395,24 @@ fn a_file_for_json_behind_a_space_is_shown_where_it_belongs() {
     assert!(!stderr(&output).contains("behind"), "{}", stderr(&output));
 }
 
+#[test]
+fn of_a_file_of_another_kind_it_is_said_which_are_read() {
+    let bench = Bench::new();
+    for (name, text) in [
+        ("set.tsv", "name\tperiod\na\t10\n"),
+        ("set.xml", "<simulation duration=\"1\"/>\n"),
+        ("set.yaml", "tasks:\n  - period: 10\n"),
+    ] {
+        bench.write(name, text);
+        let output = bench.run(&["plan", name]);
+        assert_code(&output, 64);
+        assert_says(&stderr(&output), &["read as a scenario", ".csv", "rt-app"]);
+    }
+    bench.write("wrong.toml", "a\n");
+    let said = stderr(&bench.run(&["plan", "wrong.toml"]));
+    assert!(!said.contains("rt-app"), "{said}");
+}
+
 /// A file in which a thread of real time is admitted, with one beside it to which nothing is promised: whose cost is known or not.
 #[test]
 fn of_whom_nothing_is_promised_nothing_need_be_known_and_no_margin_is_shown() {

@@ -40,8 +40,3 @@ pub use request::{
     Enforcer, Grade, Grant, Outside, Refused, Reservation, ReservationError, ReservationRequest,
     TimeConstraint, TimeConstraintError,
 };
-
-/// The pages in `docs/` whose examples are this crate's: run with its own.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/which-test.md")]
-struct Pages;

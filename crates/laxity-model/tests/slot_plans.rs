@@ -208,6 +208,16 @@ fn a_slot_too_short_to_keep_is_refused_with_the_shortest() {
     );
     assert_eq!(refusal.nearest[0].change, Change::SmallestService);
     assert_eq!(refusal.nearest[0].requests, [every(50, 1_000)]);
+    // It does not fit in every 50 µs: with 50 µs of switching, (50 + 50) µs are 94 % of 106.4 µs.
+    let refusal = plan(&[every(10, 50)], &LIVE).unwrap_err();
+    let [rarer] = &refusal.nearest[..] else {
+        panic!("{refusal}");
+    };
+    assert_eq!(rarer.change, Change::ShortestPeriod);
+    assert_eq!(rarer.requests[0].service(), Service::from_micros(50));
+    assert!(plan(&rarer.requests, &LIVE).is_ok());
+    let said = refusal.to_string();
+    assert!(said.contains("; would fit: 50us in every 1"), "{said}");
 }
 
 #[test]

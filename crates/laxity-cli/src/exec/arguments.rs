@@ -12,6 +12,7 @@ use laxity_lab::scenario::units;
 use laxity_model::analysis::devices::Open;
 use laxity_model::analysis::multiprocessor::DeadlineRequest;
 use laxity_model::{Service, Span};
+use rustix::process::getpriority_process;
 
 use super::measured::{AUTO_PERIOD, measured_with};
 use crate::enforcer::Enforcer;
@@ -125,10 +126,10 @@ pub(crate) struct PolicyOptions {
     /// SCHED_RR of this priority.
     #[arg(long, short, value_name = "PRIORITY", value_parser = clap::value_parser!(u8).range(1..=99), conflicts_with = "fifo", help_heading = "Policies")]
     pub(crate) rr: Option<u8>,
-    /// SCHED_OTHER.
+    /// SCHED_OTHER, with the nice value that laxity is called with.
     #[arg(long, short, conflicts_with_all = ["fifo", "rr"], help_heading = "Policies")]
     pub(crate) other: bool,
-    /// SCHED_BATCH.
+    /// SCHED_BATCH, with the nice value that laxity is called with, or --nice.
     #[arg(long, short, conflicts_with_all = ["fifo", "rr", "other"], help_heading = "Policies")]
     pub(crate) batch: bool,
     /// SCHED_IDLE.
@@ -186,7 +187,8 @@ pub(crate) enum Asked {
         request: ProgramRequest,
         is_open: bool,
     },
-    Policy(Policy, Option<CpuSet>),
+    /// Or only that it runs on these processors, as whatever it is.
+    Policy(Option<Policy>, Option<CpuSet>),
 }
 
 impl Exec {
@@ -196,11 +198,11 @@ impl Exec {
         if let Some((x, y)) = by_names
             && let Some(deadline) = self.policy.sched_deadline.filter(|at| *at != y)
         {
-            let asked = self.only(Policy::Deadline(DeadlineRequest {
+            let asked = self.only(Some(Policy::Deadline(DeadlineRequest {
                 runtime: Service::from_nanos(x),
                 deadline: Span::from_nanos(deadline),
                 period: Span::from_nanos(y),
-            }))?;
+            })))?;
             return self.keeps_to_no_processor().map(|()| asked);
         }
         let named = by_names.map(|(x, y)| {
@@ -266,7 +268,7 @@ impl Exec {
     }
 
     /// A policy, which is the whole program's own: nobody holds a part of it to that, or looks at what it delivers.
-    fn only(&self, policy: Policy) -> Result<Asked, String> {
+    fn only(&self, policy: Option<Policy>) -> Result<Asked, String> {
         let of_a_reservation = [
             ("--enforcer", self.enforcer.is_some()),
             ("--confine", self.confine.is_some()),
@@ -287,15 +289,20 @@ impl Exec {
 
     fn asked_policy(&self) -> Result<Asked, String> {
         let policy = &self.policy;
-        let nice = policy.nice.unwrap_or(0).into();
+        let nice = || match policy.nice {
+            Some(nice) => Ok(nice.into()),
+            // As it would have from who calls us.
+            None => getpriority_process(None).map_err(|error| {
+                format!("the present nice value is not known: {error}: name one with --nice")
+            }),
+        };
         let asked = match (policy.fifo, policy.rr) {
-            (Some(priority), _) => Policy::Fifo(priority),
-            (_, Some(priority)) => Policy::RoundRobin(priority),
-            _ if policy.idle => Policy::Idle,
-            _ if policy.batch => Policy::Batch { nice },
-            _ if policy.other || policy.nice.is_some() || self.processor.is_some() => {
-                Policy::Other { nice }
-            }
+            (Some(priority), _) => Some(Policy::Fifo(priority)),
+            (_, Some(priority)) => Some(Policy::RoundRobin(priority)),
+            _ if policy.idle => Some(Policy::Idle),
+            _ if policy.batch => Some(Policy::Batch { nice: nice()? }),
+            _ if policy.other || policy.nice.is_some() => Some(Policy::Other { nice: nice()? }),
+            _ if self.processor.is_some() => None,
             _ => return Err("name what it is to have: --reserve X/Y, or a policy".to_owned()),
         };
         self.only(asked)

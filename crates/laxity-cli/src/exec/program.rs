@@ -123,7 +123,10 @@ impl Started {
                 }
                 Asked::Policy(policy, processors) => {
                     let processors = processors.clone().map_or_else(own_processors, Ok)?;
-                    held.schedule(*policy, &processors)?;
+                    match policy {
+                        Some(policy) => held.schedule(*policy, &processors)?,
+                        None => held.keep_to(&processors)?,
+                    }
                 }
             }
             Ok(())

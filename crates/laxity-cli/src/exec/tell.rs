@@ -10,12 +10,12 @@ use laxity::{Delivery, Grade, Service, Span, Unknown};
 use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table, Value, page};
 use laxity_lab::{command_line, plain};
 use laxity_model::verify::contract;
-use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 use serde::Serialize;
 
 use self::file::{Figures, File};
 use self::words::{
-    beside_kept, coarseness, halts, in_brackets, lost, nobody, periods, why_nothing,
+    beside_kept, certain, coarseness, halts, halts_or_none, in_brackets, lost, nobody, periods,
+    reserve_less, why_nothing,
 };
 use super::arguments::Exec;
 use super::measured::{Round, told as told_rounds};
@@ -56,9 +56,11 @@ pub(super) struct Received {
     /// Why periods are short by this enforcer on this machine, where that is known.
     cause: Option<String>,
     had: Had,
-    /// Whether anybody held it, and the names of who was to.
+    /// Whether anybody held it, and the names of which nobody came to.
     holders: Holders,
-    names: Vec<String>,
+    missing: Vec<String>,
+    /// Somebody who was to hold it could not.
+    leaves_out: bool,
     judged: Option<Judged>,
 }
 
@@ -87,10 +89,9 @@ impl Received {
             ..
         } = over;
         let words = arguments.command.iter();
-        let names = request.choice.names.clone();
-        let holders = observer.holders();
+        let (holders, missing) = (observer.holders(), observer.missing());
         let delivery = match holders {
-            Holders::Awaited => Err(Unknown(nobody(&names))),
+            Holders::Awaited => Err(Unknown(nobody(&missing))),
             Holders::FromTheBeginning | Holders::CameAfter(_) => observer.delivery(),
         };
         let both = used.as_ref().ok().zip(delivery.as_ref().ok());
@@ -121,7 +122,8 @@ impl Received {
                 .flatten(),
             had,
             holders,
-            names,
+            missing,
+            leaves_out: observer.leaves_out(),
             judged: None,
         }
     }
@@ -158,16 +160,17 @@ impl Received {
         let verdict = contract::judge(&contract, &evidence, &seen.facts());
         let reasons = verdict.reasons.iter().map(ToString::to_string);
         Judged {
-            result: match self.why_unseen() {
-                None => verdict.result,
-                Some(_) => {
-                    let certain = contract::judge(&certain(&contract), &evidence, &seen.facts());
-                    match certain.result {
+            result: match (self.why_unseen(), verdict.result) {
+                // Who was not seen may have been kept from the processor.
+                (Some(_), _) => {
+                    match contract::judge(&certain(&contract), &evidence, &seen.facts()).result {
                         Outcome::Violated => Outcome::Violated,
-                        // Who was not seen may have been kept from the processor.
                         Outcome::Met | Outcome::Inconclusive => Outcome::Inconclusive,
                     }
                 }
+                // Nobody knows what those would have had who did not come.
+                (None, Outcome::Met) if !self.missing.is_empty() => Outcome::Inconclusive,
+                (None, result) => result,
             },
             contract: Some(contract.name),
             reasons: reasons
@@ -178,16 +181,20 @@ impl Received {
         }
     }
 
-    /// That none of the threads that were meant has come, if that is so.
+    /// Which of the threads that were meant have not come, if that is so.
     fn why_nobody(&self) -> Option<String> {
-        (self.holders == Holders::Awaited).then(|| nobody(&self.names))
+        (!self.missing.is_empty()).then(|| nobody(&self.missing))
     }
 
     /// That nobody saw much of what the program had, if that is so or may be.
     fn why_unseen(&self) -> Option<String> {
+        let who = match self.leaves_out {
+            true => "who had it is not held, or came and went between two looks",
+            false => "who had it came and went between two looks",
+        };
         match (&self.used, self.unseen) {
             (Ok(used), Some(unseen)) => Some(format!(
-                "nobody saw {} of the {} of service that the kernel counted: who had it came and went between two looks",
+                "nobody saw {} of the {} of service that the kernel counted: {who}",
                 service(unseen),
                 service(*used),
             )),
@@ -196,6 +203,12 @@ impl Received {
             )),
             (Ok(_), None) | (Err(Uncounted::NotCompared(_)), _) => None,
         }
+    }
+
+    /// What would help where a thread could not be held by the kernel.
+    fn remedy(&self) -> Option<String> {
+        let is_asked = self.leaves_out && self.enforcer == laxity::Enforcer::Deadline;
+        is_asked.then(|| reserve_less(self.reservation))
     }
 
     /// The exit code of the verdict, if there is one.
@@ -229,6 +242,17 @@ impl Received {
     }
 
     fn line(&self) -> String {
+        let all: Vec<String> = self.paragraphs().collect();
+        all.join("\n  ")
+    }
+
+    /// What is said, and each reason of the verdict.
+    fn paragraphs(&self) -> impl Iterator<Item = String> {
+        let reasons = self.judged.iter().flat_map(|judged| &judged.reasons);
+        std::iter::once(self.head()).chain(reasons.cloned())
+    }
+
+    fn head(&self) -> String {
         let grade = told(&self.grade);
         let note = self.note.as_deref().unwrap_or_default();
         let mut line = match self.had {
@@ -250,16 +274,20 @@ impl Received {
         if let Holders::CameAfter(after) = self.holders {
             line.push_str(&format!("; its thread came after {}", rounded(after)));
         }
-        for more in self.cause.iter().chain(&told_rounds(&self.rounds)) {
+        let missing = self.why_nobody().filter(|_| self.delivery.is_ok());
+        let rest = [
+            missing,
+            self.cause.clone(),
+            self.remedy(),
+            told_rounds(&self.rounds),
+        ];
+        for more in rest.iter().flatten() {
             line.push_str(&format!("; {more}"));
         }
         if let Some(judged) = &self.judged {
             let contract = judged.contract.as_ref();
             let contract = contract.map_or_else(String::new, |name| format!("`{name}` "));
             line.push_str(&format!("; {contract}{}", judged.result));
-            for reason in &judged.reasons {
-                line.push_str(&format!("\n  {reason}"));
-            }
         }
         line
     }
@@ -339,6 +367,8 @@ impl Received {
                 Holders::CameAfter(after) => Some(after.as_nanos()),
                 Holders::FromTheBeginning | Holders::Awaited => None,
             },
+            never_came: &self.missing,
+            remedy: self.remedy(),
             took_ns: self.took.as_nanos(),
             received: self.delivery.as_ref().ok().map(Figures::of),
             not_seen: self.delivery.as_ref().err().map(ToString::to_string),
@@ -412,12 +442,12 @@ impl Received {
                 Outcome::Violated => Some(false),
                 Outcome::Inconclusive => None,
             },
-            seen: self.line(),
+            seen: self.paragraphs().collect::<Vec<_>>().join("; "),
         });
         Report {
             experiment: "",
             title: format!("{} with {}", plain(&self.name), self.held()),
-            summary: vec![self.line()],
+            summary: self.paragraphs().collect(),
             circumstances: vec![
                 ("command", command_line(&self.command)),
                 ("grade", told(&self.grade)),
@@ -430,25 +460,6 @@ impl Received {
             }],
             checks: checks.collect(),
         }
-    }
-}
-
-/// What of a contract convicts also where much of what was received was not seen: a period that is short by what was seen may have had the rest.
-fn certain(contract: &Contract) -> Contract {
-    let mut certain = contract.clone();
-    let short = [SHORT_PERIODS, SHORT_STRETCHES];
-    certain
-        .limits
-        .retain(|limit| !short.contains(&limit.quantity));
-    certain
-}
-
-/// Where they are told by themselves.
-fn halts_or_none(seen: &Delivery) -> String {
-    match halts(seen) {
-        Some(halts) => halts,
-        None if seen.halts_unseen => "not seen".to_owned(),
-        None => "none".to_owned(),
     }
 }
 

@@ -133,6 +133,9 @@ impl RunError {
     pub fn of(error: HostError, variant: &str) -> Self {
         let variant = variant.to_owned();
         match error {
+            error @ HostError::NoProcessor { .. } => {
+                Self::CannotRun(format!("variant `{variant}`: {error}"))
+            }
             HostError::Refused(reason) => Self::Refused { variant, reason },
             HostError::CannotRun(reason) => {
                 Self::CannotRun(format!("variant `{variant}`: {reason}"))

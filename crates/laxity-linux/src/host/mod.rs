@@ -224,9 +224,10 @@ impl Host for LiveHost {
         let config = &self.config;
         let mut all = config.processors.iter().chain([&config.external]);
         match all.find(|cpu| !usable.contains(**cpu)) {
-            Some(cpu) => Err(HostError::CannotRun(format!(
-                "processor {cpu} may not be used, only {usable}"
-            ))),
+            Some(cpu) => Err(HostError::NoProcessor {
+                missing: cpu.to_string(),
+                usable: usable.to_string(),
+            }),
             None => Ok(supply(self.identity(), config)),
         }
     }

@@ -11,6 +11,14 @@ pub enum HostError {
     /// This host cannot run such a program at all (rights or kernel missing, or a placement it does not have).
     #[error("cannot run here: {0}")]
     CannotRun(String),
+    /// A processor that was named is none of those that may be used.
+    #[error("processor {missing} may not be used, only {usable}")]
+    NoProcessor {
+        /// By the kernel's number; several as the kernel lists them.
+        missing: String,
+        /// As the kernel lists them.
+        usable: String,
+    },
     /// The program is wrong: an id that does not exist, a reservation for an interrupt handler.
     #[error("bad program: {0}")]
     BadProgram(String),

@@ -33,6 +33,12 @@ pub(super) struct File<'a> {
     /// So long after the program's start the first thread came that was named for it; left out where nobody was awaited, or nobody came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) came_after_ns: Option<u64>,
+    /// Names of which no thread came to hold it; left out where all came, or none was named.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(super) never_came: &'a [String],
+    /// Where a thread could not be held: what would help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) remedy: Option<String>,
     /// What was received is of this time.
     pub(super) took_ns: u64,
     pub(super) received: Option<Figures>,

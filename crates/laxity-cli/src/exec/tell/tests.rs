@@ -1,5 +1,7 @@
 //! What is said of what a program received.
 
+mod holders;
+
 use laxity::Reservation;
 use laxity::contract::{Bound, Limit, Statistic};
 use laxity::hold::{Halts, OVERRUNS};
@@ -25,7 +27,8 @@ fn received(delivery: Delivery) -> Received {
         cause: None,
         had: Had::Reservation,
         holders: Holders::FromTheBeginning,
-        names: Vec::new(),
+        missing: Vec::new(),
+        leaves_out: false,
         judged: None,
     }
 }

@@ -1,7 +1,9 @@
 //! What is said of a delivery, in words.
 
-use laxity::Delivery;
+use laxity::contract::Contract;
 use laxity::doctor::Kernel;
+use laxity::{Delivery, Reservation};
+use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 
 use super::rounded;
 
@@ -20,6 +22,13 @@ pub(super) fn nobody(names: &[String]) -> String {
     format!(
         "no thread that was named {} came to hold it before the program ended",
         names.join(" or ")
+    )
+}
+
+/// What helps where the kernel has not as much as all threads of a program ask for.
+pub(super) fn reserve_less(each: Reservation) -> String {
+    format!(
+        "each thread asks for {each} of its own: reserve less, or for fewer of them (`--threads NAME`, `--follow none`)"
     )
 }
 
@@ -91,5 +100,24 @@ pub(super) fn lost(seen: &Delivery) -> String {
     match seen.events_lost {
         0 => String::new(),
         lost => format!(", {lost} records lost: what is told may be wrong"),
+    }
+}
+
+/// What of a contract convicts also where much of what was received was not seen: a period that is short by what was seen may have had the rest.
+pub(super) fn certain(contract: &Contract) -> Contract {
+    let mut certain = contract.clone();
+    let short = [SHORT_PERIODS, SHORT_STRETCHES];
+    certain
+        .limits
+        .retain(|limit| !short.contains(&limit.quantity));
+    certain
+}
+
+/// Where they are told by themselves.
+pub(super) fn halts_or_none(seen: &Delivery) -> String {
+    match halts(seen) {
+        Some(halts) => halts,
+        None if seen.halts_unseen => "not seen".to_owned(),
+        None => "none".to_owned(),
     }
 }

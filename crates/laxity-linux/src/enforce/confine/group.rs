@@ -18,7 +18,7 @@ pub enum ConfineError {
     #[error("no cgroup hierarchy with {0} is mounted")]
     NotMounted(&'static str),
     /// A file of the group could not be used.
-    #[error("{action} {}: {source}", path.display())]
+    #[error("{action} {}: {source}{}", path.display(), remedy(source))]
     File {
         /// What was tried.
         action: &'static str,
@@ -47,6 +47,19 @@ pub enum ConfineError {
     /// There is nobody to undo it if this process dies.
     #[error("no guardian process: {0}")]
     NoGuardian(io::Error),
+}
+
+/// What helps where the group's files are somebody else's.
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "; remedy: run as root, or without confinement; `freeze` also does in a control group of this user's own (`systemd-run --user --scope -p Delegate=yes`)"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "; remedy: run where control groups may be made (a container's are often read-only), or without confinement"
+        }
+        _ => "",
+    }
 }
 
 pub(super) fn file_error(
@@ -170,5 +183,20 @@ mod tests {
         );
         fs::remove_file(full.join("within")).unwrap();
         assert!(remove(&full));
+    }
+
+    #[test]
+    fn where_a_group_may_not_be_made_it_is_said_what_helps() {
+        let told = |kind: io::ErrorKind| {
+            file_error("make", Path::new("/sys/fs/cgroup/x"))(kind.into()).to_string()
+        };
+        for kind in [
+            io::ErrorKind::PermissionDenied,
+            io::ErrorKind::ReadOnlyFilesystem,
+        ] {
+            let told = told(kind);
+            assert!(told.contains("; remedy: run "), "{told}");
+        }
+        assert!(!told(io::ErrorKind::NotFound).contains("remedy"));
     }
 }

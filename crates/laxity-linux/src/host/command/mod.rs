@@ -125,13 +125,23 @@ impl Held {
         })
     }
 
+    /// Has it run on these processors, and what it starts; how it is scheduled stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::schedule`], of processors.
+    pub fn keep_to(&self, cpus: &CpuSet) -> Result<(), HostError> {
+        sched::set_affinity(self.id, cpus).map_err(|error| self.only_on(cpus, &error))
+    }
+
     /// Why it cannot be on these: some may not be used, if that is why. It is on all others then, and is not to execute.
     fn only_on(&self, cpus: &CpuSet, error: &SchedError) -> HostError {
         let usable = sched::allow_all(self.id).and_then(|()| sched::affinity(self.id));
         match usable.map(|usable| (cpus.without(&usable), usable)) {
-            Ok((missing, usable)) if !missing.is_empty() => HostError::CannotRun(format!(
-                "processor {missing} may not be used, only {usable}"
-            )),
+            Ok((missing, usable)) if !missing.is_empty() => HostError::NoProcessor {
+                missing: missing.to_string(),
+                usable: usable.to_string(),
+            },
             _ => HostError::Failed(error.to_string()),
         }
     }

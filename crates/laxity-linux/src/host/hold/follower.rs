@@ -205,11 +205,14 @@ impl Follower {
         }
     }
 
-    /// Places who is there. One that cannot be placed is an error, and so is a program without a thread that is meant: unless it was started for this, and
-    /// its threads take their names later. Those are awaited.
+    /// Places who is there. One that cannot be placed is an error, and so is a program without a thread that is meant, or of one of the names: unless it was
+    /// started for this, and its threads take their names later. Those are awaited.
     pub(super) fn first(&mut self) -> Result<(), HoldError> {
+        if self.choice.only.is_none() {
+            self.seen.await_names(&self.choice.names);
+        }
         let living = self.living()?;
-        for thread in living {
+        for thread in living.iter().copied() {
             match self.take(thread, true) {
                 // It has gone meanwhile.
                 Err(_) if has_gone(thread) => {}
@@ -219,11 +222,38 @@ impl Follower {
         self.has_begun = true;
         if self.awaits() {
             self.seen.await_holder();
-        } else if !self.is_held {
-            let nobody = "the program has no thread that is meant".to_owned();
-            return Err(HostError::Failed(nobody).into());
+        } else if !self.is_held || (self.family.is_adopted() && !self.seen.missing().is_empty()) {
+            return Err(HostError::Refused(self.nobody(&living)).into());
         }
         Ok(())
+    }
+
+    /// That those who are meant are not all there, and who is.
+    fn nobody(&self, living: &[Tid]) -> String {
+        let (missing, only) = (self.seen.missing(), self.choice.only);
+        let names = if missing.is_empty() {
+            &self.choice.names
+        } else {
+            &missing
+        };
+        if names.is_empty() {
+            return "the program has no thread that is meant".to_owned();
+        }
+        let who = match only {
+            Some(only) => format!("thread {only} is not"),
+            None => "the program has no thread".to_owned(),
+        };
+        let meant = living
+            .iter()
+            .filter(|it| only.is_none_or(|only| only == **it));
+        let there: BTreeSet<String> = meant.filter_map(|it| name_of(*it).ok()).collect();
+        let there: Vec<String> = there.iter().map(|name| format!("{name:?}")).collect();
+        let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+        format!(
+            "{who} named {}: there is {}",
+            names.join(", "),
+            there.join(", ")
+        )
     }
 
     /// Whether none of the threads that are meant has come, and one may still.
@@ -244,7 +274,7 @@ impl Follower {
         if !may_have_come && !self.is_incomplete {
             return;
         }
-        let is_meant = self.choice.new_threads || self.awaits();
+        let is_meant = self.choice.new_threads;
         match self.living() {
             Ok(living) => {
                 self.is_incomplete = false;
@@ -295,7 +325,7 @@ impl Follower {
         Ok(living)
     }
 
-    /// Places a thread, if it is one that is meant and was not seen before.
+    /// Places a thread, if it is one that is meant and was not seen before; `is_meant`: also where none of its name is awaited.
     fn take(&mut self, thread: Tid, is_meant: bool) -> Result<(), HoldError> {
         let known = self.threads.get(&thread);
         if known.is_some_and(|found| found.restore.is_some() || self.choice.names.is_empty()) {
@@ -305,7 +335,24 @@ impl Follower {
             restore: None,
             counted: None,
         };
-        if is_meant && self.is_chosen(thread)? {
+        let mut name = None;
+        let mut unread = None;
+        let is_chosen = self.choice.means(thread, |names| match name_of(thread) {
+            Ok(own) => {
+                let is_one = names.contains(&own);
+                name = is_one.then_some(own);
+                is_one
+            }
+            Err(why) => {
+                unread = Some(why);
+                false
+            }
+        });
+        if let Some(Unknown(why)) = unread {
+            return Err(HostError::CannotRun(why));
+        }
+        let is_awaited = name.as_ref().is_some_and(|name| self.seen.misses(name));
+        if is_chosen && (is_meant || is_awaited) {
             let own = |thread| match self.has_begun {
                 true => self.places.own(thread),
                 false => Restore::of(thread),
@@ -314,6 +361,7 @@ impl Follower {
             found.restore = Some(guarded);
             self.places.place(thread, own)?;
             self.count(thread, &mut found);
+            name.iter().for_each(|name| self.seen.name_came(name));
             if !std::mem::replace(&mut self.is_held, true) {
                 self.seen.holder_came();
             }
@@ -322,18 +370,6 @@ impl Follower {
         }
         self.threads.insert(thread, found);
         Ok(())
-    }
-
-    fn is_chosen(&self, thread: Tid) -> Result<bool, HostError> {
-        let mut unread = None;
-        let is_chosen = self.choice.means(thread, |names| match name_of(thread) {
-            Ok(name) => names.contains(&name),
-            Err(why) => {
-                unread = Some(why);
-                false
-            }
-        });
-        unread.map_or(Ok(is_chosen), |Unknown(why)| Err(HostError::CannotRun(why)))
     }
 
     fn count(&self, thread: Tid, found: &mut Found) {
@@ -376,6 +412,7 @@ impl Follower {
         };
         let reason = format!("{thread} of the program is not held: {error}");
         self.seen.note_failed(reason);
+        self.seen.leave_out();
         true
     }
 }

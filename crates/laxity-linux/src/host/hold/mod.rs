@@ -257,6 +257,16 @@ impl Observer {
         self.seen.holders()
     }
 
+    /// The names of which no thread has come to hold it, in order; of a program that ran before all are there when it begins.
+    pub fn missing(&self) -> Vec<String> {
+        self.seen.missing()
+    }
+
+    /// Whether a thread that is meant could not be held at some look: what it receives is not told.
+    pub fn leaves_out(&self) -> bool {
+        self.seen.leaves_out()
+    }
+
     /// How firmly it is held, by the worst moment that was seen until now: by `deadline` the thread's policy is read back, since who has the
     /// right may change it at any time (those of a program's threads at each look); who outranks a slot is looked for every tenth of a second, and at once where the witness was held
     /// up. While it is held, whoever outranks a slot now could take it away; once it is over, only those count who were not seen to have

@@ -1,5 +1,6 @@
 //! What is seen of the holder of a reservation: kept by the watcher, and told to whoever asks.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::verify::delivery::{Delivery, Stretch};
@@ -31,6 +32,10 @@ struct State {
     holders: Holders,
     /// Since then a holder is awaited.
     awaited_since: Instant,
+    /// Names that are to hold it, of which no thread has come.
+    missing: BTreeSet<String>,
+    /// Somebody who is meant was there, and not held.
+    leaves_out: bool,
     /// By what limit of its own the program may be ended.
     time_limit: Option<String>,
 }
@@ -68,6 +73,8 @@ impl Seen {
             over_since: None,
             holders: Holders::FromTheBeginning,
             awaited_since: clock::now(),
+            missing: BTreeSet::new(),
+            leaves_out: false,
             time_limit: None,
         })))
     }
@@ -153,6 +160,35 @@ impl Seen {
 
     pub(super) fn holders(&self) -> Holders {
         self.state().holders
+    }
+
+    /// Threads with each of these names are to hold it.
+    pub(super) fn await_names(&self, names: &[String]) {
+        self.state().missing = names.iter().cloned().collect();
+    }
+
+    /// A thread with this name holds it.
+    pub(super) fn name_came(&self, name: &str) {
+        self.state().missing.remove(name);
+    }
+
+    /// Whether a thread with this name is to hold it, and none has come.
+    pub(super) fn misses(&self, name: &str) -> bool {
+        self.state().missing.contains(name)
+    }
+
+    /// All such names.
+    pub(super) fn missing(&self) -> Vec<String> {
+        self.state().missing.iter().cloned().collect()
+    }
+
+    /// Somebody who is meant is there, and cannot be held.
+    pub(super) fn leave_out(&self) {
+        self.state().leaves_out = true;
+    }
+
+    pub(super) fn leaves_out(&self) -> bool {
+        self.state().leaves_out
     }
 
     /// The program has this limit now, or none.

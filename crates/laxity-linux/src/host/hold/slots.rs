@@ -321,9 +321,10 @@ fn admitted(
     let usable =
         sched::affinity(Tid::current()).map_err(|error| HostError::CannotRun(error.to_string()))?;
     if let Some(cpu) = config.processors.iter().find(|cpu| !usable.contains(**cpu)) {
-        return Err(HostError::CannotRun(format!(
-            "processor {cpu} may not be used, only {usable}"
-        )));
+        return Err(HostError::NoProcessor {
+            missing: cpu.to_string(),
+            usable: usable.to_string(),
+        });
     }
     let mut program = Program::new(1);
     program.push(Activity {

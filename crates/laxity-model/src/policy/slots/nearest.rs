@@ -71,11 +71,14 @@ pub(super) fn explain(requests: &[Reservation], costs: &PlanCosts, effort: &mut 
     let mut nearest = Vec::new();
     if let Shortage::SlotLength { shortest, .. } = shortage {
         let smallest = Service::from_nanos(shortest.as_nanos());
-        let smallest = Reservation::new(smallest, requests[request].period());
-        nearest.extend(search.granted(Change::SmallestService, request, smallest.ok()));
+        let as_often = Reservation::new(smallest, requests[request].period());
+        nearest.extend(search.granted(Change::SmallestService, request, as_often.ok()));
+        if nearest.is_empty() {
+            nearest.extend(search.shortest_period(request, smallest));
+        }
     } else {
         nearest.extend(search.largest_service(request, Change::LargestService));
-        nearest.extend(search.shortest_period(request));
+        nearest.extend(search.shortest_period(request, requests[request].service()));
         let others = (0..requests.len()).filter(|other| *other != request);
         nearest.extend(others.filter_map(|o| search.largest_service(o, Change::OtherGivesUp)));
     }
@@ -180,13 +183,13 @@ impl Search<'_> {
         last_granted(least, end, with)
     }
 
-    /// The shortest period for the same service, to three digits or four.
-    fn shortest_period(&self, request: usize) -> Option<Nearest> {
+    /// The shortest period for this service that is longer than the one asked for, to three digits or four.
+    fn shortest_period(&self, request: usize, service: Service) -> Option<Nearest> {
         let asked = self.requests[request];
         let grain = grain(asked.period().as_nanos());
         let with = |n: u64| {
             let period = Span::from_nanos(n.checked_mul(grain)?);
-            let longer = Reservation::new(asked.service(), period).ok();
+            let longer = Reservation::new(service, period).ok();
             self.granted(Change::ShortestPeriod, request, longer)
         };
         let first = asked.period().as_nanos() / grain + 1;

@@ -11,7 +11,7 @@ use crate::request::Shortage;
 pub enum Change {
     /// The refused request asks for less service at its period: the most that fits.
     LargestService,
-    /// The refused request asks for the same service less often: the shortest period that fits.
+    /// The refused request asks for the same service less often, or for the shortest slot where that does not fit as often: the shortest period that fits.
     ShortestPeriod,
     /// The refused request asks for the shortest slot there is.
     SmallestService,

@@ -284,6 +284,69 @@ fn a_thread_that_is_not_meant_and_ranks_above_the_holder_is_a_stranger() {
 }
 
 #[test]
+fn of_a_running_program_a_thread_of_each_name_must_be_there() {
+    let (_, _stays) = named("is-there");
+    let (other, _other_stays) = named("is-another");
+    let held = |names: &[&str], only| {
+        let mut request = request(other);
+        request.choice = Choice {
+            names: names.iter().map(ToString::to_string).collect(),
+            only,
+            ..Choice::default()
+        };
+        let family = Family::new(std::process::id(), None, false);
+        let keeping = Keeping(sched::policy(other).unwrap());
+        let seen = Seen::new(Grade::Enforced);
+        let mut follower = Follower::new(&request, family, seen, Box::new(keeping));
+        follower.first().map_err(|error| error.to_string())
+    };
+    assert_eq!(held(&["is-there", "is-another"], None), Ok(()));
+    assert_eq!(held(&["is-there", "is-another"], Some(other)), Ok(()));
+    for names in [&["is-there", "is-missing"][..], &["is-missing"]] {
+        let why = held(names, None).unwrap_err();
+        let (missing, there) = why.split_once(": there is ").expect(&why);
+        assert!(missing.ends_with("no thread named \"is-missing\""), "{why}");
+        assert!(there.contains("\"is-there\""), "{why}");
+    }
+    let why = held(&["is-there"], Some(other)).unwrap_err();
+    let told = format!("thread {other} is not named \"is-there\": there is \"is-another\"");
+    assert!(why.ends_with(&told), "{why}");
+}
+
+#[test]
+fn each_name_of_a_program_that_was_started_is_awaited_until_one_comes() {
+    let (first, _first_stays) = named("comes-first");
+    let mut request = request(first);
+    request.choice = Choice {
+        names: ["comes-first", "comes-later", "never-comes"]
+            .map(str::to_owned)
+            .to_vec(),
+        ..Choice::default()
+    };
+    // Its keeper is looked at by nobody who follows no children.
+    let family = Family::new(std::process::id(), Some(1), false);
+    let keeping = Keeping(sched::policy(first).unwrap());
+    let seen = Seen::new(Grade::Enforced);
+    let mut follower = Follower::new(&request, family, Arc::clone(&seen), Box::new(keeping));
+    follower.first().unwrap();
+    assert_eq!(seen.missing(), ["comes-later", "never-comes"]);
+    let (_, _later_stays) = named("comes-later");
+    let (again, _again_stays) = named("comes-first");
+    follower.look();
+    assert_eq!(seen.missing(), ["never-comes"]);
+    let is_held = |tid| {
+        follower
+            .threads
+            .get(&tid)
+            .is_some_and(|it| it.restore.is_some())
+    };
+    assert!(
+        is_held(first) && !is_held(again),
+        "later ones are not followed"
+    );
+}
+
+#[test]
 fn what_a_program_starts_is_its_own_before_it_is_found_and_a_stranger_is_not() {
     let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
     let mut stranger = Command::new("sleep").arg("1000").spawn().unwrap();
