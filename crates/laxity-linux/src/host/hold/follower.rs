@@ -349,7 +349,7 @@ impl Follower {
             }
         });
         if let Some(Unknown(why)) = unread {
-            return Err(HostError::CannotRun(why));
+            return Err(HostError::CannotRun(why).into());
         }
         let is_awaited = name.as_ref().is_some_and(|name| self.seen.misses(name));
         if is_chosen && (is_meant || is_awaited) {
