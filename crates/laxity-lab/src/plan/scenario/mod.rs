@@ -256,6 +256,7 @@ fn plan_for(
         notes: notes
             .into_iter()
             .chain(device::note(&variants, on.twin(resolved)))
+            .chain(resolved.unused.iter().cloned())
             .collect(),
         variants,
     })
