@@ -13,7 +13,7 @@ use crate::plan::render::{self as common, MOST_NAMES, lateness, proposal_words, 
 pub fn render(plan: &SetPlan, width: usize) -> String {
     let all_promised = plan.processors.iter().all(|one| one.unpromised.is_empty());
     let of = (plan.as_if_real_time, all_promised);
-    let word = word((plan.admitted, plan.unknown), of);
+    let answer = word((plan.admitted, plan.unknown), of);
     // Who may be on any processor has a line on each.
     let lines = plan.processors.iter().flat_map(|one| &one.lines);
     let names: BTreeSet<&str> = lines.map(|line| line.name.as_str()).collect();
@@ -21,7 +21,7 @@ pub fn render(plan: &SetPlan, width: usize) -> String {
     let plural = if tasks == 1 { "" } else { "s" };
     let mut text = String::new();
     let head = format!(
-        "{} ({}, {tasks} task{plural}) on {}: {word}",
+        "{} ({}, {tasks} task{plural}) on {}: {answer}",
         plan.file, plan.format, plan.supply
     );
     wrap_to(width, "", &head, &mut text);
