@@ -189,12 +189,9 @@ fn twice(file: File<'_>, second: &ObjectProp<'_>) -> Wrong {
 ///
 /// If it stands there twice.
 pub(super) fn once(file: File<'_>, object: &Object<'_>, key: &str) -> Result<(), Wrong> {
-    let mut all = object.properties.iter();
-    let second = all
-        .by_ref()
-        .filter(|property| property.name.as_str() == key)
-        .nth(1);
-    second.map_or(Ok(()), |second| Err(twice(file, second)))
+    let properties = object.properties.iter();
+    let mut all = properties.filter(|property| property.name.as_str() == key);
+    all.nth(1).map_or(Ok(()), |second| Err(twice(file, second)))
 }
 
 /// That of tasks, or of phases, some have one name.
