@@ -88,7 +88,8 @@ Of priorities the larger is the more urgent; without any, tasks are ranked by th
 
 Exit codes: 0 admitted; 3 refused; 5 unknown: the file or the tests do not tell enough; 1 error; 4 cannot run here;
 64 usage, or a file that is wrong. Of a task set, admitted is that all deadlines are met; where some of its tasks are
-timesharing, those of the real-time tasks, and that of the others none is surely late. Of a scenario it is that all it
+timesharing, those of the real-time tasks, and that of the others none is surely late; where all are, that they would be
+met in real time, which promises nothing to any of them as they are. Of a scenario it is that all it
 reserves is granted, so 0 also where it reserves nothing: which deadlines can be missed stands in each headline.
 
 Examples:

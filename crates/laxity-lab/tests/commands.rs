@@ -151,6 +151,17 @@ fn a_command_that_never_starts_is_an_error() {
 
 /// The results of a scenario with these variants of a timer and some commands.
 fn of_variants(tasks: &str, variants: &str) -> Result<RunResults, RunError> {
+    let limits = [("ten-seconds", "10s"), ("at-once", "1us")];
+    let limits = limits
+        .into_iter()
+        .filter(|(name, _)| variants.contains(name));
+    let contracts: String = limits
+        .map(|(name, most)| {
+            format!(
+                "[contracts.{name}]\nlimits = [{{ quantity = \"wakeup_gap\", at_most = \"{most}\" }}]\n"
+            )
+        })
+        .collect();
     let text = format!(
         r#"
 [quick]
@@ -159,10 +170,7 @@ idle = "300ms"
 kind = "periodic"
 period = "10ms"
 {tasks}
-[contracts.ten-seconds]
-limits = [{{ quantity = "wakeup_gap", at_most = "10s" }}]
-[contracts.at-once]
-limits = [{{ quantity = "wakeup_gap", at_most = "1us" }}]
+{contracts}
 [defaults]
 on = "live"
 {variants}

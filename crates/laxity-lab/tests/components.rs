@@ -336,6 +336,12 @@ transfer = \"any\"
 
 /// A task on an executor, below a thread that takes the processor; what it was granted, and by whom it is judged.
 fn on_an_executor(above: &str, variant: &str) -> String {
+    let judged = match variant.contains("contracts = []") {
+        true => "",
+        false => {
+            "[contracts.in-time]\nsubject = \"a\"\nlimits = [{ quantity = \"deadline_misses\", at_most = 0 }]"
+        }
+    };
     format!(
         "[quick]
 idle = \"2s\"
@@ -350,12 +356,10 @@ service = \"2ms\"
 on = \"shared\"
 [tasks.above]
 {above}
-[contracts.in-time]
-subject = \"a\"
-limits = [{{ quantity = \"deadline_misses\", at_most = 0 }}]
 [variants.v]
 tasks = [\"a\", \"above\"]
 {variant}
+{judged}
 "
     )
 }

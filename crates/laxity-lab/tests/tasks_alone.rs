@@ -4,10 +4,12 @@ mod common;
 
 use common::{resolved, run};
 use laxity_lab::evidence::results::RunResults;
+use laxity_lab::machine_file::Known;
+use laxity_lab::plan::scenario::plan;
 use laxity_lab::report::page;
 use laxity_lab::report::run::{report, table};
 use laxity_lab::runner::conclude::conclude;
-use laxity_lab::runner::{Made, Silent, twin};
+use laxity_lab::runner::{self, Made, On, Silent, twin};
 use laxity_lab::scenario;
 use laxity_model::verify::contract::Outcome;
 
@@ -207,10 +209,50 @@ contracts = [\"timely\"]
     }
 }
 
+/// What is declared for nothing is told in the table, in JSON and in the plan.
+#[test]
+fn who_takes_part_in_no_variant_is_named() {
+    let resolved = resolved(
+        "
+[quick]
+idle = \"100ms\"
+[executors.idle]
+policy = \"edf\"
+placement = \"thread 20\"
+[tasks.control]
+kind = \"periodic\"
+period = \"4ms\"
+service = \"1ms\"
+[tasks.unused]
+kind = \"spinner\"
+[variants.a]
+tasks = [\"control\"]
+[variants.b]
+tasks = []
+",
+    );
+    let told = [
+        "the task `unused` takes part in no variant",
+        "the executor `idle` has no task in any variant",
+    ];
+    let on = On::Twin { threads: 1 };
+    let finished = runner::run(&resolved, on, Vec::new(), &mut Silent).expect("runs");
+    let table = table(&finished.results, 110, None);
+    let plan = plan(&resolved, (on, false), &Known::Nothing, &mut Silent).expect("a plan");
+    for one in told {
+        assert!(table.contains(one), "{table}");
+        for notes in [&finished.results.notices, &plan.notes] {
+            let count = notes.iter().filter(|note| *note == one).count();
+            assert_eq!(count, 1, "{notes:?}");
+        }
+    }
+}
+
 /// What takes no part is not shown as if it had been there and done nothing.
 #[test]
 fn a_report_without_a_modem_tells_of_its_tasks() {
-    let results = run(&format!("{LATE}[variants.alone]\ncontracts = []\n"));
+    let (tasks, _) = LATE.split_once("[contracts").expect("a contract");
+    let results = run(&format!("{tasks}[variants.alone]\ncontracts = []\n"));
     let page = page::render(&report(&results, Vec::new())).unwrap();
     for absent in [
         "Processing time",

@@ -175,6 +175,9 @@ fn one_spinner_is_enough_to_stop_a_normal_thread() {
     let results = run(&resolved, 1);
     let normal = modem(&results, "thread-8");
     assert!(normal.device.samples_overwritten >= 512 && !normal.transfer.completed);
+    // All its calls come in one burst: what it took is of the whole time.
+    let share = normal.device.cpu_share;
+    assert!(share > 0.0 && share < 0.05, "{share}");
 }
 
 #[test]

@@ -96,7 +96,7 @@ pub struct DeviceFigures {
     pub samples_pending: HistogramJson,
     /// Time from the begin of a service call to its end.
     pub processing_ns: HistogramJson,
-    /// The part of one processor that the device's processing took, 0 to 1.
+    /// The part of one processor that the device's processing took, 0 to 1, of all the time in which it had all to do.
     pub cpu_share: f64,
     /// Context switches of the device's thread.
     pub context_switches: u64,

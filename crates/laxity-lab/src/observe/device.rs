@@ -98,7 +98,9 @@ pub(super) struct DeviceReader<'a> {
     told: u64,
     /// The driver's processor time at its last account.
     accounted: Option<Service>,
-    connected_from: Option<(Instant, Service)>,
+    /// Since when it has all to do, and its processor time by then.
+    at_work_since: Option<(Instant, Service)>,
+    /// What it had in all such phases before, and how long those were.
     connected: Option<(Service, Span)>,
 }
 
@@ -107,6 +109,7 @@ impl<'a> DeviceReader<'a> {
         let mut reader = Self::before_phases(probe, run);
         if !reader.has_phases() {
             reader.priority(reader.start);
+            reader.measure(reader.start);
         }
         reader
     }
@@ -136,7 +139,7 @@ impl<'a> DeviceReader<'a> {
             lost: 0,
             told: 0,
             accounted: None,
-            connected_from: None,
+            at_work_since: None,
             connected: None,
         }
     }
@@ -207,10 +210,23 @@ impl<'a> DeviceReader<'a> {
             return;
         };
         self.recorder.phase = Phase::new(phase.name());
+        self.measure(event.at);
         self.losing = self.probe.installed.report.losing(*phase);
         self.phase_since = event.at;
         self.phases.push((event.at, self.recorder.phase.clone()));
         self.priority(event.at);
+    }
+
+    /// A phase begins, or the run is over. All of a phase counts: who waits for the processor has calls in a small part of it only.
+    fn measure(&mut self, at: Instant) {
+        let had = self.accounted.unwrap_or_default();
+        if let Some((from, before)) = self.at_work_since.take() {
+            let (service, span) = self.connected.unwrap_or_default();
+            let (own, lasted) = (had.saturating_sub(before), at.saturating_since(from));
+            self.connected = Some((service + own, span + lasted));
+        }
+        let is_at_work = self.recorder.phase == self.probe.at_work();
+        self.at_work_since = is_at_work.then_some((at, had));
     }
 
     /// Whether it is a modem, whose call has phases.
@@ -309,13 +325,6 @@ impl<'a> DeviceReader<'a> {
             for (quantity, value, excused) in self.parts((lost, told), excused) {
                 self.recorder.told_apart(quantity, value, excused, span[0]);
             }
-        }
-        if self.recorder.phase == self.probe.at_work() {
-            let (from, before) = *self.connected_from.get_or_insert((event.at, service));
-            self.connected = Some((
-                service.saturating_sub(before),
-                event.at.saturating_since(from),
-            ));
         }
     }
 }
@@ -454,6 +463,7 @@ impl Reader for DeviceReader<'_> {
 
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
         self.close_deferred();
+        self.measure(self.end);
         self.unserved();
         if let Some(call) = self.probe.installed.report.modem() {
             let start = [self.start; 2];

@@ -170,7 +170,8 @@ impl On {
     }
 }
 
-/// Runs a scenario: all its variants, admitted before anything starts, as often as its length says. `notices` go into the results.
+/// Runs a scenario: all its variants, admitted before anything starts, as often as its length says. `notices` go into the results, and what the
+/// scenario declares for nothing.
 ///
 /// # Errors
 ///
@@ -190,6 +191,8 @@ pub fn run(
         On::Linux => live::run(resolved, progress)?,
         On::Twin { threads } => twin::run(resolved, threads, progress)?,
     };
+    let unused = settled.unused.iter().cloned();
+    let notices = notices.into_iter().chain(unused);
     circumstances.notices.splice(0..0, notices);
     let results = conclude::conclude(&settled, &runs, skipped, circumstances);
     let traces = runs.iter_mut().filter_map(|run| run.trace.take()).collect();

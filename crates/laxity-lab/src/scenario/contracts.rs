@@ -38,7 +38,7 @@ pub(super) static KEYS: Table = Table {
     heading: "[contracts.<name>]",
     kind: None,
     about: "What “on time” means: limits of your own. Built in are `pc99`, what the PC industry asks of the drivers of modems, `lossless`, that no sample and no \
-        frame is lost, and `in-time`, that no job misses its deadline; a `lossless` or `in-time` of your own takes the place of that.",
+        frame is lost, and `in-time`, that no job misses its deadline; a `lossless` or `in-time` of your own takes the place of that. Any other judges the variants that name it under `contracts`; one that judges none is a mistake.",
     keys: &[&SUBJECT, &KIND, &LIMITS],
 };
 

@@ -6,7 +6,7 @@
 //!
 //! * [`units`]: numbers with their unit. [`kinds`]: the kinds of components, and what is observed of each.
 //! * `reader`: typed access to the parsed table; `sections`, `devices`, `tasks`, `contracts`, `variants` with `placing`, `expectations` and
-//!   `control`: its parts.
+//!   `control`: its parts; `unused`: what no variant has of them.
 
 use std::ops::Range;
 
@@ -31,6 +31,7 @@ mod syntax;
 mod tasks;
 mod types;
 pub mod units;
+mod unused;
 mod variants;
 
 pub(crate) use contracts::needs_control;
@@ -121,6 +122,11 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
     let variants = variants::variants(root, &scope);
     let title = root.optional(&sections::TITLE);
     let seed = root.take(&sections::SEED);
+    let variants = variants?;
+    // Of a file with a mistake nobody knows yet what its variants have.
+    if root.findings.errors() == 0 {
+        unused::contracts(root, &contracts, &variants);
+    }
     Some(Scenario {
         quick: Resolved {
             file: file.to_owned(),
@@ -130,7 +136,8 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
             length: Length::Quick,
             run: quick,
             mss_bytes,
-            variants: variants?,
+            unused: unused::parts(&tasks, executors, &variants),
+            variants,
         },
         full,
         notes: Vec::new(),

@@ -159,8 +159,10 @@ mod tests {
                 "[devices.m]\nkind = \"soft-modem\"\n[variants.v]\nplacement = \"thread 24\"\n[contracts.c]\nlimits = [{{ quantity = \"{}\", at_most = {value} }}]",
                 quantity.name()
             );
-            let wrong = crate::scenario::parse(&text, "x.toml").err();
-            assert_eq!(wrong, None, "{row}");
+            // That is found only where nothing else is wrong.
+            let wrong = crate::scenario::parse(&text, "x.toml").expect_err("it judges nobody");
+            assert_eq!(wrong.len(), 1, "{row}: {wrong:?}");
+            assert!(wrong[0].cause.contains("judges no variant"), "{wrong:?}");
         }
     }
 

@@ -73,6 +73,8 @@ pub struct Resolved {
     pub run: LengthSpec,
     /// TCP's maximum segment size in bytes, 536 to 1460.
     pub mss_bytes: u16,
+    /// What the file declares and none of its variants has, a sentence each: tasks and executors.
+    pub unused: Vec<String>,
     /// What is run, in the order of the file; controls are among them.
     pub variants: Vec<ResolvedVariant>,
 }

@@ -69,6 +69,23 @@ pub(super) fn is_event(name: &str) -> bool {
     kind(name).is_some()
 }
 
+/// Whether it is one that waits for a timer.
+pub(super) fn is_timer(name: &str) -> bool {
+    kind(name) == Some("timer")
+}
+
+/// How rt-app calls a timer that has no name.
+const NO_NAME: &str = "unknown";
+
+/// Which timer it is; `None` where its name is no text.
+pub(super) fn timer_name<'a>(timer: &'a Object<'_>) -> Option<&'a str> {
+    match timer.get("ref").map(|found| &found.value) {
+        Some(Value::StringLit(name)) => Some(&name.value),
+        Some(_) => None,
+        None => Some(NO_NAME),
+    }
+}
+
 /// What a thread object does.
 pub(super) fn work(file: File<'_>, task: &Object<'_>) -> Result<Work, Wrong> {
     let phases: Vec<&Object<'_>> = match task.get("phases") {
@@ -131,7 +148,7 @@ fn timer(file: File<'_>, value: &Value<'_>) -> Result<Event, Wrong> {
     }
     let name = match object.get("ref") {
         Some(name) => file.text(&name.value)?,
-        None => "unknown",
+        None => NO_NAME,
     };
     match object.get("period") {
         Some(period) => Ok(Event::Timer(

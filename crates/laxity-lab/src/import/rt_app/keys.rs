@@ -1,5 +1,7 @@
 //! The keys that rt-app looks for, and what becomes of others: rt-app passes over them, so a slip changes what a task does without a word.
 
+use std::collections::BTreeSet;
+
 use jsonc_parser::ast::{Object, ObjectProp};
 
 use super::events::{KINDS, is_event};
@@ -114,6 +116,8 @@ pub(super) struct Besides<'a> {
     pub(super) ignored: Vec<&'a str>,
     /// Nothing that rt-app knows: its first such key, and in which line.
     pub(super) strange: Option<(&'a str, usize)>,
+    /// Its first event that has the name of one before, and in which line.
+    again: Option<(&'a str, usize)>,
 }
 
 impl Keys {
@@ -126,21 +130,31 @@ impl Keys {
     ///
     /// # Errors
     ///
-    /// For a key that is near one of these and is none.
+    /// For a key that is near one of these and is none, and for one that stands there twice and is no event.
     pub(super) fn of<'a>(
         &self,
         file: File<'_>,
         object: &'a Object<'_>,
     ) -> Result<Besides<'a>, Wrong> {
         let mut besides = Besides::default();
-        let is_read = |name: &str| self.read.contains(&name) || self.has_events && is_event(name);
+        let is_known = |name: &str| self.read.contains(&name) || self.ignored.contains(&name);
+        let mut seen = BTreeSet::new();
         for property in &object.properties {
             let name = property.name.as_str();
+            let is_event = self.has_events && is_event(name);
+            match (!seen.insert(name), is_known(name)) {
+                (true, true) => return Err(twice(file, property)),
+                (true, false) if is_event => {
+                    let line = file.line(&property.name);
+                    besides.again.get_or_insert((name, line));
+                }
+                _ => {}
+            }
             if self.ignored.contains(&name) {
                 if !besides.ignored.contains(&name) {
                     besides.ignored.push(name);
                 }
-            } else if !is_read(name) {
+            } else if !is_known(name) && !is_event {
                 self.slip(file, property)?;
                 let line = file.line(&property.name);
                 besides.strange.get_or_insert((name, line));
@@ -159,6 +173,42 @@ impl Keys {
         let cause = format!("{} has no key `{}`", self.what, plain(name));
         Err(file.wrong(&property.name, cause, format!("did you mean `{meant}`?")))
     }
+}
+
+/// That nobody can tell which of two counts.
+fn twice(file: File<'_>, second: &ObjectProp<'_>) -> Wrong {
+    let cause = format!("`{}` stands here twice", plain(second.name.as_str()));
+    let remedy =
+        "keep one: rt-app takes the last, and the first where `workgen` has renamed the others";
+    file.wrong(&second.name, cause, remedy)
+}
+
+/// Whether a key stands at most once, where nothing else says so.
+///
+/// # Errors
+///
+/// If it stands there twice.
+pub(super) fn once(file: File<'_>, object: &Object<'_>, key: &str) -> Result<(), Wrong> {
+    let properties = object.properties.iter();
+    let mut all = properties.filter(|property| property.name.as_str() == key);
+    all.nth(1).map_or(Ok(()), |second| Err(twice(file, second)))
+}
+
+/// That of tasks, or of phases, some have one name.
+pub(super) fn note_names(file: File<'_>, whose: &str, all: &Object<'_>, notes: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    let mut all = all.properties.iter();
+    if let Some(second) = all.find(|property| !seen.insert(property.name.as_str())) {
+        let line = file.line(&second.name);
+        note_again(whose, (second.name.as_str(), line), notes);
+    }
+}
+
+fn note_again(whose: &str, (name, line): (&str, usize), notes: &mut Vec<String>) {
+    notes.push(format!(
+        "{whose}: `{}` stands there again in line {line}; each counts, as `workgen` renames them for rt-app, which alone takes the last",
+        plain(name)
+    ));
 }
 
 impl Besides<'_> {
@@ -212,14 +262,25 @@ pub(super) fn of_task(
             .iter()
             .map(|property| property.name.as_str());
         own.ignored.extend(all.filter(|name| is_event(name)));
+        own.again = None;
     }
     let mut unknown = own.unknown();
+    let mut again = own.again;
     for phase in phases.iter().flat_map(|phases| &phases.properties) {
         let Some(phase) = phase.value.as_object() else {
             continue;
         };
-        unknown = unknown.or(PHASE.of(file, phase)?.unknown());
+        let besides = PHASE.of(file, phase)?;
+        unknown = unknown.or(besides.unknown());
+        again = again.or(besides.again);
     }
-    own.note(&format!("`{name}`"), notes);
+    let whose = format!("`{name}`");
+    own.note(&whose, notes);
+    if let Some(phases) = phases {
+        note_names(file, &format!("the phases of {whose}"), phases, notes);
+    }
+    if let Some(again) = again {
+        note_again(&whose, again, notes);
+    }
     Ok(unknown)
 }

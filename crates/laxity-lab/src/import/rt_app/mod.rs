@@ -9,11 +9,13 @@
 //! * `keys`: what rt-app knows, and that there is something else.
 //! * `events`: from a task's events to what it needs at most and how often.
 //! * `phases`: whether phases are scheduled as their thread is.
+//! * `timers`: timers that are one for several threads.
 
 mod dialect;
 mod events;
 mod keys;
 mod phases;
+mod timers;
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -33,6 +35,7 @@ use crate::plain::{plain, unfit};
 use crate::scenario::MOST_PROCESSORS;
 use crate::scenario::diagnostic::Source;
 use events::{Work, work};
+use timers::Timers;
 
 /// rt-app's own default for the real-time policies.
 const DEFAULT_PRIORITY: u8 = 10;
@@ -124,10 +127,13 @@ impl<'s> File<'s> {
         };
         self.besides(root, &mut set.notes)
             .map_err(|error| vec![error])?;
-        let mut errors = Vec::new();
+        keys::note_names(self, "`tasks`", tasks, &mut set.notes);
+        let (mut errors, mut timers) = (Vec::new(), Timers::default());
         for property in &tasks.properties {
-            if let Err(error) = self.task(property, default, &mut set) {
-                errors.push(error);
+            let first = set.tasks.len();
+            match self.task(property, default, &mut set) {
+                Ok(()) => timers.take(&property.value, first..set.tasks.len()),
+                Err(error) => errors.push(error),
             }
         }
         if errors.is_empty() && set.tasks.is_empty() {
@@ -138,6 +144,7 @@ impl<'s> File<'s> {
             return Err(errors);
         }
         make_names_differ(&mut set.tasks);
+        timers.tell(&mut set);
         Ok(set)
     }
 
@@ -220,6 +227,15 @@ impl<'s> File<'s> {
             Some(found) => self.class(&found.value)?,
             None => default,
         };
+        if let (Class::Timesharing, None, Some(found)) =
+            (class, object.get("policy"), object.get("priority"))
+            && self.whole(&found.value, 1).is_ok()
+        {
+            let line = self.line(&found.name);
+            notes.push(format!(
+                "`{name}`: `priority` in line {line} is a nice value, as no policy is named; in real time it is with \"policy\": \"SCHED_FIFO\""
+            ));
+        }
         let policy = self.policy(object, class)?;
         let unread = phases::unread(self, object, class);
         let otherwise = phases::otherwise(self, object, class)?;
@@ -348,8 +364,12 @@ impl<'s> File<'s> {
             Class::Fixed => self.level(object).map(Policy::Priority),
             Class::Deadline => {
                 let remedy = "write \"dl-runtime\", \"dl-period\" and, if it is less, \"dl-deadline\", in µs";
-                let runtime = object.get("dl-runtime").or_else(|| object.get("runtime"));
-                let Some(runtime) = runtime else {
+                let runtime = object.get("dl-runtime");
+                if runtime.is_none() {
+                    // Elsewhere it is an event, of which there may be several.
+                    keys::once(self, object, "runtime")?;
+                }
+                let Some(runtime) = runtime.or_else(|| object.get("runtime")) else {
                     let cause = "a task under SCHED_DEADLINE has no `dl-runtime`";
                     return Err(self.wrong(object, cause, remedy));
                 };

@@ -1,3 +1,5 @@
+mod twice;
+
 use laxity_model::Service;
 
 use super::*;
@@ -29,7 +31,13 @@ fn the_dialect_has_comments_spare_commas_and_events_of_one_name() {
     assert_eq!(work.cost(), Service::from_micros(1_500));
     assert_eq!(work.period(), Span::from_millis(10));
     assert_eq!(task.policy, Policy::Timesharing);
-    assert!(notes.is_empty());
+    let [again] = &notes[..] else {
+        panic!("{notes:?}");
+    };
+    assert!(
+        again.contains("`a`: `run` stands there again in line 1"),
+        "{again}"
+    );
 }
 
 #[test]

@@ -236,9 +236,8 @@ fn plan_for(
         plan.heed_lines(twin.is_some());
         plan.proposals = proposal::said(variant);
         let unit = twin.and_then(|twin| twin.unit_of(&plan.refusals));
-        plan.notes.extend(unit);
-        plan.notes
-            .extend(live.as_ref().and_then(|live| live.note(&plan)));
+        let said = live.as_ref().and_then(|live| live.note(&plan));
+        plan.notes.extend(unit.into_iter().chain(said));
         notes = notes.or(twin.and_then(|twin| twin.note_on(&ready.admission().program)));
         if observed && ready.answer.is_ok() {
             admitted.push((variants.len(), ready));
@@ -256,6 +255,7 @@ fn plan_for(
         notes: notes
             .into_iter()
             .chain(device::note(&variants, on.twin(resolved)))
+            .chain(resolved.unused.iter().cloned())
             .collect(),
         variants,
     })

@@ -122,6 +122,10 @@ pub struct SetPlan {
     /// Whether that cannot be told, and nothing is refused: see [`ProcessorPlan::unknown`]. Left out of the JSON if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,
+    /// Whether the file has timesharing tasks alone, and this is what they would have in real time: as they are, nothing is promised to any, and
+    /// [`ProcessorPlan::unpromised`] has them all. Left out of the JSON if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub as_if_real_time: bool,
     /// By processor.
     pub processors: Vec<ProcessorPlan>,
     /// On several processors: what other ways of using them would give, were all tasks free to go on any.
@@ -188,6 +192,19 @@ pub struct ProcessorPlan {
 }
 
 impl ProcessorPlan {
+    /// Takes back what is said of tasks that are not of real time, as if they were.
+    fn promise_nothing(&mut self) {
+        if self.admitted {
+            let names = self.lines.iter().map(|line| line.name.clone());
+            self.unpromised = names.collect();
+        }
+        for line in &mut self.lines {
+            if line.deadline == Some(Deadline::Met) {
+                line.deadline = Some(Deadline::NotKnown);
+            }
+        }
+    }
+
     /// Where it cannot be told whether a set is admitted, a bound beyond a deadline does not tell either; and where all would be admitted of whom
     /// something is known, nobody knows how much could be added to the whole.
     fn doubt(&mut self) {
@@ -298,12 +315,8 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
     let count = place::count(set, options)?;
     let members = place::members(set, count);
     let mut notes = set.notes.clone();
-    if all_timesharing(set) {
-        notes.push(
-            "all tasks are timesharing: as they are, nothing is promised to them; this is what they would have in real time"
-                .into(),
-        );
-    }
+    let as_if_real_time = all_timesharing(set);
+    notes.extend(as_if_real_time.then(|| AS_IF.to_owned()));
     let on_several = several::plan(&members, count, options.scheduler, &*supply)?;
     let global = global::plan(&members, count, options, &*supply)?;
     notes.extend(pinned(set, global.is_some()));
@@ -338,6 +351,11 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
         processors.push(found);
     }
     processors.iter_mut().for_each(ProcessorPlan::doubt);
+    if as_if_real_time {
+        processors
+            .iter_mut()
+            .for_each(ProcessorPlan::promise_nothing);
+    }
     let admitted = processors.iter().all(|processor| processor.admitted);
     let mut all = processors.iter();
     Ok(SetPlan {
@@ -347,6 +365,7 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
         supply: options.supply.words(),
         admitted,
         unknown: !admitted && all.all(|processor| processor.admitted || processor.unknown),
+        as_if_real_time,
         processors,
         on_several,
         notes,
@@ -377,6 +396,8 @@ fn no_bounds(members: &mut [Member], why: &str) {
         }
     }
 }
+
+const AS_IF: &str = "all tasks are timesharing: as they are, nothing is promised to them; this is what they would have in real time";
 
 /// Whether a file gives no task any right.
 fn all_timesharing(set: &TaskSet) -> bool {

@@ -12,7 +12,8 @@ use crate::plan::render::{self as common, MOST_NAMES, lateness, proposal_words, 
 /// The plan for people, in lines of so many characters.
 pub fn render(plan: &SetPlan, width: usize) -> String {
     let all_promised = plan.processors.iter().all(|one| one.unpromised.is_empty());
-    let word = word((plan.admitted, plan.unknown), all_promised);
+    let of = (plan.as_if_real_time, all_promised);
+    let answer = word((plan.admitted, plan.unknown), of);
     // Who may be on any processor has a line on each.
     let lines = plan.processors.iter().flat_map(|one| &one.lines);
     let names: BTreeSet<&str> = lines.map(|line| line.name.as_str()).collect();
@@ -20,12 +21,14 @@ pub fn render(plan: &SetPlan, width: usize) -> String {
     let plural = if tasks == 1 { "" } else { "s" };
     let mut text = String::new();
     let head = format!(
-        "{} ({}, {tasks} task{plural}) on {}: {word}",
+        "{} ({}, {tasks} task{plural}) on {}: {answer}",
         plan.file, plan.format, plan.supply
     );
     wrap_to(width, "", &head, &mut text);
     for processor in &plan.processors {
-        render_processor(processor, width, &mut text);
+        let of = (plan.as_if_real_time, processor.unpromised.is_empty());
+        let word = word((processor.admitted, processor.unknown), of);
+        render_processor(processor, &word, width, &mut text);
     }
     if let Some(several) = &plan.on_several {
         render_several(several, width, &mut text);
@@ -39,13 +42,19 @@ pub fn render(plan: &SetPlan, width: usize) -> String {
     text
 }
 
-fn word((admitted, unknown): (bool, bool), all_promised: bool) -> &'static str {
-    match (admitted, unknown) {
-        (true, _) if all_promised => "admitted",
-        (true, _) => "admitted (the real-time tasks)",
+/// The answer, and of whom it is.
+fn word((admitted, unknown): (bool, bool), (as_if, all_promised): (bool, bool)) -> String {
+    let answer = match (admitted, unknown) {
+        (true, _) => "admitted",
         (false, true) => "UNKNOWN",
         (false, false) => "REFUSED",
-    }
+    };
+    let of = match (as_if, admitted && !all_promised) {
+        (true, _) => " (as if real-time)",
+        (false, true) => " (the real-time tasks)",
+        (false, false) => "",
+    };
+    format!("{answer}{of}")
 }
 
 /// Below the processors' own tables: what other ways of using them would give.
@@ -143,8 +152,7 @@ fn test_words(test: &TestPlan) -> String {
     format!("{}: {}", test.verdict, test.detail)
 }
 
-fn render_processor(plan: &ProcessorPlan, width: usize, text: &mut String) {
-    let word = word((plan.admitted, plan.unknown), plan.unpromised.is_empty());
+fn render_processor(plan: &ProcessorPlan, word: &str, width: usize, text: &mut String) {
     let place = plan.processor.map_or_else(
         || "all processors".into(),
         |number| format!("processor {number}"),
