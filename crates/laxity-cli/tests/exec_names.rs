@@ -111,10 +111,10 @@ fn what_a_thread_has_that_is_not_meant_shortens_no_slots() {
                 std::hint::spin_loop();
             }
         });
-        let on = format!("--processor={first}");
+        let (on, elsewhere) = (format!("--processor={first}"), last.to_string());
         let options = ["exec", "--reserve=4ms/10ms", "--threads=good", &on];
         let program = ["--json=r.json", "--", "timeout", "2", "sh", "-c"];
-        let program = [&program[..], &[BESIDE_A_BUSY_ONE, &last.to_string()]].concat();
+        let program = [&program[..], &[BESIDE_A_BUSY_ONE, &elsewhere]].concat();
         let output = bench.run(&[&options[..], &program].concat());
         ends.store(true, Ordering::Relaxed);
         output
