@@ -2,8 +2,13 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use common::{Bench, is_enforced, json, said};
 use laxity_linux::doctor::rights::{self, Right};
+use laxity_linux::os::cpuset::CpuSet;
+use laxity_linux::os::sched::{self, Tid};
 
 /// It works under its shell's name, takes another, and works on.
 const NAMED_LATER: &str = "work() { i=0; while [ $i -lt $1 ]; do i=$((i+1)); done; }
@@ -84,6 +89,41 @@ fn what_the_program_starts_that_is_not_meant_and_outranks_it_is_named() {
         let reason = received["grade_reason"].as_str().unwrap();
         assert!(reason.contains("\"rogue\" of process"), "{reason}");
     }
+}
+
+/// Two spin: one elsewhere, as anybody may, and one that takes a name and has nothing beside anybody but its slots.
+const BESIDE_A_BUSY_ONE: &str = "taskset -c $0 sh -c 'while :; do :; done' &
+exec chrt --idle 0 sh -c 'printf good > /proc/$$/comm; while :; do :; done'";
+
+#[test]
+fn what_a_thread_has_that_is_not_meant_shortens_no_slots() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Processors(2)]) else {
+        return;
+    };
+    let bench = Bench::new();
+    let all = sched::affinity(Tid::current()).unwrap();
+    let [first, last] = [all.iter().next(), all.iter().last()].map(Option::unwrap);
+    let ends = AtomicBool::new(false);
+    let output = thread::scope(|scope| {
+        scope.spawn(|| {
+            sched::set_affinity(Tid::current(), &CpuSet::single(first)).unwrap();
+            while !ends.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let (on, elsewhere) = (format!("--processor={first}"), last.to_string());
+        let options = ["exec", "--reserve=4ms/10ms", "--threads=good", &on];
+        let program = ["--json=r.json", "--", "timeout", "2", "sh", "-c"];
+        let program = [&program[..], &[BESIDE_A_BUSY_ONE, &elsewhere]].concat();
+        let output = bench.run(&[&options[..], &program].concat());
+        ends.store(true, Ordering::Relaxed);
+        output
+    });
+    let told = said(&output);
+    let received = json(&bench, "r.json");
+    let figure = |name: &str| received["received"][name].as_u64().expect(&told);
+    let (periods, kept) = (figure("periods"), figure("periods_kept"));
+    assert!(periods > 20 && kept * 10 >= periods * 9, "{told}");
 }
 
 #[test]

@@ -4,14 +4,15 @@
 //! other end. Every change that would outlive this process is written to the pipe *before* it is made. When the pipe ends, we are
 //! gone: the guardian gives foreign threads back what they had, thaws and empties the groups it knows, removes them, and exits. What was undone
 //! properly is struck from its list, so usually there is nothing to do. If the guardian itself is killed, another takes its place and its list as soon
-//! as that is noticed: when there is something new for the list, and whenever somebody looks, as runs and reservations do. Programs that were started have keepers of their own ([`crate::host::command`]).
+//! as that is noticed: when there is something new for the list, and whenever somebody looks, as runs and reservations do. So does it where the guardian
+//! does not read what is told to it, as one that somebody stopped: nobody waits for that. Programs that were started have keepers of their own ([`crate::host::command`]).
 //!
 //! A fork of a process with threads may only make async-signal-safe calls, since locks of the C library may be held by threads
 //! that do not exist in the child. So the guardian allocates nothing and calls the kernel only; its list has a fixed size.
 
 use std::ffi::{CStr, c_int};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -19,9 +20,10 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use laxity_model::enforce::ranks::OCCUPANT;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{Mode, OFlags, open, rmdir};
+use rustix::fs::{Mode, OFlags, fcntl_setfl, open, rmdir};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
@@ -48,6 +50,12 @@ const _: () = assert!(MASK_END < size_of::<Entry>());
 /// What goes through the pipe: 1 to put an entry on the list or 0 to strike it, and the entry. So short that a write is atomic.
 const MESSAGE_BYTES: usize = 1 + size_of::<Entry>();
 const _: () = assert!(MESSAGE_BYTES <= libc::PIPE_BUF);
+
+/// A guardian whose pipe is full reads by then, unless somebody keeps it from that.
+const READS_WITHIN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 /// What is to be undone if we die.
 #[derive(Clone, Copy, Debug)]
@@ -92,10 +100,17 @@ pub struct Guardian {
 
 #[derive(Debug)]
 struct Known {
-    /// Our end of the pipe.
-    pipe: File,
+    reads: Reads,
     /// What it has on its list.
     list: Vec<Entry>,
+}
+
+/// Who reads what is told to it.
+#[derive(Debug)]
+struct Reads {
+    /// Our end of the pipe. Nobody waits at it.
+    pipe: File,
+    process: OwnedFd,
 }
 
 static GUARDIAN: OnceLock<Result<Guardian, i32>> = OnceLock::new();
@@ -111,7 +126,7 @@ pub fn start() -> io::Result<&'static Guardian> {
 impl Guardian {
     fn fork() -> io::Result<Self> {
         let known = Known {
-            pipe: fork()?,
+            reads: fork(&[])?,
             list: Vec::new(),
         };
         Ok(Self {
@@ -132,7 +147,6 @@ impl Guardian {
                 "no more than {MOST} threads and groups are given back by it"
             )));
         }
-        known.replace_if_dead()?;
         known.send(true, &entry)?;
         known.list.push(entry);
         Ok(())
@@ -146,10 +160,7 @@ impl Guardian {
             known.list.swap_remove(at);
         }
         // Another that takes its place gets the list without it.
-        match known.replace_if_dead()? {
-            true => Ok(()),
-            false => known.send(false, &entry),
-        }
+        known.send(false, &entry)
     }
 
     /// Has another take its place if it has died; tells whether it had.
@@ -160,20 +171,49 @@ impl Guardian {
 
 impl Known {
     fn replace_if_dead(&mut self) -> io::Result<bool> {
-        if !has_no_reader(&self.pipe)? {
-            return Ok(false);
+        let is_dead = has_no_reader(&self.reads.pipe)?;
+        if is_dead {
+            self.replace()?;
         }
-        self.pipe = fork()?;
-        for entry in &self.list {
-            self.send(true, entry)?;
-        }
-        Ok(true)
+        Ok(is_dead)
     }
 
-    fn send(&self, keep: bool, entry: &Entry) -> io::Result<()> {
+    /// Another takes its place, with this list. Who was there must not see the pipe's end, by which it would give everything back.
+    fn replace(&mut self) -> io::Result<()> {
+        // It may have gone.
+        let _ = pidfd_send_signal(&self.reads.process, Signal::KILL);
+        self.reads = fork(&self.list)?;
+        Ok(())
+    }
+
+    /// Tells it, or who takes its place.
+    fn send(&mut self, keep: bool, entry: &Entry) -> io::Result<()> {
         let mut message = [u8::from(keep); MESSAGE_BYTES];
         message[1..].copy_from_slice(entry);
-        (&self.pipe).write_all(&message)
+        loop {
+            self.replace_if_dead()?;
+            match rustix::io::write(&self.reads.pipe, &message) {
+                Ok(_) => return Ok(()),
+                Err(Errno::AGAIN) if self.reads.goes_on()? => {}
+                Err(Errno::AGAIN) => self.replace()?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Reads {
+    /// Whether it reads from its full pipe, once it is let go on: somebody may have stopped it.
+    fn goes_on(&self) -> io::Result<bool> {
+        // It may have gone.
+        let _ = pidfd_send_signal(&self.process, Signal::CONT);
+        loop {
+            let mut polled = [PollFd::new(&self.pipe, PollFlags::OUT)];
+            match poll(&mut polled, Some(&READS_WITHIN)) {
+                Err(Errno::INTR) => {}
+                ready => return Ok(ready? > 0),
+            }
+        }
     }
 }
 
@@ -184,11 +224,13 @@ fn has_no_reader(pipe: &File) -> io::Result<bool> {
     Ok(polled[0].revents().contains(PollFlags::ERR))
 }
 
-/// Starts a guardian; the pipe that it reads.
-fn fork() -> io::Result<File> {
+/// Starts a guardian with this list.
+fn fork(known: &[Entry]) -> io::Result<Reads> {
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    fcntl_setfl(&writer, OFlags::NONBLOCK)?;
     // What the child needs is there before: it may not allocate, and whose thread this is may have a small stack.
     let mut list = vec![FREE; MOST];
+    list[..known.len()].copy_from_slice(known);
     let mut claims: Vec<Option<OwnedFd>> = list.iter().map(|_| None).collect();
     // SAFETY: the child makes async-signal-safe calls only and never returns.
     let child = unsafe { libc::fork() };
@@ -203,7 +245,13 @@ fn fork() -> io::Result<File> {
     while unsafe { libc::waitpid(child, &raw mut status, 0) } == -1
         && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
     {}
-    Ok(File::from(writer))
+    // SAFETY: a plain kernel call on a descriptor of ours.
+    let guardian = unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_GETOWN) };
+    let guardian = Pid::from_raw(guardian).ok_or(Errno::SRCH)?;
+    Ok(Reads {
+        pipe: File::from(writer),
+        process: pidfd_open(guardian, PidfdFlags::empty())?,
+    })
 }
 
 /// Looks whether the guardian of this process lives, if it has one, and has another take its place if not; tells whether it had died.
@@ -217,6 +265,9 @@ pub(crate) fn look_after() -> io::Result<bool> {
 /// The guardian's life. Kernel calls only.
 fn guard(reader: c_int, list: &mut [Entry], claims: &mut [Option<OwnedFd>]) -> ! {
     detach(reader);
+    for (claimed, entry) in claims.iter_mut().zip(&*list) {
+        *claimed = claim(entry);
+    }
     let mut message = [0; MESSAGE_BYTES];
     while read_message(&mut message) {
         if let Some(place) = note(list, &message) {
@@ -235,7 +286,12 @@ const PIPE: c_int = 3;
 fn detach(reader: c_int) {
     // SAFETY: plain kernel calls on numbers and static strings; none of them can touch memory that is not there.
     unsafe {
-        if libc::fork() != 0 {
+        let guardian = libc::fork();
+        if guardian != 0 {
+            // The pipe remembers whose it is, for who asks. Where there is nobody, it is nobody's.
+            if guardian > 0 {
+                libc::fcntl(reader, libc::F_SETOWN, guardian);
+            }
             libc::_exit(0);
         }
         libc::setsid();

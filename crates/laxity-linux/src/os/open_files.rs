@@ -1,4 +1,4 @@
-//! How many files a process may have open at once (`RLIMIT_NOFILE`). Whoever holds a program has up to three open for each of its threads.
+//! How many files a process may have open at once (`RLIMIT_NOFILE`). Whoever holds a program has up to four open for each of its threads.
 
 use std::io;
 use std::sync::OnceLock;
@@ -34,7 +34,7 @@ pub fn remedy(said: &str) -> Option<String> {
     let more = limit.unwrap_or_default().saturating_mul(4).max(1_024);
     let limit = limit.map_or_else(|| "all".to_owned(), |files| files.to_string());
     Some(format!(
-        "only {limit} files may be open at once, of which each thread that is held takes up to three; allow more, as root where that is the hard limit: `ulimit -n {more}`"
+        "only {limit} files may be open at once, of which each thread that is held takes up to four; allow more, as root where that is the hard limit: `ulimit -n {more}`"
     ))
 }
 

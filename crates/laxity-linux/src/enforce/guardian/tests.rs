@@ -1,6 +1,10 @@
-//! What is on its list, and what it reads.
+//! What is on its list, what it reads, and who takes its place.
+
+use std::process::Command;
+use std::time::Duration;
 
 use super::*;
+use crate::os::sched::{self, Policy};
 
 fn message(keep: u8, undo: Undo<'_>) -> [u8; MESSAGE_BYTES] {
     let mut message = [keep; MESSAGE_BYTES];
@@ -74,4 +78,57 @@ fn what_there_is_no_room_for_is_refused() {
 fn a_path_too_long_to_be_kept_is_refused() {
     let long = "x".repeat(size_of::<Entry>());
     assert!(Undo::Group(Path::new(&long)).entry().is_err());
+}
+
+/// So many that a pipe does not hold what is told of them.
+fn many_groups() -> Vec<String> {
+    let numbers = 0..MOST - 1;
+    numbers
+        .map(|number| format!("/nobody/has/this/{number}"))
+        .collect()
+}
+
+#[test]
+fn one_that_somebody_stopped_goes_on_when_it_is_to_read() {
+    let guardian = Guardian::fork().unwrap();
+    pidfd_send_signal(&guardian.known().reads.process, Signal::STOP).unwrap();
+    for group in &many_groups() {
+        guardian.watch(Undo::Group(Path::new(group))).unwrap();
+    }
+    for group in &many_groups() {
+        guardian.forget(Undo::Group(Path::new(group))).unwrap();
+    }
+    assert!(guardian.known().list.is_empty());
+}
+
+/// Whoever waited for one that never reads would wait for ever, and who takes its place must know what was told before.
+#[test]
+fn another_with_the_whole_list_takes_the_place_of_one_that_does_not_read() {
+    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+    let thread = Tid(program.id().cast_signed());
+    let before = sched::policy(thread).unwrap();
+    let restore = Restore::of(thread).unwrap();
+    let guardian = Guardian::fork().unwrap();
+    guardian.watch(Undo::Thread(&restore)).unwrap();
+    let (_never_read, pipe) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).unwrap();
+    fcntl_setfl(&pipe, OFlags::NONBLOCK).unwrap();
+    // The one that was there sees its pipe's end, and gives back what nobody has changed yet.
+    drop(std::mem::replace(
+        &mut guardian.known().reads.pipe,
+        File::from(pipe),
+    ));
+    for group in &many_groups() {
+        guardian.watch(Undo::Group(Path::new(group))).unwrap();
+    }
+    sched::set_policy(thread, Policy::Batch { nice: 0 }).unwrap();
+    // It is not to give it back itself.
+    std::mem::forget(restore);
+    drop(guardian);
+    let is_given_back = (0..1_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        sched::policy(thread) == Ok(before)
+    });
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert!(is_given_back);
 }

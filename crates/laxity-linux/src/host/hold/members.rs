@@ -1,6 +1,8 @@
 //! The threads of a program that have slots together.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_model::Service;
 use laxity_model::enforce::ranks;
@@ -12,6 +14,7 @@ use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, Unknown};
 use crate::os::sched::{self, Attributes, Policy, Restore, SchedError, Tid};
+use crate::os::schedstat::Account;
 
 /// So many times who has the rank is looked for at the end: in each round only who was started during the one before is found.
 const CLEARED_WITHIN: usize = 100;
@@ -25,6 +28,8 @@ pub(super) struct Members {
     freezer: Option<Freezer>,
     /// Who had the rank of slots before there were any: it is their own.
     ranked_before: Vec<Tid>,
+    /// Their processes have no threads but them: what these have received is then known by one clock for each process.
+    are_all: bool,
 }
 
 #[derive(Default)]
@@ -35,15 +40,43 @@ struct List {
     released: bool,
     threads: Vec<Member>,
     processes: Vec<u32>,
+    /// What members have received as such, those that have gone too, where each is counted by itself.
+    received: Service,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Member {
     tid: Tid,
     /// What it has outside its slots.
     own: Attributes,
     /// What it had at the end of one, if somebody had changed it.
     changed: Option<Policy>,
+    /// Where each is counted by itself; `None` where that cannot be.
+    counted: Option<Arc<Counter>>,
+}
+
+/// Counts what one of them receives. The kernel's account is exact where it is read: on the processor of the slots, by who runs there instead.
+struct Counter {
+    account: Account,
+    /// Nanoseconds that it had received by the last reading.
+    before: AtomicU64,
+}
+
+impl Counter {
+    /// From now on; `None` where the kernel tells nothing, as of one that has gone.
+    fn of(thread: Tid) -> Option<Self> {
+        let account = Account::of(thread).ok()?;
+        let before = AtomicU64::new(account.read().ok()?.service.as_nanos());
+        Some(Self { account, before })
+    }
+
+    /// What it has received since the last reading; of one that has ended since, nobody knows, and it gets nothing any more.
+    fn since(&self) -> Service {
+        self.account.read().map_or(Service::ZERO, |now| {
+            let before = self.before.swap(now.service.as_nanos(), Ordering::Relaxed);
+            now.service.saturating_sub(Service::from_nanos(before))
+        })
+    }
 }
 
 /// Who has the rank of slots of those that a freezer stops. Of whom no policy can be read has gone, and a group that has gone had nobody.
@@ -70,8 +103,13 @@ impl Members {
     /// What a member has in its slot.
     pub(super) const INSIDE: Policy = Policy::Fifo(ranks::OCCUPANT);
 
-    /// Nobody yet, of a program of which a thread had this before; or why nobody knows who has the rank of slots already.
-    pub(super) fn new(freezer: Option<Freezer>, before: (Attributes, CpuSet)) -> Fact<Self> {
+    /// Nobody yet, of a program of which a thread had this before; or why nobody knows who has the rank of slots already. `are_all`: all threads of its
+    /// processes are to be members.
+    pub(super) fn new(
+        freezer: Option<Freezer>,
+        before: (Attributes, CpuSet),
+        are_all: bool,
+    ) -> Fact<Self> {
         let ranked_before = match &freezer {
             Some(freezer) => ranked(freezer.threads())?,
             None => Vec::new(),
@@ -81,6 +119,7 @@ impl Members {
             before,
             freezer,
             ranked_before,
+            are_all,
         })
     }
 
@@ -138,11 +177,13 @@ impl Members {
 
     /// One more, that has this of its own. It has a slot from now on, if that is now.
     pub(super) fn add(&self, tid: Tid, own: Attributes) -> Result<(), SchedError> {
+        let counted = (!self.are_all).then(|| Counter::of(tid)).flatten();
         let mut threads = self.list.lock().threads.clone();
         threads.push(Member {
             tid,
             own,
             changed: None,
+            counted: counted.map(Arc::new),
         });
         let mut list = self.list.lock();
         // What is left over is freed after the lock.
@@ -250,21 +291,32 @@ impl Program for Members {
     }
 
     fn service(&self) -> Option<Service> {
-        let list = self.list.lock();
-        let services = list
-            .processes
-            .iter()
-            .map(|process| clock::service_of_process(*process));
-        services.sum()
+        let mut list = self.list.lock();
+        if self.are_all {
+            let processes = list.processes.iter();
+            return processes
+                .map(|process| clock::service_of_process(*process))
+                .sum();
+        }
+        // What a thread that is not meant does meanwhile, on whatever processor, is nothing that the slots gave.
+        let counters = list.threads.iter().map(|member| member.counted.as_ref());
+        let since: Option<Service> = counters.map(|counter| Some(counter?.since())).sum();
+        list.received += since?;
+        Some(list.received)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::process::Command;
+    use std::sync::mpsc;
+    use std::thread;
+
+    use laxity_model::Span;
 
     use super::*;
     use crate::doctor::rights::{self, Right};
+    use crate::os::proc::stat_of;
 
     #[test]
     fn where_it_cannot_be_read_who_is_stopped_that_is_not_nobody() {
@@ -284,7 +336,8 @@ mod tests {
         let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
         let thread = Tid(program.id().cast_signed());
         let own = Attributes::of(thread).unwrap();
-        let members = Members::new(None, (own, sched::affinity(thread).unwrap())).unwrap();
+        let before = (own, sched::affinity(thread).unwrap());
+        let members = Members::new(None, before, true).unwrap();
         members.add(thread, own).unwrap();
         let batch = Policy::Batch { nice: 0 };
         let mut found = Vec::new();
@@ -300,5 +353,91 @@ mod tests {
         program.kill().unwrap();
         program.wait().unwrap();
         assert_eq!(found, [None, None, Some(batch), Some(batch)]);
+    }
+
+    /// A thread that works for so long whenever that is asked, and then waits.
+    struct Worker {
+        thread: Tid,
+        account: Account,
+        ask: mpsc::Sender<Service>,
+    }
+
+    /// Waits for something that must come.
+    fn until(what: &str, condition: impl Fn() -> bool) {
+        let latest = clock::now() + Span::from_secs(10);
+        while !condition() {
+            assert!(clock::now() < latest, "in vain: {what}");
+            thread::yield_now();
+        }
+    }
+
+    impl Worker {
+        fn start() -> Self {
+            let (ask, asked) = mpsc::channel::<Service>();
+            let (tell, told) = mpsc::channel();
+            thread::spawn(move || {
+                tell.send(Tid::current()).unwrap();
+                for service in asked {
+                    let until = clock::thread_service() + service;
+                    while clock::thread_service() < until {}
+                }
+            });
+            let thread = told.recv().unwrap();
+            let account = Account::of(thread).unwrap();
+            Self {
+                thread,
+                account,
+                ask,
+            }
+        }
+
+        /// Returns when it has worked, by its account.
+        fn work(&self, service: Service) {
+            let had = || self.account.read().unwrap().service;
+            let enough = had() + service;
+            self.ask.send(service).unwrap();
+            until("its work", || {
+                had() >= enough && stat_of(self.thread, 3) == Ok('S')
+            });
+        }
+
+        /// Returns when it has gone.
+        fn end(self) {
+            drop(self.ask);
+            until("its end", || self.account.read().is_err());
+        }
+    }
+
+    #[test]
+    fn what_a_thread_that_is_not_meant_does_is_none_of_the_slots() {
+        let [held, other, later] = [(); 3].map(|()| Worker::start());
+        let own = Attributes::of(held.thread).unwrap();
+        let before = (own, sched::affinity(held.thread).unwrap());
+        let members = Members::new(None, before, false).unwrap();
+        let family = Family::new(std::process::id(), None, false);
+        let (work, much) = (Service::from_millis(20), Service::from_millis(500));
+        // What it had before it was a member is none of theirs either.
+        later.work(much);
+        members.add(held.thread, own).unwrap();
+        members.keep(&family, &[held.thread]);
+        let counted = || members.service().expect("the kernel counts");
+        let mut marks = vec![counted()];
+        held.work(work);
+        marks.push(counted());
+        other.work(work);
+        marks.push(counted());
+        members.add(later.thread, own).unwrap();
+        later.work(work);
+        marks.push(counted());
+        // Neither its end nor that it is forgotten takes anything back.
+        later.end();
+        marks.push(counted());
+        members.keep(&family, &[held.thread]);
+        marks.push(counted());
+        let since = marks.windows(2).map(|two| two[1] - two[0]);
+        let since: Vec<Service> = since.collect();
+        let worked: Vec<bool> = since.iter().map(|had| *had >= work).collect();
+        assert_eq!(worked, [true, false, true, false, false], "{since:?}");
+        assert!(since[2] < much, "{since:?}");
     }
 }

@@ -47,6 +47,11 @@ pub struct Choice {
 }
 
 impl Choice {
+    /// Whether it means all threads of each process of the program that it means at all.
+    fn means_all_threads(&self) -> bool {
+        self.names.is_empty() && self.only.is_none() && self.new_threads
+    }
+
     /// Whether it means this thread. Only where names are given it is asked whether the thread has one of them.
     pub(super) fn means(&self, thread: Tid, has_one: impl FnOnce(&[String]) -> bool) -> bool {
         let is_it = self.only.is_none_or(|only| only == thread);
@@ -244,7 +249,8 @@ impl ProgramHold {
         };
         family.refresh().map_err(|why| unseen(&why))?;
         let (freezer, quota) = confine(request, &family)?;
-        let members = Members::new(freezer, before).map_err(|why| unseen(&why))?;
+        let are_all = request.choice.means_all_threads();
+        let members = Members::new(freezer, before, are_all).map_err(|why| unseen(&why))?;
         let members = Arc::new(members);
         let by = BySlots {
             bound,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use laxity_model::{Service, Span};
+use laxity_model::{Instant, Service, Span};
 
 use crate::os::clock;
 use crate::os::fact::{Fact, read};
@@ -61,6 +61,8 @@ pub(crate) struct OneThread {
     tid: Tid,
     account: Account,
     before: Counted,
+    /// No later than that was read.
+    looked: Instant,
     /// Of this process: it has a better clock than the account, which is behind by up to a tick while it runs.
     is_own: bool,
     /// It has ended, and that was told.
@@ -76,6 +78,7 @@ impl OneThread {
             tid,
             account,
             before,
+            looked: clock::now(),
             is_own: clock::service_of(tid).is_some(),
             is_gone: false,
         };
@@ -89,6 +92,15 @@ impl OneThread {
         let service = own.unwrap_or(counted.service);
         Ok(Counted { service, ..counted })
     }
+}
+
+/// Whether what is counted now, so long after what was counted before, is of another thread: where one that is not the first of its process executes another
+/// program, the others end, and it has the number of the first from then on. Of its account nothing shows that but that no thread can have had so much: not
+/// beyond the time that passed, by a clock that may be steered, and what was not counted yet of one that ran.
+fn is_anothers(before: &Counted, now: &Counted, passed: Span) -> bool {
+    let had = now.service.saturating_sub(before.service);
+    let is_less = now.service < before.service || now.turns < before.turns;
+    is_less || had.as_dedicated_span() > passed + passed / 8 + clock::tick()
 }
 
 impl Part {
@@ -142,13 +154,23 @@ impl Acted {
 
 impl Subject for OneThread {
     fn look(&mut self) -> Option<Part> {
+        let looks = clock::now();
         let Ok(now) = self.read() else {
             return Some(Part {
                 ended: !std::mem::replace(&mut self.is_gone, true),
                 ..Part::NOBODY
             });
         };
+        let looked = std::mem::replace(&mut self.looked, looks);
         let before = std::mem::replace(&mut self.before, now);
+        if is_anothers(&before, &now, clock::now().saturating_since(looked)) {
+            return Some(Part {
+                ran: true,
+                ended: true,
+                gone: false,
+                ..Part::NOBODY
+            });
+        }
         let service = now.service.saturating_sub(before.service);
         let waited = now.waited.saturating_sub(before.waited);
         Some(Part {
@@ -262,6 +284,47 @@ mod tests {
             let found = state_of(told.clone(), || is_frozen.clone(), || has_gone);
             assert_eq!(found, expected, "{told:?} {is_frozen:?} {has_gone}");
         }
+    }
+
+    #[test]
+    fn no_thread_has_more_than_the_time_that_passed_and_an_account_with_more_is_anothers() {
+        let ms = Service::from_millis;
+        let counted = |service, turns| Counted {
+            service,
+            turns,
+            ..Counted::default()
+        };
+        let before = counted(ms(1_000), 50);
+        let tick = clock::tick().as_full_service();
+        let table = [
+            (counted(ms(1_000), 50), false),
+            (counted(ms(1_008), 51), false),
+            // What it had before the last look may be counted a tick late.
+            (counted(ms(1_008) + tick, 50), false),
+            (counted(ms(1_010) + tick, 50), true),
+            (counted(ms(2_500), 900), true),
+            // Nothing is taken back.
+            (counted(ms(999), 51), true),
+            (counted(ms(1_001), 49), true),
+        ];
+        for (now, expected) in table {
+            let found = is_anothers(&before, &now, Span::from_millis(8));
+            assert_eq!(found, expected, "{now:?}");
+        }
+    }
+
+    #[test]
+    fn who_has_the_number_of_another_is_counted_from_then_on() {
+        let mut one = OneThread::new(Tid::current()).unwrap();
+        let look = |one: &mut OneThread| one.look().expect("it is there");
+        assert!(!look(&mut one).ended);
+        one.before.turns = u64::MAX;
+        let took_over = look(&mut one);
+        assert!(took_over.ended && took_over.ran && !took_over.gone);
+        assert_eq!(took_over.service, Service::ZERO);
+        clock::spin_until(clock::now() + Span::from_millis(1), || false);
+        let since = look(&mut one);
+        assert!(!since.ended && since.service > Service::ZERO, "{since:?}");
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Places for Keeping {
 fn members() -> Arc<Members> {
     let own = Tid::current();
     let before = (Attributes::of(own).unwrap(), sched::affinity(own).unwrap());
-    Arc::new(Members::new(None, before).unwrap())
+    Arc::new(Members::new(None, before, true).unwrap())
 }
 
 /// Of this process only this thread is held.
