@@ -43,18 +43,20 @@ impl Device {
         })
     }
 
-    fn is_even(&self) -> bool {
-        self.blocks.iter().all(|block| *block == self.block)
+    /// The third is what the other two leave of all three.
+    const fn is_even(&self) -> bool {
+        self.blocks[0] == self.block && self.blocks[1] == self.block
     }
 
-    /// After so many pieces all of them come and are due as before, so much later.
-    pub(super) fn cycle(&self) -> u64 {
-        let [blocks, pieces] = match (self.is_even(), self.block.is_multiple_of(self.pieces)) {
-            (true, true) => [1, 1],
-            (true, false) => [1, self.pieces],
-            (false, _) => [3, self.pieces],
-        };
-        blocks * pieces
+    /// After so many pieces all of them come and are due as before, a whole number of ticks later.
+    pub(super) const fn cycle(&self) -> u64 {
+        let alike = self.block.is_multiple_of(self.pieces)
+            && self.period.as_nanos().is_multiple_of(self.pieces);
+        match (self.is_even(), alike) {
+            (true, true) => 1,
+            (true, false) => self.pieces,
+            (false, _) => self.pieces.saturating_mul(3),
+        }
     }
 
     /// The work for a piece: no less than it takes.

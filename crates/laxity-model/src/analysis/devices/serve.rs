@@ -236,11 +236,11 @@ fn longest<S: SupplyBound + ?Sized>(device: &Device, supply: &S, due: Span) -> R
         }
     }
     if keeps_up {
-        let later = MOST_PIECES..MOST_PIECES.saturating_add(cycle);
+        let later = (MOST_PIECES..).take(cycle.min(MOST_PIECES) as usize);
         let sure = later.map(|piece| at_rate(device, supply, piece));
         let sure = sure.reduce(|a, b| Some(a?.or_longer(b?))).flatten();
         return Ok(match sure.map(|sure| sure.or_longer(longest)) {
-            Some(sure) if sure.behind <= due => Found::Longest(sure),
+            Some(sure) if sure.behind <= due && cycle <= MOST_PIECES => Found::Longest(sure),
             _ => Found::Nothing,
         });
     }
