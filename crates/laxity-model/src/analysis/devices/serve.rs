@@ -126,6 +126,7 @@ impl Taken {
     }
 }
 
+/// What the search came to.
 enum Found {
     Longest(Taken),
     /// This piece, counted from 0.
