@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use laxity_model::Reservation;
 use laxity_model::analysis::devices::{Answer, Device, Limit};
 use laxity_model::policy::slots::SlotTable;
+use laxity_model::{Reservation, Span};
 
 /// What goes wrong, if anything does, for a device that has the slots of owner 0 and begins at some tick of the table, with any of its blocks. It runs as long
 /// as anything new can happen, or at least until the answer says that something will have.
@@ -22,6 +22,15 @@ pub(crate) fn outcome_on(device: &Device, table: &SlotTable, answer: &Answer) ->
     fails.min_by_key(|(when, _)| *when).map(|(_, limit)| limit)
 }
 
+/// In which ticks of its cycle a table gives service.
+fn served(table: &SlotTable) -> Vec<bool> {
+    let is_served = |tick: u64| {
+        let mut slots = table.slots().iter();
+        slots.any(|slot| (slot.start..slot.start + slot.length).contains(&Span::from_nanos(tick)))
+    };
+    (0..table.cycle().as_nanos()).map(is_served).collect()
+}
+
 /// Rings as counters, in steps of 1/B of a tick, so that samples come at whole steps, T apart.
 fn run(
     device: &Device,
@@ -34,13 +43,7 @@ fn run(
         device.period().as_nanos(),
         device.block(),
     );
-    let is_served = |tick: u64| {
-        let mut slots = table.slots().iter();
-        slots.any(|slot| {
-            (slot.start..slot.start + slot.length).contains(&laxity_model::Span::from_nanos(tick))
-        })
-    };
-    let served: Vec<bool> = (0..cycle).map(is_served).collect();
+    let served = served(table);
     let (pieces, piece_work) = (device.pieces(), device.work().as_nanos() / device.pieces());
     let size = |block: u64| device.blocks()[((first + block) % 3) as usize];
     let longest = device.blocks().into_iter().max().unwrap();
