@@ -1,5 +1,7 @@
 //! What a plan proposes to a device does: the twin of the very reservation loses nothing, whatever the load and the period.
 
+mod uneven_blocks;
+
 use std::collections::BTreeSet;
 
 use laxity_lab::evidence::results::{RunResults, VariantResults};

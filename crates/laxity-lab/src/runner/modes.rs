@@ -13,6 +13,7 @@
 
 use laxity_devices::modem::card::Setting;
 use laxity_devices::modem::{CardClock, Costs, Hypothesis, Phase};
+use laxity_model::analysis::devices::{Device, DeviceError};
 use laxity_model::{Service, Span};
 
 use crate::scenario::{ResolvedDevice, Start, TwinProfile};
@@ -77,6 +78,11 @@ pub(crate) fn by_the_host(clock: CardClock, span: Span) -> Span {
     let faster = billion.saturating_add_signed(clock.fast_ppb.into());
     let nanos = u128::from(span.as_nanos()) * billion / faster.max(1);
     Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// A device whose blocks come by this clock.
+pub(crate) fn paced(device: Device, clock: CardClock) -> Result<Device, DeviceError> {
+    device.paced(by_the_host(clock, device.period()))
 }
 
 /// The call that recognises the answer.

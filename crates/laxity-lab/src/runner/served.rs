@@ -17,7 +17,7 @@ use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest,
 
 use super::left::Granted;
 use super::machine::{Charged, Machine};
-use super::modes::{ANSWER, Mode, Modem, modes};
+use super::modes::{ANSWER, Mode, Modem, modes, paced};
 use super::proposal::{GRAIN, periods};
 use super::together::{Choice, Outcome, find};
 use super::work::HANDLER;
@@ -293,7 +293,7 @@ impl Place {
 pub(crate) struct Needs {
     /// With its blocks as they are; a modem while it is connected.
     pub(crate) whole: Device,
-    /// In a twin perhaps in pieces.
+    /// In a twin perhaps in pieces, and by its card's clock.
     served: Device,
     /// What a modem does before, where that is known: in a twin, and where it was measured.
     answering: Option<Answering>,
@@ -305,7 +305,7 @@ impl Needs {
         let own = &device.device;
         let whole = own.analysed(work).ok()?;
         let served = match place.twin {
-            Some(_) => own.in_twin(whole).ok()?,
+            Some(twin) => own.in_twin(paced(whole, twin.card_clock(0)).ok()?).ok()?,
             None => whole,
         };
         let is_modem = own.kind() == devices::KINDS[0];
@@ -344,8 +344,8 @@ impl Needs {
     }
 
     /// In how many pieces a call delivers its output.
-    pub(crate) fn pieces(&self) -> u64 {
-        self.whole.block() / self.served.block()
+    pub(crate) const fn pieces(&self) -> u64 {
+        self.served.pieces()
     }
 
     /// Whether this serves it; a modem once it is connected.

@@ -3,6 +3,7 @@
 //! `LAXITY_CASES` multiplies the random cases.
 
 mod simulation;
+mod uneven;
 
 use laxity_model::analysis::devices::{
     Answer, Device, DeviceError, Fit, Limit, Open, TwoLines, Unfit, cheapest, fit,

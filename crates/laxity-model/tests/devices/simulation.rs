@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use laxity_model::Reservation;
 use laxity_model::analysis::devices::{Answer, Device, Limit};
 use laxity_model::policy::slots::SlotTable;
+use laxity_model::{Reservation, Span};
 
-/// What goes wrong, if anything does, for a device that has the slots of owner 0 and begins at some tick of the table. It runs as long
+/// What goes wrong, if anything does, for a device that has the slots of owner 0 and begins at some tick of the table, with any of its blocks. It runs as long
 /// as anything new can happen, or at least until the answer says that something will have.
 pub(crate) fn outcome_on(device: &Device, table: &SlotTable, answer: &Answer) -> Option<Limit> {
     let (cycle, period) = (table.cycle().as_nanos(), device.period().as_nanos());
@@ -15,29 +15,42 @@ pub(crate) fn outcome_on(device: &Device, table: &SlotTable, answer: &Answer) ->
         _ => 0,
     };
     // Long enough for a debt to show: every phase is met, several times.
-    let ticks = said.max(8 * cycle * period);
-    let fails = (0..cycle).filter_map(|from| run(device, table, from, ticks));
+    let ticks = said.max(24 * cycle * period);
+    let all = (0..cycle).flat_map(|from| [0, 1, 2].map(|first| (from, first)));
+    let fails = all.filter_map(|begin| run(device, table, begin, ticks));
     // The one that goes wrong first.
     fails.min_by_key(|(when, _)| *when).map(|(_, limit)| limit)
 }
 
+/// In which ticks of its cycle a table gives service.
+fn served(table: &SlotTable) -> Vec<bool> {
+    let is_served = |tick: u64| {
+        let mut slots = table.slots().iter();
+        slots.any(|slot| (slot.start..slot.start + slot.length).contains(&Span::from_nanos(tick)))
+    };
+    (0..table.cycle().as_nanos()).map(is_served).collect()
+}
+
 /// Rings as counters, in steps of 1/B of a tick, so that samples come at whole steps, T apart.
-fn run(device: &Device, table: &SlotTable, from: u64, ticks: u64) -> Option<(u64, Limit)> {
+fn run(
+    device: &Device,
+    table: &SlotTable,
+    (from, first): (u64, u64),
+    ticks: u64,
+) -> Option<(u64, Limit)> {
     let (cycle, period, block) = (
         table.cycle().as_nanos(),
         device.period().as_nanos(),
         device.block(),
     );
-    let is_served = |tick: u64| {
-        let mut slots = table.slots().iter();
-        slots.any(|slot| {
-            (slot.start..slot.start + slot.length).contains(&laxity_model::Span::from_nanos(tick))
-        })
-    };
-    let served: Vec<bool> = (0..cycle).map(is_served).collect();
+    let served = served(table);
+    let (pieces, piece_work) = (device.pieces(), device.work().as_nanos() / device.pieces());
+    let size = |block: u64| device.blocks()[((first + block) % 3) as usize];
+    let longest = device.blocks().into_iter().max().unwrap();
     // Beginning with a block that is just complete.
-    let (mut unread, mut ahead) = (block, device.lead().unwrap_or(0));
-    let (mut blocks, mut work, mut samples, mut pause) = (1, device.work().as_nanos(), 0, 0);
+    let (mut unread, mut ahead) = (size(0), device.lead().unwrap_or(0) + longest - size(0));
+    let (mut blocks, mut piece, mut samples) = (1, 0, 0);
+    let (mut work, mut pause) = (piece_work, 0);
     for step in 0..ticks * block {
         if step % period == 0 {
             // At 0 the block's last sample was there already; the first sample to be sent is due.
@@ -45,7 +58,7 @@ fn run(device: &Device, table: &SlotTable, from: u64, ticks: u64) -> Option<(u64
                 unread += 1;
                 samples += 1;
             }
-            if samples == block {
+            if samples == size(blocks) {
                 samples = 0;
                 blocks += 1;
             }
@@ -60,7 +73,7 @@ fn run(device: &Device, table: &SlotTable, from: u64, ticks: u64) -> Option<(u64
             }
         }
         // The tick that ends with the next step.
-        if (step + 1) % block == 0 && blocks > 0 {
+        if (step + 1) % block == 0 && piece < blocks * pieces {
             let tick = step / block;
             if !served[((from + tick) % cycle) as usize] {
                 pause += 1;
@@ -68,10 +81,13 @@ fn run(device: &Device, table: &SlotTable, from: u64, ticks: u64) -> Option<(u64
                 pause = 0;
                 work -= 1;
                 if work == 0 {
-                    work = device.work().as_nanos();
-                    blocks -= 1;
-                    unread -= block;
-                    ahead += block;
+                    let own = size(piece / pieces);
+                    let end_of = |part: u64| own * part / pieces;
+                    let delivered = end_of(piece % pieces + 1) - end_of(piece % pieces);
+                    work = piece_work;
+                    piece += 1;
+                    unread -= delivered;
+                    ahead += delivered;
                 }
             }
             if device

@@ -1,8 +1,8 @@
 //! Whether a reservation serves a device: by the study's own model, and exactly, from what its enforcer keeps and the card's rings.
 //!
 //! A modem is the one of [`analysis::devices`](laxity_model::analysis::devices), in the phase in which it needs most, connected: the costliest
-//! call for each block, as many samples as the card's blocks have on average, in the time that they take on average; the output ahead
-//! by as many blocks as the driver keeps it; other devices have equal blocks. Each has the reservation and nothing besides: no rest of the processor
+//! call for each block, blocks as uneven as the card's are, whichever of them is the first of a stretch of work; the output ahead
+//! by as much as the driver keeps it; other devices have equal blocks. Each has the reservation and nothing besides: no rest of the processor
 //! outside its slots, and of these what the machine and those above leave. What the twin's modem does before it is connected is looked at too.
 
 use laxity_devices::modem::Hypothesis;

@@ -328,7 +328,7 @@ impl Device for Modem {
         SHORTEST_PERIOD
     }
 
-    /// While it is connected: as many samples as the card's blocks have on average, in the time that they take on average.
+    /// While it is connected.
     fn analysed(&self, work: Service) -> Result<Analysed, DeviceError> {
         connected(work)
     }

@@ -9,6 +9,7 @@
 //! * [`propose`]: the same of a device whose calls were measured, with a margin.
 //! * [`fit`]: several devices on one processor, with the slot table that serves them.
 
+mod blocks;
 mod choose;
 mod fit;
 mod propose;
@@ -36,7 +37,7 @@ use crate::{Reservation, Service, Span};
 ///   complete by then.
 /// * *Calls*: while a block waits or is worked on, no stretch of more than g may pass without service.
 ///
-/// What happens at the very instant of a limit is in time.
+/// What happens at the very instant of a limit is in time. Blocks need not be [alike](Self::uneven), and may be delivered [in pieces](Self::in_pieces).
 ///
 /// ```
 /// use laxity_model::analysis::devices::{Device, serves};
@@ -59,6 +60,9 @@ pub struct Device {
     work: Service,
     period: Span,
     block: u64,
+    /// Samples from interrupt to interrupt, again and again in this order.
+    blocks: [u64; 3],
+    pieces: u64,
     ring: Option<u64>,
     lead: Option<u64>,
     longest_pause: Option<Span>,
@@ -87,14 +91,32 @@ pub enum DeviceError {
     /// m is zero.
     #[error("the output must be a sample ahead at least")]
     NoLead,
-    /// Pieces must have whole samples.
-    #[error("a block of {block} samples cannot be delivered in {pieces} equal pieces")]
+    /// Pieces must have a sample at least.
+    #[error("a block of {block} samples cannot be delivered in {pieces} pieces")]
     Pieces {
-        /// B.
+        /// The shortest block.
         block: u64,
         /// How many.
         pieces: u64,
     },
+    /// Uneven blocks have another mean.
+    #[error("blocks of {} samples have not {block} on average", Listed(*blocks))]
+    Blocks {
+        /// The blocks.
+        blocks: [u64; 3],
+        /// B.
+        block: u64,
+    },
+}
+
+/// Writes "210, 210 and 180".
+struct Listed([u64; 3]);
+
+impl core::fmt::Display for Listed {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let [first, second, third] = self.0;
+        write!(f, "{first}, {second} and {third}")
+    }
 }
 
 /// What making a device comes to.
@@ -142,6 +164,8 @@ impl Device {
             work,
             period,
             block,
+            blocks: [block; 3],
+            pieces: 1,
             ring,
             lead,
             longest_pause: None,
@@ -155,14 +179,59 @@ impl Device {
         self
     }
 
+    /// The same device, whose blocks have so many samples, again and again in this order, and B on average. Samples come at the same rate, so that interrupts
+    /// are as far apart as the block between them is long; the work for each block is the same.
+    ///
+    /// The lead of m samples is that behind the longest block; behind a shorter one the output is ahead by so many samples more. Which of the blocks
+    /// is the first of a stretch of work is as unknown as its phase, so a block is due at the earliest time that any of the three makes it due.
+    ///
+    /// ```
+    /// use laxity_model::analysis::devices::{Device, serves};
+    /// use laxity_model::analysis::supply::ExplicitDeadline;
+    /// use laxity_model::{Reservation, Service, Span};
+    ///
+    /// let even = Device::duplex(Service::from_micros(7_200), Span::from_micros(12_500), 200, 512, 200)?;
+    /// let uneven = even.uneven([210, 210, 180])?;
+    /// let reservation = Reservation::new(Service::from_millis(15), Span::from_millis(26)).unwrap();
+    /// let served = |device: Device| {
+    ///     let answer = serves(&device.in_pieces(8)?, &ExplicitDeadline::continuous(reservation));
+    ///     Ok::<_, laxity_model::analysis::devices::DeviceError>(answer.unwrap().is_served())
+    /// };
+    /// assert!(served(even)?);
+    /// // Behind one of 210 and one of 180, the third is due 10 samples sooner.
+    /// assert!(!served(uneven)?);
+    /// # Ok::<(), laxity_model::analysis::devices::DeviceError>(())
+    /// ```
+    pub fn uneven(self, blocks: [u64; 3]) -> Result<Self> {
+        let (block, longest) = (self.block, blocks.into_iter().max().unwrap_or(0));
+        if blocks.contains(&0) {
+            return Err(DeviceError::NoBlock);
+        }
+        if blocks.into_iter().map(u128::from).sum::<u128>() != u128::from(block) * 3 {
+            return Err(DeviceError::Blocks { blocks, block });
+        }
+        if let Some(ring) = self.ring.filter(|ring| *ring <= longest) {
+            let block = longest;
+            return Err(DeviceError::Ring { ring, block });
+        }
+        Self { blocks, ..self }.in_pieces(self.pieces)
+    }
+
+    /// The same device by another clock, by which a block takes so long on average.
+    pub fn paced(self, period: Span) -> Result<Self> {
+        if period.is_zero() {
+            return Err(DeviceError::NoPeriod);
+        }
+        Ok(Self { period, ..self })
+    }
+
     /// The same device, whose work delivers its output in so many equal pieces while it goes on, each as soon as it is computed.
     ///
-    /// To the output that is a device of smaller blocks: a piece of B/n samples takes C/n of work, and is due T/n after the one before it. That
-    /// all pieces of a block are released at its interrupt makes none of them later: a stretch of work that begins with a longest wait
-    /// goes on at least as long as if each were released on its own. The input of a block is taken to leave the ring piece by piece
-    /// too; where the work takes all of it when it begins, that is on the safe side.
+    /// A piece of B/n samples, rounded so that all of a block are B, takes C/n of work, and is due by as many samples after the one before it as that has.
+    /// *Its turn* comes by as many samples after the interrupt of its block as its block has before it. The samples of a block are taken to leave the input
+    /// ring piece by piece too; where the work takes all of them when it begins, that is on the safe side.
     ///
-    /// With a reservation X/Y and X/Y ≥ C/T, no piece is done later than Y − X + T/n after it is released: it waits for the longest gap, and its first
+    /// With a reservation X/Y and X/Y ≥ C/T, no piece of an even device is done later than Y − X + T/n after its turn: it waits for the longest gap, and its first
     /// sample for the rest of the piece. As n grows, [`serves`] and [`two_line_model`] become one.
     ///
     /// ```
@@ -179,17 +248,11 @@ impl Device {
     /// # Ok::<(), laxity_model::analysis::devices::DeviceError>(())
     /// ```
     pub fn in_pieces(self, pieces: u64) -> Result<Self> {
-        let block = self.block;
-        if pieces == 0 || !block.is_multiple_of(pieces) {
+        let block = self.blocks.into_iter().min().unwrap_or(0);
+        if pieces == 0 || pieces > block {
             return Err(DeviceError::Pieces { block, pieces });
         }
-        Ok(Self {
-            // Both roundings make it no easier to serve.
-            work: Service::from_nanos(self.work.as_nanos().div_ceil(pieces)),
-            period: Span::from_nanos(self.period.as_nanos() / pieces),
-            block: block / pieces,
-            ..self
-        })
+        Ok(Self { pieces, ..self })
     }
 
     /// C: the most work for a block.
@@ -197,14 +260,24 @@ impl Device {
         self.work
     }
 
-    /// T: from interrupt to interrupt.
+    /// T: from interrupt to interrupt, on average of uneven blocks.
     pub const fn period(&self) -> Span {
         self.period
     }
 
-    /// B: samples from interrupt to interrupt.
+    /// B: samples from interrupt to interrupt, on average of uneven blocks.
     pub const fn block(&self) -> u64 {
         self.block
+    }
+
+    /// Samples from interrupt to interrupt, again and again in this order.
+    pub const fn blocks(&self) -> [u64; 3] {
+        self.blocks
+    }
+
+    /// In how many pieces the work for a block delivers its output.
+    pub const fn pieces(&self) -> u64 {
+        self.pieces
     }
 
     /// n, if the device is read.
@@ -228,28 +301,32 @@ impl Device {
         share.unwrap_or(Fraction::ONE)
     }
 
-    /// A block's work must be complete this long after its interrupt, or the input ring overflows: (n − B)·T/B, in whole ticks.
+    /// A block's work must be complete this long after its interrupt, or the input ring overflows: (n − B)·T/B, in whole ticks; B of the longest block. Of
+    /// a device in pieces that is so of the first of a block, and of the others after their turns.
     pub fn input_limit(&self) -> Option<Span> {
-        self.ring.map(|ring| self.time_of(ring - self.block))
+        let room = self.ring.map(|ring| ring - self.longest_block());
+        room.map(|room| self.limit_of(room))
     }
 
-    /// A block's work must be complete this long after its interrupt, or the output underflows: m·T/B, in whole ticks.
+    /// A block's work must be complete this long after its interrupt, or the output underflows: m·T/B, in whole ticks. Of a device in pieces that is so of
+    /// the first of a block, and of the others after their turns.
     pub fn output_limit(&self) -> Option<Span> {
-        self.lead.map(|lead| self.time_of(lead))
+        self.lead.map(|lead| self.limit_of(lead))
     }
 
     /// Whether a block that is ever later makes the input overflow before the output underflows.
     fn overflows_first(&self) -> bool {
-        let room = self.ring.map(|ring| ring - self.block);
+        let room = self.ring.map(|ring| ring - self.longest_block());
         room.is_some_and(|room| self.lead.is_none_or(|lead| room < lead))
     }
 
-    /// The time in which so many samples are moved, rounded down.
-    fn time_of(&self, samples: u64) -> Span {
-        let scaled = u128::from(samples) * u128::from(self.period.as_nanos());
-        let span = u64::try_from(scaled / u128::from(self.block));
-        // What takes longer than 584 years is no limit.
-        span.map_or(Span::MAX, Span::from_nanos)
+    fn longest_block(&self) -> u64 {
+        self.blocks.into_iter().max().unwrap_or(self.block)
+    }
+
+    /// What takes longer than 584 years is no limit.
+    fn limit_of(&self, samples: u64) -> Span {
+        self.time_of(u128::from(samples)).unwrap_or(Span::MAX)
     }
 }
 

@@ -1,4 +1,4 @@
-use laxity_devices::modem::card::RING_SAMPLES;
+use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_model::Service;
 
 use super::*;
@@ -6,7 +6,8 @@ use super::*;
 /// What the exact analysis says of a row of table 3 with this lead and cost, for a call that delivers in so many pieces.
 fn served(row: &tables::Row, (lead, cost, pieces): (u64, Service, u64)) -> bool {
     let device = Device::duplex(cost, BLOCK_PERIOD, 200, RING_SAMPLES, lead).unwrap();
-    let device = device.in_pieces(pieces).unwrap();
+    let device = device.uneven(Setting::CONNECTED.blocks);
+    let device = device.unwrap().in_pieces(pieces).unwrap();
     let supply = ExplicitDeadline::continuous(row.place.reservation().unwrap());
     serves(&device, &supply).unwrap().is_served()
 }
