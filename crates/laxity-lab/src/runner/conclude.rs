@@ -147,8 +147,7 @@ pub fn machine(steal_ns: u64) -> Machine {
 }
 
 /// What a twin of the study's host was taken from.
-const STUDY: &str =
-    "Jones, Saroiu, Predictability Requirements of a Soft Modem, SIGMETRICS 2001";
+const STUDY: &str = "Jones, Saroiu, Predictability Requirements of a Soft Modem, SIGMETRICS 2001";
 
 /// Where a twin has from what its modems' calls take: each is charged the load that the scenario states, and otherwise what was chosen for the study's host
 /// ([`Costs::UNLOGGED`](laxity_devices::modem::Costs::UNLOGGED)).
