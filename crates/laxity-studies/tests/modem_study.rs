@@ -158,15 +158,18 @@ fn threads_make_no_difference_to_any_byte() {
 #[test]
 fn what_is_put_in_is_never_said_to_agree() {
     use laxity_lab::report::Origin;
-    let report = study(&QUICK, 0, Some(1));
-    let rows = report.figures.iter().flat_map(|figure| &figure.compared);
+    let figures = [&QUICK[..], &["figure-12"]].concat();
+    let report = study(&figures, 0, Some(1));
+    let rows = report.figures.iter();
+    let rows = rows.flat_map(|figure| figure.compared.iter().map(move |row| (&figure.key, row)));
     let mut chosen = 0;
-    for row in rows {
+    for (figure, row) in rows {
         let origin = row.twin.as_ref().map(|cell| cell.origin);
         chosen += u32::from(matches!(origin, Some(Origin::Charged | Origin::Calibrated)));
-        // Nor is what comes out of these runs, of which all that the study tells rests on what was put in.
+        // Nor is what comes out of these runs, of which all that the study tells rests on what was put in, but for one gap that could be elsewhere.
+        let is_free = figure == "figure-12" && row.quantity == "largest gap, largest of all calls";
         let agrees = matches!(row.verdict, Verdict::Agrees(_));
-        assert!(!agrees, "{}: {:?}", row.quantity, row.verdict);
+        assert!(!agrees || is_free, "{}: {:?}", row.quantity, row.verdict);
     }
     assert!(chosen >= 10, "{chosen} rows of what was put in");
     assert!(report.outcome() == Outcome::Met, "{:?}", report.checks);

@@ -113,6 +113,13 @@ impl Config {
     pub fn mss(&self) -> u16 {
         self.mtu.saturating_sub(TCP_IP_HEADER_OCTETS)
     }
+
+    /// Octets that error correction takes in before the first of them is sent: a retrained line should find something to send at once, and a
+    /// datagram must fit in one piece.
+    pub fn send_octets(&self) -> usize {
+        let fewest = 4 * ppp::MAX_INFORMATION_OCTETS;
+        self.lapm.send_octets.max(fewest)
+    }
 }
 
 /// Where a transfer stands.
@@ -192,9 +199,7 @@ impl Endpoint {
 
     fn new(role: Role, mut config: Config, local: [u8; 4], assigned: Option<[u8; 4]>) -> Self {
         config.mtu = config.mtu.clamp(68, ppp::MAX_INFORMATION_OCTETS as u16);
-        // A retrained line should find something to send at once, and a datagram must fit in one
-        // piece.
-        config.lapm.send_octets = config.lapm.send_octets.max(4 * ppp::MAX_INFORMATION_OCTETS);
+        config.lapm.send_octets = config.send_octets();
         let magic = config.seed as u32
             ^ if role == Role::Originator {
                 0x5bd1_e995
@@ -344,12 +349,14 @@ impl Endpoint {
     }
 }
 
-/// TCP gets to send its next segment when fewer octets than this wait for a frame: what the line
-/// carries in 80 ms, and a frame at least. Enough to keep the line busy between polls, and little
-/// enough that TCP's round-trip time stays under its shortest retransmission time, 1 s, on all but
-/// the slowest lines.
+/// TCP gets to send its next segment when fewer octets wait for a frame than the line carries in this time, or than fill a frame.
+/// Enough to keep the line busy between polls, and little enough that TCP's round-trip time stays under its [shortest retransmission
+/// time](super::RETRANSMISSION) on all but the slowest lines.
+pub const LOW_WATER: Span = Span::from_millis(80);
+
 fn low_water_octets(rates: LineRates) -> usize {
-    (rates.transmit_bit_s as usize / 100).max(128)
+    let bits = u64::from(rates.transmit_bit_s) * LOW_WATER.as_micros() / 1_000_000;
+    (bits as usize / 8).max(128)
 }
 
 impl BitSource for Endpoint {

@@ -23,7 +23,8 @@ mod transfer;
 
 use laxity_model::Span;
 
-pub use tcpip::{ACK_DELAY, WINDOW_OCTETS};
+pub use tcpip::{ACK_DELAY, RETRANSMISSION, WINDOW_OCTETS, congestion};
+pub use tones::{DIGIT_WINDOWS, PAUSE_WINDOWS, TONE_SHARE};
 pub use transfer::Arrived;
 
 /// What the line carries in each direction, seen from one end.

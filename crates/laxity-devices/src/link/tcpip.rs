@@ -2,8 +2,7 @@
 //!
 //! Acknowledgements wait 40 ms at most for a second segment (RFC 1122, section 4.2.3.2); on a
 //! telephone line a segment takes longer, so each is acknowledged. Nagle's algorithm is off, and
-//! there is no congestion window: the link below loses nothing and takes no more than the line
-//! carries.
+//! there is no congestion window ([`CONGESTION`]).
 
 use core::net::Ipv4Addr;
 use std::collections::VecDeque;
@@ -28,6 +27,15 @@ const CLIENT_PORT: u16 = 49_152;
 pub const ACK_DELAY: Span = Span::from_millis(40);
 /// TCP's window either way: less than what needs window scaling, and more than the line holds with all buffers below.
 pub const WINDOW_OCTETS: usize = 16 * 1024;
+/// What TCP does about congestion: it has no window for it, as the link below loses nothing and takes no more than the line carries.
+const CONGESTION: tcp::CongestionControl = tcp::CongestionControl::None;
+/// How long TCP waits for an acknowledgement before it sends again: at first and at least, and at most; doubled each time. These are smoltcp's own.
+pub const RETRANSMISSION: [Span; 2] = [Span::from_secs(1), Span::from_secs(60)];
+
+/// What TCP does about congestion, in a word.
+pub fn congestion() -> String {
+    format!("{CONGESTION:?}").to_lowercase()
+}
 
 /// One host: a network device whose other end is the link below, TCP/IP, and an application.
 pub(super) struct Stack {
@@ -166,6 +174,7 @@ fn new_socket(mtu: u16) -> tcp::Socket<'static> {
         tcp::SocketBuffer::new(send),
     );
     socket.set_nagle_enabled(false);
+    socket.set_congestion_control(CONGESTION);
     let delay = NetDuration::from_micros(ACK_DELAY.as_micros());
     socket.set_ack_delay(Some(delay));
     socket
@@ -273,6 +282,24 @@ mod tests {
             assert!(is_whole(server), "{server:?}");
             assert_eq!(largest, usize::from(mtu));
         }
+    }
+
+    /// smoltcp does not tell its times.
+    #[test]
+    fn who_is_not_answered_asks_again_after_the_times_that_are_told() {
+        let (a, b) = (Ipv4Addr::new(10, 0, 0, 2), Ipv4Addr::new(10, 0, 0, 1));
+        let mut client = Stack::new(Application::client(), a, b, 576, 1, Instant::from_nanos(0));
+        let mut asked = Vec::new();
+        for step in 0..2_300 {
+            let now = Instant::from_millis(100 * step);
+            client.poll(now, true);
+            asked.extend(std::iter::from_fn(|| client.output()).map(|_| now));
+        }
+        let waits = asked.windows(2).map(|two| two[1].saturating_since(two[0]));
+        let [first, most] = RETRANSMISSION;
+        let doubled = (0..).map(|times| (first * (1 << times)).min(most));
+        let expected: Vec<Span> = doubled.take(8).collect();
+        assert_eq!(waits.collect::<Vec<_>>(), expected);
     }
 
     #[test]

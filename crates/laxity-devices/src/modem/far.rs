@@ -24,7 +24,7 @@ use crate::pump::{Line, LineConfig, Pump, PumpState};
 pub const FAR_DELAY: Span = Span::from_millis(40);
 
 /// The far end's pieces of work a second.
-const PIECES_HZ: u64 = 100;
+pub const PIECES_HZ: u64 = 100;
 
 /// The far end of a call.
 pub(super) struct FarEnd {

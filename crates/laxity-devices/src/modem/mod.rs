@@ -23,7 +23,7 @@ mod unit;
 pub use crate::card::{Asking, CardClock, DriverPlacement, Marks};
 pub use call::{Call, CallConfig, Installed, SharedModems};
 pub use cost::Costs;
-pub use far::FAR_DELAY;
+pub use far::{FAR_DELAY, PIECES_HZ};
 pub use far_profile::FarProfile;
 pub use hypothesis::Hypothesis;
 pub use near::{ANSWER_GRACE, DIAL_TONE_LIMIT, NearModem, TRAINING_LIMIT};

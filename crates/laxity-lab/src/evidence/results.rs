@@ -106,10 +106,10 @@ pub enum Provenance {
         /// To what.
         to: String,
     },
-    /// Somebody else measured it.
-    Quoted {
-        /// Authors, title, table.
-        source: String,
+    /// It was put in, and came out as it was.
+    Charged {
+        /// By whom.
+        by: String,
     },
 }
 

@@ -67,7 +67,7 @@ pub fn conclude(
         scenario: resolved.title.clone(),
         file: resolved.file.clone(),
         contract: contracts(resolved),
-        provenance: provenance(&circumstances, machine.as_ref(), has_modem),
+        provenance: provenance(resolved, &circumstances, machine.as_ref(), has_modem),
         host: circumstances.host,
         seed: resolved.seed,
         machine,
@@ -146,13 +146,35 @@ pub fn machine(steal_ns: Option<u64>) -> Machine {
     }
 }
 
+/// What a twin of the study's host was taken from.
+const STUDY: &str = "Jones, Saroiu, Predictability Requirements of a Soft Modem, SIGMETRICS 2001";
+
+/// Where a twin has from what its modems' calls take: each is charged the load that the scenario states, and otherwise what was chosen for the study's host
+/// ([`Costs::UNLOGGED`](laxity_devices::modem::Costs::UNLOGGED)).
+fn charged(resolved: &Resolved) -> Provenance {
+    let devices = resolved.variants.iter().flat_map(|one| &one.devices);
+    let modems = devices.filter(|device| device.calls());
+    let (stated, usual): (Vec<_>, Vec<_>) = modems.partition(|modem| modem.device.states_load());
+    if usual.is_empty() {
+        let by = "the scenario, by the load that it states; so no result".into();
+        return Provenance::Charged { by };
+    }
+    let others = match stated.is_empty() {
+        true => "",
+        false => ", but for modems whose load the scenario states",
+    };
+    Provenance::Calibrated {
+        to: format!("{STUDY}, table 3: 1/7, 2/14{others}; charged in the twin, so no result"),
+    }
+}
+
 /// Where each figure of the results comes from, by its name.
 fn provenance(
+    resolved: &Resolved,
     circumstances: &Circumstances,
     machine: Option<&Machine>,
     has_modem: bool,
 ) -> BTreeMap<String, Provenance> {
-    let study = "Jones, Saroiu, Predictability Requirements of a Soft Modem, SIGMETRICS 2001";
     let seen = || match machine {
         Some(machine) => Provenance::Measured {
             on: format!("{}, Linux {}", machine.cpu_model, machine.kernel),
@@ -161,15 +183,10 @@ fn provenance(
             profile: circumstances.host.clone(),
         },
     };
-    let charged = |what: &str| match machine {
-        Some(_) => seen(),
-        None => Provenance::Quoted {
-            source: format!("{study}, {what}; charged in the twin, so no result"),
-        },
-    };
+    let took = || machine.map_or_else(|| charged(resolved), |_| seen());
     let mut provenance: BTreeMap<String, Provenance> = [
-        ("processing_ns", charged("section 6.2")),
-        ("cpu_share", charged("section 6.2.3")),
+        ("processing_ns", took()),
+        ("cpu_share", took()),
         ("transfer", seen()),
         ("samples_lost", seen()),
         ("samples_underrun", seen()),
@@ -179,7 +196,7 @@ fn provenance(
         (
             "output_lead",
             Provenance::Calibrated {
-                to: format!("{study}, tables 2 and 3"),
+                to: format!("{STUDY}, figure 17: the line of gaps"),
             },
         ),
     ]

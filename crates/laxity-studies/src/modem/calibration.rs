@@ -6,11 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use laxity_devices::card::Overheads;
-use laxity_devices::link::{ACK_DELAY, WINDOW_OCTETS, endpoint, lapm, ppp};
+use laxity_devices::link::{
+    ACK_DELAY, DIGIT_WINDOWS, PAUSE_WINDOWS, RETRANSMISSION, TONE_SHARE, WINDOW_OCTETS, congestion,
+    endpoint, lapm, ppp,
+};
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_devices::modem::{
-    ANSWER_GRACE, Costs, DIAL_TONE, DIAL_TONE_LIMIT, FAR_DELAY, FarProfile, Hypothesis, TRAINING,
-    TRAINING_LIMIT, Timing,
+    ANSWER_GRACE, Costs, DIAL_TONE, DIAL_TONE_LIMIT, FAR_DELAY, FarProfile, Hypothesis, PIECES_HZ,
+    TRAINING, TRAINING_LIMIT, Timing,
 };
 use laxity_devices::pump::{
     AGREED_POWER, LineConfig, RANDOM_ERROR, SUSPICIOUS_WINDOWS, TWO_LEVEL_RUN,
@@ -116,8 +119,7 @@ fn of_line() -> Vec<(&'static str, Value)> {
         ("codec", decibels(line.codec_db)),
         ("carrier", format!("{} Hz", line.carrier_offset_hz).into()),
         ("far-delay", FAR_DELAY.into()),
-        ("mss", u64::from(endpoint::Config::default().mss()).into()),
-        ("tcp-window", (WINDOW_OCTETS as u64).into()),
+        ("far-pieces", PIECES_HZ.into()),
         ("limit", LIMIT.into()),
         (
             "patience",
@@ -127,6 +129,7 @@ fn of_line() -> Vec<(&'static str, Value)> {
         ("up-server", rate(server)),
     ];
     all.extend(of_protocols());
+    all.extend(of_link());
     if let Some(network) = pool.network {
         all.push(("network-delay", network.delay.into()));
         all.push(("network-jitter", network.jitter.into()));
@@ -134,18 +137,35 @@ fn of_line() -> Vec<(&'static str, Value)> {
     all
 }
 
-/// How long whoever dials waits for what does not come, and how often it asks.
+/// How long whoever dials waits for what does not come, how often it asks, and by what it knows a tone.
 fn of_protocols() -> [(&'static str, Value); 9] {
+    let tones = format!("{TONE_SHARE}; {DIGIT_WINDOWS} and {PAUSE_WINDOWS} windows");
     [
         ("dial-tone", DIAL_TONE_LIMIT.into()),
         ("dial-tone-heard", DIAL_TONE.into()),
+        ("tones", tones.into()),
         ("training", TRAINING.into()),
-        ("lapm", of_error_correction().into()),
         ("answer-grace", ANSWER_GRACE.into()),
         ("training-limit", TRAINING_LIMIT.into()),
         ("ack-delay", ACK_DELAY.into()),
         ("ppp-restart", ppp::RESTART.into()),
         ("ppp-attempts", u64::from(ppp::MAX_CONFIGURE).into()),
+    ]
+}
+
+/// Of error correction, PPP and TCP.
+fn of_link() -> [(&'static str, Value); 8] {
+    let link = endpoint::Config::default();
+    let [first, most] = RETRANSMISSION;
+    [
+        ("lapm", of_error_correction(link.lapm).into()),
+        ("send-octets", (link.send_octets() as u64).into()),
+        ("mru", u64::from(link.mtu).into()),
+        ("mss", u64::from(link.mss()).into()),
+        ("tcp-window", (WINDOW_OCTETS as u64).into()),
+        ("tcp-timeout", format!("{first} to {most}").into()),
+        ("tcp-congestion", congestion().into()),
+        ("low-water", endpoint::LOW_WATER.into()),
     ]
 }
 
@@ -239,7 +259,7 @@ fn of_scheduler(bands: BandsConfig) -> Vec<(&'static str, Value)> {
 }
 
 /// The parameters of the error correction, by their names in V.42.
-fn of_error_correction() -> String {
+fn of_error_correction(config: lapm::Config) -> String {
     let lapm::Config {
         window,
         max_octets,
@@ -247,8 +267,9 @@ fn of_error_correction() -> String {
         round_trip,
         processing,
         inactivity,
-        ..
-    } = lapm::Config::default();
+        // It has a row of its own, with what the link makes of it.
+        send_octets: _,
+    } = config;
     let beside = round_trip + processing;
     format!(
         "k {window}, N401 {max_octets}, N400 {retries}, T401 the frames' own time and {beside}, T403 {inactivity}"
@@ -313,176 +334,4 @@ fn listed(spans: &[Span]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::modem::tables::{QuotedTable, TABLES};
-    use crate::register::Kind;
-
-    #[test]
-    fn what_is_calibrated_says_by_what() {
-        for constant in REGISTER.iter() {
-            let says = !constant.chosen_by.is_empty();
-            assert!(says || constant.kind != Kind::Calibrated, "{constant:?}");
-            let is_chosen = [Kind::Calibrated, Kind::Reading].contains(&constant.kind);
-            assert!(!says || is_chosen, "{constant:?}");
-        }
-    }
-
-    /// What spans a range around a constant was chosen by all that chose it.
-    #[test]
-    fn what_follows_from_a_calibrated_constant_is_calibrated_by_the_same_rows() {
-        let of = |value: &str| {
-            let mut all = REGISTER.iter();
-            all.find(|constant| constant.value == value)
-                .expect("it is listed")
-        };
-        let [lasting, drawn] = ["training-lasts", "patience"].map(of);
-        assert_eq!([lasting.kind, drawn.kind], [Kind::Calibrated; 2]);
-        let is_said = |row: &String| drawn.chosen_by.contains(row);
-        assert!(lasting.chosen_by.iter().all(is_said), "{drawn:?}");
-    }
-
-    /// How slow a row is that retrains, and whether it gets through at all.
-    #[test]
-    fn what_decides_how_slow_a_degraded_row_is_is_listed() {
-        let listed: Vec<&str> = REGISTER.iter().map(|of| of.value.as_str()).collect();
-        let retraining = ["error", "power", "windows", "run"].map(|of| format!("retrain-{of}"));
-        assert!(retraining.iter().all(|key| listed.contains(&key.as_str())));
-        for key in [
-            "lapm",
-            "training",
-            "dial-tone-heard",
-            "digits",
-            "ringing",
-            "answer-tone",
-            "begins",
-            "crystal-swept",
-            "bytes-swept",
-            "hurried",
-            "priority-outside",
-            "starvation-after",
-            "timer-boost",
-        ] {
-            assert!(listed.contains(&key), "{key}");
-        }
-        // No second copy of a number: what is shown is what the link is given.
-        let beside = Span::from_millis(250);
-        let lapm = format!(
-            "k 15, N401 128, N400 12, T401 the frames' own time and {beside}, T403 {}",
-            Span::from_secs(5)
-        );
-        assert_eq!(of_error_correction(), lapm);
-    }
-
-    #[test]
-    fn what_the_stress_run_the_line_and_the_queue_of_calls_assume_is_listed() {
-        let listed: Vec<&str> = REGISTER.iter().map(|of| of.value.as_str()).collect();
-        let disk = [
-            "disk-request",
-            "disk-search",
-            "disk-handler",
-            "disk-deferred",
-        ];
-        let line = [
-            "distortion",
-            "highpass",
-            "line-clock",
-            "deferred-dispatch",
-            "far-delay",
-            "tcp-window",
-        ];
-        for key in disk.into_iter().chain(line) {
-            assert!(listed.contains(&key), "{key}");
-        }
-    }
-
-    /// Words that name a reservation: `3/16`.
-    fn reservations(text: &str) -> impl Iterator<Item = &str> {
-        let number =
-            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let words = text.split(|c: char| !c.is_ascii_digit() && c != '/' && c != '.');
-        words
-            .map(|word| word.trim_matches('.'))
-            .filter(move |word| {
-                let parts: Vec<&str> = word.split('/').collect();
-                parts.len() == 2 && parts.into_iter().all(number)
-            })
-    }
-
-    #[test]
-    fn what_a_reason_names_is_counted_as_chosen_by() {
-        for constant in REGISTER.iter() {
-            for reservation in reservations(&constant.reason) {
-                assert!(
-                    took_part(&format!("RES {reservation}"), false),
-                    "{constant:?}"
-                );
-            }
-            for (at, _) in constant.reason.match_indices("figure ") {
-                let digits = |c: &char| c.is_ascii_digit();
-                let number: String = constant.reason[at + 7..]
-                    .chars()
-                    .take_while(digits)
-                    .collect();
-                let figure = format!("figure {number}");
-                let says = |row: &String| row.split(':').next() == Some(&figure);
-                assert!(constant.chosen_by.iter().any(says), "{constant:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn rows_that_a_constant_was_chosen_by_are_known_in_every_table() {
-        let of_table = |table: &QuotedTable| -> Vec<String> {
-            let names = table.rows.iter().map(|row| row.place.name().to_owned());
-            names
-                .filter(|name| took_part(name, table.confined))
-                .collect()
-        };
-        let [first, second, third] = [0, 1, 2].map(|table| of_table(&TABLES[table]));
-        assert_eq!(first, ["RES 2/16", "RES 3/16", "RES 1/8"]);
-        assert_eq!(second, first);
-        let all = ["1/7", "2/13", "2/14", "3/16", "4/17", "7/20"];
-        assert_eq!(third, all.map(|row| format!("RES {row}")));
-        // No constant was chosen by a row that the study does not have.
-        for constant in REGISTER.iter() {
-            for chosen in constant
-                .chosen_by
-                .iter()
-                .flat_map(|words| reservations(words))
-            {
-                let chosen = format!("RES {chosen}");
-                assert!(
-                    third.contains(&chosen) || first.contains(&chosen),
-                    "{constant:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn a_constant_keeps_its_value_wherever_it_stands() {
-        let rows = rows().expect("each has a value");
-        let mut swapped = REGISTER.clone();
-        swapped.reverse();
-        let mut again = rows_of(&swapped).expect("each has a value");
-        again.reverse();
-        assert_eq!(rows, again);
-    }
-
-    #[test]
-    fn a_value_that_is_none_is_not_shown() {
-        let mut register = REGISTER.clone();
-        let left_out = register.pop().expect("there are constants");
-        let error = rows_of(&register).expect_err("a value is left").to_string();
-        assert!(error.contains(&left_out.value), "{error}");
-        register.push(Constant {
-            value: "no-such".into(),
-            ..left_out
-        });
-        assert!(rows_of(&register).is_err());
-        register.pop();
-        register.push(register[0].clone());
-        assert!(rows_of(&register).is_err(), "one value twice");
-    }
-}
+mod tests;

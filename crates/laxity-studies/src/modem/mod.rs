@@ -178,7 +178,11 @@ impl Counted {
         counted
     }
 
+    /// Of nothing nothing is said.
     fn say(&self, keys: [&str; 2], draft: &mut Draft<'_>) {
+        if self.agree + self.consistent + self.open + self.disagree.len() == 0 {
+            return;
+        }
         let facts = match self.facts.len() {
             all if all == self.agree => String::new(),
             fewer => TEXT.say("facts", &[("facts", &fewer)]),
@@ -217,9 +221,7 @@ fn tell(draft: &mut Draft<'_>) {
     let twin = Counted::of(draft.figures(), |row| &row.verdict);
     let live = Counted::of(draft.figures(), |row| &row.live_verdict);
     twin.say(["counted", "disagrees"], draft);
-    if live.agree + live.consistent + live.open + live.disagree.len() > 0 {
-        live.say(["counted-live", "disagrees-live"], draft);
-    }
+    live.say(["counted-live", "disagrees-live"], draft);
 }
 
 #[cfg(test)]
@@ -262,6 +264,16 @@ mod tests {
         ];
         let counted = Counted::of(figures.iter(), |row| &row.verdict);
         assert_eq!((counted.agree, counted.facts.len()), (6, 4));
+    }
+
+    #[test]
+    fn where_nothing_is_compared_no_counts_are_told() {
+        let request = Request {
+            figures: vec!["constants".into()],
+            ..Request::default()
+        };
+        let report = judge(&Modem, &Made::nothing(&request)).expect("it is judged");
+        assert_eq!(report.summary, TEXT.question);
     }
 
     /// Rows that say nothing are many; who reads one line reads of those that could have come out otherwise.

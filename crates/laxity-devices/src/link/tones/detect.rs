@@ -84,11 +84,12 @@ impl<const N: usize> Bank<N> {
 
 /// How much of a window's energy the expected tones must explain: a window three fifths full of
 /// them does it.
-const TONE_SHARE: f64 = 0.6;
+pub const TONE_SHARE: f64 = 0.6;
 
-/// Windows in a row with a digit until it counts, and without it until it is over.
-const DIGIT_WINDOWS: u32 = 4;
-const PAUSE_WINDOWS: u32 = 3;
+/// Windows in a row with a digit until it counts.
+pub const DIGIT_WINDOWS: u32 = 4;
+/// Windows in a row without a digit until it is over.
+pub const PAUSE_WINDOWS: u32 = 3;
 
 /// Hears dialled digits.
 ///

@@ -7,6 +7,7 @@
 mod detect;
 mod generate;
 
+pub use detect::{DIGIT_WINDOWS, PAUSE_WINDOWS, TONE_SHARE};
 pub(crate) use detect::{DtmfDecoder, ToneDetector};
 pub(crate) use generate::Generator;
 

@@ -237,7 +237,7 @@ pub(super) fn provenance(results: &RunResults, origin: Origin) -> Figure {
             Provenance::Measured { on } => ("measured", on),
             Provenance::Simulated { profile } => ("simulated", profile),
             Provenance::Calibrated { to } => ("calibrated to", to),
-            Provenance::Quoted { source } => ("quoted from", source),
+            Provenance::Charged { by } => ("put in by", by),
         };
         let words = [figure.replace('_', " "), format!("{kind}: {source}")];
         origin.row(words.map(Value::Text))

@@ -63,6 +63,11 @@ pub trait Device: fmt::Debug + Send + Sync {
         load.work(self.period())
     }
 
+    /// Whether its load was stated. If not, [`Self::work`] of a twin is what is usual there.
+    fn states_load(&self) -> bool {
+        true
+    }
+
     /// From one interrupt of its card to the next at least, then.
     fn interrupts_every(&self) -> Span {
         self.period()

@@ -324,6 +324,10 @@ impl Device for Modem {
         twin.map_or(Costs::STUDY.data, |twin| twin.costs.data)
     }
 
+    fn states_load(&self) -> bool {
+        self.states_load
+    }
+
     fn interrupts_every(&self) -> Span {
         SHORTEST_PERIOD
     }

@@ -138,7 +138,7 @@ fn fill(key: &str, [twin, live]: [&Runs<'_>; 2], figure: &mut Figure) {
             figure.compared.push(row);
         }
     }
-    if !live.is_empty() && matches!(key, "figure-7" | "figure-9" | "stress") {
+    if !live.is_empty() && matches!(key, "figure-7" | "figure-9" | "figure-12" | "stress") {
         figure.remarks.push(TEXT.say(&format!("live-{key}"), &[]));
     }
 }

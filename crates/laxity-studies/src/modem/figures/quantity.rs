@@ -174,11 +174,13 @@ impl Quantity {
                     (None, Some(Printed::Number(number))) => Some(*number),
                     (None, _) => None,
                 };
-                let both = wanted.zip(self.of.number(twin));
-                both.map_or_else(
-                    || Verdict::Disagrees("never".into()),
-                    |both| within(both, *percent, origin),
-                )
+                match (wanted.zip(self.of.number(twin)), self.of.shorter(twin)) {
+                    (Some(both), _) => within(both, *percent, origin),
+                    (None, Some(seen)) => {
+                        judge(false, &format!("within {percent} %"), &seen, origin)
+                    }
+                    (None, None) => Verdict::Disagrees("never".into()),
+                }
             }
         }
     }

@@ -182,7 +182,7 @@ pub(super) struct Reading {
     /// The runs, by name.
     run: String,
     measure: Measure,
-    /// By how much it exceeds this.
+    /// By how much longer it is than this.
     less: Option<Box<Self>>,
     /// How many times this it is, in thousandths.
     per: Option<Box<Self>>,
@@ -206,21 +206,36 @@ impl TryFrom<Map<String, Json>> for Reading {
 }
 
 impl Reading {
-    /// `None` if there is no such run, or nothing was seen in it.
+    /// What is read of its own scene.
+    fn own(&self, runs: &Runs<'_>) -> Option<u64> {
+        self.measure.of(runs.get(self.run.as_str())?)
+    }
+
+    /// `None` if there is no such run, or nothing was seen in it; and where it is to be longer than another and is [shorter](Self::shorter).
     pub(super) fn number(&self, runs: &Runs<'_>) -> Option<u64> {
-        let own = self.measure.of(runs.get(self.run.as_str())?)?;
+        let own = self.own(runs)?;
         match (&self.less, &self.per) {
-            (Some(less), _) => Some(own.saturating_sub(less.number(runs)?)),
+            (Some(less), _) => own.checked_sub(less.number(runs)?),
             (None, Some(per)) => (own * 1_000).checked_div(per.number(runs)?),
             (None, None) => Some(own),
         }
+    }
+
+    /// By how much it is shorter than what it was to be longer than, in words; `None` if it is not.
+    pub(super) fn shorter(&self, runs: &Runs<'_>) -> Option<String> {
+        let longer = self.less.as_ref()?.number(runs)?;
+        let by = longer.checked_sub(self.own(runs)?).filter(|by| *by > 0)?;
+        Some(format!("{} shorter", Span::from_nanos(by)))
     }
 
     /// The same with its unit, or in words.
     pub(super) fn seen(&self, runs: &Runs<'_>) -> Option<Value> {
         match self.measure.statistic {
             Statistic::Ending => Some(ending(runs.get(self.run.as_str())?.first()?).into()),
-            _ => self.number(runs).map(|number| self.value(number)),
+            _ => match self.shorter(runs) {
+                Some(words) => Some(words.into()),
+                None => self.number(runs).map(|number| self.value(number)),
+            },
         }
     }
 

@@ -2,7 +2,7 @@ use laxity::study::Profile;
 use laxity_devices::modem::Costs;
 use laxity_devices::modem::card::Setting;
 use laxity_lab::bench::Said;
-use laxity_model::RunRecord;
+use laxity_model::{RunRecord, Span};
 
 use super::super::super::transfers::Place;
 use super::super::PLAN;
@@ -80,6 +80,32 @@ fn what_was_measured_is_judged_by_itself() {
         [(2_000, 2_000); 2],
     );
     assert_eq!(on_hook.live_verdict, Verdict::Alone);
+}
+
+/// A difference has two sides: what is shorter is not no longer by nothing.
+#[test]
+fn a_gap_that_is_shorter_than_without_a_modem_is_told_so() {
+    let [one, other] = [1_412, 1_135].map(|us| seen(Series::Gaps, &[(9_000, us)]));
+    let judged = |absent, beside| {
+        let live = Runs::from([
+            ("callback-absent", vec![absent]),
+            ("callback-thr-24", vec![beside]),
+        ]);
+        let row = quantity("figure-13", "largest gap, how much longer");
+        let row = row.compared(&Runs::new(), &live).expect("both were seen");
+        (row.live.expect("it was seen here").value, row.live_verdict)
+    };
+    let by = Span::from_micros(277);
+    let longer = "within 15 %: +6.1 %".to_owned();
+    assert_eq!(
+        judged(&other, &one),
+        (Value::Span(by), Verdict::Agrees(longer))
+    );
+    let shorter = format!("{by} shorter");
+    let verdict = Verdict::Disagrees(format!("not within 15 %: {shorter}"));
+    assert_eq!(judged(&one, &other), (Value::Text(shorter), verdict));
+    // Nothing at all is neither.
+    assert_eq!(judged(&one, &one).0, Value::Span(Span::ZERO));
 }
 
 fn quantity(figure: &str, name: &str) -> &'static Quantity {
@@ -234,6 +260,24 @@ fn that_nothing_is_lost_where_nothing_can_be_is_only_consistent() {
     }
     let lost = Verdict::Disagrees("not none: 1".into());
     assert_eq!(resting(lost.clone(), Some("an input")), lost);
+}
+
+/// In every one of ten calls a call of data falls into two ticks, and in few the one of 3.3 ms: so their median cannot be elsewhere, whatever the twin does.
+#[test]
+fn the_median_of_the_longest_gaps_is_only_consistent_in_the_twin() {
+    let gaps = [3_793, 3_849, 4_280].map(|us| seen(Series::Gaps, &[(9_000, us)]));
+    for (figure, run) in [("figure-11", "callback-int"), ("figure-12", "callback-dpc")] {
+        // As the study has the other figure's, which both can come to.
+        let median = Quantity {
+            paper: Some(Printed::Number(4_396_000)),
+            ..quantity(figure, "largest gap, median").clone()
+        };
+        let runs = Runs::from([(run, gaps.iter().collect())]);
+        let row = median.compared(&runs, &runs).expect("it was seen");
+        assert!(matches!(row.verdict, Verdict::Consistent(_)), "{row:?}");
+        let live = row.live_verdict;
+        assert!(matches!(live, Verdict::Agrees(_)), "{live:?}");
+    }
 }
 
 /// What samples pile up in while a call waits, and how long it takes, is calculated from the cost of a call and the pause of its reservation, both of which were
