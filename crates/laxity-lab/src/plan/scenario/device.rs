@@ -48,7 +48,8 @@ pub struct DevicePlan {
     pub late_before: Option<String>,
     /// What is to spare in the worst case, if it is served.
     pub margins: Option<DeviceMargins>,
-    /// Where it is not served, the least X that would be at this Y beside all else, a multiple of 0.05 ms, in nanoseconds: with 0.05 ms less it would not.
+    /// Where it is not served, the least X that would be at this Y beside all else, a multiple of 0.05 ms, in nanoseconds: with 0.05 ms less it would not, by
+    /// what is sure of its reservation alone. That a bound of its calls may have it served by less is not searched.
     pub least_service_ns: Option<u64>,
     /// Where it is not served, of all that would serve the cheapest, Y in whole milliseconds.
     pub cheapest: Option<Proposal>,
