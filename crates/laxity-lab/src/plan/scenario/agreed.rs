@@ -4,7 +4,7 @@
 use laxity_devices::modem::Phase as CallPhase;
 use laxity_model::Span;
 
-use super::device::SERVED;
+use super::device::{SERVED, TOO_LATE};
 use super::{DevicePlan, VariantPlan};
 use crate::plan::{Deadline, Line};
 use crate::scenario::ResolvedVariant;
@@ -88,20 +88,22 @@ impl DevicePlan {
         if !self.is_late() {
             return;
         }
-        if !self.is_served_at_work() {
-            let [by, alone] = match self.has_rank && is_twin {
-                true => ["with its rank beside its slots", "its slots alone"],
-                false => ["by its slots", "what is sure of them in every window"],
-            };
-            self.detail = format!(
-                "{by}, complete {} after the interrupt; by {alone} {}: {}",
-                Span::from_nanos(bound_ns),
-                self.answer,
-                self.detail.trim_start_matches("by ")
-            );
-            self.answer = SERVED.into();
-        }
-        (self.least_service_ns, self.cheapest, self.late_before) = (None, None, None);
+        let [by, alone] = match self.has_rank && is_twin {
+            true => ["with its rank beside its slots", "its slots alone"],
+            false => ["by its slots", "what is sure of them in every window"],
+        };
+        let otherwise = match self.late_before.take() {
+            Some(late) if self.is_served_at_work() => {
+                format!("{TOO_LATE} before it is connected: {late}")
+            }
+            _ => format!("{}: {}", self.answer, self.detail.trim_start_matches("by ")),
+        };
+        self.detail = format!(
+            "{by}, complete {} after the interrupt; by {alone} {otherwise}",
+            Span::from_nanos(bound_ns)
+        );
+        self.answer = SERVED.into();
+        (self.margins, self.least_service_ns, self.cheapest) = (None, None, None);
         (self.nothing_left, self.no_more_found) = (false, false);
     }
 }
