@@ -5,22 +5,43 @@
 
 mod random_scenarios;
 
+use laxity_lab::evidence::results::VariantResults;
 use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario::{Plan, plan, render};
 use laxity_lab::plan::{Deadline, Line};
-use laxity_lab::runner::{On, Silent};
-use laxity_lab::scenario::{Length, parse};
+use laxity_lab::runner::{self, On, Silent};
+use laxity_lab::scenario::{Length, Resolved, parse};
 use random_scenarios::{Shape, random};
 
 const TWIN: On = On::Twin { threads: 0 };
 
-fn planned(text: &str, seed: u64) -> Plan {
+fn resolved(text: &str, seed: u64) -> Resolved {
     let scenario = parse(text, "random.toml");
     let mut resolved = scenario
         .unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
         .resolve(Length::Quick);
     resolved.seed = seed;
+    resolved
+}
+
+fn planned(text: &str, seed: u64) -> Plan {
+    let resolved = resolved(text, seed);
     plan(&resolved, (TWIN, true), &Known::Nothing, &mut Silent).expect("a plan")
+}
+
+/// What the modems of a scenario lose in the twin.
+fn lost(text: &str, seed: u64) -> u64 {
+    let run = runner::run(&resolved(text, seed), TWIN, Vec::new(), &mut Silent);
+    let results = run.expect("a run").results;
+    let modems = results.variants.iter().flat_map(VariantResults::modems);
+    modems.map(|(_, modem)| modem.device.lost()).sum()
+}
+
+/// The answers to the deadlines of a modem's calls, by phase.
+fn calls(plan: &Plan) -> Vec<(&str, Option<Deadline>)> {
+    let lines = plan.variants[0].lines.iter();
+    let calls = lines.filter_map(|line| Some((line.phase.as_deref()?, line.deadline)));
+    calls.collect()
 }
 
 fn factor() -> u64 {
@@ -102,6 +123,90 @@ fn look(shape: Shape, seeds: u64) -> (usize, usize) {
         }
     }
     (compared, kept)
+}
+
+/// A task that keeps a modem in a thread below it waiting, and one before it has its reservation, for longer than its output is ahead.
+const HOLDS_UP: &str = "[tasks.p]\nkind = \"periodic\"\nperiod = \"40ms\"\nservice = \"14ms\"\npriority = 30\nphase = \"50ms\"\n";
+
+fn held_up(load: u64, placement: &str) -> String {
+    format!(
+        "[devices.m]\nkind = \"soft-modem\"\nload = \"{load} %\"\n{HOLDS_UP}[variants.a]\ncontracts = []\ntasks = [\"p\"]\n{placement}\n"
+    )
+}
+
+#[test]
+fn a_call_whose_first_piece_may_be_late_is_not_said_to_be_met() {
+    let thread = held_up(10, "placement = \"thread 24\"");
+    let reserved = held_up(24, "placement = \"reserved 2.45ms/8ms\"\npriority = 20");
+    for (text, expected) in [
+        (&thread, &["on-hook", "dialing", "connected"][..]),
+        (&reserved, &["on-hook"]),
+    ] {
+        assert!(lost(text, 1) > 0, "{text}");
+        let plan = planned(text, 1);
+        let open = calls(&plan).into_iter();
+        let open = open.filter(|(_, deadline)| *deadline != Some(Deadline::Met));
+        let open: Vec<_> = open.map(|(phase, _)| phase).collect();
+        for phase in expected {
+            assert!(open.contains(phase), "{open:?}\n{text}");
+        }
+    }
+}
+
+/// Beside a task above it a modem loses nothing of which all is met, whether it runs in a thread or in slots.
+#[test]
+fn a_modem_whose_calls_are_all_met_loses_nothing() {
+    let (mut met, mut open) = (0, 0);
+    for service in [2, 6, 9, 11, 12, 13, 14] {
+        for (load, placement) in [
+            (3, "placement = \"thread 24\""),
+            (24, "placement = \"thread 24\""),
+            (24, "placement = \"reserved 3ms/8ms\"\npriority = 20"),
+        ] {
+            let task = format!("service = \"{service}ms\"");
+            let text = held_up(load, placement).replace("service = \"14ms\"", &task);
+            let plan = planned(&text, 1);
+            let mut all = calls(&plan).into_iter();
+            if plan.admitted() && all.all(|(_, deadline)| deadline == Some(Deadline::Met)) {
+                met += 1;
+                for seed in 1..=2 {
+                    assert_eq!(lost(&text, seed), 0, "{text}\n{}", render(&plan, 100));
+                }
+            } else {
+                open += 1;
+            }
+        }
+    }
+    assert!(met >= 5 && open >= 3, "{met} {open}");
+}
+
+/// What an executor that promises firmly says of a task in a chain, and what it says of one that others may break.
+#[test]
+fn what_is_said_of_a_chain_is_within_its_promise() {
+    let chain = |placement: &str| {
+        format!(
+            "[executors.x]\npolicy = \"rmdp\"\nplacement = \"{placement}\"\n[tasks.a]\nkind = \"periodic\"\nperiod = \"50ms\"\nservice = \"10ms\"\nphase = \"50ms\"\non = \"x\"\n[tasks.b]\nkind = \"periodic\"\nafter = \"a\"\nservice = \"15ms\"\non = \"x\"\n[variants.v]\ncontracts = []\ntasks = [\"a\", \"b\"]\n"
+        )
+    };
+    for (placement, is_firm) in [("thread 31", false), ("reserved 7ms/8ms", true)] {
+        let text = chain(placement);
+        let plan = planned(&text, 1);
+        let (variant, text) = (&plan.variants[0], render(&plan, 1_000));
+        let executor = &variant.executors[0];
+        assert_eq!(executor.grade.as_deref() == Some("enforced"), is_firm);
+        let [(_, first), (_, last)] = &executor.bounds[..] else {
+            panic!("{text}");
+        };
+        // The second begins when the first is done.
+        assert!(first <= last && *last <= 50_000_000, "{text}");
+        let apart = "of a chain and beside what the machine and those above take: a";
+        assert_eq!(text.contains(apart), !is_firm, "{text}");
+        for (name, bound_ns) in executor.bounds.iter().filter(|_| is_firm) {
+            let line = variant.lines.iter().find(|line| line.name == *name);
+            assert!(line.is_some_and(|line| line.observed_max_ns <= Some(*bound_ns)));
+        }
+        assert!(!plan.is_contradicted(), "{text}");
+    }
 }
 
 #[test]

@@ -245,6 +245,33 @@ fn rmdp_is_asked_once_and_says_one_thing() {
     assert_eq!((found.admitted, line.verdict.as_str()), (true, "admits"));
 }
 
+/// With the regions that it names in the file a set is admitted by it as before, and with a nanosecond more it is not.
+#[test]
+fn rmdp_names_the_longest_regions_that_it_admits() {
+    let admits = |regions: [u64; 3]| {
+        let [a, b, c] = regions.map(|ns| format!("{}", ns as f64 / 1_000.0));
+        let text = format!(
+            "name,cost_us,period_us,region_us\na,2000,10000,{a}\nb,2000,20000,{b}\nc,9000,40000,{c}\n"
+        );
+        let set = read(&text, "x.csv", Format::Csv).expect("a task set");
+        let options = Options {
+            scheduler: Scheduler::Rmdp,
+            ..Options::default()
+        };
+        only(&set, &options)
+    };
+    let found = admits([1_000_000; 3]);
+    assert!(found.admitted, "{found:?}");
+    let region = |name: &str| {
+        let line = found.lines.iter().find(|line| line.name == name);
+        line.and_then(|line| line.longest_region_ns).expect("one")
+    };
+    let longest = ["a", "b", "c"].map(region);
+    assert!(admits(longest).admitted, "{longest:?}");
+    let [a, b, c] = longest;
+    assert!(c < 9_000_000 && !admits([a, b, c + 1]).admitted, "{c}");
+}
+
 /// The tests of a processor say whom they leave out, once and in both forms; and nothing of that where they know of all.
 #[test]
 fn tests_say_whose_work_they_know_nothing_of() {

@@ -48,7 +48,7 @@ pub struct Line {
     /// D: a job is due so long after it arrived, in nanoseconds; none where nobody says. Of a modem's call that delivers its output in pieces: the
     /// last of them.
     pub deadline_ns: Option<u64>,
-    /// Whether that is met; none where nobody says when a job is due.
+    /// Whether that is met, and of a modem's call also what is due of its output before; none where nobody says when a job is due.
     pub deadline: Option<Deadline>,
     /// C/T in parts per million, rounded up.
     pub utilization_ppm: Option<u64>,
@@ -66,7 +66,7 @@ pub struct Line {
     #[serde(skip)]
     pub grows: bool,
     /// D less the bound, in nanoseconds; below zero if the bound is beyond the deadline. Of a modem's call in pieces this is what the last one has to spare: an
-    /// earlier one may be late all the same, and only what is said of reserved devices is of all of them.
+    /// earlier one may be late all the same, and then the deadline is not met.
     pub slack_ns: Option<i64>,
     /// The longest seen in the twin, in nanoseconds.
     pub observed_max_ns: Option<u64>,

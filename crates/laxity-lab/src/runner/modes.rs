@@ -34,6 +34,8 @@ pub(crate) struct Mode {
     /// From the interrupt until the output runs dry unless all of a call's is there: of what is ahead, and of a block's pieces but the last, which
     /// the call has delivered before.
     pub(crate) due: Span,
+    /// A call that is complete by then has delivered each piece before it was due: so much of the work comes after each that it was there sooner.
+    pub(crate) whole: Span,
     /// From the last interrupt of its phase, which finds nothing to do, to the first of what follows, at least.
     pub(crate) silence: Span,
 }
@@ -89,11 +91,7 @@ pub(crate) fn paced(device: Device, clock: CardClock) -> Result<Device, DeviceEr
 pub(crate) const ANSWER: &str = "answer";
 
 fn mode(modem: Modem, phase: Phase, follows: Option<Phase>, last_call: Service) -> Mode {
-    let Modem {
-        costs,
-        clock,
-        pieces,
-    } = modem;
+    let (costs, clock) = (modem.costs, modem.clock);
     let setting = phase.setting();
     let blocks = setting.blocks.iter().copied();
     // The last call was asked for by the interrupt before the empty one, and has programmed the card when it was complete.
@@ -104,18 +102,33 @@ fn mode(modem: Modem, phase: Phase, follows: Option<Phase>, last_call: Service) 
         let since = since + last_call.as_dedicated_span();
         since.saturating_sub(block(setting, blocks.clone().max()))
     });
-    let shortest = blocks.min();
-    let before_last = shortest.map(|samples| samples * (pieces - 1) / pieces);
-    let ahead = Hypothesis::STUDY.output_lead + block(setting, before_last);
+    let cost = costs.call(phase, false);
     Mode {
         name: phase.name(),
         phase: phase.name(),
-        cost: costs.call(phase, false),
+        cost,
         once: false,
-        period: by_the_host(clock, block(setting, shortest)),
-        due: by_the_host(clock, ahead),
+        period: by_the_host(clock, block(setting, blocks.min())),
+        due: due(modem, setting, modem.pieces),
+        whole: whole(modem, setting, cost),
         silence,
     }
+}
+
+/// From the interrupt until the output runs dry unless so many pieces of a call's are there, of its shortest block.
+fn due(modem: Modem, setting: Setting, pieces: u64) -> Span {
+    let shortest = setting.blocks.iter().min();
+    let before = shortest.map(|samples| samples * (pieces - 1) / modem.pieces);
+    let ahead = Hypothesis::STUDY.output_lead + block(setting, before);
+    by_the_host(modem.clock, ahead)
+}
+
+/// By when a call that takes so much is to be complete, so that none of its pieces can have been late.
+fn whole(modem: Modem, setting: Setting, cost: Service) -> Span {
+    let piece = Span::from_nanos(cost.as_nanos() / modem.pieces);
+    let pieces = 1..=modem.pieces;
+    let ends = pieces.map(|done| due(modem, setting, done) + piece * (modem.pieces - done));
+    ends.min().unwrap_or(Span::ZERO)
 }
 
 /// The modes that a call goes through while it lasts.
@@ -137,6 +150,7 @@ pub(crate) fn modes(start: Start, modem: Modem) -> Vec<Mode> {
         name: ANSWER,
         cost: answer_cost,
         once: true,
+        whole: whole(modem, Phase::Dialing.setting(), answer_cost),
         ..dialing
     };
     vec![on_hook, dialing, answer, connected]
@@ -180,5 +194,17 @@ mod tests {
         // The last of eight pieces is due seven later: 15 of 18, 78 of 90 and 157 of 180 samples.
         let due = told(8).map(|(.., due, _)| due);
         assert_eq!(due.collect::<Vec<_>>(), [14_583, 23_333, 23_333, 22_312]);
+        // The first is due when the lead is over, and seven eighths of the work come after it.
+        let whole = [1, 8].map(|pieces| {
+            let modem = Modem {
+                costs: Costs::STUDY,
+                clock: CardClock::default(),
+                pieces,
+            };
+            let modes = modes(Start::OnHook, modem).into_iter();
+            modes.map(|mode| mode.whole.as_micros()).collect::<Vec<_>>()
+        });
+        assert_eq!(whole[0], [12_500; 4]);
+        assert_eq!(whole[1], [12_552, 12_902, 15_387, 14_110]);
     }
 }

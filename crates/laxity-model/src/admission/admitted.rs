@@ -95,6 +95,8 @@ impl From<Rejected> for HostError {
 /// those after it. The enforcer that was not asked for is assessed too, as if this one request went there. The advice of the first
 /// refusal on each resource holds for the whole program: followed, that refusal is gone.
 ///
+/// What it advises to an executor, or takes from one, is enough for the tasks there.
+///
 /// Cost: a slot plan for each request, some hundred for each refusal; for an executor's, some five admissions, and a dozen
 /// questions of its policy for each. All that is done for advice is bounded by a count of steps, the same everywhere, of some 0.4 s: then it is
 /// cut short, and says so.
@@ -104,9 +106,10 @@ impl From<Rejected> for HostError {
 /// [`Rejected`], with the program where it is only refused.
 pub fn admit(mut program: Program, supply: &Supply) -> Result<Admitted, Rejected> {
     super::check::check(&program, supply)?;
-    let (slots, requests) = assess(&program, supply, &mut Effort::new(WORK_FOR_ADVICE));
+    let (slots, mut requests) = assess(&program, supply, &mut Effort::new(WORK_FOR_ADVICE));
     let mut executors = executors(&program, (&requests, &slots), supply);
     advise(&mut program, (&requests, &mut executors), supply);
+    keep_what_is_enough(&mut program, &mut requests, supply);
     let admission = Admission {
         program,
         slots,
@@ -133,8 +136,23 @@ pub fn refused_with(
     supply: &Supply,
 ) -> Result<(Vec<SlotPlan>, Vec<ActivityId>), HostError> {
     super::check::check(program, supply)?;
-    let requests = program.activities.iter();
-    let before: Vec<_> = requests.map(|activity| activity.reservation).collect();
+    let (slots, requests, executors) = found_with(program, instead, supply, &mut Effort::new(0));
+    let requests = requests.into_iter().filter(|found| found.asked.is_err());
+    let executors = executors.into_iter().filter(|found| found.answer.is_err());
+    let requests = requests.map(|found| found.activity);
+    let refused = requests.chain(executors.map(|found| found.activity));
+    Ok((slots, refused.collect()))
+}
+
+/// What would be found of a program that was checked if these activities reserved this instead. It is left as it was.
+fn found_with(
+    program: &mut Program,
+    instead: &[(ActivityId, Reservation)],
+    supply: &Supply,
+    effort: &mut Effort,
+) -> (Vec<SlotPlan>, Vec<RequestAdmission>, Vec<ExecutorAdmission>) {
+    let activities = program.activities.iter();
+    let before: Vec<_> = activities.map(|activity| activity.reservation).collect();
     for (activity, reservation) in instead {
         let own = &mut program.activities[activity.index()].reservation;
         *own = own.map(|asked| ReservationRequest {
@@ -142,16 +160,41 @@ pub fn refused_with(
             ..asked
         });
     }
-    let (slots, requests) = assess(program, supply, &mut Effort::new(0));
+    let (slots, requests) = assess(program, supply, effort);
     let executors = executors(program, (&requests, &slots), supply);
     for (activity, before) in program.activities.iter_mut().zip(before) {
         activity.reservation = before;
     }
-    let requests = requests.into_iter().filter(|found| found.asked.is_err());
-    let executors = executors.into_iter().filter(|found| found.answer.is_err());
-    let requests = requests.map(|found| found.activity);
-    let refused = requests.chain(executors.map(|found| found.activity));
-    Ok((slots, refused.collect()))
+    (slots, requests, executors)
+}
+
+/// Of what is advised to those who are refused, takes away what is too little for the tasks on an executor whose reservation it is about.
+fn keep_what_is_enough(program: &mut Program, requests: &mut [RequestAdmission], supply: &Supply) {
+    let mut effort = Effort::new(0);
+    for request in requests {
+        let own = request.activity;
+        let Err(denial) = &mut request.asked else {
+            continue;
+        };
+        denial.nearest.retain(|advice| {
+            let is_about = |who: ActivityId| {
+                who == own || advice.requests.iter().any(|(changed, _)| *changed == who)
+            };
+            let has_tasks = program.executors().any(|(executor, holder)| {
+                is_about(holder) && program.tasks_on(executor).next().is_some()
+            });
+            if !has_tasks {
+                return true;
+            }
+            if effort.spent() >= WORK_FOR_ADVICE {
+                denial.is_cut_short = true;
+                return false;
+            }
+            let (_, _, found) = found_with(program, &advice.requests, supply, &mut effort);
+            let mut refused = found.iter().filter(|found| found.answer.is_err());
+            !refused.any(|found| is_about(found.activity))
+        });
+    }
 }
 
 /// What a host begins with.

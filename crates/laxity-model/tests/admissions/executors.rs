@@ -120,6 +120,35 @@ fn what_nothing_near_is_enough_for_is_told_nothing() {
     assert!(refused.executors.is_empty() && refused.explain()[0].contains("would fit"));
 }
 
+/// Slots that there is room for are not offered to whose tasks they are too little for.
+#[test]
+fn what_would_fit_of_refused_slots_is_enough_for_the_tasks() {
+    let (mut offered, mut kept_back) = (0, 0);
+    for (share, cost) in [(3, 1_000), (3, 8_000), (4, 12_000), (4, 14_000), (6, 2_000)] {
+        let jobs = [(cost, 32_000, 32_000)];
+        let whole = || {
+            let asked = (every(share * 1_000, 8_000), Enforcer::Slots);
+            let mut whole = taking_turns(
+                every(5_000, 8_000),
+                Enforcer::Slots,
+                &[(18_000, 32_000, 32_000)],
+                &[],
+            );
+            take_turns(&mut whole, asked, &jobs);
+            whole
+        };
+        let refused = found(whole(), &machine());
+        let (_, denial) = refused.refusals().next().expect("one is refused");
+        for advice in &denial.nearest {
+            let followed = found(following(whole(), &advice.requests), &machine());
+            assert!(followed.granted(), "{advice:?}: {:?}", followed.explain());
+            offered += 1;
+        }
+        kept_back += usize::from(denial.nearest.is_empty());
+    }
+    assert!(offered >= 2 && kept_back >= 1, "{offered} {kept_back}");
+}
+
 /// However many there are, what would do is looked for only so long: the rest is told that it was not all looked at.
 #[test]
 fn advice_for_many_has_a_budget_and_says_where_that_ends() {

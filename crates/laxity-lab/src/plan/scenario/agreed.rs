@@ -4,26 +4,29 @@
 use laxity_devices::modem::Phase as CallPhase;
 use laxity_model::Span;
 
-use super::device::SERVED;
+use super::device::{SERVED, TOO_LATE};
 use super::{DevicePlan, VariantPlan};
 use crate::plan::{Deadline, Line};
 use crate::scenario::ResolvedVariant;
 
 impl VariantPlan {
-    /// Has the line of a device that is sure to be served say so; `later`: some have their reservations when they dial.
-    pub(super) fn heed_device(&self, line: &mut Line, later: bool) {
+    /// Has the line of a device that is sure to be served say so, and that of a modem's calls no more than their bound proves: each piece of a call's output
+    /// is due by itself, and was in time where the call is complete by `whole`. `later`: some have their reservations when they dial.
+    pub(super) fn heed_device(&self, line: &mut Line, whole: Option<Span>, later: bool) {
         let mut devices = self.devices.iter();
         let device = devices.find(|device| device.activity == line.name);
-        if device.is_some_and(|device| device.is_late_in_pieces(line)) {
-            line.deadline = Some(Deadline::NotKnown);
-            line.no_proof = Some(OF_THE_LAST.to_owned());
-        }
         // Whoever outranks its slots and is not counted there may be counted in the bound.
         let device = device.filter(|device| self.is_enforced(device) && device.covers(line, later));
-        if let Some(device) = device
-            && let Some(Deadline::CanBeMissed | Deadline::NotKnown) = line.deadline
-        {
-            line.be_in_time(device.complete_within(line));
+        let is_proved = whole.is_none_or(|whole| line.bound_ns <= Some(whole.as_nanos()));
+        match (device, line.deadline) {
+            (Some(device), Some(Deadline::CanBeMissed | Deadline::NotKnown)) => {
+                line.be_in_time(device.complete_within(line));
+            }
+            (None, Some(Deadline::Met)) if !is_proved => {
+                line.deadline = Some(Deadline::NotKnown);
+                line.no_proof = Some(OF_THE_LAST.to_owned());
+            }
+            _ => {}
         }
     }
 
@@ -34,37 +37,36 @@ impl VariantPlan {
         asked.is_some_and(|asked| asked.possible && asked.grade_reason.is_none())
     }
 
-    /// Has devices be served whose calls are in time by their bound, which on a twin's machine is also of a rank beside their slots; and executors say
-    /// of a task what its line has for its bound, which knows more.
+    /// Has devices be served whose calls are all in time by their bounds, which on a twin's machine are also of a rank beside their slots; and executors
+    /// say of a task what its line has for its bound, which knows more; where it knows more than they promise, what is less.
     pub(super) fn heed_lines(&mut self, is_twin: bool) {
-        for (task, bound_ns) in self.executors.iter_mut().flat_map(|one| &mut one.bounds) {
-            let line = self.lines.iter().find(|line| line.name == *task);
-            *bound_ns = line.and_then(|line| line.bound_ns).unwrap_or(*bound_ns);
+        for executor in &mut self.executors {
+            let is_firm = executor.is_firm();
+            for (task, bound_ns) in &mut executor.bounds {
+                let line = self.lines.iter().find(|line| line.name == *task);
+                let own = line.and_then(|line| line.bound_ns).unwrap_or(*bound_ns);
+                // Of a promise that others may break the line has those others, too, in an order that the policy may not have.
+                *bound_ns = if is_firm { own } else { own.min(*bound_ns) };
+            }
         }
-        // Of a modem the bound is not all: each piece of a call's output is due by itself, and it is to be called often enough.
-        let of_streams = self.lines.iter().filter(|line| line.phase.is_none());
-        for line in of_streams.filter(|line| line.deadline == Some(Deadline::Met)) {
-            let mut devices = self.devices.iter_mut();
-            let device = devices.find(|device| device.activity == line.name);
-            if let Some((device, bound)) = device.zip(line.bound_ns) {
+        for device in &mut self.devices {
+            let calls = self.lines.iter();
+            let calls = calls.filter(|line| line.name == device.activity);
+            let are_met = calls
+                .clone()
+                .all(|line| line.deadline == Some(Deadline::Met));
+            let bound = calls.filter_map(|line| line.bound_ns).max();
+            if let Some(bound) = bound.filter(|_| are_met) {
                 device.be_in_time(bound, is_twin);
             }
         }
     }
 }
 
-/// What it means that a modem's call is in time by its bound.
-const OF_THE_LAST: &str = "the last piece of a call's output is in time; earlier ones may not be, or it is called too seldom, as is said of the device";
+/// What it means that a modem's call is in time by its bound, where that is not sure of its pieces.
+const OF_THE_LAST: &str = "the last piece of a call's output is in time; earlier ones may not be, and the call is then in vain";
 
 impl DevicePlan {
-    /// Whether it may be served too late once it is at work though the last piece of each call is in time.
-    fn is_late_in_pieces(&self, line: &Line) -> bool {
-        let phase = line.phase.as_deref();
-        let is_at_work = phase.is_some_and(|phase| phase != CallPhase::OnHook.name());
-        let is_late = self.is_late() && !self.is_served_at_work();
-        is_at_work && is_late && line.deadline == Some(Deadline::Met)
-    }
-
     /// Whether its answer is about these calls.
     fn covers(&self, line: &Line, later: bool) -> bool {
         let is_of = |phase: CallPhase| line.phase.as_deref() == Some(phase.name());
@@ -90,14 +92,18 @@ impl DevicePlan {
             true => ["with its rank beside its slots", "its slots alone"],
             false => ["by its slots", "what is sure of them in every window"],
         };
+        let otherwise = match self.late_before.take() {
+            Some(late) if self.is_served_at_work() => {
+                format!("{TOO_LATE} before it is connected: {late}")
+            }
+            _ => format!("{}: {}", self.answer, self.detail.trim_start_matches("by ")),
+        };
         self.detail = format!(
-            "{by}, complete {} after the interrupt; by {alone} {}: {}",
-            Span::from_nanos(bound_ns),
-            self.answer,
-            self.detail.trim_start_matches("by ")
+            "{by}, complete {} after the interrupt; by {alone} {otherwise}",
+            Span::from_nanos(bound_ns)
         );
         self.answer = SERVED.into();
-        (self.least_service_ns, self.cheapest) = (None, None);
+        (self.margins, self.least_service_ns, self.cheapest) = (None, None, None);
         (self.nothing_left, self.no_more_found) = (false, false);
     }
 }

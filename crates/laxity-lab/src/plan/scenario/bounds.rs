@@ -52,7 +52,10 @@ pub(super) fn of(
                 None => largest.bound(&subject),
             };
             line.answer(NoBound::settle(found)?);
-            plan.heed_device(&mut line, reserves_later(variant));
+            let mut modes = largest.modes.iter();
+            let mode = modes.find(|mode| Some(mode.name) == subject.mode);
+            let whole = mode.map(|mode| mode.whole);
+            plan.heed_device(&mut line, whole, reserves_later(variant));
             // Who takes the time of a thread in the kernel's reservation is not known.
             let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
             match live {
@@ -407,7 +410,15 @@ impl Analyst<'_> {
         if found.is_err() && case.by == By::Slots {
             found = shorter(found, response(By::RankBeside)?);
         }
-        let found = found.map_err(|why| format!("`{}` has no bound: {}", source.name, why.words));
+        let mut phases = modes.windows(2).map(|pair| pair[0].phase != pair[1].phase);
+        let together = match source.mode.is_some() && phases.any(|differ| differ) {
+            true => " with calls of all its phases together",
+            false => "",
+        };
+        let found = found.map_err(|why| {
+            let (name, words) = (&source.name, why.words);
+            format!("`{name}` has no bound{together}: {words}")
+        });
         let response = found?;
         Ok(task.with_jitter(response.saturating_sub(task.cost().as_dedicated_span())))
     }

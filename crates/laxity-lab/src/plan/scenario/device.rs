@@ -46,9 +46,10 @@ pub struct DevicePlan {
     /// What a modem may be late with before it is connected. Left out of the JSON if that is nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_before: Option<String>,
-    /// What is to spare in the worst case, if it is served.
+    /// What is to spare in the worst case, if it is served by what is sure of its reservation alone.
     pub margins: Option<DeviceMargins>,
-    /// Where it is not served, the least X that would be at this Y beside all else, a multiple of 0.05 ms, in nanoseconds: with 0.05 ms less it would not.
+    /// Where it is not served, the least X that would be at this Y beside all else, a multiple of 0.05 ms, in nanoseconds: with 0.05 ms less it would not, by
+    /// what is sure of its reservation alone. That a bound of its calls may have it served by less is not searched.
     pub least_service_ns: Option<u64>,
     /// Where it is not served, of all that would serve the cheapest, Y in whole milliseconds.
     pub cheapest: Option<Proposal>,
@@ -99,7 +100,7 @@ pub struct DeviceMargins {
 }
 
 pub(super) const SERVED: &str = "served";
-const TOO_LATE: &str = "too late";
+pub(super) const TOO_LATE: &str = "too late";
 pub(super) const CANNOT_TELL: &str = "cannot tell";
 
 /// The lines of the devices that are reserved, each by itself.

@@ -31,7 +31,7 @@ pub use render::render;
 use laxity_model::admission::{Admission, Denial, ExecutorAdmission, Prediction, SlotPlan, Supply};
 use laxity_model::analysis::Overflow;
 use laxity_model::policy::slots::SlotTable;
-use laxity_model::{ActivityId, Enforcer, Host, Program, Reservation, Span};
+use laxity_model::{ActivityId, Enforcer, Grade, Host, Program, Reservation, Span};
 use serde::Serialize;
 
 use super::{Bottleneck, FILE_VERSION, Line};
@@ -114,6 +114,7 @@ pub struct ExecutorPlan {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub within_budgets: Vec<String>,
     /// Where some of them are chained or grouped: how long each of no group takes at the longest, from the release of the first of its chain, in nanoseconds.
+    /// Where the grade is not `enforced`, what the machine and those above take of its time is not in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<(String, u64)>,
     /// How firmly its promise holds that all deadlines are met; none where it makes none.
@@ -168,8 +169,26 @@ impl Plan {
 
     /// Whether the twin showed what a bound rules out.
     pub fn is_contradicted(&self) -> bool {
-        let mut lines = self.variants.iter().flat_map(|variant| &variant.lines);
-        lines.any(Line::is_contradicted)
+        self.variants.iter().any(VariantPlan::is_contradicted)
+    }
+}
+
+impl VariantPlan {
+    fn is_contradicted(&self) -> bool {
+        let firm = self.executors.iter().filter(|executor| executor.is_firm());
+        let mut promised = firm.flat_map(|executor| &executor.bounds);
+        let is_beyond = |(task, bound_ns): &(String, u64)| {
+            let line = self.lines.iter().find(|line| line.name == *task);
+            line.is_some_and(|line| line.observed_max_ns > Some(*bound_ns))
+        };
+        self.lines.iter().any(Line::is_contradicted) || promised.any(is_beyond)
+    }
+}
+
+impl ExecutorPlan {
+    /// Whether nobody can break its promise.
+    fn is_firm(&self) -> bool {
+        self.grade == Some(Grade::Enforced.to_string())
     }
 }
 

@@ -222,7 +222,13 @@ fn render_executor(executor: &ExecutorPlan, width: usize, text: &mut String) {
     let bounds = bounds.collect::<Vec<_>>().join(", ");
     let bounds = match bounds.as_str() {
         "" => bounds,
-        _ => format!("; at the longest, from the release of the first of a chain: {bounds}"),
+        _ => {
+            let others = match executor.is_firm() {
+                true => "",
+                false => " and beside what the machine and those above take",
+            };
+            format!("; at the longest, from the release of the first of a chain{others}: {bounds}")
+        }
     };
     let grouped = match &executor.within_budgets[..] {
         [] => String::new(),
