@@ -154,6 +154,9 @@ fn conclude_run(
         with_slots: config.processors.len(),
         witnesses: what.witnesses,
         before: &[],
+        unfound: &[],
+        // Its last look begins at its end, and misses nobody who came before.
+        over: None,
         own: what.may_hold,
         tells: config
             .witnesses

@@ -250,10 +250,11 @@ impl Worker<'_> {
         let now = clock::now();
         if woken == Woken::TimedOut {
             machine.woke(due, now);
-            self.record_late(due, now);
         } else if let Some(begun) = &mut self.begun {
             begun.alone = false;
         }
+        // Of whom somebody stopped until it was rung, the bell says nothing.
+        self.record_late(due, now);
         self.woken = (due, now);
     }
 
@@ -292,9 +293,10 @@ impl Worker<'_> {
         })
     }
 
-    /// Records a late wake-up, as the witness does; of the program only that ranks above.
+    /// Records a late wake-up, as the witness does; of the program only that ranks above. How late it is after the run's end nobody beside it would see.
     fn record_late(&mut self, due: Instant, now: Instant) {
         if let Some(vigil) = &self.vigil {
+            let now = self.run.ended_at().map_or(now, |end| end.min(now));
             vigil.end((due, now), &mut self.ring, self.run);
         }
     }
