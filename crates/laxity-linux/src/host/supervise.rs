@@ -154,14 +154,14 @@ fn conclude_run(
         with_slots: config.processors.len(),
         witnesses: what.witnesses,
         before: &[],
-        unfound: &[],
-        // Its last look begins at its end, and misses nobody who came before.
-        over: None,
         own: what.may_hold,
         tells: config
             .witnesses
             .first()
             .map(|_| Account::of_current().is_some()),
+        unfound: &[],
+        // The last look begins at the end: who is seen then was there.
+        over: None,
         seen: &seen,
     };
     let conclusion = conclude(&mut events, &evidence);

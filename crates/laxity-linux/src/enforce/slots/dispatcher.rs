@@ -253,8 +253,9 @@ impl Worker<'_> {
         } else if let Some(begun) = &mut self.begun {
             begun.alone = false;
         }
-        // Of whom somebody stopped until it was rung, the bell says nothing.
-        self.record_late(due, now);
+        // Who was stopped until it was rung is late for its instant all the same; how late it is after the run's end nobody beside it would see.
+        let until = self.run.ended_at().map_or(now, |end| end.min(now));
+        self.record_late(due, until);
         self.woken = (due, now);
     }
 
@@ -293,10 +294,9 @@ impl Worker<'_> {
         })
     }
 
-    /// Records a late wake-up, as the witness does; of the program only that ranks above. How late it is after the run's end nobody beside it would see.
+    /// Records a late wake-up, as the witness does; of the program only that ranks above.
     fn record_late(&mut self, due: Instant, now: Instant) {
         if let Some(vigil) = &self.vigil {
-            let now = self.run.ended_at().map_or(now, |end| end.min(now));
             vigil.end((due, now), &mut self.ring, self.run);
         }
     }
