@@ -8,9 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use laxity_model::enforce::{DISPATCHER_ACTIVITY, Holder, WITNESS_ACTIVITY, Witness, ranks};
 use laxity_model::request::Strangers;
 use laxity_model::verify::contract::not_the_kernels;
-use laxity_model::{
-    ActivityId, Disturbance, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span,
-};
+use laxity_model::{Disturbance, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span};
 
 use super::lookout::Seen;
 use super::sighting::Sighting;

@@ -1,7 +1,7 @@
 //! Who was there and what the witness saw, and what that makes of what was granted.
 
 use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, Witness};
-use laxity_model::{Reservation, Service};
+use laxity_model::{ActivityId, Reservation, Service};
 
 use super::*;
 use crate::host::beside::KnownAs;
