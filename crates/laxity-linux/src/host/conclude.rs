@@ -1,18 +1,21 @@
 //! What a run's grants were worth, and what excuses it: the witness's late wake-ups weighed by who was seen, and the grade of each grant as
 //! of its worst moment.
 
+mod finding;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use laxity_model::enforce::{DISPATCHER_ACTIVITY, Holder, WITNESS_ACTIVITY, Witness, ranks};
 use laxity_model::request::Strangers;
-use laxity_model::{
-    ActivityId, Disturbance, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span,
-};
+use laxity_model::verify::contract::not_the_kernels;
+use laxity_model::{Disturbance, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span};
 
 use super::lookout::Seen;
 use super::sighting::Sighting;
 use crate::doctor::outranking::is_above_slots;
 use crate::run::own::Role;
+pub(super) use finding::Granted;
+use finding::{Finding, Slots};
 
 /// What is known of a run besides its events.
 pub(super) struct Evidence<'a> {
@@ -27,83 +30,22 @@ pub(super) struct Evidence<'a> {
     pub(super) witnesses: Vec<Witness>,
     /// When [they woke late](witnessed) by what was concluded from just before: a dispatcher records the same halt after its witness.
     pub(super) before: &'a [Disturbance],
+    /// What [was held by nobody who was found](Conclusion::unfound) then, as far back as that is added up.
+    pub(super) unfound: &'a [Disturbance],
+    /// Since when what was granted is over, where the last look comes later: who is seen then for the first time may have come since.
+    pub(super) over: Option<Instant>,
     /// Whether the kernel told how long the witness waited; `None` without a witness.
     pub(super) tells: Option<bool>,
     pub(super) seen: &'a Seen,
 }
-
-/// What was found against what was granted.
-struct Finding {
-    /// Against all of these slots.
-    slots: Slots,
-    /// Against the reservation of this activity, whoever enforces it.
-    holder: Option<ActivityId>,
-    /// Where it is against nothing that was granted it is nothing to be told.
-    only_there: bool,
-    grade: Grade,
-}
-
-/// Slots of several holders.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Slots {
-    None,
-    On(usize),
-    All,
-    /// And whatever the kernel enforces, on whichever processor that is: what it was worth was not seen either.
-    OnAndByDeadline(usize),
-}
-
-impl Finding {
-    /// Against all slots on a processor.
-    const fn against_slots(cpu: usize, reason: String) -> Self {
-        Self {
-            slots: Slots::On(cpu),
-            holder: None,
-            only_there: false,
-            grade: Grade::Unenforced { reason },
-        }
-    }
-
-    /// Of these slots nobody can tell.
-    const fn of_doubt(cpu: usize, reason: String) -> Self {
-        Self {
-            slots: Slots::On(cpu),
-            holder: None,
-            only_there: false,
-            grade: Grade::Uncertain { reason },
-        }
-    }
-
-    fn is_against(&self, (enforcer, holder, cpu): Granted) -> bool {
-        let by_slots = enforcer == Enforcer::Slots;
-        let concerns = match self.slots {
-            Slots::None => false,
-            Slots::On(on) => by_slots && on == cpu,
-            Slots::All => by_slots,
-            Slots::OnAndByDeadline(on) => !by_slots || on == cpu,
-        };
-        concerns || self.holder == Some(holder)
-    }
-
-    fn is_against_none(&self, granted: &[Granted]) -> bool {
-        !self.only_there && !granted.iter().any(|grant| self.is_against(*grant))
-    }
-
-    /// Whether others than the program could have taken the processor, or did, or could not be seen.
-    fn is_of_others(&self) -> bool {
-        let is_own = self.slots == Slots::None && self.holder.is_none();
-        matches!(self.grade, Grade::Unenforced { .. }) && !is_own
-    }
-}
-
-/// Whom a reservation was granted to, by whom it is enforced, and the kernel's number of the processor.
-pub(super) type Granted = (Enforcer, ActivityId, usize);
 
 /// What a late wake-up was.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Weighed {
     /// A standstill, or that somebody held the processor.
     As(EventKind),
+    /// Nobody was found, and it passes for the kernel's own work: a standstill, unless there is too much of it.
+    Kernels,
     /// Nobody knows whether it was somebody's or the machine's own doing: it excuses, and is told.
     Doubtful,
     /// Who recorded it was no witness any more.
@@ -115,6 +57,8 @@ pub(super) struct Conclusion {
     pub(super) disturbances: Vec<Disturbance>,
     /// Those that may have been somebody's doing.
     pub(super) doubts: Vec<Disturbance>,
+    /// What passes for the kernel's own work if there is not too much of it, and did just before, in order and apart.
+    pub(super) unfound: Vec<Disturbance>,
     findings: Vec<Finding>,
     /// What is to be known of slots on a processor, and is not against them.
     spared: Vec<(usize, String)>,
@@ -129,7 +73,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     let of_ours = |event: &&Event| event.kind == EventKind::Stopped;
     // Several who watch saw the same.
     let ours = Disturbance::joined(events.iter().filter(of_ours).map(Disturbance::of));
-    let mut doubtful = Vec::new();
+    let (mut doubtful, mut unfound) = (Vec::new(), evidence.unfound.to_vec());
     events.retain_mut(|event| {
         let weighed = match is_late(event) {
             true => evidence.weigh(event, &ours),
@@ -137,6 +81,10 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         };
         match weighed {
             Weighed::As(kind) => event.kind = kind,
+            Weighed::Kernels => {
+                event.kind = EventKind::Disturbed;
+                unfound.push(Disturbance::of(event));
+            }
             Weighed::Doubtful => {
                 event.kind = EventKind::Disturbed;
                 doubtful.push(Disturbance::of(event));
@@ -145,7 +93,10 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         }
         weighed != Weighed::Nothing
     });
-    let doubtful = Disturbance::joined(doubtful);
+    let [doubtful, unfound] = [doubtful, unfound].map(Disturbance::joined);
+    let all = 0..evidence.cpus.len();
+    let too_much = all.flat_map(|processor| not_the_kernels(&on(processor, &unfound)));
+    let too_much: Vec<Disturbance> = too_much.collect();
     let still = events
         .iter()
         .filter(|event| event.kind == EventKind::Disturbed);
@@ -156,13 +107,15 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         spared.extend(evidence.spared(*cpu).map(|text| (*cpu, text)));
         evidence.holds(processor, events, &mut findings);
         evidence.doubts(processor, (&doubtful, &ours), &mut findings);
+        evidence.adds_up(*cpu, &on(processor, &too_much), &mut findings);
     }
     evidence.tampered(&mut findings);
     let untold = "the kernel does not tell how long threads wait (/proc/thread-self/schedstat): whatever delayed the witness is judged, for it may have been somebody";
     let untold = (evidence.tells == Some(false)).then(|| untold.to_owned());
     Conclusion {
         disturbances,
-        doubts: doubtful,
+        doubts: Disturbance::joined(doubtful.into_iter().chain(too_much)),
+        unfound,
         findings,
         spared,
         notices: untold
@@ -174,7 +127,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
 }
 
 /// Whether somebody woke late.
-const fn is_late(event: &Event) -> bool {
+pub(super) const fn is_late(event: &Event) -> bool {
     matches!(
         event.kind,
         EventKind::Disturbed | EventKind::Held | EventKind::Stopped
@@ -185,6 +138,12 @@ const fn is_late(event: &Event) -> bool {
 pub(super) fn witnessed(events: &[Event]) -> impl Iterator<Item = Disturbance> + '_ {
     let of_witness = |event: &&Event| is_late(event) && event.activity == WITNESS_ACTIVITY;
     events.iter().filter(of_witness).map(Disturbance::of)
+}
+
+/// Those of one processor.
+fn on(processor: usize, all: &[Disturbance]) -> Vec<Disturbance> {
+    let is_here = |one: &&Disturbance| one.processor.index() == processor;
+    all.iter().filter(is_here).copied().collect()
 }
 
 /// Whether our own process stood still then, and not the machine: it is stopped as a whole.
@@ -288,7 +247,7 @@ impl Evidence<'_> {
             || self.suspects(cpu).next().is_some();
         match Holder::of(late, is_known) {
             Holder::Known => Weighed::As(EventKind::Held),
-            Holder::Kernel => Weighed::As(EventKind::Disturbed),
+            Holder::Kernel => Weighed::Kernels,
             Holder::Unknown => Weighed::Doubtful,
         }
     }
@@ -316,6 +275,13 @@ impl Evidence<'_> {
         let strangers = self.seen.strangers.iter();
         strangers
             .filter(move |seen| !seen.is_idle() && seen.thread.outranks(ranks::DISPATCHER - 1, cpu))
+            .filter(|seen| self.came_in_time(seen))
+    }
+
+    /// Whether it is known to have come before all was over.
+    fn came_in_time(&self, seen: &Sighting) -> bool {
+        let late = seen.at.zip(self.over);
+        late.is_none_or(|(at, over)| at <= over)
     }
 
     /// The strangers above the slots of a processor.
@@ -355,8 +321,10 @@ impl Evidence<'_> {
 
     fn strangers(&self, processor: usize, findings: &mut Vec<Finding>) {
         let cpu = self.cpus[processor];
+        let all = self.above(cpu).filter(|seen| !seen.is_idle());
+        let (in_time, late): (Vec<_>, Vec<_>) = all.partition(|seen| self.came_in_time(seen));
         for is_as_given in [true, false] {
-            let all = self.above(cpu).filter(|seen| !seen.is_idle());
+            let all = in_time.iter().copied();
             let told = self.named(all.filter(|seen| seen.is_as_given() == is_as_given));
             if !told.is_empty() {
                 let text = format!("ranked above the slot on its processor: {told}");
@@ -365,6 +333,13 @@ impl Evidence<'_> {
                     ..Finding::against_slots(cpu, text)
                 });
             }
+        }
+        if !late.is_empty() {
+            let named = self.named(late.into_iter());
+            let text = format!(
+                "may have ranked above the slot on its processor: {named}, when it was over"
+            );
+            findings.push(Finding::of_doubt(cpu, text));
         }
         if self.seen.more > 0 {
             let text = format!("and {} more of others", self.seen.more);
@@ -411,8 +386,7 @@ impl Evidence<'_> {
         (doubtful, ours): (&[Disturbance], &[Disturbance]),
         findings: &mut Vec<Finding>,
     ) {
-        let here = doubtful.iter().copied();
-        let here = here.filter(|held| held.processor.index() == processor);
+        let here = on(processor, doubtful).into_iter();
         let (ours, here): (Vec<_>, Vec<_>) = here.partition(|held| was_ours(*held, ours));
         if !ours.is_empty() {
             let (cpu, often) = (self.cpus[processor], self.often(&ours));
@@ -431,6 +405,19 @@ impl Evidence<'_> {
             );
             findings.push(Finding::of_doubt(cpu, reason));
         }
+    }
+
+    /// That each of these alone would pass for the kernel's own work, and all of them do not.
+    fn adds_up(&self, cpu: usize, too_much: &[Disturbance], findings: &mut Vec<Finding>) {
+        if too_much.is_empty() {
+            return;
+        }
+        let all: Span = too_much.iter().map(|one| one.length()).sum();
+        let (often, all) = (self.often(too_much), rounded(all, TENTH));
+        let reason = format!(
+            "processor {cpu} was held {often}, {all} in all, and nobody was found who could: what is more than 1 % of a second is not taken for the kernel's own work, but may be that of somebody who comes and goes, or the program's own, where it outranks its slots"
+        );
+        findings.push(Finding::of_doubt(cpu, reason));
     }
 
     fn tampered(&self, findings: &mut Vec<Finding>) {

@@ -1,13 +1,14 @@
 //! The lookout: while a run is under way it looks, now and again and at once when the witness was held up, who of others ranks above the
 //! program, and whether the run's own threads still are what they ought to be. A grant is as good as its worst moment.
 //!
-//! It works just above ordinary threads, on the processor of the external activities, and takes at most a twenty-fifth of that unless the alarm is
+//! It works just above ordinary threads, on the processor of the external activities, and takes at most some twentieth of that unless the alarm is
 //! raised all the time: less than a hundredth beside a thousand threads. Where there are so many that looks come late by that, it says so.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::thread;
 
-use laxity_model::enforce::{Lateness, Waits, ranks};
+use laxity_model::enforce::{Lateness, Unforeseen, Waits, ranks};
 use laxity_model::{HostError, Instant, Span};
 
 use super::beside::{Beside, known_as};
@@ -26,9 +27,9 @@ use crate::run::ours;
 use crate::run::own::{Changed, Own, Role};
 use crate::run::{self, Run, Thread};
 
-/// From one look to the next, if looking is cheap: a stranger that is there for longer is seen.
+/// From one look to the next at most, if looking is cheap: a stranger that is there for longer is seen.
 const EVERY: Span = Span::from_millis(100);
-/// A look takes no more than one part of so many of the time.
+/// A look takes no more than one part of so many of the longest that may lie between two.
 const SHARE: u64 = 25;
 /// Looks that an alarm asks for take no more than one part of so many.
 const ALARMED_SHARE: u64 = 5;
@@ -74,6 +75,8 @@ pub(crate) struct Lookout {
     /// When the last look began, and the alarm's number then.
     last: Instant,
     alarm: u32,
+    /// When it looks though no alarm asks for it: no alarm puts that off, or whoever steps down before it is raised would be met by no look at all.
+    regular: Unforeseen,
     /// What each of the last two looks took of the processor.
     took: [Span; 2],
     /// How long the thread that looks has waited for its processor, and had at the beginning of the last look; where the kernel tells.
@@ -95,18 +98,20 @@ impl Lookout {
     /// Begins to look now, for those of others who count: who is there already is seen by its name, and from now on by what it does.
     pub(crate) fn begin(counts: impl Fn(&RealTimeThread) -> bool) -> Self {
         let mut lookout = Self::at_own();
-        lookout.look_at_others(None, counts);
+        lookout.look_at_others(false, counts);
         lookout
     }
 
     /// Begins to look at our own threads only. The calling thread is the one that looks.
     pub(crate) fn at_own() -> Self {
         let waits = Account::of_current();
+        let now = clock::now();
         let mut lookout = Self {
             own: Vec::new(),
             census: Census::default(),
-            last: clock::now(),
+            last: now,
             alarm: 0,
+            regular: Unforeseen::new(now, RandomState::new().hash_one(now.as_nanos())),
             took: [Span::ZERO; 2],
             waits,
             waited: None,
@@ -123,6 +128,7 @@ impl Lookout {
     /// What is looked after begins now: until then there was nothing to be missed.
     pub(crate) fn start(&mut self) {
         (self.last, self.waited) = (clock::now(), self.waited());
+        self.regular.begin(self.last);
         self.given_up = usage::waits();
     }
 
@@ -157,12 +163,17 @@ impl Lookout {
 
     /// When it is to look again, where the alarm has this number.
     pub(crate) fn due(&self, alarm: u32) -> Instant {
-        let pause = if alarm == self.alarm {
-            EVERY.max(self.cost() * SHARE)
+        let regular = self.regular.due(self.pause());
+        if alarm == self.alarm {
+            regular
         } else {
-            self.cost() * ALARMED_SHARE
-        };
-        self.last + pause
+            regular.min(self.last + self.cost() * ALARMED_SHARE)
+        }
+    }
+
+    /// The longest from one look to the next.
+    fn pause(&self) -> Span {
+        EVERY.max(self.cost() * SHARE)
     }
 
     /// What a look takes of the processor. A halt of the machine counts as taken, and the first look takes more than those after it: what one look alone
@@ -192,10 +203,11 @@ impl Lookout {
             self.census.list_next();
         }
         self.look_at_own(run, is_over);
-        self.look_at_others(Some(self.last), counts);
+        self.look_at_others(true, counts);
     }
 
-    fn look_at_others(&mut self, at: Option<Instant>, counts: impl Fn(&RealTimeThread) -> bool) {
+    /// `has_begun`: who is not known yet came meanwhile.
+    fn look_at_others(&mut self, has_begun: bool, counts: impl Fn(&RealTimeThread) -> bool) {
         let begun = clock::thread_service();
         // Who leaves while all are asked is no stranger.
         let ours = ours::present();
@@ -204,6 +216,8 @@ impl Lookout {
         };
         let counts = |thread: &RealTimeThread| !is_ours(thread) && counts(thread);
         let all = (self.census.real_time(counts), Hidden::find());
+        // Not before it was seen: what is over by then did not have it above.
+        let at = has_begun.then(clock::now);
         self.seen.note(at, all, counts);
         let took = clock::thread_service().saturating_sub(begun);
         self.took = [self.took[1], Span::from_nanos(took.as_nanos())];
@@ -266,6 +280,7 @@ impl Lookout {
         self.alarm = run.alarm();
         self.own.append(&mut run.take_own());
         let sound_until = std::mem::replace(&mut self.last, clock::now());
+        self.regular.looked(self.last, self.pause());
         let (tampered, at) = (&mut self.seen.tampered, self.last);
         self.own.retain(|own| {
             // At the end whoever works still is raised or let loose, so that it ends.
@@ -383,108 +398,4 @@ pub(crate) fn spawn(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ms(millis: u64) -> Span {
-        Span::from_millis(millis)
-    }
-
-    /// What it says of itself that looks so much later than it was to, and waited for so long, or was stopped while witnesses stood still for so long: sure, and
-    /// in doubt.
-    fn told(late: Span, waited: Option<Span>, stopped: Option<Span>) -> [Option<String>; 2] {
-        let mut lookout = Lookout::at_own();
-        lookout.stopped = stopped.is_some();
-        assert_eq!(lookout.due(0), lookout.last + EVERY);
-        lookout.begin_to_look(lookout.due(0) + late, waited, Span::ZERO);
-        // A witness may wake after it.
-        lookout.doubt_standstill(stopped.unwrap_or_default());
-        [lookout.seen.unseen, lookout.seen.doubted]
-    }
-
-    #[test]
-    fn who_was_kept_from_looking_says_so() {
-        let of_either = |late, waited: Option<u64>, both: [&str; 2]| {
-            let found = told(ms(late), waited.map(ms), None).map(Option::unwrap_or_default);
-            assert_eq!(found, both, "{late} {waited:?}");
-        };
-        let said = |late, waited, why| of_either(late, waited, [why, ""]);
-        let doubted = |late, waited, why| of_either(late, waited, ["", why]);
-        // Nobody counts to be in time.
-        said(0, Some(0), "");
-        // While the machine stood still, strangers did too; somebody else's processor may not have.
-        said(500, Some(0), "");
-        let stood = "nobody looked for 501ms: those who look stood still";
-        doubted(501, Some(200), stood);
-        // Somebody held the processor: as long as lies between two looks anybody may come and go.
-        said(100, Some(100), "");
-        let held = "nobody looked for 101ms: somebody held the processor of those who look";
-        doubted(101, Some(80), held);
-        let untold = "nobody looked for 101ms: those who look were kept from it";
-        doubted(101, None, untold);
-        // As nobody's neighbour does.
-        let long = "nobody looked for 501ms: somebody held the processor of those who look";
-        said(501, Some(480), long);
-    }
-
-    /// As where a debugger stops the thread that looks, and nobody else, while a stranger comes and goes. A halt of its processor alone is the machine's.
-    #[test]
-    fn a_stop_that_no_witness_met_is_doubted() {
-        let alone = |late| {
-            let why = "somebody stopped those who look, and no witness";
-            Some(format!("nobody looked for {late}ms: {why}"))
-        };
-        let doubted = |late, stood| told(ms(late), Some(ms(0)), Some(ms(stood)));
-        assert_eq!(told(ms(300), Some(ms(0)), None), [None, None]);
-        assert_eq!(doubted(300, 0), [None, alone(300)]);
-        assert_eq!(doubted(100, 0), [None, None]);
-        // For so long they were stopped too.
-        assert_eq!(doubted(300, 199), [None, alone(300)]);
-        assert_eq!(doubted(300, 200), [None, None]);
-    }
-
-    #[test]
-    fn who_slept_more_than_once_was_stopped() {
-        let give_up = || thread::sleep(std::time::Duration::from_millis(1));
-        let mut lookout = Lookout::at_own();
-        lookout.start();
-        give_up();
-        assert!(!lookout.woke());
-        give_up();
-        give_up();
-        assert!(lookout.woke());
-        give_up();
-        assert!(!lookout.woke());
-        assert!(lookout.stopped, "until it looks");
-    }
-
-    #[test]
-    fn who_rests_longer_than_was_promised_says_so() {
-        let rested = |took, waited| {
-            let mut lookout = Lookout::at_own();
-            lookout.took = [ms(took); 2];
-            let due = lookout.due(0);
-            lookout.begin_to_look(due, Some(ms(waited)), Span::ZERO);
-            (due.saturating_since(lookout.last), lookout.seen.unseen)
-        };
-        assert_eq!(rested(4, 0), (EVERY, None));
-        // As long as somebody may hold the processor without a word, it may rest.
-        assert_eq!(rested(8, 0), (ms(200), None));
-        let told = |late| {
-            let blind =
-                format!("nobody looked for {late}ms: there are too many threads to look at");
-            Some(blind)
-        };
-        assert_eq!(rested(9, 0), (ms(225), told(125)));
-        assert_eq!(rested(40, 900), (ms(1_000), told(900)));
-    }
-
-    #[test]
-    fn what_one_look_alone_took_delays_no_other() {
-        let mut lookout = Lookout::at_own();
-        lookout.took = [ms(40), ms(2)];
-        assert_eq!(lookout.due(0), lookout.last + EVERY);
-        lookout.took = [ms(2), ms(40)];
-        assert_eq!(lookout.due(1), lookout.last + ms(10));
-    }
-}
+mod tests;

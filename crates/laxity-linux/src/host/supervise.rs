@@ -159,6 +159,9 @@ fn conclude_run(
             .witnesses
             .first()
             .map(|_| Account::of_current().is_some()),
+        unfound: &[],
+        // The last look begins at the end: who is seen then was there.
+        over: None,
         seen: &seen,
     };
     let conclusion = conclude(&mut events, &evidence);

@@ -38,6 +38,8 @@ pub(crate) struct Run {
     tids: Vec<AtomicI32>,
     /// [`RUNNING`] or [`ENDED`]; every sleeping thread waits on this word.
     end: AtomicU32,
+    /// When it was ended, in nanoseconds; 0 until then.
+    ended_ns: AtomicU64,
     /// When a body wanted the run to end, in nanoseconds; 0 while none does.
     end_wanted_ns: AtomicU64,
     failure: Mutex<Option<HostError>>,
@@ -62,6 +64,7 @@ impl Run {
             alive: AtomicUsize::new(threads),
             tids: (0..activities).map(|_| AtomicI32::new(0)).collect(),
             end: AtomicU32::new(RUNNING),
+            ended_ns: AtomicU64::new(0),
             end_wanted_ns: AtomicU64::new(0),
             failure: Mutex::new(None),
             own: Mutex::new(Vec::new()),
@@ -130,6 +133,12 @@ impl Run {
     #[inline]
     pub(crate) fn ended(&self) -> bool {
         self.end.load(Ordering::Relaxed) == ENDED
+    }
+
+    /// When it was ended, if it was: what comes later is none of it.
+    pub(crate) fn ended_at(&self) -> Option<Instant> {
+        let ended = self.ended_ns.load(Ordering::SeqCst);
+        (ended > 0).then(|| Instant::from_nanos(ended))
     }
 
     /// Sleeps until the instant; `false` if the run ended first.
@@ -254,6 +263,8 @@ impl Run {
 
     /// Ends the run: whoever waits or sleeps returns, whoever works sees it at the next look.
     pub(crate) fn finish(&self) {
+        let (now, ended) = (clock::now().as_nanos(), &self.ended_ns);
+        let _ = ended.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst);
         self.end.store(ENDED, Ordering::SeqCst);
         futex::wake_all(&self.end);
         self.raise_alarm();

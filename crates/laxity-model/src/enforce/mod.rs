@@ -12,6 +12,7 @@ mod lateness;
 pub mod machine;
 pub mod ranks;
 pub mod slots;
+mod unforeseen;
 mod witness;
 
 pub use busy::{BusyPeriod, DeviceCall, Excuse, Losing};
@@ -20,4 +21,5 @@ pub(crate) use disturbance::between_looks;
 pub use disturbance::{Disturbance, Disturbances, Whereabouts};
 pub use following::{Count, Following, Look, Switching, Ticks};
 pub use lateness::{Holder, KERNELS_OWN, Lateness, Waits};
+pub use unforeseen::Unforeseen;
 pub use witness::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, Witness, WitnessLate, longest_own_hold};

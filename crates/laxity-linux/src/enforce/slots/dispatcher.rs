@@ -250,10 +250,12 @@ impl Worker<'_> {
         let now = clock::now();
         if woken == Woken::TimedOut {
             machine.woke(due, now);
-            self.record_late(due, now);
         } else if let Some(begun) = &mut self.begun {
             begun.alone = false;
         }
+        // Who was stopped until it was rung is late for its instant all the same; how late it is after the run's end nobody beside it would see.
+        let until = self.run.ended_at().map_or(now, |end| end.min(now));
+        self.record_late(due, until);
         self.woken = (due, now);
     }
 

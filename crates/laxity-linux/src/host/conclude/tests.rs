@@ -1,7 +1,7 @@
 //! Who was there and what the witness saw, and what that makes of what was granted.
 
 use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, Witness};
-use laxity_model::{Reservation, Service};
+use laxity_model::{ActivityId, Reservation, Service};
 
 use super::*;
 use crate::host::beside::KnownAs;
@@ -11,6 +11,7 @@ use crate::os::proc::RealTimeThread;
 use crate::os::sched::{Policy, Tid};
 use crate::run::own::Changed;
 
+mod adds_up;
 mod stops;
 
 /// The kernel's number of the only processor.
@@ -112,6 +113,8 @@ fn watched(seen: &Seen) -> Evidence<'_> {
         with_slots: 1,
         witnesses: vec![Witness::new(ProcessorId(0))],
         before: &[],
+        unfound: &[],
+        over: None,
         own: vec![Span::ZERO],
         tells: Some(true),
         seen,

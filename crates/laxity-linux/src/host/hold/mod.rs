@@ -48,7 +48,7 @@ pub use seen::Holders;
 use seen::Seen;
 use slots::{READY_WITHIN, RING_CAPACITY, SlotSession};
 use subject::{OneThread, Subject};
-use watcher::{BESIDE_KERNEL, BESIDE_SLOTS, IsHolders, Looks, WatcherStart};
+use watcher::{BESIDE_KERNEL, BESIDE_SLOTS, IsHolders, Looks, Watcher, WatcherStart};
 
 /// The only one to whom anything is granted here.
 const HOLDER: ActivityId = ActivityId(0);
@@ -378,7 +378,7 @@ impl BySlots {
 /// The watcher of a reservation by `deadline`, and the witnesses where it is looked for halts. There is no other thread of ours.
 struct Watch {
     run: Arc<Run>,
-    watcher: Option<Thread<()>>,
+    watcher: Option<Thread<Option<Watcher>>>,
     witnesses: Vec<Thread<u64>>,
     seen: Arc<Seen>,
 }
@@ -435,11 +435,12 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.run.finish();
-        // What they saw the watcher has.
+        // What they saw the watcher hears.
         for witness in self.witnesses.drain(..) {
             let _ = run::join(witness);
         }
-        let _ = self.watcher.take().map(run::join);
+        let watcher = self.watcher.take().and_then(run::join).flatten();
+        watcher.into_iter().for_each(Watcher::note_ends);
     }
 }
 

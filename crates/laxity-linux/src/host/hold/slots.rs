@@ -19,7 +19,7 @@ use super::super::supply::supply;
 use super::super::switching::measure;
 use super::super::{LiveConfig, thread};
 use super::seen::{Anew, Seen};
-use super::watcher::{self, BESIDE_SLOTS, IsHolders, Looks, WatcherStart};
+use super::watcher::{self, BESIDE_SLOTS, IsHolders, Looks, Watcher, WatcherStart};
 use super::{HoldRequest, How, Observer};
 use crate::doctor::outranking::outranks;
 use crate::enforce::holding::Place;
@@ -50,7 +50,7 @@ pub(super) struct SlotSession {
     doorbell: Arc<Doorbell>,
     dispatcher: Option<Thread<Dispatched>>,
     witness: Option<Thread<u64>>,
-    watcher: Option<Thread<()>>,
+    watcher: Option<Thread<Option<Watcher>>>,
     pub(super) place: Place,
     pub(super) seen: Arc<Seen>,
     pub(super) cpu: usize,
@@ -180,10 +180,11 @@ impl Drop for SlotSession {
     fn drop(&mut self) {
         self.run.finish();
         self.doorbell.ring();
-        // What they saw the watcher has; one that failed left its reason with the run.
+        // What they saw the watcher hears; one that failed left its reason with the run.
         let _ = self.dispatcher.take().map(run::join);
         let _ = self.witness.take().map(run::join);
-        let _ = self.watcher.take().map(run::join);
+        let watcher = self.watcher.take().and_then(run::join).flatten();
+        watcher.into_iter().for_each(Watcher::note_ends);
     }
 }
 

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use laxity_model::base::ring::Consumer;
 use laxity_model::enforce::{Witness, ranks};
+use laxity_model::verify::contract::ADDED_UP;
 use laxity_model::verify::delivery::{Delivery, Held, Meter};
 use laxity_model::{
     Disturbance, Enforcer, Event, EventKind, Grade, HostError, Instant, ProcessorId, Reservation,
     Span,
 };
 
-use super::super::conclude::{Evidence, conclude, witnessed};
+use super::super::conclude::{Evidence, conclude, is_late, witnessed};
 use super::super::lookout::{self, Lookout};
 use super::HOLDER;
 use super::above::is_above;
@@ -32,8 +33,6 @@ pub(crate) const BESIDE_SLOTS: Span = Span::from_millis(1);
 /// Nor than this beside the kernel, so that all of ours takes less than half a hundredth of a processor whatever the period is: a look takes some 30 µs
 /// where it begins with nothing in the caches, and who came since is looked for as often.
 pub(crate) const BESIDE_KERNEL: Span = Span::from_millis(20);
-/// It does not wake for the lookout alone where it looks so soon afterwards in any case: who looks every few milliseconds looks out then.
-const LOOKS_OUT_WITHIN: Span = Span::from_millis(20);
 /// To ask whether holders that were not seen to run sleep takes no more than one part of so many of the time.
 const ASKING_SHARE: u64 = 500;
 
@@ -103,13 +102,13 @@ impl WatcherStart {
     }
 }
 
-/// Starts a watcher; it ends with the run.
+/// Starts a watcher; it ends with the run, and [hears then](Watcher::note_ends) from whoever joins it what others recorded at their ends.
 pub(crate) fn spawn(
     start: WatcherStart,
     looks: impl FnOnce(Instant) -> Looks + Send + 'static,
     seen: Arc<Seen>,
     run: Arc<Run>,
-) -> Result<Thread<()>, HostError> {
+) -> Result<Thread<Option<Watcher>>, HostError> {
     run::spawn("laxity-watcher".to_owned(), run, move |run| {
         clock::use_exact_timers();
         // Beside the kernel, where it may be no more than an ordinary thread, it looks less punctually.
@@ -122,32 +121,26 @@ pub(crate) fn spawn(
         let mut lookout = start.slots_on.map_or_else(Lookout::at_own, |cpu| {
             Lookout::begin(|thread| is_above(thread, cpu, &start.is_holders))
         });
-        if let Some(begin) = run.wait_for_start() {
+        Ok(run.wait_for_start().map(|begin| {
             lookout.start();
             let looks = looks(begin);
             let mut watcher = Watcher::new(start, seen, lookout, (begin, looks));
             watcher.watch(run);
-        }
-        Ok(())
+            watcher
+        }))
     })
 }
 
-/// When it wakes: to look, a period after it did, or before that to look out, which is not put off for as long as a period may be.
-fn wake_at(look_at: Instant, look_out_at: Instant) -> Instant {
-    if look_at > look_out_at + LOOKS_OUT_WITHIN {
-        look_out_at
-    } else {
-        look_at
-    }
-}
-
-struct Watcher {
+/// Looks at the holder, and out for others.
+pub(crate) struct Watcher {
     start: WatcherStart,
     seen: Arc<Seen>,
     observed: Vec<Observed>,
     events: Vec<Event>,
     /// When witnesses woke late, by the records of the last look.
     before: Vec<Disturbance>,
+    /// What nobody was found for who held the processor, of the last second.
+    unfound: Vec<Disturbance>,
     /// When the dispatcher stopped the holder, if it stands.
     stopped: Option<Instant>,
     /// Who could take from it, and whether our threads are what they ought to be.
@@ -177,6 +170,7 @@ impl Watcher {
             observed: Vec::new(),
             events: Vec::new(),
             before: Vec::new(),
+            unfound: Vec::new(),
             stopped: None,
             lookout,
             tells: Account::of_current().is_some(),
@@ -190,7 +184,8 @@ impl Watcher {
 
     fn watch(&mut self, run: &Run) {
         let mut look_at = self.looks.after(clock::now());
-        while self.sleep_until(wake_at(look_at, self.lookout.due(run.alarm())), run) {
+        // It wakes for the lookout alone, too: whoever knows when the slots are would be seen at no look that is put off to the next of theirs.
+        while self.sleep_until(look_at.min(self.lookout.due(run.alarm())), run) {
             let now = clock::now();
             if now >= self.lookout.due(run.alarm()) {
                 self.look_out(run);
@@ -204,6 +199,13 @@ impl Watcher {
         self.look_out(run);
         self.look(true);
         self.note_unseen();
+    }
+
+    /// Dispatcher and witness have ended too: what they recorded after the last look counts as well, as of a dispatcher that somebody froze until then.
+    pub(crate) fn note_ends(mut self) {
+        if self.seen.begins_anew(clock::now()).is_none() {
+            self.records();
+        }
     }
 
     /// Of slots that were over before a period of them was seen nobody knows what they were worth: what their holder was kept from tells that, beside who was
@@ -288,6 +290,7 @@ impl Watcher {
         }
         self.events.clear();
         self.before.clear();
+        self.unfound.clear();
         self.stopped = None;
         self.was_stopped = false;
         self.lost_before = self.lost();
@@ -320,6 +323,11 @@ impl Watcher {
         for consumer in &mut self.start.consumers {
             consumer.drain(&mut self.events);
         }
+        let over = self.seen.over_since();
+        // What begins once all is over is none of it.
+        self.events.retain(|event| {
+            !is_late(event) || over.is_none_or(|over| Disturbance::of(event).from < over)
+        });
         self.events.sort_by_key(|event| event.at);
         let before = std::mem::replace(&mut self.before, witnessed(&self.events).collect());
         let slots_on = self.start.slots_on;
@@ -335,11 +343,16 @@ impl Watcher {
             with_slots: cpus.len(),
             witnesses: self.start.witnesses().collect(),
             before: &before,
+            unfound: &self.unfound,
+            over,
             cpus,
             tells: Some(self.tells),
             seen: self.lookout.seen(),
         };
         let mut found = conclude(&mut self.events, &evidence);
+        let now = clock::now();
+        self.unfound = std::mem::take(&mut found.unfound);
+        self.unfound.retain(|held| held.to + ADDED_UP > now);
         // They are by processor: halts of one may lie between those of another.
         found.disturbances.sort_by_key(|still| still.from);
         let enforcer = slots_on.map_or(Enforcer::Deadline, |_| Enforcer::Slots);

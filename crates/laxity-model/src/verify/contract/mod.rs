@@ -17,6 +17,7 @@ mod pc99;
 mod quantity;
 mod reason;
 mod subject;
+mod unfound;
 mod windows;
 
 use alloc::borrow::Cow;
@@ -33,6 +34,7 @@ pub use pc99::pc99;
 pub use quantity::{Quantity, Unit};
 pub use reason::{Cause, Finding, Reason};
 pub use subject::{Kind, Subject, Subjects};
+pub use unfound::{ADDED_UP, not_the_kernels};
 pub use windows::{Counted, in_windows};
 
 /// A stretch of a run in which the device is in one state, by name.

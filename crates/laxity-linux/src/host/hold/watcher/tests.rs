@@ -183,6 +183,29 @@ fn one_halt_that_a_look_divides_is_no_stopped_dispatcher() {
     }
 }
 
+/// A dispatcher that somebody freezes records it when it is let go: after the watcher's last look, where that comes after the end.
+#[test]
+fn what_is_recorded_after_the_last_look_counts_if_it_began_before_the_end() {
+    for begins_in_time in [true, false] {
+        let seen = Seen::new(Grade::Enforced);
+        let now = clock::now();
+        let (mut watcher, [mut dispatcher, _witness]) = by_slots(&seen, now);
+        seen.end();
+        watcher.look(true);
+        let from = if begins_in_time { now } else { clock::now() };
+        let to = from + Span::from_millis(700);
+        dispatcher.push(Event {
+            at: to,
+            kind: EventKind::Disturbed,
+            processor: ProcessorId(0),
+            activity: DISPATCHER_ACTIVITY,
+            args: [from, to].map(Instant::as_nanos),
+        });
+        watcher.note_ends();
+        assert_eq!(seen.grade() == Grade::Enforced, !begins_in_time);
+    }
+}
+
 /// Whom the kernel holds outranks the witness, and lets processors rest: it is the witness of a run beside such holders.
 #[test]
 fn beside_whom_the_kernel_holds_short_halts_are_passed_over() {
@@ -195,25 +218,6 @@ fn beside_whom_the_kernel_holds_short_halts_are_passed_over() {
     };
     let tolerances: Vec<Span> = start.witnesses().map(|one| one.tolerance).collect();
     assert_eq!(tolerances, [Witness::BESIDE_BUDGETS; 2]);
-}
-
-/// Between two looks that are far apart strangers come and go, and the lookout would say of itself that it was blind.
-#[test]
-fn it_looks_out_between_two_looks_that_are_far_apart() {
-    let at = Instant::from_millis;
-    let cases = [
-        // It looks before it is to look out, or soon after.
-        ((8, 100), 8),
-        ((104, 100), 104),
-        ((120, 100), 120),
-        // It would be asleep for most of a period.
-        ((121, 100), 100),
-        ((1_000, 100), 100),
-    ];
-    for ((look_at, look_out_at), expected) in cases {
-        let found = wake_at(at(look_at), at(look_out_at));
-        assert_eq!(found, at(expected), "{look_at} {look_out_at}");
-    }
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! What the lookout says of itself, and when it looks.
+
+use super::*;
+use crate::run::port::Ports;
+
+fn ms(millis: u64) -> Span {
+    Span::from_millis(millis)
+}
+
+/// What it says of itself that looks so much later than it was to, and waited for so long, or was stopped while witnesses stood still for so long: sure, and
+/// in doubt.
+fn told(late: Span, waited: Option<Span>, stopped: Option<Span>) -> [Option<String>; 2] {
+    let mut lookout = Lookout::at_own();
+    lookout.stopped = stopped.is_some();
+    assert_eq!(lookout.due(0), lookout.last + EVERY);
+    lookout.begin_to_look(lookout.due(0) + late, waited, Span::ZERO);
+    // A witness may wake after it.
+    lookout.doubt_standstill(stopped.unwrap_or_default());
+    [lookout.seen.unseen, lookout.seen.doubted]
+}
+
+#[test]
+fn who_was_kept_from_looking_says_so() {
+    let of_either = |late, waited: Option<u64>, both: [&str; 2]| {
+        let found = told(ms(late), waited.map(ms), None).map(Option::unwrap_or_default);
+        assert_eq!(found, both, "{late} {waited:?}");
+    };
+    let said = |late, waited, why| of_either(late, waited, [why, ""]);
+    let doubted = |late, waited, why| of_either(late, waited, ["", why]);
+    // Nobody counts to be in time.
+    said(0, Some(0), "");
+    // While the machine stood still, strangers did too; somebody else's processor may not have.
+    said(500, Some(0), "");
+    let stood = "nobody looked for 501ms: those who look stood still";
+    doubted(501, Some(200), stood);
+    // Somebody held the processor: as long as lies between two looks anybody may come and go.
+    said(100, Some(100), "");
+    let held = "nobody looked for 101ms: somebody held the processor of those who look";
+    doubted(101, Some(80), held);
+    let untold = "nobody looked for 101ms: those who look were kept from it";
+    doubted(101, None, untold);
+    // As nobody's neighbour does.
+    let long = "nobody looked for 501ms: somebody held the processor of those who look";
+    said(501, Some(480), long);
+}
+
+/// As where a debugger stops the thread that looks, and nobody else, while a stranger comes and goes. A halt of its processor alone is the machine's.
+#[test]
+fn a_stop_that_no_witness_met_is_doubted() {
+    let alone = |late| {
+        let why = "somebody stopped those who look, and no witness";
+        Some(format!("nobody looked for {late}ms: {why}"))
+    };
+    let doubted = |late, stood| told(ms(late), Some(ms(0)), Some(ms(stood)));
+    assert_eq!(told(ms(300), Some(ms(0)), None), [None, None]);
+    assert_eq!(doubted(300, 0), [None, alone(300)]);
+    assert_eq!(doubted(100, 0), [None, None]);
+    // For so long they were stopped too.
+    assert_eq!(doubted(300, 199), [None, alone(300)]);
+    assert_eq!(doubted(300, 200), [None, None]);
+}
+
+#[test]
+fn who_slept_more_than_once_was_stopped() {
+    let give_up = || thread::sleep(std::time::Duration::from_millis(1));
+    let mut lookout = Lookout::at_own();
+    lookout.start();
+    give_up();
+    assert!(!lookout.woke());
+    give_up();
+    give_up();
+    assert!(lookout.woke());
+    give_up();
+    assert!(!lookout.woke());
+    assert!(lookout.stopped, "until it looks");
+}
+
+#[test]
+fn who_rests_longer_than_was_promised_says_so() {
+    let rested = |took, waited| {
+        let mut lookout = Lookout::at_own();
+        lookout.took = [ms(took); 2];
+        let due = lookout.due(0);
+        lookout.begin_to_look(due, Some(ms(waited)), Span::ZERO);
+        (due.saturating_since(lookout.last), lookout.seen.unseen)
+    };
+    assert_eq!(rested(4, 0), (EVERY, None));
+    // As long as somebody may hold the processor without a word, it may rest.
+    assert_eq!(rested(8, 0), (ms(200), None));
+    let told = |late| {
+        let blind = format!("nobody looked for {late}ms: there are too many threads to look at");
+        Some(blind)
+    };
+    assert_eq!(rested(9, 0), (ms(225), told(125)));
+    assert_eq!(rested(40, 900), (ms(1_000), told(900)));
+}
+
+#[test]
+fn what_one_look_alone_took_delays_no_other() {
+    let mut lookout = Lookout::at_own();
+    lookout.took = [ms(40), ms(2)];
+    assert_eq!(lookout.due(0), lookout.last + EVERY);
+    lookout.took = [ms(2), ms(40)];
+    assert_eq!(lookout.due(1), lookout.last + ms(10));
+}
+
+/// Whoever holds the processor and steps down before the alarm is raised would be there at no look, if each that an alarm asks for put off the next.
+#[test]
+fn no_alarm_puts_off_the_look_that_comes_by_itself() {
+    let run = Run::new(1, 0, Ports::default());
+    let mut lookout = Lookout::at_own();
+    lookout.regular = Unforeseen::new(clock::now() + Span::from_secs(3_600), 0);
+    let due = lookout.due(0);
+    run.raise_alarm();
+    lookout.look_at_own(&run, || false);
+    assert_eq!(lookout.due(run.alarm()), due);
+    lookout.took = [ms(4); 2];
+    run.raise_alarm();
+    assert_eq!(lookout.due(run.alarm()), lookout.last + ms(20));
+}
