@@ -289,9 +289,9 @@ mod tests {
         let starved = loss(300, 40, Some([1_800, 1_800]));
         assert!(!outgrown(&[long(), starved]));
         assert!(!outgrown(&[long(), loss(9, 20, Some([5_400, 1_900]))]));
-        // Of 2 ms were measured, and a quarter more was to be served: laxity reserved too little for it.
-        assert!(!outgrown(&[long(), loss(6, 18, Some([2_400, 2_400]))]));
-        assert!(outgrown(&[loss(6, 18, Some([2_600, 2_600]))]));
+        // 2 ms were measured, and a quarter more was to be served: laxity reserved too little for this one.
+        assert!(!outgrown(&[long(), loss(6, 14, Some([2_400, 2_400]))]));
+        assert!(outgrown(&[loss(6, 14, Some([2_600, 2_600]))]));
         assert!(!outgrown(&[]));
     }
 
