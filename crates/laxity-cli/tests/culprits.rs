@@ -295,10 +295,11 @@ fn of_two_that_begin_at_once_one_alone_has_slots_on_a_processor() {
     let pids = both.each_ref().map(Child::id);
     let outputs = end(both);
     let (first, second) = match up {
+        [true, true] => panic!("both have slots: {outputs:?}"),
+        _ if could_not_begin(&outputs) => return,
         [true, false] => (0, 1),
         [false, true] => (1, 0),
-        [false, false] if could_not_begin(&outputs) => return,
-        _ => panic!("{up:?} {outputs:?}"),
+        [false, false] => panic!("{up:?} {outputs:?}"),
     };
     let said = String::from_utf8_lossy(&outputs[second].stderr);
     let named = format!(

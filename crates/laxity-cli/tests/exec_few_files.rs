@@ -6,7 +6,7 @@ mod common;
 use std::env;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -103,6 +103,15 @@ fn of_many_threads() -> Vec<String> {
     [own].into_iter().chain(rest.map(str::to_owned)).collect()
 }
 
+/// Whether it ended before anything was held, as the machine was too disturbed; says so.
+fn could_not_begin(output: &Output) -> bool {
+    let is_it = output.status.code() == Some(125) && said(output).contains("is disturbed");
+    if is_it {
+        rights::skip("what switching costs could not be measured");
+    }
+    is_it
+}
+
 #[test]
 fn threads_are_held_beyond_the_soft_limit_and_the_program_keeps_that() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
@@ -118,6 +127,9 @@ fn threads_are_held_beyond_the_soft_limit_and_the_program_keeps_that() {
     command.args(of_many_threads()).env(MANY, "");
     let output = command.stdin(Stdio::null()).output().unwrap();
     let told = said(&output);
+    if could_not_begin(&output) {
+        return;
+    }
     assert_eq!(output.status.code(), Some(0), "{told}");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_says(&printed, &["it may open Some(512)"]);
@@ -142,6 +154,9 @@ fn by_a_limit_of_laxitys_own_nobody_is_convicted() {
     command.args(of_many_threads()).env(MANY, "");
     let output = command.stdin(Stdio::null()).output().unwrap();
     let told = said(&output);
+    if could_not_begin(&output) {
+        return;
+    }
     assert_says(&told, &["only 256 files may be open", "ulimit -n 1024"]);
     let received = json(&bench, "r.json");
     let reason = received["grade_reason"].as_str().unwrap_or_default();
@@ -174,6 +189,9 @@ fn a_running_program_of_too_many_threads_is_refused_with_what_would_do() {
     drop(many.stdin.take());
     let ended = many.wait().unwrap();
     let told = said(&output);
+    if could_not_begin(&output) {
+        return;
+    }
     assert_eq!(output.status.code(), Some(125), "{told}");
     assert_says(&told, &["only 256 files may be open", "ulimit -n 1024"]);
     assert!(ended.success(), "{ended}");

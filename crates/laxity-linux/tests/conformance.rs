@@ -155,7 +155,10 @@ fn excuse(failure: &Failure, disturbed_ppm: u32) -> Option<String> {
     match failure {
         // So little was left, of what the witness saw disturbed; or it could not even be begun.
         Failure::Disturbed { periods: 1.., .. } if disturbed_ppm > 0 => Some(failure.to_string()),
-        Failure::Host(HostError::Disturbed(_)) => Some(failure.to_string()),
+        // That another laxity gives slots is the doing of one.
+        Failure::Host(HostError::Disturbed(why)) if why.contains("is disturbed") => {
+            Some(failure.to_string())
+        }
         // Nobody knows what was granted.
         Failure::Uncertain(why) if is_said(why) || is_too_much(disturbed_ppm) => {
             Some(failure.to_string())
@@ -172,6 +175,7 @@ fn excuse(failure: &Failure, disturbed_ppm: u32) -> Option<String> {
 fn halts_excuse_amounts_and_no_orders() -> Result<(), libtest_mimic::Failed> {
     let off = || "off".to_owned();
     let held = "who outranks the slot may have gone unseen: nobody looked for 120ms".to_owned();
+    let host = |why: &str| Failure::Host(HostError::Disturbed(why.to_owned()));
     let disturbed = |periods| Failure::Disturbed {
         disturbed: periods,
         periods,
@@ -186,6 +190,16 @@ fn halts_excuse_amounts_and_no_orders() -> Result<(), libtest_mimic::Failed> {
         (disturbed(60), 1, true),
         (disturbed(60), 0, false),
         (disturbed(0), 900_000, false),
+        (
+            host("processor 0 is disturbed: it cannot be measured"),
+            0,
+            true,
+        ),
+        (
+            host("there are slots already, of another laxity"),
+            900_000,
+            false,
+        ),
     ] {
         let excuse = excuse(&failure, disturbed_ppm);
         assert_eq!(excuse.is_some(), is_excused, "{failure}, {disturbed_ppm}");

@@ -87,7 +87,7 @@ pub struct DeviceFigures {
     /// Why these were lost, as far as it was seen, where the device has a reservation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_because: Option<String>,
-    /// Whether these were all lost in calls longer than those that its reservation was proposed for: the reservation was kept, and the device asked for more than was measured.
+    /// Whether these were all lost in calls longer than those that its reservation was proposed for: the reservation was kept, and the device asked for more than was measured, and the margin.
     #[serde(skip)]
     pub outgrown: bool,
     /// The most samples that waited after processing.

@@ -21,8 +21,8 @@ use crate::evidence::subjects::{
     DeviceFigures, Figures, ModemFigures, Proposed, SubjectResults, label,
 };
 use crate::scenario::{
-    Expectations, ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved, ResolvedDevice,
-    ResolvedVariant,
+    Chosen, Expectations, ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved,
+    ResolvedDevice, ResolvedVariant,
 };
 
 /// The results of one variant from all runs of the scenario; `None` if it was not run. how they were made says the rest.
@@ -45,7 +45,9 @@ pub fn variant(
         let told = device.map(|device| {
             let proposed = proposed(variant, device, longest_call(runs, name));
             let held = Held::of(variant, device, (twin, circumstances.tick));
-            told(component, proposed, held, circumstances.live)
+            // In a twin calls are as long as was foreseen.
+            let outgrown = circumstances.live && is_outgrown(component, device, held.as_ref());
+            told(component, (proposed, outgrown), held)
         });
         component.results(resolved.run.bytes, receivers, told.unwrap_or_default())
     });
@@ -91,19 +93,25 @@ pub fn variant(
     Some(results)
 }
 
-/// What is told of a device besides what was seen of it, which had so much. In a twin calls are as long as was foreseen.
+/// What is told of a device besides what was seen of it, which had so much.
 fn told(
     component: &Component<'_>,
-    proposed: Option<Proposed>,
+    (proposed, outgrown): (Option<Proposed>, bool),
     held: Option<Held>,
-    is_live: bool,
 ) -> Told {
-    let is_outgrown = |held: &Held| held.is_outgrown(component.losses());
     Told {
-        outgrown: is_live && proposed.is_some() && held.as_ref().is_some_and(is_outgrown),
         proposed,
+        outgrown,
         lost_because: held.and_then(|held| held.causes(component.losses(), &component.grades())),
     }
+}
+
+/// Whether all that a device lost was in calls longer than those that laxity proposed its reservation for.
+fn is_outgrown(component: &Component<'_>, device: &ResolvedDevice, held: Option<&Held>) -> bool {
+    let (Chosen::Proposed(proposal), Some(held)) = (device.chosen, held) else {
+        return false;
+    };
+    held.is_outgrown(component.losses(), |phase| proposal.planned(phase))
 }
 
 /// What is told besides, each once: that runs were made again first, also those of its control.

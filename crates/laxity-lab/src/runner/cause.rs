@@ -146,10 +146,19 @@ impl Held {
         }
     }
 
-    /// Whether each of these was a call longer than is served in time: then nothing that was reserved was missing. `false` of none.
-    pub(super) fn is_outgrown<'a>(&self, losses: impl Iterator<Item = &'a Loss>) -> bool {
+    /// Whether each of these was a call longer than is served in time, so that nothing that was reserved was missing, and than what was planned for in its
+    /// phase: what fails a shorter one is a proposal that was too small. `false` of none.
+    pub(super) fn is_outgrown<'a>(
+        &self,
+        losses: impl Iterator<Item = &'a Loss>,
+        planned: impl Fn(&Phase) -> Service,
+    ) -> bool {
+        let is_longer = |loss: &Loss| {
+            let [_, longest] = loss.service.unwrap_or_default();
+            self.cause(loss) == Cause::Long && longest > planned(&loss.phase)
+        };
         let mut losses = losses.peekable();
-        losses.peek().is_some() && losses.all(|loss| self.cause(loss) == Cause::Long)
+        losses.peek().is_some() && losses.all(is_longer)
     }
 
     /// Why that was lost by one whose reservations had these grades, in a sentence; `None` of nothing.
@@ -270,15 +279,19 @@ mod tests {
         assert!(all.contains("12 samples 2 times, such as: a call"), "{all}");
     }
 
-    /// A proposal is broken by what was received, and not by what was asked for.
+    /// A proposal is broken by what was received, or by what it was made for, and not by what was asked for beyond that.
     #[test]
     fn calls_outgrow_a_reservation_only_where_nothing_of_it_was_missing() {
         let long = || loss(6, 18, Some([5_400, 5_400]));
-        let outgrown = |losses: &[Loss]| held().is_outgrown(losses.iter());
+        let planned = |_: &Phase| Service::from_micros(2_500);
+        let outgrown = |losses: &[Loss]| held().is_outgrown(losses.iter(), planned);
         assert!(outgrown(&[long(), long()]));
         let starved = loss(300, 40, Some([1_800, 1_800]));
         assert!(!outgrown(&[long(), starved]));
         assert!(!outgrown(&[long(), loss(9, 20, Some([5_400, 1_900]))]));
+        // 2 ms were measured, and a quarter more was to be served: laxity reserved too little for this one.
+        assert!(!outgrown(&[long(), loss(6, 14, Some([2_400, 2_400]))]));
+        assert!(outgrown(&[loss(6, 14, Some([2_600, 2_600]))]));
         assert!(!outgrown(&[]));
     }
 

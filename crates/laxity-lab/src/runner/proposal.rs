@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use laxity_model::admission::Supply;
 use laxity_model::analysis::devices::{MARGIN_PPM, with_margin};
 use laxity_model::enforce::slots::{MOST_SHARE_PPM, SUPPLY};
+use laxity_model::verify::contract::Phase;
 use laxity_model::{Enforcer, ProcessorId, Reservation, Service, Span};
 
 use super::RunError;
@@ -109,6 +110,13 @@ impl Proposal {
     /// What is planned for: more than was measured.
     fn with_margin(&self) -> (Service, Option<Service>) {
         (with_margin(self.longest), self.connecting.map(with_margin))
+    }
+
+    /// The longest call that was planned for in a phase: with the margin, up to which a proposal is to serve what then comes.
+    pub(super) fn planned(&self, phase: &Phase) -> Service {
+        let (at_work, connecting) = self.with_margin();
+        let is_at_work = [Phase::CONNECTED, Phase::RUN].contains(phase);
+        connecting.filter(|_| !is_at_work).unwrap_or(at_work)
     }
 
     /// Why that is proposed, in words.

@@ -325,7 +325,7 @@ fn check(settings: &Settings) -> Result {
         let text = "the part of the samples to take must be 1 or more";
         return Err(CalibrateError::Settings(text.to_owned()));
     }
-    doctor::can_run_live().map_err(|missing| CalibrateError::CannotRun {
+    doctor::can_give_slots().map_err(|missing| CalibrateError::CannotRun {
         what: missing.what,
         remedy: missing.remedy,
     })?;

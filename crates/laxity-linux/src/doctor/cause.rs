@@ -66,7 +66,8 @@ pub enum Cause {
         /// What was asked.
         priority: u8,
     },
-    /// The caller's group leaves all its real-time threads together less of a processor than the machine does.
+    /// The control group of the caller, or of the process that was asked about, leaves all its real-time threads together less of a processor than the
+    /// machine does.
     RealTimeGroupLimited {
         /// The group's directory.
         group: String,

@@ -141,15 +141,16 @@ fn check_deadline(machine: &Machine) -> Fact<Judgement> {
 }
 
 fn check_group(machine: &Machine) -> Fact<Judgement> {
-    match machine.rights.group.as_ref()? {
+    let group = machine.rights.group.as_ref()?;
+    if let Some(diagnosis) = group_runtime(group, None) {
+        return missing(diagnosis);
+    }
+    match group {
         RealTimeGroup::NotLimited => ok("control groups do not limit real-time threads"),
         RealTimeGroup::Root => ok("in the root group, limited only as the machine is"),
-        _ => match (group_runtime(&machine.rights), group_share(machine)) {
-            (Some(diagnosis), _) => missing(diagnosis),
-            (None, Some(Diagnosis { what, remedy, .. })) => limited(what, remedy),
-            (None, None) => {
-                ok("the group's real-time threads are limited only as the machine's are")
-            }
+        _ => match group_share(group, &machine.throttling, None)? {
+            Some(Diagnosis { what, remedy, .. }) => limited(what, remedy),
+            None => ok("the group's real-time threads are limited only as the machine's are"),
         },
     }
 }

@@ -8,7 +8,9 @@ use laxity_model::Span;
 use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest, KernelLimits};
 
 use super::cause::{Cause, Diagnosis, Operation, ParameterError};
-use super::machine::{CAP_IPC_LOCK, CAP_SYS_NICE, Machine, RealTimeGroup, Rights};
+use super::machine::{
+    CAP_IPC_LOCK, CAP_SYS_NICE, Fact, Machine, RealTimeGroup, Rights, Throttling,
+};
 use crate::os::cpuset::CpuSet;
 use crate::os::sched::Policy;
 
@@ -46,7 +48,8 @@ pub(super) fn fifo(priority: u8, rights: &Rights) -> Option<Diagnosis> {
             "choose a priority from 1 to 99",
         ));
     }
-    fifo_right(priority, rights).or_else(|| group_runtime(rights))
+    let group = || group_runtime(rights.group.as_ref().ok()?, None);
+    fifo_right(priority, rights).or_else(group)
 }
 
 fn fifo_right(priority: u8, rights: &Rights) -> Option<Diagnosis> {
@@ -140,8 +143,9 @@ fn no_capability(rights: &Rights, wanted: Wanted) -> Diagnosis {
     )
 }
 
-pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
-    match rights.group.as_ref().ok()? {
+/// Why no thread of a group may be FIFO: of the caller's, or of that which this process is in.
+pub(super) fn group_runtime(group: &RealTimeGroup, process: Option<u32>) -> Option<Diagnosis> {
+    match group {
         RealTimeGroup::V1 {
             directory,
             runtime_us: Some(0),
@@ -154,8 +158,8 @@ pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
                 "the control group {directory} has cpu.rt_runtime_us = 0, so none of its threads may be FIFO"
             ),
             format!(
-                "`echo 100000 > {directory}/cpu.rt_runtime_us` (its parents first), or leave the group: `echo $$ > {}/tasks`",
-                v1_root(directory)
+                "`echo 100000 > {directory}/cpu.rt_runtime_us` (its parents first), or {}",
+                leave(directory, process)
             ),
         )),
         RealTimeGroup::V2 { directory } => Some(Diagnosis::new(
@@ -165,34 +169,41 @@ pub(super) fn group_runtime(rights: &Rights) -> Option<Diagnosis> {
             format!(
                 "this kernel limits real-time groups (RT_GROUP_SCHED), and gives a v2 group like {directory} no runtime"
             ),
-            "start the kernel with `rt_group_sched=0` (Linux 6.14), or leave the group: `echo $$ > /sys/fs/cgroup/cgroup.procs` as root",
+            format!(
+                "start the kernel with `rt_group_sched=0` (Linux 6.14), or leave the group: `echo {} > /sys/fs/cgroup/cgroup.procs` as root",
+                in_shell(process)
+            ),
         )),
         _ => None,
     }
 }
 
-/// Why nothing can be promised to a real-time thread of the caller's group besides what it is refused: the group stops all that is in it, for the rest of its period, as soon as they have had so much together.
-pub(crate) fn group_share(machine: &Machine) -> Option<Diagnosis> {
-    let Ok(RealTimeGroup::V1 {
+/// Why nothing can be promised to a real-time thread of such a group besides what it is refused: the group stops all that is in it, for the rest of its period, as soon as they have had so much together.
+/// Not known where the machine's own limit is not.
+pub(super) fn group_share(
+    group: &RealTimeGroup,
+    limits: &Throttling,
+    process: Option<u32>,
+) -> Fact<Option<Diagnosis>> {
+    let RealTimeGroup::V1 {
         directory,
         runtime_us: Some(runtime_us),
         period_us,
-    }) = &machine.rights.group
+    } = group
     else {
-        return None;
-    };
-    let limits = &machine.throttling;
-    let (Ok(whole_us), Ok(whole_period_us)) = (&limits.runtime_us, &limits.period_us) else {
-        return None;
+        return Ok(None);
     };
     // Of a machine without a limit no group has one.
-    let whole_us = (*whole_us)?;
-    let product = |one: u64, other: u64| u128::from(one) * u128::from(other);
-    if product(*runtime_us, *whole_period_us) >= product(whole_us, *period_us) {
-        return None;
+    let Some(whole_us) = *limits.runtime_us.as_ref()? else {
+        return Ok(None);
+    };
+    let whole_period_us = u128::from(*limits.period_us.as_ref()?).max(1);
+    // Rounded down, as what is advised: a group that has that has enough.
+    let share = u128::from(whole_us) * u128::from(*period_us) / whole_period_us;
+    if u128::from(*runtime_us) >= share {
+        return Ok(None);
     }
-    let share = product(whole_us, *period_us) / u128::from(*whole_period_us).max(1);
-    Some(Diagnosis::new(
+    Ok(Some(Diagnosis::new(
         Cause::RealTimeGroupLimited {
             group: directory.clone(),
         },
@@ -200,10 +211,22 @@ pub(crate) fn group_share(machine: &Machine) -> Option<Diagnosis> {
             "all real-time threads of the control group {directory} together have {runtime_us} us of every {period_us} us of a processor"
         ),
         format!(
-            "`echo {share} > {directory}/cpu.rt_runtime_us` (its parents first), or leave the group: `echo $$ > {}/tasks`",
-            v1_root(directory)
+            "`echo {share} > {directory}/cpu.rt_runtime_us` (its parents first), or {}",
+            leave(directory, process)
         ),
-    ))
+    )))
+}
+
+/// The number of a process, or the shell's word for itself, from which the caller comes.
+fn in_shell(process: Option<u32>) -> String {
+    process.map_or_else(|| "$$".to_owned(), |process| process.to_string())
+}
+
+/// How the caller gets out of a v1 group, or this process with all its threads.
+fn leave(directory: &str, process: Option<u32>) -> String {
+    let (who, root) = (in_shell(process), v1_root(directory));
+    let file = process.map_or("tasks", |_| "cgroup.procs");
+    format!("leave the group: `echo {who} > {root}/{file}`")
 }
 
 /// The hierarchy's top: the highest ancestor that has the file.

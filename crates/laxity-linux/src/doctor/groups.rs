@@ -12,8 +12,9 @@ use crate::os::fact::{read, read_as};
 /// A hierarchy with more groups than this is not walked: the answer would cost more than it is worth.
 const MOST_GROUPS: usize = 10_000;
 
-/// The real-time group of the calling thread.
-pub(super) fn own_real_time_group(
+/// The real-time group of a process or thread, by its directory in `/proc`.
+pub(super) fn real_time_group(
+    of: &str,
     config: Result<&str, &Unknown>,
     mounts: &[Mount],
 ) -> Fact<RealTimeGroup> {
@@ -24,7 +25,7 @@ pub(super) fn own_real_time_group(
     if machine_limit < 0 {
         return Ok(RealTimeGroup::NotLimited);
     }
-    let own = read("/proc/thread-self/cgroup")?;
+    let own = read(format!("/proc/{of}/cgroup"))?;
     const CPU: Hierarchy<'_> = Hierarchy::V1("cpu");
     let Some(mount) = CPU.mount(mounts) else {
         let (mount, group) = (
@@ -34,7 +35,7 @@ pub(super) fn own_real_time_group(
         return v2_group(config, &read("/proc/cmdline")?, mount, group);
     };
     let group = CPU.group(&own);
-    let group = group.ok_or_else(|| Unknown("the thread is in no cpu group".to_owned()))?;
+    let group = group.ok_or_else(|| Unknown("it is in no cpu group".to_owned()))?;
     v1_group(&mount.directory(group)?)
 }
 
@@ -156,8 +157,7 @@ fn v1_domains(mount: &Mount, online: &CpuSet) -> Fact<Cut> {
         };
         if read_as(name("sched_load_balance"), |text| Some(text == "1"))? {
             let processors = read_as(name("cpus"), CpuSet::parse)?;
-            cut.domains
-                .push(online.without(&online.without(&processors)));
+            cut.domains.push(online.both(&processors));
             return Ok(Below::Skip);
         }
         Ok(Below::Visit)

@@ -19,15 +19,15 @@ pub mod rights;
 
 pub use cause::{Cause, Diagnosis, Operation, ParameterError};
 pub use checks::{Finding, Status, diagnose};
-pub(crate) use explain::group_share;
 pub use explain::{explain, foresee};
 pub use machine::{Machine, Rights};
 pub use outranking::Hidden;
 
 use laxity_model::Span;
 
+use self::machine::RealTimeGroup;
 use crate::os::clock;
-use crate::os::fact::{Fact, read_as};
+use crate::os::fact::{Fact, Unknown, read_as};
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
 /// The highest FIFO priority that a live run needs.
@@ -42,12 +42,42 @@ pub const HIGHEST_PRIORITY: u8 = 99;
 ///
 /// The cause and its remedy.
 pub fn can_run_live() -> Result<(), Diagnosis> {
-    let rights = Rights::probe();
+    can_run(&Rights::probe())
+}
+
+fn can_run(rights: &Rights) -> Result<(), Diagnosis> {
     let no = |found: Option<Diagnosis>| found.map_or(Ok(()), Err);
-    no(explain::fifo(HIGHEST_PRIORITY, &rights))?;
+    no(explain::fifo(HIGHEST_PRIORITY, rights))?;
     try_fifo()?;
-    no(explain::time_limit(&rights))?;
-    no(explain::lock_memory(&rights))
+    no(explain::time_limit(rights))?;
+    no(explain::lock_memory(rights))
+}
+
+/// Whether it may give slots: besides what a live run needs, whoever shares its control group's time, at whatever rank, may use up what slots have of it.
+pub(crate) fn can_give_slots() -> Result<(), Diagnosis> {
+    let rights = Rights::probe();
+    can_run(&rights)?;
+    group_limit(&rights.group, None).map_or(Ok(()), Err)
+}
+
+/// Why nothing can be promised to another process that is FIFO, for the control group that it is in, if there is a reason.
+pub(crate) fn group_limit_of(process: u32) -> Option<Diagnosis> {
+    group_limit(&probe::real_time_group_of(process), Some(process))
+}
+
+/// A group that is out of sight, as within a container, refuses nothing.
+fn group_limit(group: &Fact<RealTimeGroup>, process: Option<u32>) -> Option<Diagnosis> {
+    let group = group.as_ref().ok()?;
+    explain::group_runtime(group, process).or_else(|| {
+        let limited = explain::group_share(group, &probe::throttling(), process);
+        limited.unwrap_or_else(|Unknown(why)| {
+            let what = format!(
+                "whether its control group leaves real-time threads as much as the machine does is not known: {why}"
+            );
+            let remedy = "run where `/proc/sys/kernel` can be read, as outside a container";
+            Some(Diagnosis::new(Cause::Unexplained, what, remedy))
+        })
+    })
 }
 
 /// Whether a thread of this process may be FIFO at this priority for as long as it likes, by what can be known without trying.

@@ -13,8 +13,8 @@ use rustix::time::ClockId;
 
 use super::groups;
 use super::machine::{
-    CAP_SYS_PTRACE, DmaLatency, DomainBandwidth, Fact, Kernel, Machine, ProcessorFacts, Rights,
-    Servers, Source, Throttling, Unknown, held_on, usual_servers,
+    CAP_SYS_PTRACE, DmaLatency, DomainBandwidth, Fact, Kernel, Machine, ProcessorFacts,
+    RealTimeGroup, Rights, Servers, Source, Throttling, Unknown, held_on, usual_servers,
 };
 use super::{outranking, parse};
 use crate::os::cgroup::{self, Mount};
@@ -131,8 +131,13 @@ fn optional_list(name: &str) -> Fact<CpuSet> {
     }
 }
 
+/// The processors that run.
+pub(crate) fn online() -> Fact<CpuSet> {
+    read_as(format!("{CPU_DIRECTORY}/online"), CpuSet::parse)
+}
+
 fn processors(mounts: &Fact<Vec<Mount>>) -> ProcessorFacts {
-    let online = read_as(format!("{CPU_DIRECTORY}/online"), CpuSet::parse);
+    let online = online();
     let isolated = optional_list("isolated");
     let root_domains = match (&online, &isolated, mounts) {
         (Ok(online), Ok(isolated), Ok(mounts)) => groups::root_domains(online, isolated, mounts),
@@ -223,8 +228,15 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
         group: mounts
             .as_ref()
             .map_err(Unknown::from)
-            .and_then(|mounts| groups::own_real_time_group(config, mounts)),
+            .and_then(|mounts| groups::real_time_group("thread-self", config, mounts)),
     }
+}
+
+/// The real-time group that another process is in, as far as it can be seen from here.
+pub(super) fn real_time_group_of(process: u32) -> Fact<RealTimeGroup> {
+    let mounts = cgroup::mounts(&read("/proc/thread-self/mountinfo")?);
+    let config = build_config();
+    groups::real_time_group(&process.to_string(), config.as_deref(), &mounts)
 }
 
 /// What a server of a processor has (`kernel/sched/debug.c` of Linux 6.12 and 7.0).

@@ -17,7 +17,7 @@ use laxity_model::{
 
 use super::hold::{HoldError, HoldRequest, Observer, ThreadHold};
 use super::together::{Feeder, Finishes, Place, Sitting};
-use crate::doctor::{self, Diagnosis};
+use crate::doctor::{self, Diagnosis, probe};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Unknown;
@@ -140,8 +140,11 @@ fn changed(thread: Tid, policy: Policy, on: &CpuSet) -> Result<Option<String>, S
         return Ok(Some(format!("somebody gave the thread {found}")));
     }
     let found = sched::affinity(thread)?;
+    // The kernel leaves out what is not online, for which nobody moved the thread.
+    let is_all_that_is_online = || probe::online().is_ok_and(|online| found == on.both(&online));
+    let is_kept = found == *on || is_all_that_is_online();
     let what = || format!("somebody lets the thread run on processors {found}, and not {on}");
-    Ok((found != *on).then(what))
+    Ok((!is_kept).then(what))
 }
 
 impl Ranked {

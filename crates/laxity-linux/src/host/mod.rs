@@ -174,19 +174,18 @@ impl LiveHost {
         refusal.map_or(Ok(()), |why| Err(HostError::Refused(why)))
     }
 
-    /// Nobody else gives slots on a processor from now on: each admits its own, as if there were no others. Where no lock is to be had, the lookout names who comes.
-    fn lock(&mut self, cpu: usize) -> Result<(), HostError> {
-        match SlotLock::of(cpu) {
-            Ok(lock) => {
-                self.locks.insert(cpu, lock);
-            }
-            Err(SlotLockError::Held(other)) => {
-                return Err(HostError::Disturbed(format!(
-                    "there are slots already, of {other} on processor {cpu}, and each laxity admits its own alone; nothing was run: let that end first"
-                )));
-            }
-            Err(SlotLockError::Unknown) => {}
-        }
+    /// Nobody else gives slots on these processors from now on: each admits its own, as if there were no others. Where no lock is to be had, the lookout names
+    /// who comes. On an error nothing is locked that was not before.
+    fn lock(&mut self, cpus: impl Iterator<Item = usize>) -> Result<(), HostError> {
+        let lock = |cpu| match SlotLock::of(cpu) {
+            Ok(lock) => Some(Ok((cpu, lock))),
+            Err(SlotLockError::Held(other)) => Some(Err(HostError::Disturbed(format!(
+                "there are slots already, of {other} on processor {cpu}, and each laxity admits its own alone; nothing was run: let that end first"
+            )))),
+            Err(SlotLockError::Unknown) => None,
+        };
+        let locks: Vec<(usize, SlotLock)> = cpus.filter_map(lock).collect::<Result<_, _>>()?;
+        self.locks.extend(locks);
         Ok(())
     }
 
@@ -243,9 +242,9 @@ impl Host for LiveHost {
         } = admitted.launch(&self.identity())?;
         self.has_memory_for(&program)?;
         let (places, slots) = admit::prepare(&program, (slots, deadline), &self.config);
+        self.lock(slots.iter().map(|slots| slots.cpu))?;
         let mut switching = Vec::new();
         for slots in &slots {
-            self.lock(slots.cpu)?;
             let outside = if slots.confined {
                 Outside::Confined
             } else {

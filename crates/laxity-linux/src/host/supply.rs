@@ -26,7 +26,7 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
         .map(|(index, cpu)| ProcessorSupply {
             processor: ProcessorId(index as u16),
             number: *cpu,
-            slots: slot_supply(&machine),
+            slots: slot_supply(),
             outranking: outranking(
                 &machine.threads,
                 machine.hidden.as_ref(),
@@ -42,12 +42,10 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
     }
 }
 
-fn slot_supply(machine: &Machine) -> Result<SlotSupply, String> {
-    let rights = doctor::can_run_live();
-    // Whoever shares the group's time, at whatever rank, may use up what slots have of it.
-    match rights.err().or_else(|| doctor::group_share(machine)) {
-        Some(why) => Err(format!("{}; {}", why.what, why.remedy)),
-        None => Ok(slots::SUPPLY),
+fn slot_supply() -> Result<SlotSupply, String> {
+    match doctor::can_give_slots() {
+        Err(why) => Err(format!("{}; {}", why.what, why.remedy)),
+        Ok(()) => Ok(slots::SUPPLY),
     }
 }
 

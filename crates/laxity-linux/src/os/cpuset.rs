@@ -70,6 +70,12 @@ impl CpuSet {
         Self(&self.0 - &others.0)
     }
 
+    /// Those that are in both.
+    #[must_use]
+    pub fn both(&self, others: &Self) -> Self {
+        Self(&self.0 & &others.0)
+    }
+
     /// From the lowest number to the highest.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().copied()
@@ -123,6 +129,13 @@ mod tests {
         for wrong in ["3-1", "a", "1,,2", "0-99999999", "-1"] {
             assert_eq!(CpuSet::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn of_two_sets_what_both_have_and_what_one_lacks() {
+        let [kept, online] = ["0-3,7", "0,2-5"].map(|list| CpuSet::parse(list).unwrap());
+        assert_eq!(kept.both(&online).to_string(), "0,2-3");
+        assert_eq!(kept.without(&online).to_string(), "1,7");
     }
 
     #[test]

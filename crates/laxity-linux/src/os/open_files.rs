@@ -18,10 +18,20 @@ pub fn allow_most() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current, ..before });
 }
 
-/// In a child that is about to execute a program: that may have as many as it would without [`allow_most`]. A kernel call at most.
+/// In a child that is about to execute a program: that may have as many as it would without [`allow_most`]. Two kernel calls at most.
 pub(crate) fn as_before() -> rustix::io::Result<()> {
+    let limit = |before: &Rlimit| least(before, getrlimit(Resource::Nofile));
     let before = BEFORE.get();
-    before.map_or(Ok(()), |before| setrlimit(Resource::Nofile, *before))
+    before.map_or(Ok(()), |before| setrlimit(Resource::Nofile, limit(before)))
+}
+
+/// What is so now, with the soft limit from before, as far as that may still be had: somebody may have lowered the hard one meanwhile.
+fn least(before: &Rlimit, now: Rlimit) -> Rlimit {
+    let current = match (before.current, now.maximum) {
+        (Some(before), Some(most)) => Some(before.min(most)),
+        (before, most) => before.or(most),
+    };
+    Rlimit { current, ..now }
 }
 
 /// What would help where somebody says, in the C library's words, that this process may open no more files; `None` of all else that may be said.
@@ -42,6 +52,20 @@ pub fn remedy(said: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::os::fact::Unknown;
+
+    #[test]
+    fn a_soft_limit_is_had_again_under_the_hard_one_that_is_there_now() {
+        let limit = |current, maximum| Rlimit { current, maximum };
+        let soft = |before, most| {
+            let again = least(&limit(before, Some(4_096)), limit(Some(9), most));
+            assert_eq!(again.maximum, most);
+            again.current
+        };
+        assert_eq!(soft(Some(1_024), Some(4_096)), Some(1_024));
+        assert_eq!(soft(Some(1_024), Some(512)), Some(512));
+        assert_eq!(soft(Some(1_024), None), Some(1_024));
+        assert_eq!([soft(None, Some(512)), soft(None, None)], [Some(512), None]);
+    }
 
     #[test]
     fn more_than_may_be_open_now_is_advised_where_that_is_what_was_said() {

@@ -32,6 +32,30 @@ fn what_no_fact_explains_is_blamed_on_none() {
     );
 }
 
+/// What is advised is enough.
+#[test]
+fn a_group_is_limited_where_it_has_less_than_its_part_of_the_machines() {
+    let told = |runtime_us, whole_period_us| {
+        let mut machine = Machine::probe();
+        machine.throttling.runtime_us = Ok(Some(950_000));
+        machine.throttling.period_us = whole_period_us;
+        machine.rights.group = Ok(RealTimeGroup::V1 {
+            directory: "/nowhere".to_owned(),
+            runtime_us: Some(runtime_us),
+            period_us: 12_345,
+        });
+        let mut findings = diagnose(&machine).into_iter();
+        let found = findings.find(|finding| finding.name == "rt-group").unwrap();
+        (found.status, found.remedy.unwrap_or_default())
+    };
+    let (status, remedy) = told(11_726, Ok(1_000_000));
+    assert_eq!(status, Status::Limited);
+    assert!(remedy.contains("`echo 11727 > /nowhere/"), "{remedy}");
+    assert_eq!(told(11_727, Ok(1_000_000)).0, Status::Ok);
+    let unknown = Err(Unknown("/proc/sys is hidden".to_owned()));
+    assert_eq!(told(11_727, unknown).0, Status::Unknown);
+}
+
 #[test]
 fn a_root_domain_out_of_sight_is_said_to_be() {
     let mut machine = Machine::probe();

@@ -8,13 +8,41 @@ use laxity_linux::doctor::machine::RealTimeGroup;
 use laxity_linux::doctor::rights::lacks;
 use laxity_linux::doctor::{Cause, Machine, Operation, can_run_live, foresee};
 
+use laxity_linux::host::hold::{Choice, HoldRequest, ProgramHold, ProgramRequest};
 use laxity_linux::os::cgroup;
 use laxity_linux::os::sched::Tid;
 use laxity_linux::{LiveConfig, LiveHost};
-use laxity_model::Host as _;
+use laxity_model::{Enforcer, Host as _, Outside, Priority, Reservation, Service, Span};
 
 use super::common::{in_own_process, in_own_process_with, live_turn, until};
 use super::{EPERM, calls, deadline, explained, may_schedule};
+
+/// Slots of another's program are in the group that this is in, whatever the caller's is.
+fn others_count_by_their_own(group: &Path) {
+    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+    let process = program.id();
+    fs::write(group.join("cgroup.procs"), process.to_string()).unwrap();
+    let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8));
+    let request = ProgramRequest {
+        hold: HoldRequest {
+            name: "it".to_owned(),
+            reservation: two_of_eight.unwrap(),
+            enforcer: Enforcer::Slots,
+            outside: Outside::Timesharing(Priority::NORMAL),
+            processor: None,
+        },
+        choice: Choice::default(),
+        confinement: None,
+        witnessed: false,
+    };
+    let refused = ProgramHold::of_running(&request, process).map(drop);
+    program.kill().unwrap();
+    program.wait().unwrap();
+    let why = refused.unwrap_err().to_string();
+    let told = format!("{} together have 100000 us", group.display());
+    assert!(why.contains(&told), "{why}");
+    assert!(why.contains(&format!("`echo {process} > ")), "{why}");
+}
 
 /// A v1 group that is removed when it is dropped; those of test runs that were killed are removed first.
 struct Group(PathBuf);
@@ -135,6 +163,7 @@ fn in_group(parent: &Path, path: &Path) {
     );
     assert!(why.contains(&told), "{why}");
     fs::write(parent.join("tasks"), &thread).unwrap();
+    others_count_by_their_own(path);
     drop(group);
     assert!(!path.exists());
 }

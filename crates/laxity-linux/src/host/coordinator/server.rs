@@ -21,12 +21,11 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use self::takeover::Awaited;
 use super::wire::{Packet, Wire, listen};
 use super::{CoordinatorError, Settings};
+use crate::doctor::probe;
 use crate::host::alone::StartError;
 use crate::host::together::{Guard, Region, guard};
 use crate::os::clock;
-use crate::os::cpuset::CpuSet;
 use crate::os::descriptor::{self, Alarm};
-use crate::os::fact::read_as;
 use crate::os::memory::MemoryLock;
 use crate::os::proc::stat_of;
 use crate::os::sched::{self, Policy, Tid};
@@ -148,8 +147,7 @@ impl Coordinator {
     /// or what the kernel says of a file.
     pub fn open(settings: Settings) -> Result<Self, CoordinatorError> {
         let processor = settings.at.processor;
-        let online = read_as("/sys/devices/system/cpu/online", CpuSet::parse);
-        if online.is_ok_and(|online| !online.contains(processor)) {
+        if probe::online().is_ok_and(|online| !online.contains(processor)) {
             return Err(CoordinatorError::NoProcessor(processor));
         }
         directory(&settings)?;

@@ -17,6 +17,7 @@ use crate::enforce::deadline;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, Unknown};
+use crate::os::open_files;
 use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched::{self, Attributes, Policy, Restore, SchedError, Tid};
 
@@ -377,6 +378,7 @@ impl Follower {
             Ok(counted) if self.places.is_shared() => found.counted = Some(counted),
             // It has ended since it was placed, and says nothing of the others.
             Err(_) if has_gone(thread) => {}
+            Err(Unknown(why)) if open_files::remedy(&why).is_some() => self.seen.note_failed(why),
             counted => {
                 let subject = counted.map(|one| Box::new(one) as Box<dyn Subject>);
                 self.seen.observe(subject);

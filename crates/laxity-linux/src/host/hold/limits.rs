@@ -7,6 +7,7 @@ use laxity_model::{Instant, Span};
 use super::super::command::family::name_of;
 use crate::doctor::{self, Cause, Diagnosis};
 use crate::os::fact::Fact;
+use crate::os::proc::has_gone;
 use crate::os::sched::Tid;
 
 const SECOND: u64 = 1_000_000_000;
@@ -26,6 +27,16 @@ struct Limited {
 impl Limits {
     /// Looks again, at these that are thought to be there; tells of those that have gone and may have been ended by such a limit.
     pub(super) fn look(&mut self, processes: impl Iterator<Item = u32>, now: Instant) -> Vec<u32> {
+        self.look_by(processes, now, limit_of)
+    }
+
+    /// The same by what tells the name of a process, and its limit.
+    fn look_by(
+        &mut self,
+        processes: impl Iterator<Item = u32>,
+        now: Instant,
+        limit_of: impl Fn(u32) -> Fact<Option<(String, Diagnosis)>>,
+    ) -> Vec<u32> {
         let processes: Vec<u32> = processes.collect();
         let mut gone: Vec<u32> = self.0.keys().copied().collect();
         gone.retain(|process| !processes.contains(process));
@@ -50,7 +61,9 @@ impl Limits {
                         *limited = found;
                     }
                 }
-                Err(_) => gone.push(process),
+                Err(_) if has_gone(format!("/proc/{process}")) => gone.push(process),
+                // It is there, and limited as it was last seen to be.
+                Err(_) => {}
             }
         }
         gone.retain(|process| {
@@ -112,6 +125,7 @@ mod tests {
     use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
     use super::*;
+    use crate::os::fact::Unknown;
 
     #[test]
     fn who_is_limited_meanwhile_and_goes_may_have_been_ended_by_that() {
@@ -130,6 +144,9 @@ mod tests {
             assert_eq!(limits.look(all(), ms(100)), []);
             seen.push(limits.of(process));
         }
+        let unread = |_| Err(Unknown("Too many open files".to_owned()));
+        assert_eq!(limits.look_by(all(), ms(150), unread), []);
+        assert_eq!(limits.of(process), seen[4]);
         program.kill().unwrap();
         program.wait().unwrap();
         assert_eq!([&seen[0], &seen[2]], [&None, &None]);

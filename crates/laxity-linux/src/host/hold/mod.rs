@@ -45,7 +45,7 @@ pub use program::{Choice, Confinement, ProgramHold, ProgramRequest, may_reserve}
 
 use above::above;
 pub use seen::Holders;
-use seen::Seen;
+use seen::{Seen, unheld};
 use slots::{READY_WITHIN, RING_CAPACITY, SlotSession};
 use subject::{OneThread, Subject};
 use watcher::{BESIDE_KERNEL, BESIDE_SLOTS, IsHolders, Looks, Watcher, WatcherStart};
@@ -317,7 +317,7 @@ impl Observer {
                 Some(error) => error.to_string(),
             },
         };
-        Grade::Unenforced { reason }
+        unheld(reason)
     }
 
     /// As firmly as those allow who outrank slots now, whatever they did until now. Of a program's threads the watcher alone knows which they

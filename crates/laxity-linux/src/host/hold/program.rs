@@ -352,9 +352,10 @@ fn may_be_held(process: u32) -> Result<(), HostError> {
     )))
 }
 
-/// In its slots it is FIFO, for as long as it likes: of another's program no limit is changed.
+/// In its slots it is FIFO, for as long as it likes, and what it takes is its own group's: of another's program no limit is changed.
 fn may_be_fifo(process: u32) -> Result<(), HoldError> {
     let limited = doctor::time_limit_of(process).map_err(|why| unseen(&why))?;
+    let limited = limited.or_else(|| doctor::group_limit_of(process));
     limited.map_or(Ok(()), |why| {
         let text = format!("process {process} cannot have slots: {why}");
         Err(HoldError::Host(why.as_of_host(text)))

@@ -61,6 +61,17 @@ pub enum Holders {
     CameAfter(Span),
 }
 
+/// How firmly something is held for what could not be done, or not be seen. Where laxity may open no more files that says nothing of who holds it: nobody is
+/// convicted by a limit of laxity's own.
+pub(super) fn unheld(reason: String) -> Grade {
+    match open_files::remedy(&reason) {
+        None => Grade::Unenforced { reason },
+        Some(remedy) => Grade::Uncertain {
+            reason: format!("{reason}: {remedy}"),
+        },
+    }
+}
+
 impl Seen {
     pub(crate) fn new(grade: Grade) -> Arc<Self> {
         Arc::new(Self(Mutex::new(State {
@@ -88,7 +99,9 @@ impl Seen {
         let mut state = self.state();
         match subject {
             Ok(subject) => state.subjects.push(subject),
-            Err(unknown) => state.delivery = Err(unknown),
+            // The first reason stays, which may tell what helps.
+            Err(unknown) if state.delivery.is_ok() => state.delivery = Err(unknown),
+            Err(_) => {}
         }
     }
 
@@ -221,15 +234,14 @@ impl Seen {
         self.state().over_since.get_or_insert(clock::now());
     }
 
-    /// Something could not be done, or not be seen, without which it is not enforced. Where laxity may open no more files that says nothing of who holds it,
-    /// and what that received is not known either: nobody is convicted by a limit of laxity's own.
+    /// Something could not be done, or not be seen, without which it is not enforced. Where laxity may open no more files what the holder received is not
+    /// known either.
     pub(super) fn note_failed(&self, reason: String) {
-        let Some(remedy) = open_files::remedy(&reason) else {
-            return self.note(Grade::Unenforced { reason });
-        };
-        let reason = format!("{reason}: {remedy}");
-        self.observe(Err(Unknown(reason.clone())));
-        self.note(Grade::Uncertain { reason });
+        let grade = unheld(reason);
+        if let Grade::Uncertain { reason } = &grade {
+            self.observe(Err(Unknown(reason.clone())));
+        }
+        self.note(grade);
     }
 
     /// Something was seen that could take the reservation away, or did: the first such stays, unless this is worse.

@@ -259,12 +259,15 @@ impl Drop for Claim {
     }
 }
 
-/// Whether this thread gives slots of another laxity on a processor, or may: where it may run is not known of all.
+/// Whether this thread gives slots of another laxity on a processor, or may: where it may run is not known of all. One that ended while it was looked at
+/// gives none.
 fn gives_slots(thread: &RealTimeThread, cpu: usize) -> bool {
-    let affinity = thread.affinity.as_ref();
     thread.of_laxity
         && thread.policy == Policy::Fifo(ranks::DISPATCHER)
-        && affinity.map_or(true, |affinity| *affinity == CpuSet::single(cpu))
+        && match &thread.affinity {
+            Ok(affinity) => *affinity == CpuSet::single(cpu),
+            Err(_) => !proc::has_gone(format!("/proc/{}", thread.tid)),
+        }
 }
 
 /// The processor that was asked for, or the first that is free, and on which nobody is seen who would outrank the holder, if there is such a one; and one for what

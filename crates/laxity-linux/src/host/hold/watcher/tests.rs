@@ -3,7 +3,9 @@ use laxity_model::base::ring::{self, Producer};
 use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY};
 
 use super::super::subject::{Part, State, Subject};
+use super::super::{How, Observer};
 use super::*;
+use crate::os::fact::Unknown;
 use crate::run::port::Ports;
 
 mod strangers;
@@ -43,6 +45,33 @@ fn where_one_of_our_threads_fails_nothing_is_enforced() {
     by_kernel(&seen).look_out(&run);
     let reason = seen.grade().reason().map(str::to_owned);
     assert!(reason.is_some_and(|why| why.contains("the dispatcher has gone")));
+}
+
+/// Nobody is convicted by a limit of laxity's own, whoever tells first; and the first reason stays, as it tells what helps.
+#[test]
+fn where_no_more_files_may_be_open_nothing_is_known() {
+    let seen = Seen::new(Grade::Enforced);
+    let run = Arc::new(Run::new(1, 0, Ports::default()));
+    let too_many = std::io::Error::from_raw_os_error(libc::EMFILE);
+    run.fail(HostError::CannotRun(too_many.to_string()));
+    let observer = Observer {
+        holder: Tid::current(),
+        is_watched: true,
+        seen: Arc::clone(&seen),
+        how: How::Slots(0, Arc::clone(&run)),
+    };
+    let told = |grade: &Grade| match grade {
+        Grade::Uncertain { reason } => reason.contains("ulimit -n"),
+        _ => false,
+    };
+    let asked = observer.grade();
+    assert!(told(&asked), "{asked:?}");
+    by_kernel(&seen).look_out(&run);
+    let both = [seen.grade(), observer.grade()];
+    assert!(both.iter().all(told), "{both:?}");
+    seen.observe(Err(Unknown("too late".to_owned())));
+    let why = seen.delivery().unwrap_err().to_string();
+    assert!(why.contains("ulimit -n"), "{why}");
 }
 
 #[test]
