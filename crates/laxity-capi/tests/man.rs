@@ -36,7 +36,10 @@ const SAID: [(&str, &str); 5] = [
     ),
     ("rts_yield", "rts_smstr *smstr;"),
     ("rts_release", "RTS_DESCRIPTOR: "),
-    ("laxity_reserve", "numbers that are no reservation.\n"),
+    (
+        "laxity_reserve",
+        "numbers that are no reservation, or a processor",
+    ),
     ("laxity_now_ns", "in nanoseconds of CLOCK_MONOTONIC.\n"),
 ];
 

@@ -109,7 +109,6 @@ impl<'a> DeviceReader<'a> {
         let mut reader = Self::before_phases(probe, run);
         if !reader.has_phases() {
             reader.priority(reader.start);
-            reader.measure(reader.start);
         }
         reader
     }
@@ -146,8 +145,14 @@ impl<'a> DeviceReader<'a> {
 
     fn interrupt_enter(&mut self, event: &Event) {
         self.interrupt_entered = Some(event.at);
+        let interval = self.interrupts.take(event.at);
+        // A card may begin later than the run, of which a driver is told, and a call is connected before it has.
+        let is_at_work = self.recorder.phase == self.probe.at_work();
+        if interval.is_some() && is_at_work && self.at_work_since.is_none() {
+            self.at_work_since = Some((event.at, self.accounted.unwrap_or_default()));
+        }
         // A change of rate or block size delays one interrupt: that interval belongs to no phase.
-        if let Some([before, since]) = self.interrupts.take(event.at)
+        if let Some([before, since]) = interval
             && before > self.phase_since
         {
             let period = (event.at - before).as_nanos();
@@ -217,7 +222,7 @@ impl<'a> DeviceReader<'a> {
         self.priority(event.at);
     }
 
-    /// A phase begins, or the run is over. All of a phase counts: who waits for the processor has calls in a small part of it only.
+    /// A phase begins, or the run is over. All of a phase counts from its first interrupt on: who waits for the processor has calls in a small part of it only.
     fn measure(&mut self, at: Instant) {
         let had = self.accounted.unwrap_or_default();
         if let Some((from, before)) = self.at_work_since.take() {
@@ -225,8 +230,6 @@ impl<'a> DeviceReader<'a> {
             let (own, lasted) = (had.saturating_sub(before), at.saturating_since(from));
             self.connected = Some((service + own, span + lasted));
         }
-        let is_at_work = self.recorder.phase == self.probe.at_work();
-        self.at_work_since = is_at_work.then_some((at, had));
     }
 
     /// Whether it is a modem, whose call has phases.

@@ -86,7 +86,7 @@ impl Tried {
 
     /// Where the exact prediction and the twin differ, what accounts for it; `None`: nothing does, which is a bug of one of the two.
     ///
-    /// The analysis leaves out interrupts, ticks, switches and the one long call. That is little: it decides only near a line, and delays
+    /// The analysis leaves out interrupts, ticks, switches, that the cards here are faster by 0.1 %, and the one long call. That is little: it decides only near a line, and delays
     /// less than a block's samples a transfer. A call that began too late is more than that. More than a block a
     /// transfer that error correction makes up for is no little either.
     pub fn accounted_for(&self) -> Option<String> {

@@ -233,7 +233,7 @@ impl<'s> File<'s> {
         {
             let line = self.line(&found.name);
             notes.push(format!(
-                "`{name}`: `priority` in line {line} is a nice value, as no policy is named; in real time it is with \"policy\": \"SCHED_FIFO\""
+                "`{name}`: `priority` in line {line} is a nice value, as its policy is timesharing; in real time it is with \"policy\": \"SCHED_FIFO\""
             ));
         }
         let policy = self.policy(object, class)?;

@@ -45,7 +45,7 @@ impl<'a> Timers<'a> {
             };
             names.truncate(MOST_NAMES);
             set.notes.push(format!(
-                "{}{more} wait for one timer, `{}`, and take turns: each may ask for less than is analysed. A timer whose name begins with `unique` is each thread's own",
+                "{}{more} wait for one timer, `{}`, and take turns: each may ask for less than is analysed, but who comes to it late makes up for that first. A timer whose name begins with `unique` is each thread's own",
                 names.join(", "),
                 plain(timer)
             ));

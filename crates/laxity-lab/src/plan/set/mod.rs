@@ -123,7 +123,7 @@ pub struct SetPlan {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown: bool,
     /// Whether the file has timesharing tasks alone, and this is what they would have in real time: as they are, nothing is promised to any, and
-    /// [`ProcessorPlan::unpromised`] has them all. Left out of the JSON if not.
+    /// [`ProcessorPlan::unpromised`] has all of those that are admitted. Left out of the JSON if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub as_if_real_time: bool,
     /// By processor.
@@ -201,6 +201,9 @@ impl ProcessorPlan {
         for line in &mut self.lines {
             if line.deadline == Some(Deadline::Met) {
                 line.deadline = Some(Deadline::NotKnown);
+                if line.bound_ns.is_none() {
+                    line.no_bound = Some("it is timesharing: nothing is promised to it".to_owned());
+                }
             }
         }
     }
