@@ -139,7 +139,6 @@ fn who_has_ended_is_not_held() {
     program.wait().unwrap();
 }
 
-/// Audio servers are limited so, and would be ended in their slots.
 #[test]
 fn a_running_program_without_a_thread_of_each_name_is_not_held() {
     let Some(_live) = live() else { return };
@@ -164,6 +163,7 @@ fn a_running_program_without_a_thread_of_each_name_is_not_held() {
     assert!(policy.is_ok_and(|policy| !policy.is_real_time()));
 }
 
+/// Audio servers are limited so, and would be ended in their slots.
 #[test]
 fn who_is_limited_in_real_time_has_no_slots() {
     let Some(_live) = live() else { return };

@@ -76,7 +76,7 @@ fn where_too_few_files_may_be_open_that_is_said_and_nothing_waits() {
 
 /// What a process is told that is to have many threads.
 const MANY: &str = "LAXITY_TEST_MANY_THREADS";
-/// So many, for each of which laxity opens up to three files.
+/// So many, for each of which laxity opens up to four files.
 const THREADS: usize = 400;
 
 /// It says how many files it may have open, works, and ends with its input: where this test is started as that.

@@ -95,6 +95,15 @@ fn what_the_program_starts_that_is_not_meant_and_outranks_it_is_named() {
 const BESIDE_A_BUSY_ONE: &str = "taskset -c $0 sh -c 'while :; do :; done' &
 exec chrt --idle 0 sh -c 'printf good > /proc/$$/comm; while :; do :; done'";
 
+/// Says so when it is dropped, however that comes.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn what_a_thread_has_that_is_not_meant_shortens_no_slots() {
     let Some(_live) = rights::require(&[Right::RealTime, Right::Processors(2)]) else {
@@ -105,6 +114,7 @@ fn what_a_thread_has_that_is_not_meant_shortens_no_slots() {
     let [first, last] = [all.iter().next(), all.iter().last()].map(Option::unwrap);
     let ends = AtomicBool::new(false);
     let output = thread::scope(|scope| {
+        let _ends = Ends(&ends);
         scope.spawn(|| {
             sched::set_affinity(Tid::current(), &CpuSet::single(first)).unwrap();
             while !ends.load(Ordering::Relaxed) {
@@ -115,9 +125,7 @@ fn what_a_thread_has_that_is_not_meant_shortens_no_slots() {
         let options = ["exec", "--reserve=4ms/10ms", "--threads=good", &on];
         let program = ["--json=r.json", "--", "timeout", "2", "sh", "-c"];
         let program = [&program[..], &[BESIDE_A_BUSY_ONE, &elsewhere]].concat();
-        let output = bench.run(&[&options[..], &program].concat());
-        ends.store(true, Ordering::Relaxed);
-        output
+        bench.run(&[&options[..], &program].concat())
     });
     let told = said(&output);
     let received = json(&bench, "r.json");

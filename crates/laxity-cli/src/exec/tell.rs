@@ -61,6 +61,8 @@ pub(super) struct Received {
     missing: Vec<String>,
     /// Somebody who was to hold it could not.
     leaves_out: bool,
+    /// As the kernel had no bandwidth for it.
+    lacks_bandwidth: bool,
     judged: Option<Judged>,
 }
 
@@ -124,6 +126,7 @@ impl Received {
             holders,
             missing,
             leaves_out: observer.leaves_out(),
+            lacks_bandwidth: observer.lacks_bandwidth(),
             judged: None,
         }
     }
@@ -205,10 +208,9 @@ impl Received {
         }
     }
 
-    /// What would help where a thread could not be held by the kernel.
+    /// What would help where the kernel had nothing left for a thread.
     fn remedy(&self) -> Option<String> {
-        let is_asked = self.leaves_out && self.enforcer == laxity::Enforcer::Deadline;
-        is_asked.then(|| reserve_less(self.reservation))
+        self.lacks_bandwidth.then(|| reserve_less(self.reservation))
     }
 
     /// The exit code of the verdict, if there is one.

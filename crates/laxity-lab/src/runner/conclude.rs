@@ -149,6 +149,9 @@ pub fn machine(steal_ns: Option<u64>) -> Machine {
 /// What a twin of the study's host was taken from.
 const STUDY: &str = "Jones, Saroiu, Predictability Requirements of a Soft Modem, SIGMETRICS 2001";
 
+/// What follows for figures that come from what was charged: a modem that gets less than that has what was left to it.
+const NO_RESULT: &str = "so no result but where calls are not served";
+
 /// Where a twin has from what its modems' calls take: each is charged the load that the scenario states, and otherwise what was chosen for the study's host
 /// ([`Costs::UNLOGGED`](laxity_devices::modem::Costs::UNLOGGED)).
 fn charged(resolved: &Resolved) -> Provenance {
@@ -156,7 +159,7 @@ fn charged(resolved: &Resolved) -> Provenance {
     let modems = devices.filter(|device| device.calls());
     let (stated, usual): (Vec<_>, Vec<_>) = modems.partition(|modem| modem.device.states_load());
     if usual.is_empty() {
-        let by = "the scenario, by the load that it states; so no result".into();
+        let by = format!("the scenario, of calls of data, by the load that it states; {NO_RESULT}");
         return Provenance::Charged { by };
     }
     let others = match stated.is_empty() {
@@ -164,7 +167,7 @@ fn charged(resolved: &Resolved) -> Provenance {
         false => ", but for modems whose load the scenario states",
     };
     Provenance::Calibrated {
-        to: format!("{STUDY}, table 3: 1/7, 2/14{others}; charged in the twin, so no result"),
+        to: format!("{STUDY}, table 3: 1/7, 2/14{others}; charged in the twin, {NO_RESULT}"),
     }
 }
 

@@ -23,7 +23,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags, fcntl_setfl, open, rmdir};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
@@ -159,7 +159,7 @@ impl Guardian {
         if let Some(at) = known.list.iter().position(|kept| *kept == entry) {
             known.list.swap_remove(at);
         }
-        // Another that takes its place gets the list without it.
+        // Struck before that is told, in which another may take its place, which gets the list without it and is told all the same.
         known.send(false, &entry)
     }
 
@@ -180,9 +180,11 @@ impl Known {
 
     /// Another takes its place, with this list. Who was there must not see the pipe's end, by which it would give everything back.
     fn replace(&mut self) -> io::Result<()> {
+        // Where there is nobody to do so, who is there stays.
+        let next = fork(&self.list)?;
         // It may have gone.
         let _ = pidfd_send_signal(&self.reads.process, Signal::KILL);
-        self.reads = fork(&self.list)?;
+        self.reads = next;
         Ok(())
     }
 
@@ -248,9 +250,13 @@ fn fork(known: &[Entry]) -> io::Result<Reads> {
     // SAFETY: a plain kernel call on a descriptor of ours.
     let guardian = unsafe { libc::fcntl(reader.as_raw_fd(), libc::F_GETOWN) };
     let guardian = Pid::from_raw(guardian).ok_or(Errno::SRCH)?;
+    let process = pidfd_open(guardian, PidfdFlags::empty()).inspect_err(|_| {
+        // It has the list, and would give all of it back at the pipe's end.
+        let _ = kill_process(guardian, Signal::KILL);
+    })?;
     Ok(Reads {
         pipe: File::from(writer),
-        process: pidfd_open(guardian, PidfdFlags::empty())?,
+        process,
     })
 }
 

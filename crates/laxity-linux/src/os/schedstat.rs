@@ -1,6 +1,7 @@
 //! What the kernel counts of a thread's turns on the processor: `/proc/TID/schedstat` (Documentation/scheduler/sched-stats.rst).
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -49,19 +50,24 @@ impl Account {
         own.service().map(|_| own)
     }
 
-    /// The processor time it has received; `None` once it is gone, and where the kernel keeps no accounts: whoever lives has run.
+    /// The processor time it has received; `None` once it is gone, and where the kernel keeps no accounts: whoever lives has run. No allocation either way.
     pub(crate) fn service(&self) -> Option<Service> {
-        let counted = self.read().ok()?;
+        let counted = self.look().ok()??;
         (counted.turns > 0).then_some(counted.service)
     }
 
-    /// As it stands now; an error once the thread is gone. One system call (about 2 µs), no allocation.
+    /// As it stands now; an error once the thread is gone. One system call (about 2 µs), no allocation but for an error's words.
     pub(crate) fn read(&self) -> Fact<Counted> {
+        let found = self.look();
+        let found = found.map_err(|error| Unknown::cannot_read(&self.path, &error))?;
+        found.ok_or_else(|| Unknown(format!("{}: not understood", self.path.display())))
+    }
+
+    /// `None`: it is not understood.
+    fn look(&self) -> io::Result<Option<Counted>> {
         let mut text = [0; 128];
-        let length = self.file.read_at(&mut text, 0);
-        let length = length.map_err(|error| Unknown::cannot_read(&self.path, &error))?;
-        let text = std::str::from_utf8(&text[..length]).ok().and_then(counted);
-        text.ok_or_else(|| Unknown(format!("{}: not understood", self.path.display())))
+        let length = self.file.read_at(&mut text, 0)?;
+        Ok(std::str::from_utf8(&text[..length]).ok().and_then(counted))
     }
 }
 

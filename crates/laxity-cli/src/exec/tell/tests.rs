@@ -29,6 +29,7 @@ fn received(delivery: Delivery) -> Received {
         holders: Holders::FromTheBeginning,
         missing: Vec::new(),
         leaves_out: false,
+        lacks_bandwidth: false,
         judged: None,
     }
 }

@@ -3,6 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use super::*;
 use crate::os::sched::{self, Policy};
 
@@ -88,17 +90,39 @@ fn many_groups() -> Vec<String> {
         .collect()
 }
 
+/// The line of its number in what the kernel tells of our descriptor.
+fn number(guardian: &Guardian) -> String {
+    let process = guardian.known().reads.process.as_raw_fd();
+    let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{process}")).unwrap();
+    let mut lines = told.lines().filter(|line| line.starts_with("Pid:"));
+    lines.next().unwrap().to_owned()
+}
+
 #[test]
 fn one_that_somebody_stopped_goes_on_when_it_is_to_read() {
     let guardian = Guardian::fork().unwrap();
-    pidfd_send_signal(&guardian.known().reads.process, Signal::STOP).unwrap();
+    let before = number(&guardian);
+    let stop = || pidfd_send_signal(&guardian.known().reads.process, Signal::STOP).unwrap();
+    stop();
+    let unknown = message(0, Undo::Group(Path::new("/nobody/has/this")));
+    while rustix::io::write(&guardian.known().reads.pipe, &unknown).is_ok() {}
+    // Each waits, and the machine may stand still for longer.
+    assert!((0..100).any(|_| guardian.known().reads.goes_on().unwrap()));
+    stop();
+    let begun = std::time::Instant::now();
     for group in &many_groups() {
         guardian.watch(Undo::Group(Path::new(group))).unwrap();
     }
     for group in &many_groups() {
         guardian.forget(Undo::Group(Path::new(group))).unwrap();
     }
+    let took = begun.elapsed();
     assert!(guardian.known().list.is_empty());
+    let is_the_same = number(&guardian) == before;
+    assert!(
+        is_the_same || took >= Duration::from_millis(100),
+        "{took:?}"
+    );
 }
 
 /// Whoever waited for one that never reads would wait for ever, and who takes its place must know what was told before.
@@ -131,4 +155,67 @@ fn another_with_the_whole_list_takes_the_place_of_one_that_does_not_read() {
     program.kill().unwrap();
     program.wait().unwrap();
     assert!(is_given_back);
+}
+
+/// What a process is told that opens few files, and all that it starts: who that is for.
+const FEW: &str = "LAXITY_TEST_FEW_FILES_OF";
+
+/// How many guardians a process has that was told so.
+fn guardians(told: &str) -> usize {
+    let told = format!("{FEW}={told}");
+    let is_one = |process: &Path| {
+        let read = |name| std::fs::read(process.join(name)).unwrap_or_default();
+        let environment = read("environ");
+        let mut words = environment.split(|byte| *byte == 0);
+        words.any(|word| word == told.as_bytes())
+            && read("comm").trim_ascii_end() == claim::GUARDIAN.to_bytes()
+    };
+    let all = std::fs::read_dir("/proc").unwrap();
+    all.filter(|one| is_one(&one.as_ref().unwrap().path()))
+        .count()
+}
+
+#[test]
+fn where_no_other_can_take_its_place_it_stays_and_nothing_is_given_back() {
+    let Some(told) = std::env::var_os(FEW) else {
+        // The limit is a whole process's.
+        let name = "where_no_other_can_take_its_place_it_stays_and_nothing_is_given_back";
+        let mut few = Command::new(std::env::current_exe().unwrap());
+        few.arg(name).env(FEW, std::process::id().to_string());
+        let output = few.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(told.contains("1 passed"), "{output:?}");
+        return;
+    };
+    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+    let thread = Tid(program.id().cast_signed());
+    let restore = Restore::of(thread).unwrap();
+    let guardian = Guardian::fork().unwrap();
+    guardian.watch(Undo::Thread(&restore)).unwrap();
+    sched::set_policy(thread, Policy::Batch { nice: 0 }).unwrap();
+    let before = number(&guardian);
+    // All numbers below the last of these are taken.
+    let taken: Vec<File> = (0..64).map(|_| File::open("/dev/null").unwrap()).collect();
+    let next = taken.last().unwrap().as_raw_fd().cast_unsigned() + 1;
+    let limit = getrlimit(Resource::Nofile);
+    // Without a pipe for the other, and with one and nothing to know it by.
+    let replaced = [0, 2].map(|more| {
+        let current = Some(u64::from(next + more));
+        setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
+        let replaced = guardian.known().replace();
+        setrlimit(Resource::Nofile, limit).unwrap();
+        replaced.map_err(|error| error.raw_os_error())
+    });
+    let is_alone = (0..1_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        guardians(told.to_str().unwrap()) == 1
+    });
+    let has = sched::policy(thread);
+    let is_there = !has_no_reader(&guardian.known().reads.pipe).unwrap();
+    program.kill().unwrap();
+    program.wait().unwrap();
+    std::mem::forget(restore);
+    assert_eq!(replaced, [Err(Some(libc::EMFILE)); 2]);
+    assert!(is_alone && is_there && number(&guardian) == before);
+    assert_eq!(has, Ok(Policy::Batch { nice: 0 }));
 }

@@ -3,159 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use laxity_model::{Grade, HostError, Instant, Reservation, Span};
+use laxity_model::{Grade, HostError, Instant, Span};
 
 use super::super::command::family::{Family, name_of};
 use super::HoldError;
 use super::guarded::Guarded;
 use super::limits::Limits;
 use super::members::Members;
+use super::places::Places;
 use super::program::{Choice, ProgramRequest};
 use super::seen::Seen;
 use super::subject::{Acted, OneThread, Part, State, Subject};
-use crate::enforce::deadline;
+use crate::enforce::deadline::DeadlineError;
 use crate::os::clock;
-use crate::os::cpuset::CpuSet;
-use crate::os::fact::{Fact, Unknown};
+use crate::os::fact::Unknown;
 use crate::os::open_files;
 use crate::os::proc::{self, RealTimeThread};
-use crate::os::sched::{self, Attributes, Policy, Restore, SchedError, Tid};
+use crate::os::sched::{Restore, Tid};
 
 /// How often it looks for threads that came later.
 const LOOK_EVERY: Span = Span::from_millis(20);
-
-/// What becomes of a thread that is found.
-pub(super) trait Places: Send {
-    /// Gives it what it is to have, beside what it has of its own.
-    fn place(&mut self, thread: Tid, own: Attributes) -> Result<(), HoldError>;
-
-    /// What a thread has of its own that came later: it may have something else from who started it.
-    fn own(&self, thread: Tid) -> Result<Restore, SchedError> {
-        Restore::of(thread)
-    }
-
-    /// A thread came later and is not meant: it has nothing that it has from who started it.
-    fn pass(&self, _: Tid) {}
-
-    /// Who is there still.
-    fn keep(&mut self, family: &Family, living: &[Tid]);
-
-    /// Whether the threads share one reservation; else each has its own.
-    fn is_shared(&self) -> bool;
-
-    /// Whether a process runs in the slots alone, whatever its rank is.
-    fn confines(&self, _: u32) -> Fact<bool> {
-        Ok(false)
-    }
-
-    /// What somebody has made of one that was placed, in words. A system call or two.
-    fn changed(&self, thread: Tid) -> Option<String>;
-}
-
-/// That a thread has another policy than it was given.
-fn taken_out(found: Policy, ought: Policy) -> Option<String> {
-    (found != ought)
-        .then(|| format!("was taken out of its reservation: it had {found} instead of {ought}"))
-}
-
-/// A place in the slots of a program.
-pub(super) struct Slotted {
-    pub(super) members: Arc<Members>,
-    pub(super) cpu: usize,
-    /// Where what the program starts is not meant: whom it starts.
-    pub(super) passed: Option<Passed>,
-}
-
-/// The threads of a program and of all that it starts, of which some are not meant.
-pub(super) struct Passed {
-    family: Family,
-    /// Those that were there at the last look; `None` before the first, by which nobody has anything from those in the slots.
-    known: Option<BTreeSet<Tid>>,
-}
-
-impl Passed {
-    pub(super) const fn new(family: Family) -> Self {
-        let known = None;
-        Self { family, known }
-    }
-
-    /// Who came since the last look, and is not one of these. Who cannot be seen is looked for again.
-    fn came(&mut self, meant: &[Tid]) -> Vec<Tid> {
-        let Ok(all) = self.family.refresh() else {
-            return Vec::new();
-        };
-        let all: BTreeSet<Tid> = all.into_iter().filter(|one| !meant.contains(one)).collect();
-        let before = self.known.replace(all.clone());
-        before.map_or_else(Vec::new, |before| {
-            all.difference(&before).copied().collect()
-        })
-    }
-}
-
-impl Places for Slotted {
-    fn place(&mut self, thread: Tid, own: Attributes) -> Result<(), HoldError> {
-        sched::set_affinity(thread, &CpuSet::single(self.cpu))?;
-        Ok(self.members.add(thread, own)?)
-    }
-
-    fn own(&self, thread: Tid) -> Result<Restore, SchedError> {
-        self.members.own(thread, self.cpu)
-    }
-
-    fn pass(&self, thread: Tid) {
-        // Dropped, it is given back. Who has gone has nothing.
-        drop(self.own(thread));
-    }
-
-    fn keep(&mut self, family: &Family, living: &[Tid]) {
-        self.members.keep(family, living);
-        let came = self.passed.as_mut().map(|passed| passed.came(living));
-        for thread in came.into_iter().flatten() {
-            self.pass(thread);
-        }
-    }
-
-    fn is_shared(&self) -> bool {
-        true
-    }
-
-    fn confines(&self, process: u32) -> Fact<bool> {
-        self.members.stops(process)
-    }
-
-    fn changed(&self, thread: Tid) -> Option<String> {
-        if let Some(found) = self.members.changed(thread) {
-            return taken_out(found, Members::INSIDE);
-        }
-        let may_be_on = sched::affinity(thread).ok()?;
-        (may_be_on != CpuSet::single(self.cpu)).then(|| {
-            format!(
-                "was taken from its slots: it might run on processors {may_be_on} instead of {}",
-                self.cpu
-            )
-        })
-    }
-}
-
-/// A reservation of its own, by the kernel.
-pub(super) struct Reserving(pub(super) Reservation);
-
-impl Places for Reserving {
-    fn place(&mut self, thread: Tid, _: Attributes) -> Result<(), HoldError> {
-        Ok(deadline::reserve(thread, self.0)?)
-    }
-
-    fn keep(&mut self, _: &Family, _: &[Tid]) {}
-
-    fn is_shared(&self) -> bool {
-        false
-    }
-
-    fn changed(&self, thread: Tid) -> Option<String> {
-        let found = sched::policy(thread).ok()?;
-        taken_out(found, Policy::Deadline(self.0.into()))
-    }
-}
 
 /// The threads of a program, as the holder of its reservation.
 pub(super) struct Follower {
@@ -166,6 +33,8 @@ pub(super) struct Follower {
     /// By which it may be ended in its slots.
     limits: Limits,
     threads: BTreeMap<Tid, Found>,
+    /// The names of which nobody had come before this look: all who come with one of them are meant.
+    awaited: Vec<String>,
     acted: Acted,
     /// Who was there first has its place: who comes now may have it from one of them.
     has_begun: bool,
@@ -198,6 +67,7 @@ impl Follower {
             seen,
             limits: Limits::default(),
             threads: BTreeMap::new(),
+            awaited: Vec::new(),
             acted: Acted::default(),
             has_begun: false,
             is_held: false,
@@ -212,7 +82,9 @@ impl Follower {
         if self.choice.only.is_none() {
             self.seen.await_names(&self.choice.names);
         }
+        self.awaited = self.seen.missing();
         let living = self.living()?;
+        self.look_for_names(&living)?;
         for thread in living.iter().copied() {
             match self.take(thread, true) {
                 // It has gone meanwhile.
@@ -224,21 +96,40 @@ impl Follower {
         if self.awaits() {
             self.seen.await_holder();
         } else if !self.is_held || (self.family.is_adopted() && !self.seen.missing().is_empty()) {
-            return Err(HostError::Refused(self.nobody(&living)).into());
+            return Err(self.nobody(&self.seen.missing(), &living));
         }
         Ok(())
     }
 
-    /// That those who are meant are not all there, and who is.
-    fn nobody(&self, living: &[Tid]) -> String {
-        let (missing, only) = (self.seen.missing(), self.choice.only);
-        let names = if missing.is_empty() {
-            &self.choice.names
-        } else {
-            &missing
+    /// Of a program that runs already each name is there before anything of it is changed: to take that back again is not for a word that was mistyped.
+    fn look_for_names(&self, living: &[Tid]) -> Result<(), HoldError> {
+        if self.awaited.is_empty() || !self.family.is_adopted() {
+            return Ok(());
+        }
+        let mut missing = self.awaited.clone();
+        for thread in living {
+            match name_of(*thread) {
+                Ok(name) => missing.retain(|one| *one != name),
+                Err(_) if has_gone(*thread) => {}
+                Err(Unknown(why)) => return Err(HostError::CannotRun(why).into()),
+            }
+        }
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(self.nobody(&missing, living)),
+        }
+    }
+
+    /// That those who are meant are not all there, of which names nobody is, and who is there.
+    fn nobody(&self, missing: &[String], living: &[Tid]) -> HoldError {
+        let only = self.choice.only;
+        let names = match missing {
+            [] => &self.choice.names,
+            missing => missing,
         };
         if names.is_empty() {
-            return "the program has no thread that is meant".to_owned();
+            let why = "the program has no thread that is meant".to_owned();
+            return HostError::Refused(why).into();
         }
         let who = match only {
             Some(only) => format!("thread {only} is not"),
@@ -250,11 +141,8 @@ impl Follower {
         let there: BTreeSet<String> = meant.filter_map(|it| name_of(*it).ok()).collect();
         let there: Vec<String> = there.iter().map(|name| format!("{name:?}")).collect();
         let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
-        format!(
-            "{who} named {}: there is {}",
-            names.join(", "),
-            there.join(", ")
-        )
+        let (names, there) = (names.join(", "), there.join(", "));
+        HostError::Refused(format!("{who} named {names}: there is {there}")).into()
     }
 
     /// Whether none of the threads that are meant has come, and one may still.
@@ -279,6 +167,7 @@ impl Follower {
         match self.living() {
             Ok(living) => {
                 self.is_incomplete = false;
+                self.awaited = self.seen.missing();
                 for thread in living {
                     if let Err(error) = self.take(thread, is_meant) {
                         self.is_incomplete |= self.note(thread, &error);
@@ -352,7 +241,9 @@ impl Follower {
         if let Some(Unknown(why)) = unread {
             return Err(HostError::CannotRun(why).into());
         }
-        let is_awaited = name.as_ref().is_some_and(|name| self.seen.misses(name));
+        let is_awaited = name
+            .as_ref()
+            .is_some_and(|name| self.awaited.contains(name));
         if is_chosen && (is_meant || is_awaited) {
             let own = |thread| match self.has_begun {
                 true => self.places.own(thread),
@@ -414,7 +305,11 @@ impl Follower {
         };
         let reason = format!("{thread} of the program is not held: {error}");
         self.seen.note_failed(reason);
-        self.seen.leave_out();
+        let lacks_bandwidth = matches!(
+            error,
+            HoldError::Deadline(DeadlineError::NoBandwidth { .. })
+        );
+        self.seen.leave_out(lacks_bandwidth);
         true
     }
 }

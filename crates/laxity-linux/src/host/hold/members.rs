@@ -4,10 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use laxity_model::Service;
 use laxity_model::enforce::ranks;
+use laxity_model::{Instant, Service};
 
 use super::super::command::family::Family;
+use super::subject::is_too_much;
 use crate::enforce::confine::Freezer;
 use crate::enforce::slots::{Inheriting, Program};
 use crate::os::clock;
@@ -60,22 +61,38 @@ struct Counter {
     account: Account,
     /// Nanoseconds that it had received by the last reading.
     before: AtomicU64,
+    /// No later than that was read, in nanoseconds.
+    looked: AtomicU64,
 }
 
 impl Counter {
     /// From now on; `None` where the kernel tells nothing, as of one that has gone.
     fn of(thread: Tid) -> Option<Self> {
         let account = Account::of(thread).ok()?;
+        let looked = AtomicU64::new(clock::now().as_nanos());
         let before = AtomicU64::new(account.read().ok()?.service.as_nanos());
-        Some(Self { account, before })
+        Some(Self {
+            account,
+            before,
+            looked,
+        })
     }
 
-    /// What it has received since the last reading; of one that has ended since, nobody knows, and it gets nothing any more.
+    /// What it has received since the last reading; of one that has ended since, nobody knows, and it gets nothing any more. Where it has the number of another
+    /// since, that is counted from now on. A system call, no allocation.
     fn since(&self) -> Service {
-        self.account.read().map_or(Service::ZERO, |now| {
-            let before = self.before.swap(now.service.as_nanos(), Ordering::Relaxed);
-            now.service.saturating_sub(Service::from_nanos(before))
-        })
+        let looks = clock::now();
+        let Some(now) = self.account.service() else {
+            return Service::ZERO;
+        };
+        let looked = self.looked.swap(looks.as_nanos(), Ordering::Relaxed);
+        let before = self.before.swap(now.as_nanos(), Ordering::Relaxed);
+        let had = now.saturating_sub(Service::from_nanos(before));
+        let passed = clock::now().saturating_since(Instant::from_nanos(looked));
+        match is_too_much(had, passed) {
+            true => Service::ZERO,
+            false => had,
+        }
     }
 }
 
@@ -292,6 +309,7 @@ impl Program for Members {
 
     fn service(&self) -> Option<Service> {
         let mut list = self.list.lock();
+        let list = &mut *list;
         if self.are_all {
             let processes = list.processes.iter();
             return processes
@@ -299,145 +317,17 @@ impl Program for Members {
                 .sum();
         }
         // What a thread that is not meant does meanwhile, on whatever processor, is nothing that the slots gave.
-        let counters = list.threads.iter().map(|member| member.counted.as_ref());
-        let since: Option<Service> = counters.map(|counter| Some(counter?.since())).sum();
-        list.received += since?;
-        Some(list.received)
+        let mut is_known = true;
+        for member in &list.threads {
+            // Whoever else cannot be counted.
+            match &member.counted {
+                Some(counter) => list.received += counter.since(),
+                None => is_known = false,
+            }
+        }
+        is_known.then_some(list.received)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::Command;
-    use std::sync::mpsc;
-    use std::thread;
-
-    use laxity_model::Span;
-
-    use super::*;
-    use crate::doctor::rights::{self, Right};
-    use crate::os::proc::stat_of;
-
-    #[test]
-    fn where_it_cannot_be_read_who_is_stopped_that_is_not_nobody() {
-        assert_eq!(ranked(Ok(Vec::new())), Ok(Vec::new()));
-        let gone = io::Error::from_raw_os_error(libc::ENOENT);
-        assert_eq!(ranked(Err(gone)), Ok(Vec::new()));
-        let hidden = io::Error::from_raw_os_error(libc::EACCES);
-        let unknown = ranked(Err(hidden)).unwrap_err();
-        assert!(unknown.to_string().contains("cgroup.threads"), "{unknown}");
-    }
-
-    #[test]
-    fn who_was_changed_in_its_slot_is_known_at_the_slots_end() {
-        let Some(_live) = rights::require(&[Right::RealTime]) else {
-            return;
-        };
-        let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
-        let thread = Tid(program.id().cast_signed());
-        let own = Attributes::of(thread).unwrap();
-        let before = (own, sched::affinity(thread).unwrap());
-        let members = Members::new(None, before, true).unwrap();
-        members.add(thread, own).unwrap();
-        let batch = Policy::Batch { nice: 0 };
-        let mut found = Vec::new();
-        // Outside its slots it is what it was before: that is given to it at each slot's end.
-        for changes_inside in [None, Some(Members::INSIDE), Some(batch), None] {
-            members.enter().unwrap();
-            if let Some(policy) = changes_inside {
-                sched::set_policy(thread, policy).unwrap();
-            }
-            members.leave().unwrap();
-            found.push(members.changed(thread));
-        }
-        program.kill().unwrap();
-        program.wait().unwrap();
-        assert_eq!(found, [None, None, Some(batch), Some(batch)]);
-    }
-
-    /// A thread that works for so long whenever that is asked, and then waits.
-    struct Worker {
-        thread: Tid,
-        account: Account,
-        ask: mpsc::Sender<Service>,
-    }
-
-    /// Waits for something that must come.
-    fn until(what: &str, condition: impl Fn() -> bool) {
-        let latest = clock::now() + Span::from_secs(10);
-        while !condition() {
-            assert!(clock::now() < latest, "in vain: {what}");
-            thread::yield_now();
-        }
-    }
-
-    impl Worker {
-        fn start() -> Self {
-            let (ask, asked) = mpsc::channel::<Service>();
-            let (tell, told) = mpsc::channel();
-            thread::spawn(move || {
-                tell.send(Tid::current()).unwrap();
-                for service in asked {
-                    let until = clock::thread_service() + service;
-                    while clock::thread_service() < until {}
-                }
-            });
-            let thread = told.recv().unwrap();
-            let account = Account::of(thread).unwrap();
-            Self {
-                thread,
-                account,
-                ask,
-            }
-        }
-
-        /// Returns when it has worked, by its account.
-        fn work(&self, service: Service) {
-            let had = || self.account.read().unwrap().service;
-            let enough = had() + service;
-            self.ask.send(service).unwrap();
-            until("its work", || {
-                had() >= enough && stat_of(self.thread, 3) == Ok('S')
-            });
-        }
-
-        /// Returns when it has gone.
-        fn end(self) {
-            drop(self.ask);
-            until("its end", || self.account.read().is_err());
-        }
-    }
-
-    #[test]
-    fn what_a_thread_that_is_not_meant_does_is_none_of_the_slots() {
-        let [held, other, later] = [(); 3].map(|()| Worker::start());
-        let own = Attributes::of(held.thread).unwrap();
-        let before = (own, sched::affinity(held.thread).unwrap());
-        let members = Members::new(None, before, false).unwrap();
-        let family = Family::new(std::process::id(), None, false);
-        let (work, much) = (Service::from_millis(20), Service::from_millis(500));
-        // What it had before it was a member is none of theirs either.
-        later.work(much);
-        members.add(held.thread, own).unwrap();
-        members.keep(&family, &[held.thread]);
-        let counted = || members.service().expect("the kernel counts");
-        let mut marks = vec![counted()];
-        held.work(work);
-        marks.push(counted());
-        other.work(work);
-        marks.push(counted());
-        members.add(later.thread, own).unwrap();
-        later.work(work);
-        marks.push(counted());
-        // Neither its end nor that it is forgotten takes anything back.
-        later.end();
-        marks.push(counted());
-        members.keep(&family, &[held.thread]);
-        marks.push(counted());
-        let since = marks.windows(2).map(|two| two[1] - two[0]);
-        let since: Vec<Service> = since.collect();
-        let worked: Vec<bool> = since.iter().map(|had| *had >= work).collect();
-        assert_eq!(worked, [true, false, true, false, false], "{since:?}");
-        assert!(since[2] < much, "{since:?}");
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@ mod follower;
 mod guarded;
 mod limits;
 mod members;
+mod places;
 mod program;
 mod seen;
 mod slots;
@@ -265,6 +266,11 @@ impl Observer {
     /// Whether a thread that is meant could not be held at some look: what it receives is not told.
     pub fn leaves_out(&self) -> bool {
         self.seen.leaves_out()
+    }
+
+    /// Whether that was so as the kernel had no bandwidth left for it: who reserves less, or for fewer threads, may have it.
+    pub fn lacks_bandwidth(&self) -> bool {
+        self.seen.lacks_bandwidth()
     }
 
     /// How firmly it is held, by the worst moment that was seen until now: by `deadline` the thread's policy is read back, since who has the

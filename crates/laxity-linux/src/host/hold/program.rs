@@ -7,8 +7,9 @@ use laxity_model::{Enforcer, HostError, Outside, Reservation};
 
 use super::super::command::family::{Family, parent_of};
 use super::super::command::{Held, RunningCommand};
-use super::follower::{Follower, Passed, Reserving, Slotted};
+use super::follower::Follower;
 use super::members::Members;
+use super::places::{Passed, Reserving, Slotted};
 use super::seen::Anew;
 use super::slots::{self, SlotSession};
 use super::watcher::IsHolders;

@@ -36,6 +36,8 @@ struct State {
     missing: BTreeSet<String>,
     /// Somebody who is meant was there, and not held.
     leaves_out: bool,
+    /// So it was as the kernel had no bandwidth for that one.
+    lacks_bandwidth: bool,
     /// By what limit of its own the program may be ended.
     time_limit: Option<String>,
 }
@@ -86,6 +88,7 @@ impl Seen {
             awaited_since: clock::now(),
             missing: BTreeSet::new(),
             leaves_out: false,
+            lacks_bandwidth: false,
             time_limit: None,
         })))
     }
@@ -185,23 +188,24 @@ impl Seen {
         self.state().missing.remove(name);
     }
 
-    /// Whether a thread with this name is to hold it, and none has come.
-    pub(super) fn misses(&self, name: &str) -> bool {
-        self.state().missing.contains(name)
-    }
-
-    /// All such names.
+    /// The names that are to hold it, of which none has come.
     pub(super) fn missing(&self) -> Vec<String> {
         self.state().missing.iter().cloned().collect()
     }
 
-    /// Somebody who is meant is there, and cannot be held.
-    pub(super) fn leave_out(&self) {
-        self.state().leaves_out = true;
+    /// Somebody who is meant is there, and cannot be held: as the kernel has no bandwidth for it, or for another reason.
+    pub(super) fn leave_out(&self, lacks_bandwidth: bool) {
+        let mut state = self.state();
+        state.leaves_out = true;
+        state.lacks_bandwidth |= lacks_bandwidth;
     }
 
     pub(super) fn leaves_out(&self) -> bool {
         self.state().leaves_out
+    }
+
+    pub(super) fn lacks_bandwidth(&self) -> bool {
+        self.state().lacks_bandwidth
     }
 
     /// The program has this limit now, or none.

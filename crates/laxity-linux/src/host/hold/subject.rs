@@ -100,7 +100,12 @@ impl OneThread {
 fn is_anothers(before: &Counted, now: &Counted, passed: Span) -> bool {
     let had = now.service.saturating_sub(before.service);
     let is_less = now.service < before.service || now.turns < before.turns;
-    is_less || had.as_dedicated_span() > passed + passed / 8 + clock::tick()
+    is_less || is_too_much(had, passed)
+}
+
+/// Whether no thread can have had so much in this time.
+pub(super) fn is_too_much(had: Service, passed: Span) -> bool {
+    had.as_dedicated_span() > passed + passed / 8 + clock::tick()
 }
 
 impl Part {

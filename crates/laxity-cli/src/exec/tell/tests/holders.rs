@@ -27,20 +27,17 @@ fn of_a_name_that_nobody_came_by_nothing_is_met() {
 
 #[test]
 fn where_a_thread_could_not_be_held_it_is_told_what_helps() {
-    for (enforcer, leaves_out) in [
-        (laxity::Enforcer::Deadline, true),
-        (laxity::Enforcer::Slots, true),
-        (laxity::Enforcer::Deadline, false),
-    ] {
+    // Where it is not for the kernel's bandwidth, to reserve less helps nobody.
+    for (leaves_out, is_told) in [(true, true), (true, false), (false, false)] {
         let mut received = received(all_kept());
-        (received.enforcer, received.leaves_out) = (enforcer, leaves_out);
+        received.enforcer = laxity::Enforcer::Deadline;
+        (received.leaves_out, received.lacks_bandwidth) = (leaves_out, is_told);
         (received.used, received.unseen) = (
             Ok(Service::from_millis(600)),
             Some(Service::from_millis(580)),
         );
         received.judge(true, None);
         let line = received.line();
-        let is_told = leaves_out && enforcer == laxity::Enforcer::Deadline;
         assert_eq!(line.contains("`--threads NAME`"), is_told, "{line}");
         assert_eq!(
             line.contains("who had it is not held, or came"),

@@ -5,14 +5,17 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use laxity_model::{Enforcer, Outside, Service};
+use laxity_model::{Enforcer, Outside, Reservation, Service};
 
 use super::super::HoldRequest;
 use super::super::above::is_above;
+use super::super::places::{Reserving, Slotted, taken_out};
 use super::super::program::is_holders;
 use super::super::seen::Anew;
 use super::*;
 use crate::doctor::rights::{self, Right};
+use crate::os::cpuset::CpuSet;
+use crate::os::sched::{self, Attributes, Policy};
 
 /// A thread is to keep what it has.
 struct Keeping(Policy);
@@ -147,6 +150,7 @@ fn a_thread_that_is_not_held_is_told_again_when_what_is_told_begins_anew() {
     program.wait().unwrap();
     assert!(first);
     assert_eq!(anew, (Grade::Enforced, true));
+    assert!(seen.leaves_out() && !seen.lacks_bandwidth());
 }
 
 #[test]
@@ -298,7 +302,11 @@ fn of_a_running_program_a_thread_of_each_name_must_be_there() {
         let keeping = Keeping(sched::policy(other).unwrap());
         let seen = Seen::new(Grade::Enforced);
         let mut follower = Follower::new(&request, family, seen, Box::new(keeping));
-        follower.first().map_err(|error| error.to_string())
+        let first = follower.first().map_err(|error| error.to_string());
+        // Who is refused was never placed.
+        let is_placed = follower.threads.values().any(|it| it.restore.is_some());
+        assert_eq!(is_placed, first.is_ok(), "{names:?}");
+        first
     };
     assert_eq!(held(&["is-there", "is-another"], None), Ok(()));
     assert_eq!(held(&["is-there", "is-another"], Some(other)), Ok(()));
@@ -330,7 +338,8 @@ fn each_name_of_a_program_that_was_started_is_awaited_until_one_comes() {
     let mut follower = Follower::new(&request, family, Arc::clone(&seen), Box::new(keeping));
     follower.first().unwrap();
     assert_eq!(seen.missing(), ["comes-later", "never-comes"]);
-    let (_, _later_stays) = named("comes-later");
+    // Both are there at the look at which the name is awaited.
+    let [(one, _one_stays), (two, _two_stays)] = ["comes-later"; 2].map(named);
     let (again, _again_stays) = named("comes-first");
     follower.look();
     assert_eq!(seen.missing(), ["never-comes"]);
@@ -344,6 +353,7 @@ fn each_name_of_a_program_that_was_started_is_awaited_until_one_comes() {
         is_held(first) && !is_held(again),
         "later ones are not followed"
     );
+    assert!(is_held(one) && is_held(two));
 }
 
 #[test]
