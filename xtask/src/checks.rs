@@ -26,8 +26,9 @@ pub(crate) fn doc_tests() -> Result<()> {
 /// The V.22bis mode against a modem that is not ours.
 pub(crate) fn peer() -> Result<()> {
     // Of one package cargo would choose other features of what it depends on, and build all of that once more.
-    let package = ["--workspace", "--features", "laxity-devices/spandsp"];
-    let tests = ["--test", "v22bis", "--test", "modem"];
+    let features = "laxity-devices/spandsp,laxity-lab/v22bis";
+    let package = ["--workspace", "--features", features];
+    let tests = ["--test", "v22bis", "--test", "modem", "--test", "scenarios"];
     cargo_test::run(&[&package[..], &tests].concat())
 }
 
