@@ -15,7 +15,7 @@ use laxity_model::analysis::supply::{
 use laxity_model::policy::slots::{PlanCosts, Slot, SlotTable};
 use laxity_model::{Reservation, Service, Span};
 use proptest::prelude::*;
-use simulation::{Adversary, outcome_on};
+use simulation::{Adversary, is_as_counted, outcome_on};
 
 fn cases() -> u32 {
     let cases = std::env::var("LAXITY_CASES").ok();
@@ -78,13 +78,7 @@ proptest! {
     /// A table is what it is: the device may begin anywhere in it, and then nothing is left to chance.
     #[test]
     fn on_a_table_the_answer_is_what_counting_samples_finds(device in device(), table in table()) {
-        let supply = TableSupply::new(&table, 0).unwrap();
-        let answer = serves(&device, &supply).unwrap();
-        let found = outcome_on(&device, &table, &answer);
-        prop_assert_eq!(answer.is_served(), found.is_none(), "{}: {:?}", answer, found);
-        if let (Answer::TooLate(late), Some(found)) = (answer, found) {
-            prop_assert!(device.longest_pause().is_some() || late.limit == found);
-        }
+        is_as_counted(&device, &table)?;
     }
 
     /// Whoever serves the reservation may do it as late or as early as its promise allows, anew in every period.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use laxity_model::analysis::devices::{Answer, Device, Limit};
+use laxity_model::analysis::devices::{Answer, Device, Limit, serves};
+use laxity_model::analysis::supply::TableSupply;
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::{Reservation, Span};
+use proptest::prelude::*;
 
 /// What goes wrong, if anything does, for a device that has the slots of owner 0 and begins at some tick of the table, with any of its blocks. It runs as long
 /// as anything new can happen, or at least until the answer says that something will have.
@@ -205,4 +207,22 @@ impl<'a> Adversary<'a> {
         let longest = self.device.longest_pause();
         longest.is_some_and(|longest| pause > longest.as_nanos())
     }
+}
+
+/// Whether the answer on a table is what counting samples finds there.
+pub(crate) fn is_as_counted(device: &Device, table: &SlotTable) -> Result<(), TestCaseError> {
+    let supply = TableSupply::new(table, 0).unwrap();
+    let answer = serves(device, &supply).unwrap();
+    let found = outcome_on(device, table, &answer);
+    prop_assert_eq!(
+        answer.is_served(),
+        found.is_none(),
+        "{}: {:?}",
+        answer,
+        found
+    );
+    if let (Answer::TooLate(late), Some(found)) = (answer, found) {
+        prop_assert!(device.longest_pause().is_some() || late.limit == found);
+    }
+    Ok(())
 }

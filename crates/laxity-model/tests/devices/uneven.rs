@@ -1,11 +1,10 @@
 //! Blocks that differ, and blocks that come in pieces.
 
-use laxity_model::analysis::devices::{Answer, Device, DeviceError, serves};
-use laxity_model::analysis::supply::TableSupply;
+use laxity_model::analysis::devices::{Device, DeviceError};
 use laxity_model::{Service, Span};
 use proptest::prelude::*;
 
-use super::simulation::outcome_on;
+use super::simulation::is_as_counted;
 use super::{cases, table};
 
 /// Small ones whose blocks differ and come in pieces. Samples and pieces fall on whole ticks, so that nothing is rounded.
@@ -41,13 +40,7 @@ proptest! {
     /// Whichever of the blocks is the first, and with work that delivers while it goes on.
     #[test]
     fn of_uneven_blocks_the_answer_is_what_counting_samples_finds(device in uneven(), table in table()) {
-        let supply = TableSupply::new(&table, 0).unwrap();
-        let answer = serves(&device, &supply).unwrap();
-        let found = outcome_on(&device, &table, &answer);
-        prop_assert_eq!(answer.is_served(), found.is_none(), "{}: {:?}", answer, found);
-        if let (Answer::TooLate(late), Some(found)) = (answer, found) {
-            prop_assert!(device.longest_pause().is_some() || late.limit == found);
-        }
+        is_as_counted(&device, &table)?;
     }
 }
 
