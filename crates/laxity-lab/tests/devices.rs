@@ -71,7 +71,7 @@ fn the_twin_charges_the_load_that_is_asked_for() {
                 "seed = {seed}\n[devices.card]\nkind = \"{kind}\"\n{load}\n[variants.a]\nplacement = \"thread 24\"\n"
             ));
             let (_, figures) = stream(&results.variants[0], "card");
-            (figures.device.cpu_share * 1e6) as u64
+            (figures.device.cpu_share.expect("it was at work") * 1e6) as u64
         };
         let usual_share = share("");
         assert!(

@@ -81,7 +81,7 @@ fn modem(placement: &str) -> ModemFigures {
             samples_pending_max: pending.max().unwrap(),
             samples_pending: HistogramJson::new("samples", &pending),
             processing_ns: HistogramJson::new("ns", &histogram(6, 1_600, 1_840_000, 300_000)),
-            cpu_share: 0.1473,
+            cpu_share: Some(0.1473),
             context_switches: 41_250,
             context_switches_involuntary: 1_204,
             ..DeviceFigures::default()
@@ -213,7 +213,7 @@ fn variants() -> Vec<VariantResults> {
             samples_pending_max: 594,
             samples_pending: HistogramJson::new("samples", &histogram(9, 900, 320, 200)),
             processing_ns: HistogramJson::new("ns", &histogram(8, 900, 24_000_000, 9_000_000)),
-            cpu_share: 0.058,
+            cpu_share: Some(0.058),
             ..modem("thread 8").device
         },
         ..modem("thread 8")

@@ -152,8 +152,8 @@ fn the_studys_findings_come_out() {
     // Charged, so a check of consistency: 1.778 ms in 12.5, and 3.3 ms.
     let charged = modem(&results, "interrupt");
     assert!(
-        (0.1415..0.1435).contains(&charged.device.cpu_share),
-        "{}",
+        (charged.device.cpu_share).is_some_and(|share| (0.1415..0.1435).contains(&share)),
+        "{:?}",
         charged.device.cpu_share
     );
     assert_eq!(charged.device.processing_ns.max.unwrap() / 10_000, 330);
@@ -177,7 +177,8 @@ fn one_spinner_is_enough_to_stop_a_normal_thread() {
     assert!(normal.device.samples_overwritten >= 512 && !normal.transfer.completed);
     // All its calls come in one burst: what it took is of the whole time.
     let share = normal.device.cpu_share;
-    assert!(share > 0.0 && share < 0.05, "{share}");
+    let is_little = share.is_some_and(|share| share > 0.0 && share < 0.05);
+    assert!(is_little, "{share:?}");
 }
 
 #[test]

@@ -17,6 +17,7 @@ use laxity_linux::enforce::guardian;
 use laxity_linux::host::command::{ProcessGroup, RunningCommand};
 use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Tid};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -30,6 +31,7 @@ fn main() -> Outcome {
     let Some(_live) = rights::require(&[Right::Freezer, Right::RealTime]) else {
         return Ok(());
     };
+    check("one_that_could_not_start_starts_later", started_later)?;
     check(
         "a_killed_process_leaves_no_frozen_process_and_no_group",
         killed_parent,
@@ -48,6 +50,18 @@ fn main() -> Outcome {
 fn check(name: &str, test: fn() -> Outcome) -> Outcome {
     test().map_err(|error| format!("{name}: {error}"))?;
     println!("test {name} ... ok");
+    Ok(())
+}
+
+/// First of all: nobody has started one here.
+fn started_later() -> Outcome {
+    let limits = getrlimit(Resource::Nofile);
+    let current = Some(0);
+    setrlimit(Resource::Nofile, Rlimit { current, ..limits })?;
+    let refused = guardian::start().is_err();
+    setrlimit(Resource::Nofile, limits)?;
+    expect(refused, "no descriptor was left, and it started")?;
+    guardian::start()?;
     Ok(())
 }
 

@@ -240,6 +240,7 @@ fn a_load_that_a_scenario_states_is_what_its_modem_takes() {
             .1
             .device
             .cpu_share
+            .expect("it was at work")
     };
     let near = |share: f64, wanted: f64| (share - wanted).abs() < 0.005;
     for (load, wanted) in [

@@ -87,17 +87,15 @@ pub struct DeviceFigures {
     /// Why these were lost, as far as it was seen, where the device has a reservation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_because: Option<String>,
-    /// Whether these were all lost in calls longer than those that its reservation was proposed for: the reservation was kept, and the device asked for more than was measured, and the margin.
-    #[serde(skip)]
-    pub outgrown: bool,
     /// The most samples that waited after processing.
     pub samples_pending_max: u64,
     /// Samples that waited after processing, at each interrupt.
     pub samples_pending: HistogramJson,
     /// Time from the begin of a service call to its end.
     pub processing_ns: HistogramJson,
-    /// The part of one processor that the device's processing took, 0 to 1, of all the time in which it had all to do.
-    pub cpu_share: f64,
+    /// The part of one processor that the device's processing took, 0 to 1, of all the time in which it had all to do; `null` where that never began, or events
+    /// were lost.
+    pub cpu_share: Option<f64>,
     /// Context switches of the device's thread.
     pub context_switches: u64,
     /// Those of them that were not its own will.

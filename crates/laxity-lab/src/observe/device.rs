@@ -162,10 +162,12 @@ impl<'a> DeviceReader<'a> {
         }
     }
 
+    /// PC 99 limits what a handler takes: where its machine was lent to another guest, or the processor to the witness, it took nothing.
     fn interrupt_exit(&mut self, event: &Event) {
         if let Some(entered) = self.interrupt_entered.take() {
+            let span = [entered, event.at];
             self.recorder
-                .span(Quantity::INTERRUPT_TIME, entered, event.at);
+                .value(Quantity::INTERRUPT_TIME, event.args[0], span);
         }
     }
 

@@ -1,12 +1,12 @@
 //! From runs to results: each variant's repeats put together, judged, and compared with what the scenario expects.
 
 use laxity_model::verify::contract::{
-    Cause, Doubts, Evidence, Expectation, Halts, HaltsUnseen, Outcome, RunFacts, Verdict,
+    Cause, Doubts, Evidence, Expectation, Halts, HaltsUnseen, Outcome, Quantity, RunFacts, Verdict,
     as_expected, judge,
 };
 
 use super::RunDone;
-use super::cause::Held;
+use super::cause::{Due, Held};
 use super::commands::CommandEnd;
 use super::conclude::{Circumstances, steal_ns};
 use super::figures::{Component, Told, components, proposed, worst};
@@ -20,6 +20,7 @@ use crate::evidence::results::{
 use crate::evidence::subjects::{
     DeviceFigures, Figures, ModemFigures, Proposed, SubjectResults, label,
 };
+use crate::scenario::kinds::LOSSES;
 use crate::scenario::{
     Chosen, Expectations, ExpectedGrade, Loss, Outcome as ExpectedOutcome, Resolved,
     ResolvedDevice, ResolvedVariant,
@@ -45,9 +46,7 @@ pub fn variant(
         let told = device.map(|device| {
             let proposed = proposed(variant, device, longest_call(runs, name));
             let held = Held::of(variant, device, (twin, circumstances.tick));
-            // In a twin calls are as long as was foreseen.
-            let outgrown = circumstances.live && is_outgrown(component, device, held.as_ref());
-            told(component, (proposed, outgrown), held)
+            told(component, proposed, held)
         });
         component.results(resolved.run.bytes, receivers, told.unwrap_or_default())
     });
@@ -56,8 +55,10 @@ pub fn variant(
     let halts = halts(&made);
     let overlooked = unseen::overlooked(variant, circumstances.tick);
     let facts = RunFacts::of_halts(&halts).beside_budgets(overlooked);
-    let doubts = components.iter();
-    let doubts = doubts.map(|one| unseen::doubts(resolved, index, one, runs, circumstances.tick));
+    let doubts = components.iter().map(|one| Doubts {
+        outgrown: outgrown(variant, one, circumstances),
+        ..unseen::doubts(resolved, index, one, runs, circumstances.tick)
+    });
     let doubts: Vec<Doubts> = doubts.collect();
     let mut results = VariantResults {
         name: variant.name.clone(),
@@ -94,24 +95,40 @@ pub fn variant(
 }
 
 /// What is told of a device besides what was seen of it, which had so much.
-fn told(
-    component: &Component<'_>,
-    (proposed, outgrown): (Option<Proposed>, bool),
-    held: Option<Held>,
-) -> Told {
+fn told(component: &Component<'_>, proposed: Option<Proposed>, held: Option<Held>) -> Told {
     Told {
         proposed,
-        outgrown,
         lost_because: held.and_then(|held| held.causes(component.losses(), &component.grades())),
     }
 }
 
-/// Whether all that a device lost was in calls longer than those that laxity proposed its reservation for.
-fn is_outgrown(component: &Component<'_>, device: &ResolvedDevice, held: Option<&Held>) -> bool {
-    let (Chosen::Proposed(proposal), Some(held)) = (device.chosen, held) else {
-        return false;
+/// What convicts nobody of a component, a device or none, where all that it lost was in calls longer than those that laxity proposed its reservation for, or than
+/// anybody's processor serves in time. In a twin calls are as long as was foreseen.
+fn outgrown(
+    variant: &ResolvedVariant,
+    component: &Component<'_>,
+    circumstances: &Circumstances,
+) -> &'static [Quantity] {
+    let is_outgrown = |device: &ResolvedDevice| {
+        let usual = device.load.work(device.device.period());
+        let due = Due::of(variant, device, None);
+        if due.is_some_and(|due| due.is_outgrown(component.losses(), usual)) {
+            return true;
+        }
+        let (Chosen::Proposed(proposal), Some(held)) = (
+            device.chosen,
+            Held::of(variant, device, (None, circumstances.tick)),
+        ) else {
+            return false;
+        };
+        held.is_outgrown(component.losses(), |phase| proposal.planned(phase))
     };
-    held.is_outgrown(component.losses(), |phase| proposal.planned(phase))
+    let name = component.runs.first().map(|seen| &seen.probe.subject.name);
+    let device = variant.devices.iter().find(|one| Some(&one.name) == name);
+    match device {
+        Some(device) if circumstances.live && is_outgrown(device) => LOSSES,
+        _ => &[],
+    }
 }
 
 /// What is told besides, each once: that runs were made again first, also those of its control.
@@ -322,14 +339,17 @@ fn undelivered(results: &VariantResults) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// What is not as expected of a device, unless nobody saw whether it was the machine's doing.
+/// What is not as expected of a device, unless nobody saw whether it was the machine's doing, or its calls outgrew what was foreseen: what was promised is the
+/// reservation, which was kept; how long calls would be was measured before.
 fn of_device((what, is_certain): (String, bool), doubts: Doubts) -> Surprise {
-    match doubts.halts_unseen {
-        HaltsUnseen::None => Surprise { what, is_certain },
-        HaltsUnseen::Of(_) | HaltsUnseen::All => Surprise {
-            what: what + unseen::TOLD,
-            is_certain: false,
-        },
+    let open = match doubts.halts_unseen {
+        HaltsUnseen::None if doubts.outgrown.is_empty() => return Surprise { what, is_certain },
+        HaltsUnseen::None => format!("; {}", Cause::Outgrown),
+        HaltsUnseen::Of(_) | HaltsUnseen::All => unseen::TOLD.to_owned(),
+    };
+    Surprise {
+        what: what + &open,
+        is_certain: false,
     }
 }
 
@@ -355,17 +375,10 @@ fn losses(
                 if lost > 0 {
                     let why = device.lost_because.as_ref();
                     let why = why.map_or_else(String::new, |why| format!(": {why}"));
-                    // What was promised is the reservation, which was kept: how long calls would be was measured before.
-                    let kept = match device.outgrown {
-                        true => {
-                            "; what was proposed was kept, and calls outgrew those that it was proposed for"
-                        }
-                        false => "",
-                    };
                     let what = format!(
-                        "{whose}{lost} samples were lost or underrun while nothing disturbed, none was to be{why}{kept}"
+                        "{whose}{lost} samples were lost or underrun while nothing disturbed, none was to be{why}"
                     );
-                    surprises.push(of_device((what, !device.outgrown), *doubts));
+                    surprises.push(of_device((what, true), *doubts));
                 } else if held > 0 && device.lost() > 0 {
                     let lost = device.lost();
                     surprises.push(Surprise {

@@ -14,15 +14,66 @@ use crate::report::value::count;
 use crate::scenario::units::{format_reservation, format_span};
 use crate::scenario::{ResolvedDevice, ResolvedVariant, TwinProfile, devices};
 
+/// By when the calls of a device must be complete.
+pub(super) struct Due {
+    /// So long after its interrupt,
+    limit: Span,
+    /// or a modem's calls as the phase of each has it: in a twin they deliver their output in pieces.
+    modes: Vec<Mode>,
+}
+
 /// What a device has reserved, and what that is worth where it runs.
 pub(super) struct Held {
     reservation: Reservation,
     /// `None` where nothing of it is sure.
     supply: Option<Box<dyn SupplyBound>>,
-    /// So long after its interrupt a call must be complete.
-    due: Span,
-    /// A modem's calls, each of which is due as its phase has it: in a twin they deliver their output in pieces.
-    modes: Vec<Mode>,
+    due: Due,
+}
+
+impl Due {
+    /// Of a device in a variant; `None` of one whose numbers are too large to be reckoned with.
+    pub(super) fn of(
+        variant: &ResolvedVariant,
+        device: &ResolvedDevice,
+        twin: Option<TwinProfile>,
+    ) -> Option<Self> {
+        let is_modem = device.device.kind() == devices::KINDS[0];
+        let modes = is_modem.then(|| modes(variant.start, Modem::of(device, twin)));
+        // When it must be complete does not depend on how long a call is.
+        let analysed = device.device.analysed(Service::from_nanos(1)).ok()?;
+        let limits = [analysed.input_limit(), analysed.output_limit()];
+        Some(Self {
+            limit: limits.into_iter().flatten().min()?,
+            modes: modes.unwrap_or_default(),
+        })
+    }
+
+    /// So long after its interrupt a call of a phase must be complete: a modem that learns the line is called as one that is connected.
+    fn after(&self, phase: &Phase) -> Span {
+        let mut modes = self.modes.iter();
+        let mode = modes.find(|mode| mode.name == phase.name());
+        let mode = mode.or(self.modes.last());
+        mode.map_or(self.limit, |mode| mode.due)
+    }
+
+    /// Whether each of these was a call that took more of a processor by itself than there is time until it must be complete, and a quarter more than is `usual`
+    /// while there is all to do: the machine was slower than anybody could foresee, and whoever had the processor for himself would have lost the same. `false` of none.
+    pub(super) fn is_outgrown<'a>(
+        &self,
+        losses: impl Iterator<Item = &'a Loss>,
+        usual: Service,
+    ) -> bool {
+        each(losses, |loss| {
+            let [_, longest] = loss.service.unwrap_or_default();
+            longest.as_dedicated_span() > self.after(&loss.phase) && longest > usual + usual / 4
+        })
+    }
+}
+
+/// Whether all of them are so; `false` of none.
+fn each<'a>(losses: impl Iterator<Item = &'a Loss>, is_so: impl Fn(&Loss) -> bool) -> bool {
+    let mut losses = losses.peekable();
+    losses.peek().is_some() && losses.all(is_so)
 }
 
 impl Held {
@@ -34,25 +85,11 @@ impl Held {
     ) -> Option<Self> {
         let request = device.placing.request()?;
         let place = Place::of(variant, device, (twin, tick));
-        let is_modem = device.device.kind() == devices::KINDS[0];
-        let modes = is_modem.then(|| modes(variant.start, Modem::of(device, twin)));
-        // When it must be complete does not depend on how long a call is.
-        let analysed = device.device.analysed(Service::from_nanos(1)).ok()?;
-        let limits = [analysed.input_limit(), analysed.output_limit()];
         Some(Self {
             reservation: request.reservation,
             supply: place.kept(request.enforcer, request.reservation),
-            due: limits.into_iter().flatten().min()?,
-            modes: modes.unwrap_or_default(),
+            due: Due::of(variant, device, twin)?,
         })
-    }
-
-    /// So long after its interrupt a call of a phase must be complete: a modem that learns the line is called as one that is connected.
-    fn due(&self, phase: &Phase) -> Span {
-        let mut modes = self.modes.iter();
-        let mode = modes.find(|mode| mode.name == phase.name());
-        let mode = mode.or(self.modes.last());
-        mode.map_or(self.due, |mode| mode.due)
     }
 }
 
@@ -98,7 +135,7 @@ impl Held {
             Cause::Unknown
         } else if took > within {
             Cause::Short
-        } else if longest > supply.least_service(self.due(&loss.phase)) {
+        } else if longest > supply.least_service(self.due.after(&loss.phase)) {
             Cause::Long
         } else {
             Cause::Many
@@ -110,7 +147,7 @@ impl Held {
         let reserved = format_reservation(self.reservation);
         let [had, longest] = loss.service.unwrap_or_default();
         let (within, while_in) = (took(loss), during(&loss.phase));
-        let due = self.due(&loss.phase);
+        let due = self.due.after(&loss.phase);
         let supply = self.supply.as_ref();
         let least = supply.map_or(Service::ZERO, |supply| supply.least_service(due));
         let lasts = supply.and_then(|supply| supply.window_for(had).ok());
@@ -157,8 +194,7 @@ impl Held {
             let [_, longest] = loss.service.unwrap_or_default();
             self.cause(loss) == Cause::Long && longest > planned(&loss.phase)
         };
-        let mut losses = losses.peekable();
-        losses.peek().is_some() && losses.all(is_longer)
+        each(losses, is_longer)
     }
 
     /// Why that was lost by one whose reservations had these grades, in a sentence; `None` of nothing.
@@ -229,7 +265,13 @@ mod tests {
         Held {
             reservation,
             supply: Some(Box::new(ExplicitDeadline::continuous(reservation))),
-            due: Span::from_micros(12_500),
+            due: due(),
+        }
+    }
+
+    fn due() -> Due {
+        Due {
+            limit: Span::from_micros(12_500),
             modes: Vec::new(),
         }
     }
@@ -293,6 +335,22 @@ mod tests {
         assert!(!outgrown(&[long(), loss(6, 14, Some([2_400, 2_400]))]));
         assert!(outgrown(&[loss(6, 14, Some([2_600, 2_600]))]));
         assert!(!outgrown(&[]));
+    }
+
+    /// Whoever reserved nothing, or what it liked, answers for its losses but where no processor would have been enough.
+    #[test]
+    fn calls_outgrow_a_whole_processor_where_they_take_longer_than_there_is_time() {
+        let outgrown = |longest: &[u64], usual| {
+            let losses = longest.iter();
+            let losses = losses.map(|long| loss(101, 44, Some([40_000, *long])));
+            let losses: Vec<_> = losses.collect();
+            due().is_outgrown(losses.iter(), Service::from_micros(usual))
+        };
+        assert!(outgrown(&[17_900, 43_800], 1_840));
+        assert!(!outgrown(&[17_900, 5_400], 1_840));
+        // Who asks for more than there is loses by what it asks for.
+        assert!(!outgrown(&[17_900, 17_900], 16_000));
+        assert!(!outgrown(&[], 1_840));
     }
 
     #[test]
@@ -364,7 +422,10 @@ mod tests {
         };
         let told = |pieces, longest_us| {
             let held = Held {
-                modes: modes(Start::OnHook, modem(pieces)),
+                due: Due {
+                    modes: modes(Start::OnHook, modem(pieces)),
+                    ..due()
+                },
                 ..held()
             };
             let long = loss(6, 18, Some([5_400, longest_us]));

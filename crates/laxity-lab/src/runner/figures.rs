@@ -41,7 +41,6 @@ pub(super) struct Seen<'a> {
 pub(super) struct Told {
     pub(super) proposed: Option<Proposed>,
     pub(super) lost_because: Option<String>,
-    pub(super) outgrown: bool,
 }
 
 /// One component in all runs of a variant, and in those of its control.
@@ -298,7 +297,6 @@ impl Component<'_> {
             samples_underrun: self.total(kinds::SAMPLES_UNDERRUN),
             samples_lost_undisturbed: sum(&of_runs(&self.runs, kinds::SAMPLES_LOST).undisturbed),
             lost_because: told.lost_because,
-            outgrown: told.outgrown,
             samples_pending_max: pending.max.unwrap_or(0),
             samples_pending: pending,
             processing_ns: HistogramJson::of("ns", &processing),
@@ -341,13 +339,17 @@ impl Component<'_> {
         sum
     }
 
-    /// The share of a processor while connected: the median of the runs.
-    fn cpu_share(&self) -> f64 {
-        let runs = self.runs.iter();
+    /// The share of a processor while connected: the median of the runs; `None` if it never was, or of a run whose events are not all there.
+    fn cpu_share(&self) -> Option<f64> {
+        let whole = |seen: &&Seen<'_>| seen.run.record.events_lost == 0;
+        let runs = self.runs.iter().filter(whole);
         let connected = runs.filter_map(|seen| seen.observation.connected);
         let shares = connected.filter(|(_, span)| !span.is_zero());
-        let ppm = shares.map(|(service, span)| service.as_nanos() * 1_000_000 / span.as_nanos());
-        median(ppm).map_or(0.0, |ppm| ppm as f64 / 1e6)
+        let ppm = shares.map(|(service, span)| {
+            let ppm = u128::from(service.as_nanos()) * 1_000_000 / u128::from(span.as_nanos());
+            u64::try_from(ppm).unwrap_or(u64::MAX)
+        });
+        median(ppm).map(|ppm| ppm as f64 / 1e6)
     }
 
     /// What became of the file, in the runs whose transfer can end; others only repeat the gaps.

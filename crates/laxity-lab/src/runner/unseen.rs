@@ -7,7 +7,7 @@ use laxity_model::{Enforcer, ProcessorId, Span};
 
 use super::RunDone;
 use super::figures::Component;
-use crate::scenario::kinds::SAMPLES_LOST;
+use crate::scenario::kinds::LOSSES;
 use crate::scenario::{Resolved, ResolvedVariant};
 
 /// Why what was lost convicts nobody.
@@ -62,7 +62,7 @@ fn losses_unseen(variant: &ResolvedVariant, component: &Component<'_>, tick: Spa
     let is_open = request.is_some_and(|request| request.enforcer == Enforcer::Deadline)
         && are_no_more(&losses, long.count(), overlooked(variant, tick));
     match is_open {
-        true => HaltsUnseen::Of(SAMPLES_LOST),
+        true => HaltsUnseen::Of(LOSSES),
         false => HaltsUnseen::None,
     }
 }

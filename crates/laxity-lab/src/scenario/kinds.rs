@@ -7,8 +7,8 @@ use laxity_model::verify::delivery::{OVERRUNS, SHORT_PERIODS, SHORT_STRETCHES};
 
 pub(crate) use super::devices::PROCESSING_SERVICE;
 pub use super::devices::{
-    FRAMES_LOST, PROCESSING_TIME, RETRAININGS, SAMPLES_LOST, SAMPLES_OVERWRITTEN, SAMPLES_PENDING,
-    SAMPLES_UNDERRUN,
+    FRAMES_LOST, LOSSES, PROCESSING_TIME, RETRAININGS, SAMPLES_LOST, SAMPLES_OVERWRITTEN,
+    SAMPLES_PENDING, SAMPLES_UNDERRUN,
 };
 
 /// A soft modem.
@@ -64,7 +64,7 @@ pub fn quantities() -> Vec<Quantity> {
 const MEANINGS: [(Quantity, &str); 24] = [
     (
         Quantity::INTERRUPT_TIME,
-        "From entry to return of an interrupt handler.",
+        "The processor time that an interrupt handler takes from its entry to its return.",
     ),
     (
         Quantity::DEFERRED_TIME,

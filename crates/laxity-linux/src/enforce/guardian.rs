@@ -16,7 +16,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use laxity_model::enforce::ranks::OCCUPANT;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -113,14 +113,15 @@ struct Reads {
     process: OwnedFd,
 }
 
-static GUARDIAN: OnceLock<Result<Guardian, i32>> = OnceLock::new();
+static GUARDIAN: Mutex<Option<&'static Guardian>> = Mutex::new(None);
 
-/// The guardian of this process, started at the first call. Call it early: what a fork must copy grows with the process.
+/// The guardian of this process, started at the first call that can. Call it early: what a fork must copy grows with the process.
 pub fn start() -> io::Result<&'static Guardian> {
-    GUARDIAN
-        .get_or_init(|| Guardian::fork().map_err(|error| error.raw_os_error().unwrap_or(0)))
-        .as_ref()
-        .map_err(|errno| io::Error::from_raw_os_error(*errno))
+    let mut started = GUARDIAN.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(match *started {
+        Some(guardian) => guardian,
+        None => started.insert(Box::leak(Box::new(Guardian::fork()?))),
+    })
 }
 
 impl Guardian {
@@ -262,10 +263,8 @@ fn fork(known: &[Entry]) -> io::Result<Reads> {
 
 /// Looks whether the guardian of this process lives, if it has one, and has another take its place if not; tells whether it had died.
 pub(crate) fn look_after() -> io::Result<bool> {
-    match GUARDIAN.get() {
-        Some(Ok(guardian)) => guardian.replace_if_dead(),
-        _ => Ok(false),
-    }
+    let started = *GUARDIAN.lock().unwrap_or_else(PoisonError::into_inner);
+    started.map_or(Ok(false), Guardian::replace_if_dead)
 }
 
 /// The guardian's life. Kernel calls only.

@@ -100,6 +100,7 @@ impl Delivery {
                 true => HaltsUnseen::All,
                 false => HaltsUnseen::None,
             },
+            outgrown: &[],
         }
     }
 

@@ -192,7 +192,7 @@ fn halts_that_nobody_saw_leave_open_what_one_component_lost_and_nothing_else() {
         (Quantity::RESPONSE_TIME, &Phase::RUN, 110),
     ]);
     let doubts = Doubts {
-        halts_unseen: HaltsUnseen::Of(LOST),
+        halts_unseen: HaltsUnseen::Of(&[LOST]),
         ..Doubts::default()
     };
     let lost = Limit::new(LOST, Statistic::Total, Bound::AtMost(0));
@@ -223,4 +223,18 @@ fn halts_that_nobody_saw_leave_open_what_one_component_lost_and_nothing_else() {
     );
     let [_, first, _] = with_doubts(&in_time, &seen, doubts);
     assert_eq!(first.0, Outcome::Violated, "{:?}", first.1);
+    // So it is with what a device lost in calls that outgrew those that its reservation was proposed for.
+    let doubts = Doubts {
+        outgrown: &[LOST],
+        ..Doubts::default()
+    };
+    let outcomes = |limit: &Limit| {
+        let all = with_doubts(limit, &seen, doubts);
+        (all.each_ref().map(|one| one.0), all[1].1.clone())
+    };
+    let ([_, first, other], told) = outcomes(&lost);
+    assert_eq!([first, other], [Outcome::Inconclusive, Outcome::Violated]);
+    let kept = "calls took longer than was foreseen, and nothing that was promised was missing";
+    assert!(told.iter().any(|one| one.contains(kept)), "{told:?}");
+    assert_eq!(outcomes(&in_time).0[1], Outcome::Violated);
 }

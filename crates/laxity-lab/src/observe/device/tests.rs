@@ -133,3 +133,25 @@ fn a_call_whose_frame_arrived_all_the_same_is_given_no_other() {
         }
     }
 }
+
+/// Of a handler that was kept from the processor for a moment, no longer than a witness tolerates, what it took is judged.
+#[test]
+fn a_handler_took_its_processor_time_whatever_the_clock_says() {
+    let (record, probe) = player_beside(&[], 600);
+    let longest = |returns_later: Span, took: Span| {
+        let mut of_another = record.clone();
+        let exits = of_another.events.iter_mut();
+        let mut exits = exits.filter(|event| event.kind == EventKind::InterruptExit);
+        let exit = exits.nth(7).expect("of many");
+        exit.at += returns_later;
+        exit.args[0] += took.as_nanos();
+        let seen = observe(&of_another, std::slice::from_ref(&probe), &[]);
+        let times = seen[0].quantities.whole(Quantity::INTERRUPT_TIME);
+        times.undisturbed.max().expect("interrupts")
+    };
+    let kept = Span::from_micros(120);
+    let usual = longest(Span::ZERO, Span::ZERO);
+    assert!(usual < 100_000, "{usual}");
+    assert_eq!(longest(kept, Span::ZERO), usual);
+    assert!(longest(kept, kept) >= kept.as_nanos());
+}

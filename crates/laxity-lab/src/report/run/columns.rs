@@ -162,7 +162,7 @@ const SHARE: &str = "share of a processor";
 const SHARE_HEAD: &str = "cpu\n%";
 
 fn share(device: &DeviceFigures) -> Option<Value> {
-    let ppm = libm::round(device.cpu_share * 1e6);
+    let ppm = libm::round(device.cpu_share? * 1e6);
     Some(Value::share(ppm as u64))
 }
 

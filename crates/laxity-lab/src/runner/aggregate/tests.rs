@@ -1,7 +1,7 @@
 //! What of a variant is expected, and what convicts.
 
 use super::*;
-use crate::scenario::{self, Length, kinds::SAMPLES_LOST};
+use crate::scenario::{self, Length};
 
 /// The controls have no modem, and one variant is only shown.
 #[test]
@@ -59,11 +59,6 @@ fn what_was_lost_while_somebody_may_have_held_on_tells_neither() {
     assert_eq!(told(Loss::None, device(446, 0), 3), Some(false));
     assert_eq!(told(Loss::None, device(0, 0), 3), None);
     assert_eq!(told(Loss::None, device(446, 1), 3), Some(true));
-    let outgrown = DeviceFigures {
-        outgrown: true,
-        ..device(446, 446)
-    };
-    assert_eq!(told(Loss::None, outgrown, 0), Some(false));
     assert_eq!(told(Loss::Some, device(21, 0), 0), Some(false));
     assert_eq!(told(Loss::Some, device(0, 0), 0), Some(true));
 }
@@ -77,18 +72,27 @@ fn a_device_answers_for_its_losses_whatever_nobody_saw_of_another() {
         ..DeviceFigures::default()
     };
     let unseen = Doubts {
-        halts_unseen: HaltsUnseen::Of(SAMPLES_LOST),
+        halts_unseen: HaltsUnseen::Of(LOSSES),
+        ..Doubts::default()
+    };
+    let outgrown = Doubts {
+        outgrown: LOSSES,
         ..Doubts::default()
     };
     let whose = |name: &str| (format!("{name}: "), &device);
-    let devices = [(whose("a"), unseen), (whose("b"), Doubts::default())];
+    let sure = Doubts::default();
+    let devices = [
+        (whose("a"), unseen),
+        (whose("b"), sure),
+        (whose("c"), outgrown),
+    ];
     let mut surprises = Vec::new();
     losses(Loss::None, &devices, &mut surprises);
     let told: Vec<_> = surprises
         .iter()
         .map(|surprise| (&surprise.what[..2], surprise.is_certain))
         .collect();
-    assert_eq!(told, [("a:", false), ("b:", true)]);
+    assert_eq!(told, [("a:", false), ("b:", true), ("c:", false)]);
     assert!(
         surprises[0].what.ends_with(unseen::TOLD),
         "{}",
@@ -99,6 +103,8 @@ fn a_device_answers_for_its_losses_whatever_nobody_saw_of_another() {
         "{}",
         surprises[1].what
     );
+    let kept = "; calls took longer than was foreseen, and nothing that was promised was missing";
+    assert!(surprises[2].what.ends_with(kept), "{}", surprises[2].what);
 }
 
 /// Neither that something was lost nor that nothing was is known of a run whose events are not all there.

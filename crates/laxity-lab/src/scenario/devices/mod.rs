@@ -47,6 +47,13 @@ pub const SAMPLES_OVERWRITTEN: Quantity = Quantity::events("samples_overwritten"
 pub const SAMPLES_UNDERRUN: Quantity = Quantity::events("samples_underrun");
 /// Frames that did not arrive: their CRC was wrong, or nothing was left of them to check.
 pub const FRAMES_LOST: Quantity = Quantity::events("frames_lost");
+/// What counts losses.
+pub const LOSSES: &[Quantity] = &[
+    SAMPLES_LOST,
+    SAMPLES_OVERWRITTEN,
+    SAMPLES_UNDERRUN,
+    FRAMES_LOST,
+];
 /// Times the link had to be trained again.
 pub const RETRAININGS: Quantity = Quantity::tally("retrainings");
 

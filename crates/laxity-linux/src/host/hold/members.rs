@@ -1,8 +1,8 @@
 //! The threads of a program that have slots together.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use laxity_model::enforce::ranks;
 use laxity_model::{Instant, Service};
@@ -51,7 +51,7 @@ struct Member {
     /// What it has outside its slots.
     own: Attributes,
     /// What it had at the end of one, if somebody had changed it.
-    changed: Option<Policy>,
+    changed: Arc<OnceLock<Policy>>,
     /// Where each is counted by itself; `None` where that cannot be.
     counted: Option<Arc<Counter>>,
 }
@@ -199,7 +199,7 @@ impl Members {
         threads.push(Member {
             tid,
             own,
-            changed: None,
+            changed: Arc::default(),
             counted: counted.map(Arc::new),
         });
         let mut list = self.list.lock();
@@ -235,19 +235,20 @@ impl Members {
     pub(super) fn changed(&self, thread: Tid) -> Option<Policy> {
         let list = self.list.lock();
         let member = list.threads.iter().find(|one| one.tid == thread);
-        member.and_then(|one| one.changed)
+        member.and_then(|one| one.changed.get().copied())
     }
 
     /// A slot ends: who has not what it was given for it was changed meanwhile. A system call a thread.
-    fn read_back(list: &mut List) {
+    fn read_back(list: &List) {
         if !list.inside || list.released {
             return;
         }
-        for member in &mut list.threads {
+        for member in &list.threads {
             // Who has ended has nothing.
             let found = sched::policy(member.tid).ok();
-            let changed = found.filter(|found| *found != Self::INSIDE);
-            member.changed = member.changed.or(changed);
+            if let Some(changed) = found.filter(|found| *found != Self::INSIDE) {
+                let _ = member.changed.set(changed);
+            }
         }
     }
 
@@ -288,7 +289,7 @@ impl Program for Members {
 
     fn leave(&self) -> Result<(), SchedError> {
         let mut list = self.list.lock();
-        Self::read_back(&mut list);
+        Self::read_back(&list);
         self.place(&mut list, false)?;
         match &self.freezer {
             Some(freezer) => Self::switch(freezer.freeze()),

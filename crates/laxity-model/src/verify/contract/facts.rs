@@ -152,6 +152,8 @@ pub struct Doubts {
     pub looks_ppm: u32,
     /// Of what nobody saw whether the machine stood still.
     pub halts_unseen: HaltsUnseen,
+    /// What came of work that took longer than was foreseen, while nothing that was promised was missing: these convict nobody.
+    pub outgrown: &'static [Quantity],
 }
 
 impl Doubts {
@@ -182,19 +184,25 @@ pub enum HaltsUnseen {
     /// Of none: who looks for halts sees them.
     #[default]
     None,
-    /// Of this quantity.
-    Of(Quantity),
+    /// Of these quantities.
+    Of(&'static [Quantity]),
     /// Of all: nobody looked.
     All,
 }
 
-impl HaltsUnseen {
-    /// Whether these values, or what is summed up of them in windows, are among those.
-    pub(super) fn concern(self, quantity: Quantity) -> bool {
-        match self {
-            Self::None => false,
-            Self::Of(one) => one == quantity.of_each(),
-            Self::All => true,
+impl Doubts {
+    /// Why these values, or what is summed up of them in windows, convict nobody.
+    pub(super) fn left_open(&self, quantity: Quantity) -> Option<Cause> {
+        let is_among = |all: &[Quantity]| all.contains(&quantity.of_each());
+        let is_unseen = match self.halts_unseen {
+            HaltsUnseen::None => false,
+            HaltsUnseen::Of(some) => is_among(some),
+            HaltsUnseen::All => true,
+        };
+        if is_unseen {
+            Some(Cause::HaltsUnseen)
+        } else {
+            is_among(self.outgrown).then_some(Cause::Outgrown)
         }
     }
 }

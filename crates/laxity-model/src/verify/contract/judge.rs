@@ -12,8 +12,8 @@
 //!    value that nobody knows may have broken a required limit.
 //! 4. Otherwise **met**.
 //!
-//! Where nobody sees whether the machine stands still, values convict nobody: what breaks a limit may be the machine's doing, and is **inconclusive**. So it is of
-//! whom [that is said](Evidence::doubts), and of no other component.
+//! Where nobody sees whether the machine stands still, values convict nobody: what breaks a limit may be the machine's doing, and is **inconclusive**. So is what came of work
+//! that took longer than was foreseen, where nothing that was promised was missing. Either is so of whom [that is said](Evidence::doubts), and of no other component.
 //!
 //! A halt of the machine between two wake-ups of the witness is seen by nobody. So a longest or shortest time that breaks an absolute bound by
 //! less than that, once among all that was seen of a component, is not held against it: by rule 3 it leaves a verdict inconclusive, unless
@@ -70,11 +70,8 @@ pub fn judge(contract: &Contract, all: &[Evidence], facts: &RunFacts) -> Verdict
     for limit in &contract.limits {
         court.judge_limit(limit, &mut found);
     }
-    for subject in core::mem::take(&mut found.left_open) {
-        found.tell(Reason {
-            subject,
-            cause: Cause::HaltsUnseen,
-        });
+    for reason in core::mem::take(&mut found.left_open) {
+        found.tell(reason);
     }
     for reason in facts.reasons(court.holds_of_everything(|_| true)) {
         found.tell(reason);
@@ -159,8 +156,8 @@ fn of_grades(grades: &[(String, Grade)]) -> impl Iterator<Item = Cause> + '_ {
 struct Found {
     reasons: Vec<Reason>,
     implied: Vec<Outcome>,
-    /// Of whom values break a limit, and nobody saw whether it was the machine's doing.
-    left_open: Vec<Option<String>>,
+    /// Of whom values break a limit, and why that convicts nobody.
+    left_open: Vec<Reason>,
 }
 
 impl Found {
@@ -176,11 +173,12 @@ impl Found {
         }
     }
 
-    /// What was found of the values of a component; `is_open`: nobody saw whether halts made them what they are.
-    fn tell_values(&mut self, reason: Reason, is_open: bool) {
+    /// What was found of the values of a component; `open`: why these convict nobody.
+    fn tell_values(&mut self, reason: Reason, open: Option<Cause>) {
         let implied = reason.implies();
-        if implied == Some(Outcome::Violated) && is_open {
-            self.left_open.push(reason.subject.clone());
+        if let (Some(Outcome::Violated), Some(cause)) = (implied, open) {
+            let subject = reason.subject.clone();
+            self.left_open.push(Reason { subject, cause });
             self.tell_as(Some(Outcome::Inconclusive), reason);
         } else {
             self.tell_as(implied, reason);
@@ -228,8 +226,8 @@ impl Court<'_> {
             for phase in evidence.phases_to_judge(limit) {
                 if let Some(finding) = evidence.judge_in_phase(limit, phase.as_ref(), self.facts) {
                     let subject = is_named.then(|| evidence.subject.name.clone());
-                    let is_open = evidence.doubts.halts_unseen.concern(limit.quantity);
-                    found.tell_values(limit.found(subject, phase, finding), is_open);
+                    let open = evidence.doubts.left_open(limit.quantity);
+                    found.tell_values(limit.found(subject, phase, finding), open);
                 }
             }
         }

@@ -9,7 +9,7 @@ use super::{Contract, Limit, Phase, Phases, Quantity, Subjects};
 /// The timing limits of *PC 99 System Design Guide*, chapter 19, "Modems" (Intel, Microsoft, 1998), as quoted by Jones, Saroiu,
 /// *Predictability Requirements of a Soft Modem*, SIGMETRICS 2001:
 ///
-/// * interrupts are disabled for at most 100 µs (§6.2.2); what is limited here is the time in the interrupt handler;
+/// * interrupts are disabled for at most 100 µs (§6.2.2); what is limited here is the processor time that the interrupt handler takes;
 /// * at any instant, all deferred calls queued but not yet run take at most 500 µs together (§6.2.4); a driver that queues none
 ///   keeps this limit, if its interrupts were seen;
 /// * the interrupt period is 3 to 16 ms (§6.2.1), bound to the phases in which the card can keep it: on hook its blocks last 2.5 ms;

@@ -72,7 +72,7 @@ impl fmt::Display for Shown {
 }
 
 impl Quantity {
-    /// From entry to return of an interrupt handler: the time it keeps others of its level out.
+    /// The processor time that an interrupt handler takes from its entry to its return: what it keeps from others of its level.
     pub const INTERRUPT_TIME: Self = Self::time("interrupt_time");
     /// The time that all deferred calls queued at an instant take together until the queue is empty.
     pub const DEFERRED_TIME: Self = Self::time("deferred_time");

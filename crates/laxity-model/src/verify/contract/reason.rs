@@ -38,6 +38,8 @@ pub enum Cause {
     Unseen(u32),
     /// Values break a limit, and nobody saw whether the machine stood still.
     HaltsUnseen,
+    /// Values break a limit by work that took longer than was foreseen, and nothing that was promised was missing.
+    Outgrown,
     /// A grant was not enforced, or that cannot be told.
     Grade {
         /// Whose.
@@ -133,7 +135,8 @@ impl Reason {
             | Cause::Disturbed(_)
             | Cause::Doubts(_)
             | Cause::Unseen(_)
-            | Cause::HaltsUnseen => Some(Outcome::Inconclusive),
+            | Cause::HaltsUnseen
+            | Cause::Outgrown => Some(Outcome::Inconclusive),
         }
     }
 }
@@ -346,6 +349,9 @@ impl fmt::Display for Cause {
             }
             Self::HaltsUnseen => f.write_str(
                 "nobody saw whether the machine stood still, so it may be what broke the limit",
+            ),
+            Self::Outgrown => f.write_str(
+                "calls took longer than was foreseen, and nothing that was promised was missing",
             ),
             Self::Grade { holder, grade } => {
                 let reason = grade.reason().unwrap_or("nothing is known against it");

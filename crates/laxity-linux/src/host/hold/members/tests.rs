@@ -77,7 +77,7 @@ fn one_that_is_not_counted_takes_nothing_from_the_others() {
         members.list.lock().threads.push(Member {
             tid: own,
             own: attributes,
-            changed: None,
+            changed: Arc::default(),
             counted,
         });
     }
