@@ -430,3 +430,19 @@ fn what_only_several_phases_of_a_call_would_miss_is_not_told_as_a_miss() {
     assert_eq!(answer("37ms"), Some(Deadline::NotKnown));
     assert_eq!(answer("80ms"), Some(Deadline::Met));
 }
+
+/// Before it dials a modem has no reservation, and competes with its equals.
+#[test]
+fn of_a_modem_that_is_on_hook_its_reservation_says_nothing() {
+    let text = "[devices.m]\nkind = \"soft-modem\"\n[tasks.s]\nkind = \"spinner\"\npriority = 24\n\
+        [variants.v]\nplacement = \"reserved 3ms/8ms\"\ntasks = [\"s\"]\ncontracts = []\n";
+    let met = |text: &str| {
+        let plan = unobserved(text);
+        let lines = plan.variants[0].lines.iter();
+        let mut on_hook = lines.filter(|line| line.phase.as_deref() == Some("on-hook"));
+        on_hook.next().unwrap().deadline
+    };
+    assert_eq!(met(text), Some(Deadline::NotKnown));
+    let from_start = text.replace("tasks = [", "reserve_from = \"start\"\ntasks = [");
+    assert_eq!(met(&from_start), Some(Deadline::Met));
+}

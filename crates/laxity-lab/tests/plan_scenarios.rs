@@ -3,7 +3,6 @@
 //! `LAXITY_CASES` multiplies the number of seeds (default 1: two seeds); above 1, the shipped scenario is looked at in its full length too.
 
 use laxity_lab::machine_file::Known;
-use laxity_lab::plan::Deadline;
 use laxity_lab::plan::scenario::{Plan, plan, render};
 use laxity_lab::runner::{On, Silent};
 use laxity_lab::scenario::{Length, Resolved, parse};
@@ -338,6 +337,25 @@ fn modems_that_share_a_processor_have_none_and_the_plan_says_why() {
     }
 }
 
+/// What a modem's calls take is what its own load says, beside another one as on a processor of its own.
+#[test]
+fn each_of_several_modems_is_charged_its_own_load() {
+    for processor in [0, 1] {
+        let text = format!(
+            "[host]\nprocessors = 2\n[devices.a]\nkind = \"soft-modem\"\nload = \"60 %\"\n
+            [devices.b]\nkind = \"soft-modem\"\nload = \"8 %\"\nprocessor = {processor}\n
+            [variants.v]\ncontracts = []\nstart = \"connected\"\nplacement = {{ a = \"thread 24\", b = \"thread 24\" }}\n"
+        );
+        let plan = unobserved(&resolved(&text));
+        let mut calls = plan.variants[0].lines.iter();
+        let costs = ["a: modem thread", "b: modem thread"].map(|name| {
+            let call = calls.find(|line| line.name == name && line.phase.is_some());
+            call.and_then(|call| call.cost_ns)
+        });
+        assert_eq!(costs, [Some(7_500_000), Some(1_000_000)], "{processor}");
+    }
+}
+
 #[test]
 fn tasks_that_take_turns_keep_their_bounds() {
     let plan = whole(&resolved(include_str!("../../../scenarios/turns.toml")));
@@ -478,20 +496,4 @@ fn a_job_that_takes_a_tick_or_more_has_a_bound() {
         let work = &plan.variants[0].lines[0];
         assert!(work.bound_ns < Some(5_000_000), "{seen}");
     }
-}
-
-/// Before it dials a modem has no reservation, and competes with its equals.
-#[test]
-fn of_a_modem_that_is_on_hook_its_reservation_says_nothing() {
-    let text = "[devices.m]\nkind = \"soft-modem\"\n[tasks.s]\nkind = \"spinner\"\npriority = 24\n\
-        [variants.v]\nplacement = \"reserved 3ms/8ms\"\ntasks = [\"s\"]\ncontracts = []\n";
-    let met = |text: &str| {
-        let plan = unobserved(&resolved(text));
-        let lines = plan.variants[0].lines.iter();
-        let mut on_hook = lines.filter(|line| line.phase.as_deref() == Some("on-hook"));
-        on_hook.next().unwrap().deadline
-    };
-    assert_eq!(met(text), Some(Deadline::NotKnown));
-    let from_start = text.replace("tasks = [", "reserve_from = \"start\"\ntasks = [");
-    assert_eq!(met(&from_start), Some(Deadline::Met));
 }

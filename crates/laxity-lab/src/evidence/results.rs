@@ -36,7 +36,8 @@ pub struct RunResults {
     pub seed: u64,
     /// The machine it really ran on; none for a run in the twin.
     pub machine: Option<Machine>,
-    /// Where each figure comes from, by its name here (`processing_ns`).
+    /// Where each figure of variants and components comes from, by its name here (`processing_ns`); where that is not the same of all components that have it, by
+    /// the component's name too (`player.processing_ns`).
     pub provenance: BTreeMap<String, Provenance>,
     /// What the reader should know first: that the twin stands in for the live host, and why.
     pub notices: Vec<String>,

@@ -20,6 +20,7 @@ use super::load::{
     calls_for, fast_ppb, pace, pilot, strangers,
 };
 use super::proposal::Calls;
+use super::schedule::longest_open;
 use super::{RunError, commands, load};
 use crate::observe::DeviceProbe;
 use crate::scenario::kinds::{PROCESSING_SERVICE, SAMPLES_LOST};
@@ -111,7 +112,7 @@ impl<'a> Alone<'a> {
             ..CardClock::default()
         };
         let period = self.device().device.period();
-        let wanted = calls_for(self.resolved.run.limit, period);
+        let wanted = calls_for(longest_open(self.resolved, self.device())?, period);
         let length = pilot(wanted, period, pace);
         let (mut all, mut last) = (Histogram::new(), None);
         for _ in 0..PILOTS {
@@ -148,10 +149,8 @@ impl<'a> Alone<'a> {
         let device = &mut variant.devices[0];
         device.set_phases(Phases::SHORT);
         let before = device.device.before_transfer(Phases::SHORT);
-        let name = &device.name;
-        let is_open = |own: &ResolvedDevice| own.name == *name && own.is_open();
-        let mut open = resolved.variants.iter().filter(|variant| variant.live);
-        let calls = open.any(|one| one.start == Start::OnHook && one.devices.iter().any(is_open));
+        let mut live = resolved.variants.iter().filter(|variant| variant.live);
+        let calls = live.any(|one| one.start == Start::OnHook && one.leaves_open(device));
         let Some(before) = before.filter(|_| calls) else {
             return Ok(None);
         };
@@ -294,9 +293,8 @@ fn by_itself(resolved: &Resolved, device: &ResolvedDevice) -> ResolvedVariant {
 /// commands.
 fn beside_ordinary(resolved: &Resolved, device: &ResolvedDevice) -> ResolvedVariant {
     let mut variant = by_itself(resolved, device);
-    let own = |other: &ResolvedDevice| other.name == device.name && other.is_open();
     let open = resolved.variants.iter().filter(|one| one.live);
-    let open = open.filter(|one| one.devices.iter().any(own));
+    let open = open.filter(|one| one.leaves_open(device));
     for task in open.flat_map(|one| &one.tasks) {
         if task.is_ordinary() && variant.tasks.iter().all(|known| known.name != task.name) {
             variant.tasks.push(task.clone());

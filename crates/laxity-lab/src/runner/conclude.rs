@@ -1,4 +1,4 @@
-//! The results of a whole scenario: all variants, where each figure comes from, the verdict and the exit code.
+//! The results of a whole scenario: all variants, the verdict and the exit code.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,11 @@ use laxity_model::Span;
 use laxity_model::verify::contract::Outcome;
 
 use super::again::MadeAgain;
+use super::provenance::provenance;
 use super::{RunDone, aggregate};
 use crate::each_once::each_once;
 use crate::evidence::results::{
-    FILE_VERSION, Machine, Provenance, RunResults, Skipped, Speed, SummaryJson, VariantResults,
+    FILE_VERSION, Machine, RunResults, Skipped, Speed, SummaryJson, VariantResults,
 };
 use crate::exit;
 use crate::scenario::Resolved;
@@ -56,7 +57,6 @@ pub fn conclude(
     let unmade: Vec<Skipped> = unmade.collect();
     let (verdict, exit_code) = overall(&variants, &unmade);
     skipped.extend(unmade);
-    let has_modem = variants.iter().any(|v| v.modems().next().is_some());
     let machine = circumstances.live.then(|| Machine {
         speed: Speed::of(runs.iter().flat_map(|run| run.speed.iter().copied())),
         ..machine(steal_ns(runs.iter().map(|run| run.record.steal)))
@@ -67,7 +67,7 @@ pub fn conclude(
         scenario: resolved.title.clone(),
         file: resolved.file.clone(),
         contract: contracts(resolved),
-        provenance: provenance(resolved, &circumstances, machine.as_ref(), has_modem),
+        provenance: provenance(resolved, &variants, &circumstances.host, machine.as_ref()),
         host: circumstances.host,
         seed: resolved.seed,
         machine,
@@ -144,74 +144,6 @@ pub fn machine(steal_ns: Option<u64>) -> Machine {
         steal_ns,
         speed: None,
     }
-}
-
-/// What a twin of the study's host was taken from.
-const STUDY: &str = "Jones, Saroiu, Predictability Requirements of a Soft Modem, SIGMETRICS 2001";
-
-/// What follows for figures that come from what was charged: a modem that gets less than that has what was left to it.
-const NO_RESULT: &str = "so no result but where calls are not served";
-
-/// Where a twin has from what its modems' calls take: each is charged the load that the scenario states, and otherwise what was chosen for the study's host
-/// ([`Costs::UNLOGGED`](laxity_devices::modem::Costs::UNLOGGED)).
-fn charged(resolved: &Resolved) -> Provenance {
-    let devices = resolved.variants.iter().flat_map(|one| &one.devices);
-    let modems = devices.filter(|device| device.calls());
-    let (stated, usual): (Vec<_>, Vec<_>) = modems.partition(|modem| modem.device.states_load());
-    if usual.is_empty() {
-        let by = format!("the scenario, of calls of data, by the load that it states; {NO_RESULT}");
-        return Provenance::Charged { by };
-    }
-    let others = match stated.is_empty() {
-        true => "",
-        false => ", but for modems whose load the scenario states",
-    };
-    Provenance::Calibrated {
-        to: format!("{STUDY}, table 3: 1/7, 2/14{others}; charged in the twin, {NO_RESULT}"),
-    }
-}
-
-/// Where each figure of the results comes from, by its name.
-fn provenance(
-    resolved: &Resolved,
-    circumstances: &Circumstances,
-    machine: Option<&Machine>,
-    has_modem: bool,
-) -> BTreeMap<String, Provenance> {
-    let seen = || match machine {
-        Some(machine) => Provenance::Measured {
-            on: format!("{}, Linux {}", machine.cpu_model, machine.kernel),
-        },
-        None => Provenance::Simulated {
-            profile: circumstances.host.clone(),
-        },
-    };
-    let took = || machine.map_or_else(|| charged(resolved), |_| seen());
-    let mut provenance: BTreeMap<String, Provenance> = [
-        ("processing_ns", took()),
-        ("cpu_share", took()),
-        ("transfer", seen()),
-        ("samples_lost", seen()),
-        ("samples_underrun", seen()),
-        ("samples_pending", seen()),
-        ("cothread_gap_ns", seen()),
-        ("context_switches", seen()),
-        (
-            "output_lead",
-            Provenance::Calibrated {
-                to: format!("{STUDY}, figure 17: the line of gaps"),
-            },
-        ),
-    ]
-    .map(|(name, from)| (name.to_string(), from))
-    .into();
-    if !has_modem {
-        provenance.retain(|name, _| name == "cothread_gap_ns");
-    } else if machine.is_some() {
-        let to = "the load that the scenario asks for, by the number of receivers".into();
-        provenance.insert("receivers".into(), Provenance::Calibrated { to });
-    }
-    provenance
 }
 
 #[cfg(test)]

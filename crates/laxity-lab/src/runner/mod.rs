@@ -7,7 +7,7 @@
 //! * [`proposal`]: what is reserved where a scenario leaves that open, to all devices `together`; `served`: whether a reservation serves a device, less
 //!   what the `machine` takes of it, in all `modes` of its call.
 //! * [`speed`]: how fast this machine is meanwhile.
-//! * `figures`: the figures of one component; [`aggregate`]: from runs to results and verdicts.
+//! * `figures`: the figures of one component; [`aggregate`]: from runs to results and verdicts; `provenance`: where each figure comes from.
 
 pub mod admit;
 pub mod again;
@@ -26,6 +26,7 @@ pub(crate) mod machine;
 pub(crate) mod modes;
 pub mod pool;
 pub mod proposal;
+mod provenance;
 pub mod schedule;
 pub(crate) mod served;
 pub mod speed;

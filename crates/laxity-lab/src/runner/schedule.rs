@@ -100,6 +100,17 @@ fn planned(
     }
 }
 
+/// How long the longest run on Linux is of those in which a reservation is to be proposed to a device.
+///
+/// # Errors
+///
+/// Those of [`schedule`].
+pub(super) fn longest_open(resolved: &Resolved, device: &ResolvedDevice) -> Result<Span, RunError> {
+    let runs = schedule(resolved, true)?.into_iter();
+    let open = runs.filter(|run| resolved.variants[run.variant].leaves_open(device));
+    Ok(open.map(|run| run.length).max().unwrap_or(Span::ZERO))
+}
+
 /// How often a variant's gaps are measured at the quick length.
 fn quick_repeats(resolved: &Resolved, index: usize) -> u32 {
     let compares = |variant: &ResolvedVariant| {
@@ -117,6 +128,7 @@ fn quick_repeats(resolved: &Resolved, index: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runner::load::calls_for;
     use crate::scenario;
 
     fn main_scenario(length: Length) -> Resolved {
@@ -160,6 +172,26 @@ mod tests {
         };
         assert_eq!(length(true), quick.run.idle);
         assert!(length(false) > quick.run.idle);
+    }
+
+    /// Of an hour of audio more calls are measured than of a few minutes; how long others' transfers may take is nothing to it.
+    #[test]
+    fn calls_are_measured_for_the_longest_run_that_leaves_the_device_open() {
+        let text = "[full]\nrepeats = 1\nidle = \"3600s\"\nlimit = \"7200s\"\n\
+            [devices.player]\nkind = \"audio\"\n[devices.modem]\nkind = \"soft-modem\"\n\
+            [variants.a.placement]\nplayer = \"reserved auto/8ms\"\nmodem = \"absent\"\n\
+            [variants.b.placement]\nplayer = \"thread 24\"\nmodem = \"reserved auto/8ms\"\n";
+        let parsed = scenario::parse(text, "test.toml").unwrap();
+        let resolved = parsed.resolve(Length::Full);
+        let mut devices = resolved.variants.iter().flat_map(|one| &one.devices);
+        let mut calls = |name: &str| {
+            let device = devices.find(|device| device.name == name).unwrap();
+            calls_for(
+                longest_open(&resolved, device).unwrap(),
+                device.device.period(),
+            )
+        };
+        assert_eq!([calls("player"), calls("modem")], [11_250, 18_000]);
     }
 
     #[test]

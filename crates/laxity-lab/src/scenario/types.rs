@@ -241,6 +241,12 @@ impl ResolvedVariant {
         })
     }
 
+    /// Whether it leaves open what this device reserves.
+    pub(crate) fn leaves_open(&self, device: &ResolvedDevice) -> bool {
+        let mut own = self.devices.iter();
+        own.any(|own| own.name == device.name && own.is_open())
+    }
+
     /// The contracts that it is judged by.
     pub fn judged_by(&self) -> Vec<&Contract> {
         self.contracts

@@ -15,14 +15,15 @@ use laxity_model::{Service, Span};
 
 use super::agreed::reserves_later;
 use super::costs::{Others, heed_others};
+use super::drivers::During;
 use super::linux::Live;
 use super::ranks::{is_thread, slot_rank, thread_rank};
 use super::sources::{Source, Stage, Wakes, Work};
 use super::{Ready, VariantPlan, slots_of};
 use crate::plan::{Bottleneck, Line, NoBound, Reason, bound};
 use crate::runner::machine::{Charged, Machine};
-use crate::runner::modes::{Mode, Modem, modes};
-use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind, devices};
+use crate::runner::modes::Mode;
+use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind};
 
 /// Threads of a priority up to this are lifted to it when they starve.
 const LIFTED_TO: u16 = HIGHEST_VARIABLE as u16;
@@ -52,9 +53,7 @@ pub(super) fn of(
                 None => largest.bound(&subject),
             };
             line.answer(NoBound::settle(found)?);
-            let mut modes = largest.modes.iter();
-            let mode = modes.find(|mode| Some(mode.name) == subject.mode);
-            let whole = mode.map(|mode| mode.whole);
+            let whole = largest.stage.mode_of(&subject).map(|mode| mode.whole);
             plan.heed_device(&mut line, whole, reserves_later(variant));
             // Who takes the time of a thread in the kernel's reservation is not known.
             let is_known = live.is_none_or(|live| !live.is_by_deadline(ready, &subject));
@@ -111,8 +110,6 @@ struct Case {
 /// Looks at one processor.
 pub(super) struct Analyst<'a> {
     pub(super) stage: Stage<'a>,
-    /// Those of the modem here; none where there is none.
-    pub(super) modes: Vec<Mode>,
     /// What is assumed of others.
     pub(super) others: Others,
 }
@@ -131,15 +128,8 @@ impl<'a> Analyst<'a> {
         } else {
             variant.start
         };
-        let stage = Stage::new((machine, twin), variant, ready, processor);
-        let mut devices = variant.devices.iter();
-        let modem = devices.find(|device| {
-            device.processor.0 == processor && device.device.kind() == devices::KINDS[0]
-        });
-        let modes = modem.map_or_else(Vec::new, |modem| modes(start, Modem::of(modem, twin)));
         Self {
-            stage,
-            modes,
+            stage: Stage::new((machine, twin), (variant, start), ready, processor),
             others: Others::May,
         }
     }
@@ -177,11 +167,12 @@ impl Analyst<'_> {
 
     /// In which modes a subject is looked at.
     pub(super) fn cases(&self, subject: &Source) -> Vec<Option<&Mode>> {
-        if self.modes.is_empty() {
+        let modes = self.stage.modes();
+        if modes.is_empty() {
             return vec![None];
         }
         let wanted = |mode: &&Mode| subject.mode.is_none_or(|name| name == mode.name);
-        self.modes.iter().filter(wanted).map(Some).collect()
+        modes.iter().filter(wanted).map(Some).collect()
     }
 
     /// The longest response in a mode. The driver's calls know no other phase; for all others, of this phase alone if all is quiet before
@@ -189,9 +180,8 @@ impl Analyst<'_> {
     fn response(&self, subject: &Source, mode: Option<&Mode>, by: By) -> Result<Span, NoBound> {
         let reserved = self.stage.is_reserved(mode);
         let case = Case { reserved, by };
-        let same = |other: &&Mode| mode.is_some_and(|mode| mode.phase == other.phase);
-        let phase: Vec<Mode> = self.modes.iter().filter(same).copied().collect();
-        let found = self.among(subject, &phase, case);
+        let phase = mode.map_or(During::Call, |mode| During::Phase(mode.phase));
+        let found = self.among(subject, phase, case);
         let is_quiet = match (&found, mode) {
             (_, None) => true,
             (Ok((_, window)), Some(mode)) => *window <= mode.silence,
@@ -201,16 +191,16 @@ impl Analyst<'_> {
         if is_quiet || subject.mode.is_some() || self.others != Others::May {
             return found.map(|(response, _)| response);
         }
-        Ok(self.among(subject, &self.modes, case)?.0)
+        Ok(self.among(subject, During::Call, case)?.0)
     }
 
-    /// The longest response and the busy window, if the modem may be in any of these modes.
-    fn among(&self, subject: &Source, modes: &[Mode], case: Case) -> Result<(Span, Span), NoBound> {
+    /// The longest response and the busy window during that of the modem's call.
+    fn among(&self, subject: &Source, during: During, case: Case) -> Result<(Span, Span), NoBound> {
         let late = self.late();
         let [by_tick, by_period] = [false, true].map(|by_period| Wakes { late, by_period });
-        match self.among_those(subject, modes, case, by_tick) {
+        match self.among_those(subject, during, case, by_tick) {
             // Threads that could take every tick together need not do so.
-            Err(NoBound::Because(_)) => self.among_those(subject, modes, case, by_period),
+            Err(NoBound::Because(_)) => self.among_those(subject, during, case, by_period),
             found => found,
         }
     }
@@ -219,12 +209,12 @@ impl Analyst<'_> {
     fn among_those(
         &self,
         subject: &Source,
-        modes: &[Mode],
+        during: During,
         case: Case,
         wakes: Wakes,
     ) -> Result<(Span, Span), NoBound> {
         let machine = &self.stage.machine;
-        let mut sources = self.stage.sources(modes, case.reserved, wakes);
+        let mut sources = self.stage.sources(during, case.reserved, wakes);
         let own = sources.iter().find(|source| subject.is(source));
         let edges = self.in_slots(own.ok_or("it does not run then")?)?;
         let edges = edges.and_then(|_| self.edges(own?));
@@ -238,9 +228,9 @@ impl Analyst<'_> {
         if own.slots.is_none() && own.rank < thread_rank(machine.real_time_from) {
             return Err("it is an ordinary thread: of what real-time ones leave, the kernel gives it a share".into());
         }
-        let (mut task, usual) = self.own_task(own, modes, &sources, case)?;
+        let (mut task, usual) = self.own_task(own, during, &sources, case)?;
         let slots = self.in_slots(own)?;
-        let mut first = self.first(own, usual, &sources, (modes, case))?;
+        let mut first = self.first(own, usual, &sources, (during, case))?;
         first.extend(self.one_each(own, &sources));
         self.lifted(own, &sources)?;
         first.extend(edges);
@@ -285,7 +275,7 @@ impl Analyst<'_> {
         own: &Source,
         usual: Usual,
         sources: &[Source],
-        (modes, case): (&[Mode], Case),
+        (during, case): (During, Case),
     ) -> Result<Vec<Task>, NoBound> {
         let mut first = Vec::new();
         let mut holders = BTreeSet::new();
@@ -305,7 +295,7 @@ impl Analyst<'_> {
                     first.extend(self.share(source, task));
                 }
                 Work::Jobs { task, .. } => {
-                    first.push(self.postponed(own, source, task, modes, case)?);
+                    first.push(self.postponed(own, source, task, during, case)?);
                     // A job pays for one slot alone, and may take several.
                     if holders.insert(source.slots) {
                         first.extend(self.edges(source));
@@ -321,7 +311,7 @@ impl Analyst<'_> {
     fn own_task(
         &self,
         own: &Source,
-        modes: &[Mode],
+        during: During,
         sources: &[Source],
         case: Case,
     ) -> Result<(Task, Usual), NoBound> {
@@ -329,9 +319,8 @@ impl Analyst<'_> {
         if !own.once {
             return Ok((*task, Usual::Open));
         }
-        let phase = self.modes.iter().find(|mode| Some(mode.name) == own.mode);
-        let phase = phase.map(|phase| phase.phase);
-        let mut usual = self.modes.iter().filter(|mode| !mode.once);
+        let phase = self.stage.mode_of(own).map(|mode| mode.phase);
+        let mut usual = self.stage.modes().iter().filter(|mode| !mode.once);
         let usual = usual.find(|mode| Some(mode.phase) == phase);
         let source = usual.and_then(|usual| {
             let mut calls = sources.iter().filter(|one| one.activity == own.activity);
@@ -341,7 +330,7 @@ impl Analyst<'_> {
         let usual = source.task().ok_or("it does not run then")?;
         let whole = Task::new(usual.cost() + task.cost(), task.period());
         let whole = whole.map_err(|_| "it takes no time")?;
-        let before = self.among(source, modes, case);
+        let before = self.among(source, during, case);
         let is_done = NoBound::settle(before)?.is_ok_and(|(before, _)| before <= usual.period());
         Ok((whole, if is_done { Usual::Done } else { Usual::Open }))
     }
@@ -391,7 +380,7 @@ impl Analyst<'_> {
         own: &Source,
         source: &Source,
         task: &Task,
-        modes: &[Mode],
+        during: During,
         case: Case,
     ) -> Result<Task, NoBound> {
         if own.slots.is_some() {
@@ -402,7 +391,7 @@ impl Analyst<'_> {
             return Err(above.into());
         }
         let response = |by| {
-            let found = self.among(source, modes, Case { by, ..case });
+            let found = self.among(source, during, Case { by, ..case });
             NoBound::settle(found.map(|(response, _)| response))
         };
         let mut found = response(By::Slots)?;
@@ -410,8 +399,7 @@ impl Analyst<'_> {
         if found.is_err() && case.by == By::Slots {
             found = shorter(found, response(By::RankBeside)?);
         }
-        let mut phases = modes.windows(2).map(|pair| pair[0].phase != pair[1].phase);
-        let together = match source.mode.is_some() && phases.any(|differ| differ) {
+        let together = match source.mode.is_some() && self.stage.has_several_phases(during) {
             true => " with calls of all its phases together",
             false => "",
         };

@@ -1,23 +1,22 @@
 //! Everything that takes a processor's time in a variant, the most urgent first in the twin's order.
 
 use laxity_devices::card::Overheads;
-use laxity_devices::modem::{CardClock, Phase};
+use laxity_devices::modem::Phase;
 use laxity_model::analysis::Task;
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::{Activity, ActivityId, Placement, ReservationRequest, Service, Span};
 
 use super::Ready;
+use super::drivers::{Calling, During, Streaming, are_several};
 use super::ranks::{
     CLOCK, DEFERRED, INTERRUPTS, foreign_rank, holder_rank, rank_beside, slot_rank, thread_rank,
 };
-use crate::observe::DeviceProbe;
 use crate::runner::machine::Machine;
-use crate::runner::modes::{Mode, by_the_host};
+use crate::runner::modes::Mode;
 use crate::runner::served::ONCE;
 use crate::scenario::devices::Installed;
 use crate::scenario::{
-    PeriodicRank, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, TaskKind,
-    TwinProfile,
+    PeriodicRank, Placing, Rank, ResolvedTask, ResolvedVariant, Start, TaskKind, TwinProfile,
 };
 
 /// What an activity does.
@@ -110,48 +109,15 @@ pub(super) struct Stage<'a> {
     pub(super) ready: &'a Ready,
     pub(super) processor: u16,
     /// The modems whose drivers are here.
-    pub(super) modems: Vec<(&'a Installed, Placing)>,
+    pub(super) modems: Vec<Calling<'a>>,
     /// The other devices whose drivers are.
     pub(super) streams: Vec<Streaming<'a>>,
-}
-
-/// A device that has the same to do all the time.
-pub(super) struct Streaming<'a> {
-    pub(super) installed: &'a Installed,
-    placing: Placing,
-    /// From interrupt to interrupt, at least.
-    period: Span,
-    /// The most that a call takes.
-    work: Service,
-    /// So long after its interrupt a call is to be complete.
-    pub(super) due: Option<Span>,
-}
-
-impl<'a> Streaming<'a> {
-    fn of(probe: &'a DeviceProbe, device: &ResolvedDevice, twin: Option<TwinProfile>) -> Self {
-        let work = device.work(twin);
-        let clock = twin.map_or_else(CardClock::default, |twin| twin.card_clock(0));
-        let analysed = device.device.analysed(work).ok();
-        let due = analysed.and_then(|own| {
-            own.input_limit()
-                .into_iter()
-                .chain(own.output_limit())
-                .min()
-        });
-        Self {
-            installed: &probe.installed,
-            placing: probe.placing,
-            period: by_the_host(clock, device.device.interrupts_every()),
-            work,
-            due: due.map(|due| by_the_host(clock, due)),
-        }
-    }
 }
 
 impl<'a> Stage<'a> {
     pub(super) fn new(
         (machine, twin): (Machine, Option<TwinProfile>),
-        variant: &'a ResolvedVariant,
+        (variant, start): (&'a ResolvedVariant, Start),
         ready: &'a Ready,
         processor: u16,
     ) -> Self {
@@ -160,7 +126,7 @@ impl<'a> Stage<'a> {
         let (mut modems, mut streams) = (Vec::new(), Vec::new());
         for (probe, device) in here {
             match probe.installed.report.modem() {
-                Some(_) => modems.push((&probe.installed, probe.placing)),
+                Some(_) => modems.push(Calling::of(probe, device, (start, twin))),
                 None => streams.push(Streaming::of(probe, device, twin)),
             }
         }
@@ -181,10 +147,29 @@ impl<'a> Stage<'a> {
 
     /// What the only modem here reserves.
     fn request(&self) -> Option<ReservationRequest> {
-        match self.modems.first()?.1 {
+        match self.modems.first()?.placing {
             Placing::Reserved(request, _) => Some(request),
             Placing::Interrupt | Placing::Deferred | Placing::Thread(_) => None,
         }
+    }
+
+    /// Those of the only modem here; none where there is none.
+    pub(super) fn modes(&self) -> &[Mode] {
+        let first = self.modems.first();
+        first.map_or(&[], |modem| &modem.modes)
+    }
+
+    /// The mode of the calls that a source stands for, if these are a modem's.
+    pub(super) fn mode_of(&self, source: &Source) -> Option<&Mode> {
+        let mut modems = self.modems.iter();
+        let own = modems.find(|modem| Some(modem.installed.driver) == source.activity)?;
+        let mut modes = own.modes.iter();
+        modes.find(|mode| Some(mode.name) == source.mode)
+    }
+
+    /// Whether the only modem here goes through several phases meanwhile.
+    pub(super) fn has_several_phases(&self, during: During) -> bool {
+        during == During::Call && are_several(self.modes())
     }
 
     /// Whether the only modem here holds its reservation in a mode.
@@ -209,15 +194,15 @@ impl<'a> Stage<'a> {
         Source::new(&self.activity(activity).name, Some(activity), rank, work)
     }
 
-    /// Everything on this processor while the modem is in one of these modes, with its reservation or without.
-    pub(super) fn sources(&self, modes: &[Mode], reserved: bool, wakes: Wakes) -> Vec<Source> {
+    /// Everything on this processor during that of a call, modems with their reservations or without.
+    pub(super) fn sources(&self, during: During, reserved: bool, wakes: Wakes) -> Vec<Source> {
         let own = self.machine.own.iter().map(|(name, task)| {
             let (task, net) = (*task, task.cost());
             Source::new(name, None, CLOCK, Work::Jobs { task, net })
         });
         let mut sources = Vec::from_iter(own);
-        for (modem, placing) in &self.modems {
-            self.modem(modem, *placing, modes, reserved, &mut sources);
+        for modem in &self.modems {
+            self.modem(modem, during, reserved, &mut sources);
         }
         for stream in &self.streams {
             self.stream(stream, &mut sources);
@@ -230,21 +215,23 @@ impl<'a> Stage<'a> {
 
     fn modem(
         &self,
-        modem: &Installed,
-        placing: Placing,
-        modes: &[Mode],
+        modem: &Calling<'_>,
+        during: During,
         reserved: bool,
         sources: &mut Vec<Source>,
     ) {
-        for mode in modes {
+        let (installed, placing) = (modem.installed, modem.placing);
+        let modes = modem.modes.iter().filter(|mode| during.has(mode)).copied();
+        let modes = Vec::from_iter(modes);
+        for mode in &modes {
             if !mode.once {
-                sources.extend(self.handlers(modem, mode.period));
+                sources.extend(self.handlers(installed, mode.period));
             }
-            let (rank, slots, beside) = self.driver(modem, placing, reserved);
+            let (rank, slots, beside) = self.driver(installed, placing, reserved);
             // The interrupt behind the call that comes once is one of its phase.
             let period = if mode.once { ONCE } else { mode.period };
-            let cost = (self.call_cost(placing, mode, modes), mode.cost);
-            let call = self.jobs(modem.driver, rank, cost, period);
+            let cost = (self.call_cost(placing, mode, &modes), mode.cost);
+            let call = self.jobs(installed.driver, rank, cost, period);
             sources.extend(call.map(|call| Source {
                 mode: Some(mode.name),
                 once: mode.once,
@@ -254,12 +241,12 @@ impl<'a> Stage<'a> {
             }));
         }
         // A card that is programmed anew was still awaited at the time that was set before. Within a phase that is one of its own interrupts.
-        let several = modes.windows(2).any(|pair| pair[0].phase != pair[1].phase);
         let empty = (self.machine.handler(Service::ZERO), Service::ZERO);
-        let empty = self.jobs(modem.interrupt, self.rank(modem.interrupt), empty, ONCE);
+        let rank = self.rank(installed.interrupt);
+        let empty = self.jobs(installed.interrupt, rank, empty, ONCE);
         sources.extend(empty.map(|empty| Source {
             activity: None,
-            once: !several,
+            once: !are_several(&modes),
             ..empty
         }));
     }

@@ -4,16 +4,16 @@ use laxity_model::Span;
 use laxity_model::analysis::Task;
 
 use super::bounds::{Analyst, By, beside};
+use super::drivers::During;
 use super::sources::{Source, Wakes, Work};
 use crate::plan::{Bottleneck, Line, NoBound, unserved_ns};
-use crate::runner::modes::Mode;
 use crate::scenario::TaskKind;
 
 impl Analyst<'_> {
     /// Everything that recurs or runs on this processor, once: an activity, the driver in each mode; and what is said of it besides its
     /// bound, as its owner sees it.
     pub(super) fn subjects(&self) -> Vec<(Source, Line)> {
-        let sources = self.stage.sources(&self.modes, false, Wakes::default());
+        let sources = self.stage.sources(During::Call, false, Wakes::default());
         let mut subjects: Vec<(Source, Line)> = Vec::new();
         for source in sources {
             let is_machine = source.activity.is_none() && source.work != Work::Endless;
@@ -24,8 +24,7 @@ impl Analyst<'_> {
             let asked = self.asked(&source.name);
             let period = asked.map(|[period, _]| period);
             let period = period.or(source.task().map(Task::period));
-            let mut modes = self.modes.iter();
-            let once = modes.any(|mode| mode.once && Some(mode.name) == source.mode);
+            let once = self.stage.mode_of(&source).is_some_and(|mode| mode.once);
             let line = Line {
                 name: source.name.clone(),
                 processor: Some(self.stage.processor),
@@ -46,11 +45,8 @@ impl Analyst<'_> {
     /// A modem's call is due when the output would run dry without its last piece, another device's when that or its ring would fail; a periodic
     /// task's job as it says.
     fn deadline(&self, source: &Source, asked: Option<[Span; 2]>) -> Option<Span> {
-        match source.mode {
-            Some(name) => {
-                let mode = self.modes.iter().find(|mode| mode.name == name);
-                mode.map(|mode| mode.due)
-            }
+        match self.stage.mode_of(source) {
+            Some(mode) => Some(mode.due),
             None => {
                 let mut streams = self.stage.streams.iter();
                 let stream =
@@ -74,13 +70,15 @@ impl Analyst<'_> {
 
     /// Who takes most of the time of one that is closest to its deadline, of whom it is known how often its jobs come: never more than its bound.
     pub(super) fn bottleneck(&self, subject: &Source, line: &Line) -> Bottleneck {
-        let modes: Vec<Mode> = self.cases(subject).into_iter().flatten().copied().collect();
-        let reserved = self.stage.is_reserved(modes.last());
+        let reserved = self
+            .stage
+            .is_reserved(self.cases(subject).last().copied().flatten());
+        let during = subject.mode.map_or(During::Call, During::Mode);
         let wakes = Wakes {
             late: self.late(),
             by_period: true,
         };
-        let mut sources = self.stage.sources(&modes, reserved, wakes);
+        let mut sources = self.stage.sources(during, reserved, wakes);
         let by_rank = NoBound::settle(self.longest(subject, By::RankBeside));
         if by_rank.is_ok_and(|found| {
             found.is_ok_and(|found| line.bound_ns.is_some_and(|bound| found.as_nanos() <= bound))

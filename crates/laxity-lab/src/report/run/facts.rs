@@ -239,7 +239,11 @@ pub(super) fn provenance(results: &RunResults, origin: Origin) -> Figure {
             Provenance::Calibrated { to } => ("calibrated to", to),
             Provenance::Charged { by } => ("put in by", by),
         };
-        let words = [figure.replace('_', " "), format!("{kind}: {source}")];
+        let figure = match figure.rsplit_once('.') {
+            Some((whose, figure)) => format!("{whose}: {}", figure.replace('_', " ")),
+            None => figure.replace('_', " "),
+        };
+        let words = [figure, format!("{kind}: {source}")];
         origin.row(words.map(Value::Text))
     });
     let table = Table::new(["figure", "from"], rows);
