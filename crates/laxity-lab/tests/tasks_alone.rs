@@ -318,3 +318,38 @@ fn gaps_that_nobody_has_make_no_table_of_their_own() {
         assert!(!page.contains("× control"), "{page}");
     }
 }
+
+/// A job that ends after the next release passes that over: wherever the run ends, no response is longer than the plan's bound, and no gap than a period.
+#[test]
+fn wherever_a_run_ends_no_response_exceeds_its_bound() {
+    let text = |idle_us: u64, bound_ns: u64| {
+        format!(
+            "
+[tasks.task]
+kind = \"periodic\"
+period = \"1ms\"
+service = \"0.21ms\"
+priority = 31
+[contracts.bound]
+limits = [
+    {{ quantity = \"response_time\", at_most = \"{bound_ns}ns\" }},
+    {{ quantity = \"service_gap\", at_most = \"1ms\" }},
+]
+[variants.alone]
+contracts = [\"bound\"]
+[quick]
+idle = \"{idle_us}us\"
+"
+        )
+    };
+    let resolved = resolved(&text(40_000, 1));
+    let on = On::Twin { threads: 1 };
+    let plan = plan(&resolved, (on, false), &Known::Nothing, &mut Silent).expect("a plan");
+    let bound = plan.variants[0].lines[0].bound_ns.expect("a bound");
+    // Releases and ticks of the clock, 976.5625 us, meet again after 125 ms.
+    for idle_us in (40_000..165_000).step_by(450) {
+        let results = run(&text(idle_us, bound));
+        let reasons = &results.variants[0].verdict.reasons;
+        assert_eq!(results.exit_code, 0, "{idle_us} us: {reasons:?}");
+    }
+}

@@ -6,6 +6,7 @@ use common::run;
 use laxity_lab::evidence::results::RunResults;
 use laxity_lab::report::page;
 use laxity_lab::report::run::{report, table};
+use laxity_model::verify::contract::Outcome;
 use serde_json::Value;
 
 /// A modem beside spinners in a normal thread, which loses samples, and its control.
@@ -138,4 +139,21 @@ fn what_the_evidence_does_not_tell_is_no_failed_check() {
     let (_, page, _) = told(&results);
     let banner = r#"<div class="banner bad">1 of 2 checks did not hold, 1 is open<"#;
     assert!(page.contains(banner), "{page}");
+}
+
+/// A call that begins connected has dialled before the run, and nothing is asked of that. Of one that is to dial, and does not get so far, it is.
+#[test]
+fn a_call_is_judged_in_the_phases_that_its_run_can_have() {
+    let judged = |variant: &str| run(&format!("{SPINNERS}\n[variants.modem]\n{variant}"));
+    let connected = judged("placement = \"thread 28\"\nstart = \"connected\"");
+    let told = &connected.variants[0].verdict;
+    assert_eq!(connected.exit_code, 0, "{told:?}");
+    let starved = judged("placement = \"thread 8\"\nlost = \"some\"\ntransfer = \"fails\"");
+    let told = &starved.variants[0].verdict;
+    assert_eq!(told.result, Some(Outcome::Inconclusive), "{told:?}");
+    for phase in ["training", "connected"] {
+        let open = format!("interrupt period in phase {phase}: nothing undisturbed was observed");
+        let is_told = told.reasons.iter().any(|reason| reason.contains(&open));
+        assert!(is_told, "{phase}: {told:?}");
+    }
 }

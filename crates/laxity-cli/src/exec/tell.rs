@@ -157,6 +157,7 @@ impl Received {
             runs: vec![seen.observations()],
             control: Vec::new(),
             grades: vec![(self.name.clone(), self.grade.clone())],
+            phases_over: Vec::new(),
             doubts: seen.doubts(),
         };
         let evidence = [evidence];

@@ -228,6 +228,7 @@ fn judge_all(
             runs: Component::observations(&component.runs),
             control: Component::observations(&component.control),
             grades: component.grades(),
+            phases_over: variant.start.phases_over().to_vec(),
             doubts: *doubts,
         })
     });

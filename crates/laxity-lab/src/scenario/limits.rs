@@ -59,7 +59,7 @@ static IN_PHASES: Key<Other> = Key::new(
     "phases",
     &Own("`whole`, `each`, or a list of phases"),
     Without::Is("\"whole\""),
-    "In the whole run, in each of a modem's phases, or in some.",
+    "In the whole run, in each of a modem's phases, or in some: of these, those that are not over where the variant's call begins.",
 );
 static SEVERITY: Key<Severity> = Key::new(
     "severity",

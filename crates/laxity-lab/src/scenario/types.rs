@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use laxity_model::analysis::devices::Open;
-use laxity_model::verify::contract::{Contract, Expectation};
+use laxity_model::verify::contract::{Contract, Expectation, Phase};
 use laxity_model::{Enforcer, ProcessorId, Reservation, Service, Span};
 
 use crate::command_line;
@@ -287,6 +287,16 @@ pub enum Start {
     OnHook,
     /// With the transfer about to begin: all before was run ahead, without a host.
     Connected,
+}
+
+impl Start {
+    /// The phases of a call that are over where it begins.
+    pub(crate) const fn phases_over(self) -> &'static [Phase] {
+        match self {
+            Self::OnHook => &[],
+            Self::Connected => &[Phase::ON_HOOK, Phase::DIALING, Phase::TRAINING],
+        }
+    }
 }
 
 /// What a variant is expected to show, beside its contracts.

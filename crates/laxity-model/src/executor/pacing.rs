@@ -66,8 +66,12 @@ impl OnOverrun {
     /// The last that has come is called late.
     pub const ONCE_LATE: Self = Self::CatchUp { at_most: 1 };
 
-    /// How many of those that have come are called late, after so many late calls in a row; or what there is instead of calls.
-    fn late(self, came: u64, in_a_row: u32) -> Result<u64, Next> {
+    /// How many of those that have come are called late, after so many late calls in a row.
+    ///
+    /// # Errors
+    ///
+    /// What there is instead of calls.
+    pub fn late(self, came: u64, in_a_row: u32) -> Result<u64, Next> {
         match self {
             Self::CatchUp { at_most } => Ok(came.min(at_most.saturating_sub(in_a_row).into())),
             Self::Suspend => Err(Next::Suspended),

@@ -2,6 +2,7 @@
 
 mod halts;
 mod looks;
+mod phases;
 mod subjects;
 mod windows;
 
@@ -53,6 +54,7 @@ fn evidence(name: &str, kind: Kind, runs: &[Observations], control: &[Observatio
         runs: runs.to_vec(),
         control: control.to_vec(),
         grades: Vec::new(),
+        phases_over: Vec::new(),
         doubts: Doubts::default(),
     }
 }
@@ -320,27 +322,6 @@ fn nothing_is_held_unseen_that_a_disturbance_showed() {
     assert_eq!(judged(&seen), Outcome::Met);
     seen.record(Quantity::DEFERRED_TIME, &Phase::RUN, 90, true);
     assert_eq!(judged(&seen), Outcome::Inconclusive);
-}
-
-#[test]
-fn a_phase_that_was_never_reached_is_inconclusive() {
-    let limit = Limit::new(LOST, Statistic::Total, Bound::AtMost(0));
-    let limit = limit.during(Phases::Only(vec![Phase::DIALING, Phase::CONNECTED]));
-    let dialing = observe(&[(LOST, &Phase::DIALING, 0)]);
-    let verdict = judge(&contract(limit.clone()), &dialing, None, &QUIET);
-    assert_eq!(verdict.result, Outcome::Inconclusive);
-    let unseen = Cause::Values {
-        quantity: LOST,
-        phase: Some(Phase::CONNECTED),
-        finding: Finding::NotObserved,
-    };
-    let causes = verdict.reasons.iter().map(|reason| &reason.cause);
-    assert_eq!(causes.collect::<Vec<_>>(), [&unseen]);
-    // A loss that was seen outweighs what was not.
-    let lossy = observe(&[(LOST, &Phase::DIALING, 3)]);
-    let verdict = judge(&contract(limit), &lossy, None, &QUIET);
-    assert_eq!(verdict.result, Outcome::Violated);
-    assert!(texts(&verdict)[0].ends_with("total 3 where none is allowed"));
 }
 
 #[test]

@@ -211,6 +211,7 @@ pub fn judge<P: Probe>(contract: &Contract, record: &RunRecord, probes: &[P]) ->
         runs: vec![seen.quantities],
         control: Vec::new(),
         grades: grades(record, probe.holders()).collect(),
+        phases_over: Vec::new(),
         doubts: Doubts::of([(record, record.ran(involved(probe)))]),
     });
     let all: Vec<Evidence> = all.collect();

@@ -2,6 +2,7 @@
 
 mod reader;
 
+use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::program::Links;
 use laxity_model::program::upcall::{Call, First, Timing, Upcall};
 use laxity_model::request::Work;
@@ -81,7 +82,7 @@ impl Periodic {
         let unit = Service::from_nanos(service.as_nanos().div_ceil(batch));
         let upcall = Upcall::new(self.timing.clone(), runs, work);
         let upcall = upcall.linked(unit, &links, ends);
-        let first = self.timing.first.clone();
+        let (first, on_overrun) = (self.timing.first.clone(), self.timing.on_overrun);
         let activity = program.push(Activity {
             name: self.name.clone(),
             processor: self.processor,
@@ -118,6 +119,7 @@ impl Periodic {
             is_successor,
             first,
             period,
+            on_overrun,
             deadline: self.deadline,
             service,
         }
@@ -143,6 +145,8 @@ pub struct PeriodicProbe {
     pub first: First,
     /// From release to release.
     pub period: Span,
+    /// What becomes of releases that come while a job is at work.
+    pub on_overrun: OnOverrun,
     /// From the release of a job to when it is due.
     pub deadline: Span,
     /// What a job takes.

@@ -20,6 +20,8 @@ pub(super) struct PeriodicReader<'a> {
     last_due: Option<Instant>,
     /// When the job before ended.
     ended: Option<Instant>,
+    /// So many jobs in a row began late, each released before the job before it ended.
+    late: u32,
     /// When the job at work was due, or the one that was released and has not begun; of a successor, when the first of its chain was due, which its begin tells.
     job: Option<Instant>,
     /// When that was released itself.
@@ -54,6 +56,7 @@ impl<'a> PeriodicReader<'a> {
             ran: None,
             last_due: None,
             ended: None,
+            late: 0,
             job: None,
             released: None,
             ready: Some(record.start).filter(|_| !probe.is_successor),
@@ -88,6 +91,8 @@ impl<'a> PeriodicReader<'a> {
         self.skipped_upto(origin.saturating_sub(skipped), before);
         self.recorder
             .value(Quantity::RELEASES_MISSED, 0, [due, ran]);
+        let is_late = self.ended.is_some_and(|ended| due < ended);
+        self.late = if is_late { self.late + 1 } else { 0 };
         self.last_due = Some(due);
         self.job = Some(due);
     }
@@ -149,6 +154,29 @@ impl<'a> PeriodicReader<'a> {
             }
             skipped += self.probe.period;
         }
+    }
+
+    /// When the job is due that the run's end finds at work, or else the first that has not begun and is still to be called. What was released before that, while
+    /// the job before was at work, came to nothing: nobody waits for it.
+    fn open_at_end(&mut self) -> Instant {
+        let next = self.next_due();
+        let before = self.last_due.zip(self.ended).map(<[Instant; 2]>::from);
+        // When a successor's releases come its own events do not tell.
+        let Some([last, ended]) = before.filter(|_| !self.probe.is_successor) else {
+            return self.job.unwrap_or(next);
+        };
+        let due = self.job.unwrap_or_else(|| {
+            let period = self.probe.period;
+            let came = ended.saturating_since(next).as_nanos();
+            let came = came.div_ceil(period.as_nanos());
+            let late = self.probe.on_overrun.late(came, self.late).unwrap_or(0);
+            next + period * (came - late)
+        });
+        if last < due {
+            let gone = due.saturating_sub(self.probe.period);
+            self.skipped_upto(gone, Some([last, ended]));
+        }
+        due
     }
 
     /// Whether a job kept its deadline that was due then and at work until `at`. A miss is the machine's where it stood still before the deadline, and the
@@ -238,7 +266,7 @@ impl Reader for PeriodicReader<'_> {
             let all = [self.start, end];
             self.recorder.value(Quantity::JOBS_DONE, 0, all);
         }
-        let due = self.job.unwrap_or(self.next_due());
+        let due = self.open_at_end();
         let deadline = due + self.probe.deadline;
         let own = [due, deadline.min(end)];
         let has_begun = self.last_due == Some(due);

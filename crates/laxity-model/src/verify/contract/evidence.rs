@@ -28,6 +28,8 @@ pub struct Evidence {
     pub control: Vec<Observations>,
     /// The reservations that it was granted, and how firmly each is held.
     pub grades: Vec<(String, Grade)>,
+    /// The phases that are over where its runs begin, all of them: a limit that names them and others asks nothing of these, unless something was seen in them.
+    pub phases_over: Vec<Phase>,
     /// What nobody knows of it.
     pub doubts: Doubts,
 }
@@ -41,7 +43,17 @@ impl Evidence {
     pub(super) fn phases_to_judge(&self, limit: &Limit) -> Vec<Option<Phase>> {
         match &limit.phases {
             Phases::Whole => [None].into(),
-            Phases::Only(phases) => phases.iter().cloned().map(Some).collect(),
+            Phases::Only(named) => {
+                let seen = self.phases_of(limit.quantity);
+                let named: Vec<Option<Phase>> = named.iter().cloned().map(Some).collect();
+                let is_over = |phase: &Phase| self.phases_over.contains(phase);
+                let is_asked = |phase: &&Option<Phase>| {
+                    seen.contains(phase) || !phase.as_ref().is_some_and(is_over)
+                };
+                let asked: Vec<_> = named.iter().filter(is_asked).cloned().collect();
+                // Of a limit that no run can show nothing is known: it does not hold for want of phases.
+                if asked.is_empty() { named } else { asked }
+            }
             Phases::Each => {
                 let mut seen = self.phases_of(limit.quantity);
                 if let (true, Absence::HoldsIfSeen(witness)) = (seen.is_empty(), limit.absence) {

@@ -6,7 +6,7 @@
 //! 2. A required limit is violated in undisturbed evidence, or a grant that the contract [rests on](Contract::rests_on) is `unenforced`: **violated**. However much was disturbed
 //!    besides, what was undisturbed is beyond doubt; and what is not enforced was not granted, whatever luck the run had.
 //! 3. More than 1 % of the run was disturbed and a required limit does not hold of everything that was seen, disturbed or not; or a
-//!    required limit has no undisturbed observation in one of its phases, or none in the control run it is compared with:
+//!    required limit has no undisturbed observation in one of its phases that a run [can have](Evidence::phases_over), or none in the control run it is compared with:
 //!    **inconclusive**. (What holds of everything needs no excuse. A limit relative to a control never counts as such: a disturbed
 //!    control is a wrong yardstick.) The same where nobody saw more than 1 % of it, or such a grant is `uncertain`, whatever holds of the rest; and where a
 //!    value that nobody knows may have broken a required limit.

@@ -128,7 +128,7 @@ pub enum Phases {
     Whole,
     /// Every phase that was observed, each judged by itself.
     Each,
-    /// These phases, each judged by itself.
+    /// These phases, each judged by itself; of several, those that are not [over](Evidence::phases_over) where a run begins.
     Only(Vec<Phase>),
 }
 

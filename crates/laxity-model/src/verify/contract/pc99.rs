@@ -12,7 +12,8 @@ use super::{Contract, Limit, Phase, Phases, Quantity, Subjects};
 /// * interrupts are disabled for at most 100 µs (§6.2.2); what is limited here is the processor time that the interrupt handler takes;
 /// * at any instant, all deferred calls queued but not yet run take at most 500 µs together (§6.2.4); a driver that queues none
 ///   keeps this limit, if its interrupts were seen;
-/// * the interrupt period is 3 to 16 ms (§6.2.1), bound to the phases in which the card can keep it: on hook its blocks last 2.5 ms;
+/// * the interrupt period is 3 to 16 ms (§6.2.1), bound to the phases in which the card can keep it: on hook its blocks last 2.5 ms; of
+///   these, to those that a run [can have](super::Evidence::phases_over);
 /// * long work runs in a thread of priority 28 or above (§6.2.5): advisory, since the study found 24 to be enough.
 pub fn pc99() -> Contract {
     let off_hook = || Phases::Only(vec![Phase::DIALING, Phase::TRAINING, Phase::CONNECTED]);

@@ -134,6 +134,7 @@ fn judged(seen: &Delivery, contract: &Contract) -> Outcome {
         runs: vec![seen.observations()],
         control: vec![],
         grades: vec![("it".into(), Grade::Enforced)],
+        phases_over: vec![],
         doubts: seen.doubts(),
     };
     judge(contract, &[evidence], &seen.facts()).result
@@ -165,6 +166,7 @@ fn by_promise(seen: &Delivery, grade: Grade) -> Verdict {
         runs: vec![seen.observations()],
         control: vec![],
         grades: vec![("it".into(), grade)],
+        phases_over: vec![],
         doubts: seen.doubts(),
     };
     judge(&seen.promise(), &[evidence], &seen.facts())
