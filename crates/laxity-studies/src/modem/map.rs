@@ -339,7 +339,7 @@ fn of_the_study(all: &[Tried]) -> Vec<Compared> {
         Some(Compared {
             paper: Origin::Quoted.cell(classes[0].name()),
             twin: Origin::Simulated.cell(classes[1].name()),
-            verdict: class_verdict(&tried.name, classes),
+            verdict: class_verdict(&row.place, classes),
             ..Compared::new(TEXT.say("map-of-the-study", &[("name", &tried.name)]))
         })
     });

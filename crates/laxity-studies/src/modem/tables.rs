@@ -189,8 +189,8 @@ pub(super) fn batches(request: &Request) -> Vec<Batch> {
     wanted(request).flat_map(of).collect()
 }
 
-/// Draws the tables that are asked for, from what became of their transfers. Returns the rows that are not at full speed in the study and that no constant was
-/// chosen by, and how those came out that did not come true.
+/// Draws the tables that are asked for, from what became of their transfers. Returns the rows that are not at full speed in the study and that what was
+/// put in, or chosen by them, leaves open, and how those came out that did not come true.
 pub(super) fn draw(
     request: &Request,
     attempts: &mut &[Attempt],
