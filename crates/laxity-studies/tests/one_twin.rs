@@ -199,27 +199,49 @@ fn planned<'a>(reservations: impl IntoIterator<Item = &'a str>) -> Vec<Planned> 
     said.collect()
 }
 
+/// What became of a modem with 2 ms in every 8 beside a spinner: whether its transfer came through, what it lost, and what its reservation is called.
+fn beside_a_spinner(priority: u8, reserved: &str) -> (bool, u64, Option<String>) {
+    let text = format!(
+        "[devices.modem]\nkind = \"soft-modem\"\n[tasks.spinner]\nkind = \"spinner\"\n\
+         count = 1\npriority = {priority}\n[defaults]\ncontracts = []\n[variants.reserved]\n\
+         placement = \"reserved 2ms/8ms\"\n{reserved}\n"
+    );
+    let resolved = parse(&text, "a test").expect("a scenario");
+    let results = run(&resolved.resolve(Length::Quick));
+    let variant = &results.variants[0];
+    let modems = variant.modems().map(|(_, modem)| modem);
+    let lost = modems.map(|modem| modem.device.samples_lost_undisturbed);
+    let came_through = took(&results)[0].is_some();
+    (came_through, lost.sum(), variant.grade.clone())
+}
+
 /// The study says that threads of any priority leave a reservation its time (§6.4.1). Here those of 31 do not, as figure 16 asks for.
 #[test]
 fn a_spinner_of_priority_31_takes_a_reservation_and_one_of_30_does_not() {
-    let beside = |priority: u8| {
-        let text = format!(
-            "[devices.modem]\nkind = \"soft-modem\"\n[tasks.spinner]\nkind = \"spinner\"\n\
-             count = 1\npriority = {priority}\n[defaults]\ncontracts = []\n[variants.reserved]\n\
-             placement = \"reserved 2ms/8ms\"\nreserve_from = \"start\"\n"
-        );
-        let resolved = parse(&text, "a test").expect("a scenario");
-        let results = run(&resolved.resolve(Length::Quick));
-        let lost = results.variants[0]
-            .modems()
-            .map(|(_, modem)| modem.device.samples_lost_undisturbed)
-            .sum::<u64>();
-        let grade = results.variants[0].grade.clone();
-        (took(&results)[0].is_some(), lost > 30_000, grade)
-    };
+    let from_the_start = |priority| beside_a_spinner(priority, "reserve_from = \"start\"");
     let grade = |name: &str| Some(name.to_owned());
-    assert_eq!(beside(30), (true, false, grade("enforced")));
-    assert_eq!(beside(31), (false, true, grade("unenforced")));
+    assert_eq!(from_the_start(30), (true, 0, grade("enforced")));
+    let (came_through, lost, unenforced) = from_the_start(31);
+    assert_eq!((came_through, unenforced), (false, grade("unenforced")));
+    assert!(lost > 30_000, "{lost}");
+}
+
+/// In the study's own order the modem asks for its reservation when it dials, and on hook has nothing but priority 24 (§5.4): who is above that keeps it from
+/// asking at all.
+#[test]
+fn on_hook_nothing_but_its_priority_keeps_a_modem_from_a_spinner() {
+    let in_order = |priority| beside_a_spinner(priority, "");
+    let enforced = || Some("enforced".to_owned());
+    assert_eq!(in_order(20), (true, 0, enforced()));
+    let equal = in_order(24);
+    assert_eq!(equal, (true, 1_268, enforced()));
+    let above = in_order(25);
+    assert_eq!(above, (false, 74_703, None));
+    assert_eq!(in_order(30), above);
+    let page = include_str!("../../../docs/soft-modem.md");
+    for lost in ["1,268", "74,703"] {
+        assert!(page.contains(&format!("{lost} samples")), "{lost}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use laxity_devices::link::{
     endpoint, lapm, ppp,
 };
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
+use laxity_devices::modem::needs::BLOCK_PERIOD;
 use laxity_devices::modem::{
     ANSWER_GRACE, Costs, DIAL_TONE, DIAL_TONE_LIMIT, FAR_DELAY, FarProfile, Hypothesis, PIECES_HZ,
     TRAINING, TRAINING_LIMIT, Timing,
@@ -21,14 +22,17 @@ use laxity_devices::pump::{
 use laxity_lab::report::{Row, Value};
 use laxity_lab::runner::RunError;
 use laxity_lab::scenario::TwinProfile;
+use laxity_model::analysis::Fraction;
 use laxity_model::policy::bands::{BandsConfig, Starvation};
-use laxity_model::{Outside, Span};
+use laxity_model::{Outside, Reservation, Service, Span};
 
 use super::TEXT;
 use super::figures::disk;
 use super::map;
 use super::tables::{FILE_BYTES, TIMESHARING};
-use super::transfers::{HOST, LIMIT, ON_HOOK_PRIORITY, PATIENCE, Setting as Transferred, quanta};
+use super::transfers::{
+    HOST, LIMIT, ON_HOOK_PRIORITY, PATIENCE, Place, Setting as Transferred, quanta,
+};
 use crate::register::{self, Constant};
 
 static REGISTER: LazyLock<Vec<Constant>> = LazyLock::new(|| TEXT.quoted("constants"));
@@ -36,17 +40,75 @@ static REGISTER: LazyLock<Vec<Constant>> = LazyLock::new(|| TEXT.quoted("constan
 /// Ends the name of a reservation where a constant was chosen by what it has beside a spinner, in tables 1 and 2.
 const BESIDE: &str = " beside a spinner";
 
-/// Whether a constant was chosen by a reservation of the tables, named as there: `RES 3/16`. That its row then comes out proves nothing, and as one
-/// driver and one clock make all tables, in none of them; but a spinner takes nothing from who is `confined` to a reservation.
-pub(super) fn took_part(place: &str, confined: bool) -> bool {
-    let Some(reservation) = place.strip_prefix("RES ") else {
+/// Stands where a constant was chosen by the line that the study drew through its table 3.
+const LINE_OF_GAPS: &str = "figure 17: the line of gaps";
+
+/// Why it proves nothing that a row of the tables or a point of figure 17 comes true.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Decided {
+    /// A constant was chosen by it.
+    ByItself,
+    /// The output's lead decides, which was chosen by the line of gaps that the study drew through its rows.
+    ByTheLine,
+    /// It has less than its calls take at any cost that is put in, so that no lead helps.
+    ByItsShare,
+}
+
+impl Decided {
+    /// Of a place of the driver, `confined` to its reservation or not; `None`: nothing that was put in decides. Of whoever has
+    /// enough nothing but the gap does.
+    pub(super) fn of(place: &Place, confined: bool) -> Option<Self> {
+        if chose(place, confined) {
+            return Some(Self::ByItself);
+        }
+        let reservation = place.reservation().filter(|_| confined)?;
+        let is_lead_chosen = || chosen_by().any(|of| of == LINE_OF_GAPS);
+        match has_enough(reservation) {
+            false => Some(Self::ByItsShare),
+            true => is_lead_chosen().then_some(Self::ByTheLine),
+        }
+    }
+
+    /// Whether a constant was chosen by it, or by the line through it.
+    pub(super) const fn is_chosen(self) -> bool {
+        matches!(self, Self::ByItself | Self::ByTheLine)
+    }
+
+    /// In a verdict.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::ByItself => "a constant was chosen by this reservation",
+            Self::ByTheLine => {
+                "the output's lead decides it, and was chosen by the line of gaps that the study drew through its rows"
+            }
+            Self::ByItsShare => {
+                "its share is less than what calls take, as charged and as calibrated, and then no lead helps"
+            }
+        }
+    }
+}
+
+/// Whether a constant was chosen by a reservation of the tables, named as there: `RES 3/16`. As one driver and one clock make all tables, it counts in all of
+/// them; but a spinner takes nothing from who is `confined`.
+fn chose(place: &Place, confined: bool) -> bool {
+    let Some(reservation) = place.name().strip_prefix("RES ") else {
         return false;
     };
-    let mut chosen_by = REGISTER.iter().flat_map(|constant| &constant.chosen_by);
-    chosen_by.any(|row| match row.strip_suffix(BESIDE) {
+    chosen_by().any(|row| match row.strip_suffix(BESIDE) {
         Some(row) => !confined && row == reservation,
         None => row == reservation,
     })
+}
+
+fn chosen_by() -> impl Iterator<Item = &'static str> {
+    let all = REGISTER.iter().flat_map(|constant| &constant.chosen_by);
+    all.map(String::as_str)
+}
+
+/// Whether a reservation's share is what calls take at the cost of the twin's transfers, which is less than the study's: who has less has too little of either.
+fn has_enough(reservation: Reservation) -> bool {
+    let share = |service: Service, of: Span| Fraction::new(service.as_nanos(), of.as_nanos());
+    share(reservation.service(), reservation.period()) >= share(HOST.costs.data, BLOCK_PERIOD)
 }
 
 /// As rows of the report.

@@ -10,9 +10,12 @@ use laxity_model::analysis::supply::ExplicitDeadline;
 use laxity_model::{Outside, Reservation, Span};
 use serde::Deserialize;
 
+use super::calibration::Decided;
 use super::transfers::{Attempt, Batch, Place, Setting, statistics, transfers};
 use super::verdicts::{Class, class_verdict};
 use super::{Modem, TEXT, attempts, tables};
+
+mod claims;
 
 /// Its key.
 pub(super) const KEY: &str = "figure-17";
@@ -51,6 +54,8 @@ pub struct Tried {
     pub exact: bool,
     /// Whether the study tried it too.
     pub in_table_3: bool,
+    /// Whether a constant was chosen by it.
+    pub chose: bool,
     /// Whether it lies within 5 % of either line.
     pub near: bool,
     /// How many transfers were made, and how many came through at full speed.
@@ -223,6 +228,7 @@ fn tried(
         lines: lines_serve(modem, reservation),
         exact: exact.is_served(),
         in_table_3: of_the_study.any(|row| row.place == *place),
+        chose: Decided::of(place, true) == Some(Decided::ByItself),
         near: is_near(reservation),
         made: attempts.len() as u32,
         at_full_speed: attempts.iter().filter(full_speed).count() as u32,
@@ -264,8 +270,8 @@ pub(super) fn draw(
         figure.remarks = remarks(&all);
     }
     draft.table(KEY, "map", &[], all.iter().map(row));
-    for (key, held, seen) in claims(&all) {
-        draft.claim(key, held, &[("seen", &seen)]);
+    for claim in claims::claims(&all) {
+        claim.tell(draft);
     }
     Ok(())
 }
@@ -306,28 +312,6 @@ fn compared(all: &[Tried]) -> [Compared; 3] {
     })
 }
 
-/// Whether what is claimed is so, and what was seen: of what is far from the lines, and of all. Nothing is claimed of what was not tried.
-fn claims(all: &[Tried]) -> Vec<(&'static str, bool, String)> {
-    let far = || all.iter().filter(|tried| !tried.near);
-    let plain =
-        |tried: &&Tried| tried.study_lines == tried.served() && tried.exact == tried.served();
-    let (right, of) = (far().filter(plain).count(), far().count());
-    let differ = all.iter().filter(|tried| tried.exact != tried.served());
-    let (differing, unexplained) = (
-        differ.clone().count(),
-        differ.filter(|tried| tried.accounted_for().is_none()),
-    );
-    let unexplained = unexplained.map(|tried| tried.name.as_str());
-    let unexplained: Vec<&str> = unexplained.filter(|name| *name != BY_SEED).collect();
-    let told = match unexplained.is_empty() {
-        true => format!("{differing} differ"),
-        false => format!("not accounted for: {}", unexplained.join(", ")),
-    };
-    let far = (of > 0).then(|| ("far", right == of, format!("{right} of {of}")));
-    let near = (!all.is_empty()).then_some(("near", unexplained.is_empty(), told));
-    far.into_iter().chain(near).collect()
-}
-
 /// The study's twelve points, each in the class of its table 3 and in the one in which it is drawn here.
 fn of_the_study(all: &[Tried]) -> Vec<Compared> {
     let table = tables::table_3();
@@ -339,7 +323,7 @@ fn of_the_study(all: &[Tried]) -> Vec<Compared> {
         Some(Compared {
             paper: Origin::Quoted.cell(classes[0].name()),
             twin: Origin::Simulated.cell(classes[1].name()),
-            verdict: class_verdict(&tried.name, classes),
+            verdict: class_verdict(&row.place, classes),
             ..Compared::new(TEXT.say("map-of-the-study", &[("name", &tried.name)]))
         })
     });
@@ -353,10 +337,14 @@ fn remarks(all: &[Tried]) -> Vec<String> {
         ..
     } = Hypothesis::STUDY;
     let mut remarks = vec![
-        TEXT.say("map-counts", &[("by-seed", &TEXT.say("by-seed", &[]))]),
+        TEXT.say("map-counts", &[]),
         TEXT.say("map-pieces", &[("pieces", &pieces)]),
         TEXT.say("map-phases", &[("gap", &output_lead)]),
     ];
+    if all.iter().any(|tried| tried.name == BY_SEED) {
+        let holes: Holes<'_> = &[("by-seed", &TEXT.say("by-seed", &[]))];
+        remarks.push(TEXT.say("map-not-counted", holes));
+    }
     if all.iter().all(|tried| tried.near) {
         remarks.push(TEXT.say("map-none-far", &[]));
     }

@@ -13,7 +13,6 @@ mod tables;
 mod transfers;
 mod verdicts;
 
-use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use laxity::Twin;
@@ -123,8 +122,8 @@ fn attempts(made: &Made<'_, Modem>) -> Vec<Attempt> {
     attempts.collect()
 }
 
-/// Of the study's rows that were not at full speed, by name, and that no constant was chosen by: how many came true, in class and in how slow they were, and
-/// how the others came out. Nothing else is so hard to foretell.
+/// Of the study's rows that were not at full speed, by name, and that what was put in, or chosen by them, leaves open: how many came true, in class and in how slow they were,
+/// and how the others came out. Nothing else is so hard to foretell.
 fn score(degraded: &[(String, Option<String>)], draft: &mut Draft<'_>) {
     if degraded.is_empty() {
         return;
@@ -146,8 +145,6 @@ fn score(degraded: &[(String, Option<String>)], draft: &mut Draft<'_>) {
 #[derive(Default)]
 struct Counted {
     agree: usize,
-    /// Those by figure and what they are made of, each once.
-    facts: BTreeSet<(String, String)>,
     consistent: usize,
     /// Of which the evidence does not tell.
     open: usize,
@@ -161,10 +158,7 @@ impl Counted {
         for figure in figures {
             for row in &figure.compared {
                 match of(row) {
-                    Verdict::Agrees(_) => {
-                        counted.agree += 1;
-                        counted.facts.insert(fact(&figure.key, &row.quantity));
-                    }
+                    Verdict::Agrees(_) => counted.agree += 1,
                     Verdict::Consistent(_) => counted.consistent += 1,
                     Verdict::Inconclusive(_) => counted.open += 1,
                     Verdict::Alone => {}
@@ -183,13 +177,8 @@ impl Counted {
         if self.agree + self.consistent + self.open + self.disagree.len() == 0 {
             return;
         }
-        let facts = match self.facts.len() {
-            all if all == self.agree => String::new(),
-            fewer => TEXT.say("facts", &[("facts", &fewer)]),
-        };
         let counts: Holes<'_> = &[
             ("agree", &self.agree),
-            ("facts", &facts),
             ("consistent", &self.consistent),
             ("open", &self.open),
             ("disagree", &self.disagree.len()),
@@ -200,20 +189,6 @@ impl Counted {
             draft.say(keys[1], holes);
         }
     }
-}
-
-/// What a statement is made of: figure 17 draws table 3, and of several calls the largest and the median are one number.
-fn fact(figure: &str, quantity: &str) -> (String, String) {
-    let ends: Vec<String> = TEXT.quoted("made-twice");
-    let mut ends = ends.iter();
-    let of = ends.find_map(|end| quantity.strip_suffix(end.as_str()));
-    let of = of.unwrap_or(quantity);
-    let figure = if figure == map::KEY {
-        "table-3"
-    } else {
-        figure
-    };
-    (figure.to_owned(), of.to_owned())
 }
 
 /// What came of it, for a reader who reads nothing else.
@@ -246,27 +221,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stated_twice_is_one_fact() {
-        let of = |figure: &str, name: &str| Figure {
-            compared: vec![Compared {
-                verdict: Verdict::Agrees("so".into()),
-                ..Compared::new(name)
-            }],
-            ..TEXT.blank(figure)
-        };
-        let figures = [
-            of("table-3", "RES 1/8"),
-            of("figure-17", "RES 1/8, as it is drawn"),
-            of("figure-17", "RES 8/20, as it is drawn"),
-            of("figure-12", "largest gap, largest of all calls"),
-            of("figure-12", "largest gap, median of all calls"),
-            of("figure-11", "largest gap, median of all calls"),
-        ];
-        let counted = Counted::of(figures.iter(), |row| &row.verdict);
-        assert_eq!((counted.agree, counted.facts.len()), (6, 4));
-    }
-
-    #[test]
     fn where_nothing_is_compared_no_counts_are_told() {
         let request = Request {
             figures: vec!["constants".into()],
@@ -294,11 +248,11 @@ mod tests {
             at.unwrap_or_else(|| panic!("{words}: {:?}", report.summary))
         };
         let asked = TEXT.question.len();
-        assert_eq!(first("by 1: 0 of 1 came true in the twin"), asked);
+        assert_eq!(first("leaves 1 open: 0 of 1 came true in the twin"), asked);
         let missed =
             "not THR 8 of table 1 (the study: slow or not always; the twin: at full speed)";
         assert_eq!(first(missed), asked);
-        assert_eq!(first("come out of the twin"), asked + 1);
+        assert_eq!(first("came out of the twin"), asked + 1);
         assert_eq!(first("table-1, THR 8: "), asked + 2);
     }
 }

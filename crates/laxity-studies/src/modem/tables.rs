@@ -189,8 +189,8 @@ pub(super) fn batches(request: &Request) -> Vec<Batch> {
     wanted(request).flat_map(of).collect()
 }
 
-/// Draws the tables that are asked for, from what became of their transfers. Returns the rows that are not at full speed in the study and that no constant was
-/// chosen by, and how those came out that did not come true.
+/// Draws the tables that are asked for, from what became of their transfers. Returns the rows that are not at full speed in the study and that what was
+/// put in, or chosen by them, leaves open, and how those came out that did not come true.
 pub(super) fn draw(
     request: &Request,
     attempts: &mut &[Attempt],
@@ -281,19 +281,19 @@ fn means(judged: &[Judged<'_>]) -> Chart {
     Chart::new("means by row, from the first to the last", axes, series)
 }
 
-/// Why a row came out as it did: what was late, on average of its transfers.
+/// Why a row came out as it did: what was late, in all of its transfers. A mean would be a fraction of what few of them have, as retrainings.
 fn late_of(place: &Place, attempts: &[Attempt]) -> Cells {
-    let mean = |count: fn(&Attempt) -> u64| {
-        let sum: u64 = attempts.iter().map(count).sum();
-        Origin::Simulated.cell(sum.checked_div(attempts.len() as u64)?)
+    let sum = |count: fn(&Attempt) -> u64| {
+        let of_all = (!attempts.is_empty()).then(|| attempts.iter().map(count).sum::<u64>());
+        Origin::Simulated.cell(of_all?)
     };
     vec![
         Origin::Quoted.cell(place.name()),
-        mean(|a| a.calls),
-        mean(|a| a.abandoned),
-        mean(|a| a.underrun),
-        mean(|a| a.overflown),
-        mean(|a| a.retrainings),
+        sum(|a| a.calls),
+        sum(|a| a.abandoned),
+        sum(|a| a.underrun),
+        sum(|a| a.overflown),
+        sum(|a| a.retrainings),
     ]
 }
 
@@ -367,6 +367,17 @@ mod tests {
         for charged in [Costs::STUDY, Costs::UNLOGGED] {
             assert!(costs().contains(&charged.data));
         }
+    }
+
+    /// One retraining in three transfers is not none.
+    #[test]
+    fn what_was_late_in_one_transfer_of_several_is_told() {
+        let attempts = [0, 1, 0].map(|retrainings| Attempt {
+            retrainings,
+            ..Attempt::default()
+        });
+        let late = late_of(&table_3().rows[0].place, &attempts);
+        assert_eq!(late.last(), Some(&Origin::Simulated.cell(1_u64)));
     }
 
     /// One table cannot say of a row what another denies.

@@ -3,9 +3,9 @@
 use laxity_lab::report::{Attempts, Compared, Origin, Times, Value, Verdict};
 use laxity_model::Span;
 
-use super::calibration::took_part;
+use super::calibration::Decided;
 use super::tables::{QuotedTable, Row, full_speed};
-use super::transfers::{Attempt, statistics};
+use super::transfers::{Attempt, Place, statistics};
 
 /// How a row came out, in the study's three classes (§6.6, figure 17). What is full speed is our criterion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,26 +98,30 @@ impl Judged<'_> {
         Some(Compared {
             paper: Origin::Quoted.cell(paper),
             twin: self.origin().cell(twin),
-            verdict: near(self.took_part(), [paper, twin]),
+            verdict: near(self.decided(), [paper, twin]),
             ..Compared::new(quantity)
         })
     }
 
     fn origin(&self) -> Origin {
-        match self.took_part() {
+        match self.is_chosen() {
             true => Origin::Calibrated,
             false => Origin::Simulated,
         }
     }
 
-    fn took_part(&self) -> bool {
-        took_part(self.row.place.name(), self.confined)
+    fn decided(&self) -> Option<Decided> {
+        Decided::of(&self.row.place, self.confined)
     }
 
-    /// If it was slow, or got through at times or never in the study, and no constant was chosen by it: its name, and how it came out where it did not come
-    /// true, in class and, within a factor of two, in by how much it was slower than full speed.
+    fn is_chosen(&self) -> bool {
+        self.decided().is_some_and(Decided::is_chosen)
+    }
+
+    /// If it was slow, or got through at times or never in the study, and what was put in, or chosen by it, leaves it open: its name, and how it came out where
+    /// it did not come true, in class and, within a factor of two, in by how much it was slower than full speed.
     pub(super) fn degraded(&self) -> Option<(&str, Option<String>)> {
-        let is_degraded = self.classes[0] != Class::Sufficient && !self.took_part();
+        let is_degraded = self.classes[0] != Class::Sufficient && self.decided().is_none();
         let missed = match self.verdict() {
             Verdict::Disagrees(how) => Some(how),
             _ => None,
@@ -127,15 +131,13 @@ impl Judged<'_> {
 
     fn verdict(&self) -> Verdict {
         let [paper, twin] = self.classes;
-        let calibrated = self.took_part();
+        let decided = self.decided();
         if paper != twin {
             let words = format!("the study: {}; the twin: {}", paper.name(), twin.name());
-            return match calibrated {
-                true => {
-                    Verdict::Disagrees(format!("{words}, although a constant was chosen by it"))
-                }
-                false => Verdict::Disagrees(words),
-            };
+            return Verdict::Disagrees(match decided {
+                Some(by) => format!("{words}, although {}", by.words()),
+                None => words,
+            });
         }
         let mean = |attempts: &Attempts| attempts.times.map(|times| times.mean);
         let means = mean(&self.paper).zip(mean(&self.twin));
@@ -143,7 +145,7 @@ impl Judged<'_> {
             Class::Insufficient => "both never",
             Class::Sufficient if means.is_some_and(|(a, b)| within(a, b, 105)) => {
                 let words = "both at full speed, the means within 5 %";
-                return resting(judged(calibrated, words.into()), Some(FULL_SPEED));
+                return resting(judged(decided, words.into()), Some(FULL_SPEED));
             }
             Class::Marginal if means.is_some_and(|means| self.is_as_slow(means)) => {
                 "both slow or not always, by how much longer than at full speed within a factor of 2 (our criterion)"
@@ -152,7 +154,7 @@ impl Judged<'_> {
                 return Verdict::Disagrees(format!("both {}, but the means differ", paper.name()));
             }
         };
-        judged(calibrated, words.into())
+        judged(decided, words.into())
     }
 
     /// Whether what a transfer takes longer than at full speed is alike: what it takes at full speed, the line's rate says of both.
@@ -175,11 +177,11 @@ impl Judged<'_> {
 
 /// What is claimed: of the rows that no constant was chosen by, what is at full speed in the study is so in the twin; and, if the modem is `confined` to its
 /// reservation, what never gets through never does. Beside its reservation that hangs on the spinner's quantum, which the study does not tell and the twin
-/// draws. Nothing is claimed of what is slow.
+/// draws. Nothing is claimed of what is slow. By each row of table 3 that is at full speed a constant was chosen, or by the line of gaps through it.
 pub(super) fn agreement(judged: &[Judged<'_>], confined: bool) -> (bool, String) {
     let clear = judged.iter().filter(|row| match row.classes[0] {
-        Class::Sufficient => !row.took_part(),
-        Class::Insufficient => confined && !row.took_part(),
+        Class::Sufficient => !row.is_chosen(),
+        Class::Insufficient => confined && !row.is_chosen(),
         Class::Marginal => false,
     });
     let (right, wrong): (Vec<_>, Vec<_>) = clear.partition(|row| row.classes[0] == row.classes[1]);
@@ -203,19 +205,14 @@ pub(super) fn resting(verdict: Verdict, on: Option<&str>) -> Verdict {
     }
 }
 
-fn judged(calibrated: bool, words: String) -> Verdict {
-    match calibrated {
-        true => Verdict::Consistent(format!(
-            "{words}; a constant was chosen by this reservation"
-        )),
-        false => Verdict::Agrees(words),
-    }
+fn judged(decided: Option<Decided>, words: String) -> Verdict {
+    resting(Verdict::Agrees(words), decided.map(Decided::words))
 }
 
 /// The class of a reservation in another figure, of modems that have nothing besides, against the table's.
-pub(super) fn class_verdict(place: &str, [paper, twin]: [Class; 2]) -> Verdict {
+pub(super) fn class_verdict(place: &Place, [paper, twin]: [Class; 2]) -> Verdict {
     match paper == twin {
-        true => judged(took_part(place, true), format!("both {}", paper.name())),
+        true => judged(Decided::of(place, true), format!("both {}", paper.name())),
         false => Verdict::Disagrees(format!(
             "the study: {}; the twin: {}",
             paper.name(),
@@ -225,10 +222,10 @@ pub(super) fn class_verdict(place: &str, [paper, twin]: [Class; 2]) -> Verdict {
 }
 
 /// Whether one is within a factor of two of the other.
-fn near(calibrated: bool, [paper, twin]: [Span; 2]) -> Verdict {
+fn near(decided: Option<Decided>, [paper, twin]: [Span; 2]) -> Verdict {
     let words = "within a factor of 2 (our criterion)";
     match within(paper, twin, 200) {
-        true => judged(calibrated, words.into()),
+        true => judged(decided, words.into()),
         false => Verdict::Disagrees(format!("not {words}")),
     }
 }
@@ -255,7 +252,7 @@ pub(super) fn servers(pool: &[Judged<'_>], server: &[Judged<'_>]) -> Vec<Compare
         };
         let words = "more get through to the pool than to the dedicated server";
         let verdict = match one.twin.succeeded > other.twin.succeeded {
-            true => judged(one.took_part(), words.into()),
+            true => judged(one.decided(), words.into()),
             false => Verdict::Disagrees(format!("not so in the twin: {words}")),
         };
         let name = one.row.place.name();
@@ -280,7 +277,7 @@ fn faster(pool: &Judged<'_>, server: &Judged<'_>) -> Option<Compared> {
     let twin = pool_twin.saturating_sub(server_twin);
     let slower = server_twin.saturating_sub(pool_twin);
     let (twin, verdict) = match slower.is_zero() {
-        true => (twin.into(), near(false, [paper, twin])),
+        true => (twin.into(), near(None, [paper, twin])),
         false => {
             let slower = format!("{slower} slower");
             let verdict = Verdict::Disagrees(format!("in the twin it is {slower}"));

@@ -107,14 +107,15 @@ fn reservations(text: &str) -> impl Iterator<Item = &str> {
         })
 }
 
+fn reserved(name: &str) -> Place {
+    Place::try_from(format!("RES {name}")).expect("a reservation")
+}
+
 #[test]
 fn what_a_reason_names_is_counted_as_chosen_by() {
     for constant in REGISTER.iter() {
         for reservation in reservations(&constant.reason) {
-            assert!(
-                took_part(&format!("RES {reservation}"), false),
-                "{constant:?}"
-            );
+            assert!(chose(&reserved(reservation), false), "{constant:?}");
         }
         for (at, _) in constant.reason.match_indices("figure ") {
             let digits = |c: &char| c.is_ascii_digit();
@@ -132,10 +133,9 @@ fn what_a_reason_names_is_counted_as_chosen_by() {
 #[test]
 fn rows_that_a_constant_was_chosen_by_are_known_in_every_table() {
     let of_table = |table: &QuotedTable| -> Vec<String> {
-        let names = table.rows.iter().map(|row| row.place.name().to_owned());
-        names
-            .filter(|name| took_part(name, table.confined))
-            .collect()
+        let places = table.rows.iter().map(|row| &row.place);
+        let chosen = places.filter(|place| chose(place, table.confined));
+        chosen.map(|place| place.name().to_owned()).collect()
     };
     let [first, second, third] = [0, 1, 2].map(|table| of_table(&TABLES[table]));
     assert_eq!(first, ["RES 2/16", "RES 3/16", "RES 1/8"]);
@@ -156,6 +156,12 @@ fn rows_that_a_constant_was_chosen_by_are_known_in_every_table() {
             );
         }
     }
+}
+
+/// Without the entry that the line of gaps has in the register no row would count as decided by it.
+#[test]
+fn the_line_of_gaps_chose_a_constant() {
+    assert!(chosen_by().any(|of| of == LINE_OF_GAPS));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use laxity_devices::modem::card::{RING_SAMPLES, Setting};
 use laxity_model::Service;
 
+use super::claims::claims;
 use super::*;
 
 /// What the exact analysis says of a row of table 3 with this lead and cost, for a call that delivers in so many pieces.
@@ -21,17 +22,21 @@ fn right(lead: u64, cost: Service, pieces: u64) -> usize {
     right.count()
 }
 
-/// So a row of which the class agrees could have come out otherwise.
+/// So it shows nothing that a row of it comes true. The exact analysis says of a row what the rule says of it by its share alone.
 #[test]
-fn each_class_of_table_3_hangs_on_lead_and_cost_which_were_put_in() {
-    let own = (200, Costs::UNLOGGED.data, 8);
-    let others = [1_300, 1_778, 6_000].map(Service::from_micros);
+fn the_lead_decides_each_class_of_table_3_but_of_what_has_too_little_at_any() {
+    let at = |row, cost: Service| [100, 200, 300].map(|lead| served(row, (lead, cost, 8)));
     for row in &tables::table_3().rows {
-        let mut others = [100, 200, 300]
-            .into_iter()
-            .flat_map(|lead| others.map(|cost| (lead, cost, 8)));
-        let flips = others.any(|other| served(row, other) != served(row, own));
-        assert!(flips, "{}", row.place.name());
+        let name = row.place.name();
+        let own = at(row, Costs::UNLOGGED.data);
+        match Decided::of(&row.place, true) {
+            Some(Decided::ByItsShare) => {
+                assert_eq!(own, [false; 3], "{name}");
+                assert_eq!(at(row, Costs::STUDY.data), [false; 3], "{name}");
+            }
+            Some(_) => assert_ne!(own[0], own[2], "{name}"),
+            None => panic!("{name}"),
+        }
     }
 }
 
@@ -62,6 +67,7 @@ fn tried(near: bool, exact: bool, served: bool, late: [u64; 2]) -> Tried {
         lines: exact,
         exact,
         in_table_3: false,
+        chose: false,
         near,
         made: 1,
         at_full_speed: u32::from(served),
@@ -96,7 +102,7 @@ fn only_little_that_is_late_near_a_line_accounts_for_a_difference() {
 fn claims_fail_with_what_nothing_accounts_for() {
     let held = |all: &[Tried]| -> Vec<bool> {
         let claims = claims(all).into_iter();
-        claims.map(|(_, held, _)| held).collect()
+        claims.map(|claim| claim.holds).collect()
     };
     let good = tried(false, true, true, [0, 0]);
     assert_eq!(held(std::slice::from_ref(&good)), [true, true]);
@@ -113,6 +119,39 @@ fn claims_fail_with_what_nothing_accounts_for() {
     // Nothing was tried that is far from the lines, or nothing at all.
     assert_eq!(held(&[near]), [false]);
     assert_eq!(held(&[]), [true; 0]);
+}
+
+/// What is served or not by its seed is no part of the count, and is not told where it was not tried.
+#[test]
+fn what_differs_is_counted_among_what_was_tried() {
+    let near = |all: &[Tried]| claims(all).pop().expect("it is claimed");
+    let good = tried(true, true, true, [0, 0]);
+    let made_up = tried(true, false, true, [1, 100]);
+    let mut by_seed = made_up.clone();
+    by_seed.name = BY_SEED.to_owned();
+    let left_out = TEXT.say("map-left-out", &[]);
+    let without = near(&[good.clone(), made_up.clone()]);
+    assert_eq!((&*without.seen, &*without.but), ("1 of 2 differ", ""));
+    let with = near(&[good, made_up, by_seed.clone()]);
+    assert_eq!((&*with.seen, with.but), ("1 of 2 differ", left_out));
+    assert!(claims(&[by_seed]).is_empty());
+}
+
+/// That a row comes out by which what a call costs was chosen shows nothing; that it does not is a fault all the same.
+#[test]
+fn of_nothing_but_what_chose_a_constant_a_claim_is_left_open() {
+    let chosen = |late| Tried {
+        chose: true,
+        ..tried(true, true, late == [0, 0], late)
+    };
+    let near = |all: &[Tried]| {
+        let claim = claims(all).pop().expect("it is claimed");
+        (claim.holds, claim.open.is_some())
+    };
+    assert_eq!(near(&[chosen([0, 0])]), (true, true));
+    assert_eq!(near(&[chosen([9, 900])]), (false, true));
+    let free = tried(true, true, true, [0, 0]);
+    assert_eq!(near(&[chosen([0, 0]), free]), (true, false));
 }
 
 #[test]
