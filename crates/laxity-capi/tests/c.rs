@@ -29,6 +29,12 @@ fn the_example_runs_in_c_and_in_cxx() {
     let programs = [(C11, &shared), (CXX17, &shared), (C11, &whole)];
     let programs =
         programs.map(|(language, link)| compile(prefix, "examples/reserve.c", language, link));
+    for wrong in [&["bogus"][..], &["slots", "deadline"], &[""]] {
+        let refused = Command::new(&programs[0]).args(wrong).output().unwrap();
+        let said = text(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{wrong:?}: {said}");
+        assert!(said.contains("reserve [slots|deadline]"), "{said}");
+    }
     let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
         return;
     };
