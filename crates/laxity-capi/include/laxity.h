@@ -74,8 +74,8 @@ typedef struct laxity_delivery {
 
 #define LAXITY_DELIVERY_INIT { (uint32_t)sizeof(laxity_delivery), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Reserves for the calling thread, which may hold one reservation at a time (EALREADY), and keeps the handle in *handle. EINVAL: numbers
- * that are no reservation, or a processor on which the thread may not run; EPERM: a right is missing; EBUSY: there is not so much left;
+/* Reserves for the calling thread, which may hold one reservation at a time (EALREADY), and keeps the handle in *handle, which is as it was
+ * where this fails. EINVAL: numbers that are no reservation, or a processor on which the thread may not run; EPERM: a right is missing; EBUSY: there is not so much left;
  * EAGAIN: the machine was disturbed too much to measure what slots cost. Of the kernel's refusals the message names the one cause, and the remedy. */
 int laxity_reserve(const laxity_request *request, laxity_handle *handle);
 
