@@ -22,6 +22,7 @@ use super::seen::{Anew, Seen};
 use super::watcher::{self, BESIDE_SLOTS, IsHolders, Looks, Watcher, WatcherStart};
 use super::{HoldRequest, How, Observer};
 use crate::doctor::outranking::outranks;
+use crate::doctor::probe;
 use crate::enforce::holding::Place;
 use crate::enforce::slots::{self as enforcer, Dispatched, Doorbell, ParkSignal};
 use crate::enforce::witness;
@@ -298,8 +299,9 @@ fn choose(asked: Option<usize>) -> Result<(Claim, LiveConfig), HostError> {
         }
     }
     Err(HostError::Refused(format!(
-        "there are slots already, {}, and each laxity admits its own alone, and one holder a processor: name another processor, let that end first, or reserve by `deadline`, which the kernel admits for all",
-        theirs.join(", ")
+        "there are slots already, {}, and each laxity admits its own alone, and one holder a processor: {}let that end first, or reserve by `deadline`, which the kernel admits for all",
+        theirs.join(", "),
+        elsewhere(asked, &usable)
     )))
 }
 
@@ -309,6 +311,20 @@ fn config(cpu: usize, usable: &CpuSet) -> LiveConfig {
     LiveConfig {
         processors: vec![cpu],
         others: Vec::new(),
+/// How there may be slots on another processor than on those that are taken, in words; nothing where there is no other.
+fn elsewhere(asked: Option<usize>, usable: &CpuSet) -> String {
+    if asked.is_some_and(|taken| usable.iter().any(|other| other != taken)) {
+        return "name another processor, ".to_owned();
+    }
+    let has_others = |online: CpuSet| online.iter().any(|other| !usable.contains(other));
+    if probe::online().is_ok_and(has_others) {
+        return format!(
+            "allow who asks other processors than {usable} (`taskset`, sched_setaffinity(): what a holder of slots starts or forks may run where that one may), "
+        );
+    }
+    String::new()
+}
+
         external: other.unwrap_or(cpu),
         witnesses: vec![Witness::new(ProcessorId(0))],
         lock_memory: false,
