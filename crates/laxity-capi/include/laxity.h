@@ -28,7 +28,9 @@
 extern "C" {
 #endif
 
-/* A reservation that a thread holds; 0 is none. A number that was given back, or was never given out, is an error (EBADF) and nothing worse. */
+/* A reservation that a thread holds; 0 is none. A number that was given back, or was never given out, is an error (EBADF) and nothing worse. So are
+ * those of its parent in a child after fork(): it holds nothing, gives nothing back however it ends, and may reserve for itself. It is an ordinary thread, and may run on its parent's
+ * processor of slots alone until sched_setaffinity() allows it others. */
 typedef uint64_t laxity_handle;
 
 /* Enforcers. */
@@ -80,7 +82,7 @@ typedef struct laxity_delivery {
 int laxity_reserve(const laxity_request *request, laxity_handle *handle);
 
 /* Gives a reservation back: the thread has the policy and the processors that it had before. Only by the thread that made it (EPERM). Done by itself
- * where a thread ends without it. */
+ * where a thread ends without it. EBADF: it was given back, or is that of the process that forked this one. */
 int laxity_release(laxity_handle handle);
 
 /* What was received by a reservation, to any thread. ENODATA: this kernel does not tell. */

@@ -106,6 +106,21 @@ fn a_message_that_was_kept_is_never_memory_that_was_freed() {
     });
 }
 
+/// A child has one processor of its own for its slots.
+#[test]
+fn a_reservation_is_not_that_of_a_child_which_its_thread_forks() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline, Right::Processors(2)])
+    else {
+        return;
+    };
+    in_both_languages("tests/forks.c", |program| {
+        for holder in ["deadline", "slots", "confined"] {
+            let mut again = Command::new(program.get_program());
+            assert_eq!(succeed(again.arg(holder)), "", "{holder}");
+        }
+    });
+}
+
 #[test]
 fn rtp_is_sent_and_received_by_c_and_by_cxx() {
     if !can_compile() || !gstreamer::is_here() {

@@ -29,6 +29,7 @@ use crate::enforce::witness;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, Unknown};
+use crate::os::fork::PerProcess;
 use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::os::slot_lock::{SlotLock, SlotLockError};
@@ -207,11 +208,16 @@ struct Processors {
 }
 
 fn processors() -> MutexGuard<'static, Processors> {
-    static PROCESSORS: Mutex<Processors> = Mutex::new(Processors {
-        taken: BTreeSet::new(),
-        switching: BTreeMap::new(),
+    // A child gives no slots, and switching costs it what it costs its parent.
+    static PROCESSORS: PerProcess<Mutex<Processors>> = PerProcess::new(|parents| {
+        let known = parents.and_then(|all| Some(all.try_lock().ok()?.switching.clone()));
+        Mutex::new(Processors {
+            taken: BTreeSet::new(),
+            switching: known.unwrap_or_default(),
+        })
     });
-    PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner)
+    let all = PROCESSORS.get().lock();
+    all.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A processor on which one holder has slots.
@@ -305,12 +311,6 @@ fn choose(asked: Option<usize>) -> Result<(Claim, LiveConfig), HostError> {
     )))
 }
 
-/// What runs there, and what watches, on another processor where there is one.
-fn config(cpu: usize, usable: &CpuSet) -> LiveConfig {
-    let other = usable.iter().filter(|other| *other != cpu).last();
-    LiveConfig {
-        processors: vec![cpu],
-        others: Vec::new(),
 /// How there may be slots on another processor than on those that are taken, in words; nothing where there is no other.
 fn elsewhere(asked: Option<usize>, usable: &CpuSet) -> String {
     if asked.is_some_and(|taken| usable.iter().any(|other| other != taken)) {
@@ -325,6 +325,12 @@ fn elsewhere(asked: Option<usize>, usable: &CpuSet) -> String {
     String::new()
 }
 
+/// What runs there, and what watches, on another processor where there is one.
+fn config(cpu: usize, usable: &CpuSet) -> LiveConfig {
+    let other = usable.iter().filter(|other| *other != cpu).last();
+    LiveConfig {
+        processors: vec![cpu],
+        others: Vec::new(),
         external: other.unwrap_or(cpu),
         witnesses: vec![Witness::new(ProcessorId(0))],
         lock_memory: false,
