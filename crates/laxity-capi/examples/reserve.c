@@ -2,7 +2,7 @@
  *
  *     cc reserve.c $(pkg-config --cflags --libs laxity) -Wl,-rpath,$(pkg-config --variable=libdir laxity) -o reserve && ./reserve slots
  *
- * The argument names the enforcer: slots (as without one) or deadline. Exits 0, 1 where it fails, and 4 where it lacks a right.
+ * The argument names the enforcer: slots (as without one) or deadline. Exits 0, 1 where it fails, 2 where it is called wrongly, and 4 where it lacks a right.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,8 +22,13 @@ int main(int count, char **arguments) {
     request.service_ns = 2000000;
     request.period_ns = 8000000;
     request.enforcer = LAXITY_SLOTS;
-    if (count > 1 && strcmp(arguments[1], "deadline") == 0)
+    const char *enforcer = count > 1 ? arguments[1] : "slots";
+    if (strcmp(enforcer, "deadline") == 0)
         request.enforcer = LAXITY_DEADLINE;
+    if (count > 2 || (request.enforcer == LAXITY_SLOTS && strcmp(enforcer, "slots") != 0)) {
+        fprintf(stderr, "reserve [slots|deadline]\n");
+        return 2;
+    }
 
     laxity_handle handle = 0;
     int error = laxity_reserve(&request, &handle);

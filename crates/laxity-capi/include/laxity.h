@@ -28,7 +28,9 @@
 extern "C" {
 #endif
 
-/* A reservation that a thread holds; 0 is none. A number that was given back, or was never given out, is an error (EBADF) and nothing worse. */
+/* A reservation that a thread holds; 0 is none. A number that was given back, or was never given out, is an error (EBADF) and nothing worse. So are
+ * those of its parent in a child after fork(): it holds nothing, gives nothing back however it ends, and may reserve for itself. It is an ordinary thread, and may run on its parent's
+ * processor of slots alone until sched_setaffinity() allows it others. */
 typedef uint64_t laxity_handle;
 
 /* Enforcers. */
@@ -74,13 +76,13 @@ typedef struct laxity_delivery {
 
 #define LAXITY_DELIVERY_INIT { (uint32_t)sizeof(laxity_delivery), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Reserves for the calling thread, which may hold one reservation at a time (EALREADY), and keeps the handle in *handle. EINVAL: numbers
- * that are no reservation, or a processor on which the thread may not run; EPERM: a right is missing; EBUSY: there is not so much left;
+/* Reserves for the calling thread, which may hold one reservation at a time (EALREADY), and keeps the handle in *handle, which is as it was
+ * where this fails. EINVAL: numbers that are no reservation, or a processor on which the thread may not run; EPERM: a right is missing; EBUSY: there is not so much left;
  * EAGAIN: the machine was disturbed too much to measure what slots cost. Of the kernel's refusals the message names the one cause, and the remedy. */
 int laxity_reserve(const laxity_request *request, laxity_handle *handle);
 
 /* Gives a reservation back: the thread has the policy and the processors that it had before. Only by the thread that made it (EPERM). Done by itself
- * where a thread ends without it. */
+ * where a thread ends without it. EBADF: it was given back, or is that of the process that forked this one. */
 int laxity_release(laxity_handle handle);
 
 /* What was received by a reservation, to any thread. ENODATA: this kernel does not tell. */

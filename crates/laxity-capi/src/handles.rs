@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use laxity::{Observer, Request, Reserved};
+use laxity::{Observer, PerProcess, Request, Reserved};
 
 use crate::edge::Failure;
 use crate::laxity_handle;
@@ -22,32 +23,26 @@ struct Own {
 /// However the thread ends.
 impl Drop for Own {
     fn drop(&mut self) {
-        all().held.remove(&self.handle);
+        all().remove(&self.handle);
     }
 }
 
-#[derive(Default)]
-struct All {
-    last: laxity_handle,
-    held: BTreeMap<laxity_handle, Observer>,
-}
+/// What the threads of a process hold; a child that is forked begins with nothing.
+type All = BTreeMap<laxity_handle, Observer>;
 
 fn all() -> MutexGuard<'static, All> {
-    static ALL: Mutex<All> = Mutex::new(All {
-        last: 0,
-        held: BTreeMap::new(),
-    });
-    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+    static ALL: PerProcess<Mutex<All>> = PerProcess::new(|_| Mutex::default());
+    ALL.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+/// The last that was given out. A child goes on with it: what its parent's numbers are is none of its own.
+static LAST: AtomicU64 = AtomicU64::new(0);
 
 /// Reserves for the calling thread.
 pub(crate) fn reserve(request: &Request) -> Result<laxity_handle, Failure> {
     let reserved = request.reserve()?;
-    let mut all = all();
-    all.last += 1;
-    let handle = all.last;
-    all.held.insert(handle, reserved.observer().clone());
-    drop(all);
+    let handle = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    all().insert(handle, reserved.observer().clone());
     let own = Own {
         handle,
         _reserved: reserved,
@@ -74,7 +69,11 @@ pub(crate) fn release(handle: laxity_handle) -> Result<(), Failure> {
 
 /// What tells of a reservation.
 pub(crate) fn observer(handle: laxity_handle) -> Result<Observer, Failure> {
-    let observer = all().held.get(&handle).cloned();
-    let unknown = || format!("{handle} is no reservation, or was given back");
+    let observer = all().get(&handle).cloned();
+    let unknown = || {
+        format!(
+            "{handle} is no reservation of this process, whose parent may have it, or was given back"
+        )
+    };
     observer.ok_or_else(|| Failure::new(libc::EBADF, unknown()))
 }

@@ -106,12 +106,14 @@ pub unsafe extern "C" fn laxity_reserve(
     handle: *mut laxity_handle,
 ) -> c_int {
     edge(|| {
-        // SAFETY: the caller says that it is null or points to a number.
-        let handle = unsafe { handle.as_mut() }.ok_or(Failure::null("handle"))?;
-        *handle = 0;
+        if handle.is_null() {
+            return Err(Failure::null("handle"));
+        }
         // SAFETY: the caller says so.
         let request = unsafe { edge::sized(request, "request") }?;
-        *handle = handles::reserve(&asked(&request)?)?;
+        let reserved = handles::reserve(&asked(&request)?)?;
+        // SAFETY: the caller says that a number has its place there.
+        unsafe { handle.write(reserved) };
         Ok(())
     })
 }

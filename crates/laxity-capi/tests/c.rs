@@ -29,6 +29,12 @@ fn the_example_runs_in_c_and_in_cxx() {
     let programs = [(C11, &shared), (CXX17, &shared), (C11, &whole)];
     let programs =
         programs.map(|(language, link)| compile(prefix, "examples/reserve.c", language, link));
+    for wrong in [&["bogus"][..], &["slots", "deadline"], &[""]] {
+        let refused = Command::new(&programs[0]).args(wrong).output().unwrap();
+        let said = text(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{wrong:?}: {said}");
+        assert!(said.contains("reserve [slots|deadline]"), "{said}");
+    }
     let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
         return;
     };
@@ -97,6 +103,21 @@ fn a_message_that_was_kept_is_never_memory_that_was_freed() {
     in_both_languages("tests/messages.c", |mut program| {
         // What is freed is overwritten, so that nobody reads by chance what was there.
         assert_eq!(succeed(program.env("MALLOC_PERTURB_", "165")), "");
+    });
+}
+
+/// A child has one processor of its own for its slots.
+#[test]
+fn a_reservation_is_not_that_of_a_child_which_its_thread_forks() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline, Right::Processors(2)])
+    else {
+        return;
+    };
+    in_both_languages("tests/forks.c", |program| {
+        for holder in ["deadline", "slots", "confined"] {
+            let mut again = Command::new(program.get_program());
+            assert_eq!(succeed(again.arg(holder)), "", "{holder}");
+        }
     });
 }
 

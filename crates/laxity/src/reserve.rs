@@ -6,6 +6,7 @@ use laxity_linux::doctor::machine::CAP_IPC_LOCK;
 use laxity_linux::doctor::{Cause, Diagnosis, Machine, Operation, Rights, explain, foresee};
 use laxity_linux::host::hold::{HoldError, HoldRequest, Observer, ThreadHold};
 use laxity_linux::os::fact::Unknown;
+use laxity_linux::os::fork;
 use laxity_linux::os::memory::MemoryLock;
 use laxity_model::verify::delivery::Delivery;
 use laxity_model::{Enforcer, Grade, Outside, Reservation, Service, Span};
@@ -14,7 +15,14 @@ use crate::Error;
 
 thread_local! {
     /// What the thread holds. Two reservations dropped in the wrong order would leave the thread with the first one's policy.
-    static HELD: Cell<Option<Reservation>> = const { Cell::new(None) };
+    /// With the process in which it does: a child that the thread forks holds nothing.
+    static HELD: Cell<Option<(Reservation, u32)>> = const { Cell::new(None) };
+}
+
+/// What the calling thread holds.
+fn held() -> Option<Reservation> {
+    let (held, generation) = HELD.get()?;
+    (generation == fork::generation()).then_some(held)
 }
 
 /// Reserves `service` out of every `period` for the calling thread, by `SCHED_DEADLINE`, until the returned value is dropped: a [`Request`]
@@ -107,7 +115,7 @@ impl Request {
     /// back before is free again: at most their longest period.
     pub fn reserve(&self) -> Result<Reserved, Error> {
         let reservation = self.0.reservation;
-        if let Some(held) = HELD.get() {
+        if let Some(held) = held() {
             return Err(Error::AlreadyReserved { held });
         }
         let machine = Machine::probe();
@@ -132,7 +140,7 @@ impl Request {
                 source,
             },
         })?;
-        HELD.set(Some(reservation));
+        HELD.set(Some((reservation, fork::generation())));
         Ok(Reserved {
             hold,
             reservation,
@@ -142,6 +150,9 @@ impl Request {
 }
 
 /// A reservation that the calling thread holds; given back, with policy and processors as before, when dropped.
+///
+/// A child that the thread forks (`fork`, not a bare `clone`) holds nothing: there this says that it is *unenforced*, tells of no service, and drops without a trace; the parent
+/// holds it as before. The child is an ordinary thread, on the processor of its parent's slots as all that a holder starts, and may reserve for itself.
 ///
 /// It belongs to the thread that made it and cannot be sent to another:
 ///
@@ -179,7 +190,7 @@ impl Reserved {
     ///
     /// # Errors
     ///
-    /// Why it cannot be seen: a kernel without `SCHED_INFO`, or no `/proc`.
+    /// Why it cannot be seen: a kernel without `SCHED_INFO`, or no `/proc`; or this is a child that was forked.
     pub fn delivery(&self) -> Result<Delivery, Unknown> {
         self.observer().delivery()
     }
@@ -196,7 +207,7 @@ impl Reserved {
 
     /// Whether the process's memory is locked while this is held, so that no page fault waits for a disk; if not, why not, and the remedy.
     ///
-    /// It is not where a limit on locked memory would keep the process from growing: its allocations would fail.
+    /// A child that was forked has nothing locked of what its parent has. It is not where a limit on locked memory would keep the process from growing: its allocations would fail.
     pub fn memory_locked(&self) -> Result<(), &Diagnosis> {
         self.memory.as_ref().map(|_| ())
     }
@@ -204,7 +215,10 @@ impl Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        HELD.set(None);
+        // What a child holds is another one.
+        if !self.hold.is_of_parent() {
+            HELD.set(None);
+        }
     }
 }
 

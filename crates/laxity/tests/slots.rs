@@ -173,7 +173,7 @@ fn dropping_it_restores_the_thread_and_a_panic_too() {
 #[test]
 fn a_processor_has_slots_for_one_thread_of_a_process() {
     let Some(_live) = live() else { return };
-    let processor = first_processor();
+    let (processor, all) = (first_processor(), state().1);
     let held = two_of_eight().on(processor).reserve().unwrap();
     let refused = thread::spawn(move || two_of_eight().on(processor).reserve().unwrap_err());
     let refused = refused.join().unwrap();
@@ -185,6 +185,22 @@ fn a_processor_has_slots_for_one_thread_of_a_process() {
         panic!("{refused}");
     };
     assert!(why.contains("one holder a processor"), "{why}");
+    // The holder may run there alone, and so may what it starts.
+    assert!(!why.contains("name another processor"), "{why}");
+    let is_one_of_many = all.len() > 1;
+    assert_eq!(
+        why.contains("allow who asks other processors"),
+        is_one_of_many,
+        "{why}"
+    );
+    if is_one_of_many {
+        let wider = thread::spawn(move || {
+            sched::set_affinity(Tid::current(), &all).unwrap();
+            two_of_eight().on(processor).reserve().unwrap_err()
+        });
+        let why = wider.join().unwrap().to_string();
+        assert!(why.contains("name another processor"), "{why}");
+    }
     drop(held);
     let again = thread::spawn(move || two_of_eight().on(processor).reserve().map(drop));
     again.join().unwrap().unwrap();

@@ -10,6 +10,7 @@ use std::convert::Infallible;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::os::fork;
 use crate::os::futex;
 use crate::os::sched::{SchedError, Tid};
 use crate::os::shared::{Needed, Shared};
@@ -29,12 +30,20 @@ pub(crate) struct Park {
 }
 
 thread_local! {
-    /// The park of the thread, for the signal handler. Without a destructor, so that the handler may read it at any time.
-    static OWN: Cell<*const Park> = const { Cell::new(ptr::null()) };
+    /// The park of the thread, for the signal handler, and the process that has it: in a child nobody unparks. Without a destructor, so that the handler
+    /// may read it at any time.
+    static OWN: Cell<(*const Park, u32)> = const { Cell::new((ptr::null(), 0)) };
+}
+
+/// The park of the calling thread, or null.
+fn own() -> *const Park {
+    let (park, generation) = OWN.with(Cell::get);
+    let has_it = !park.is_null() && generation == fork::generation();
+    if has_it { park } else { ptr::null() }
 }
 
 extern "C" fn on_park_signal(_signal: libc::c_int) {
-    let park = OWN.with(Cell::get);
+    let park = own();
     // SAFETY: reading and writing the thread's own errno; a handler must leave it as it was.
     let errno = unsafe { *libc::__errno_location() };
     // SAFETY: the pointer is null or set by `Park::attach` on this thread, whose guard clears it before the park goes.
@@ -54,13 +63,13 @@ extern "C" fn on_park_signal(_signal: libc::c_int) {
 impl Park {
     /// Makes this the calling thread's, until [`Park::detach`].
     pub(crate) fn attach(&self) {
-        debug_assert!(OWN.with(Cell::get).is_null(), "a thread has one park");
-        OWN.with(|own| own.set(self));
+        debug_assert!(own().is_null(), "a thread has one park");
+        OWN.with(|own| own.set((self, fork::generation())));
     }
 
     /// The calling thread cannot be parked any more.
     pub(crate) fn detach() {
-        OWN.with(|own| own.set(ptr::null()));
+        OWN.with(|own| own.set((ptr::null(), 0)));
     }
 
     /// Waits while the thread is parked.
@@ -114,7 +123,7 @@ impl Park {
 /// asked for meanwhile. What it does is at the cost of whose slot it is then: some microseconds at most.
 pub(crate) fn unparked<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: the pointer is null or set by `Park::attach` on this thread, which clears it before the park goes; nothing here does.
-    let park = unsafe { OWN.with(Cell::get).as_ref() };
+    let park = unsafe { own().as_ref() };
     if let Some(park) = park {
         park.enter_wait();
     }

@@ -18,6 +18,7 @@ mod watcher;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem;
 use std::sync::Arc;
 
 use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest};
@@ -35,6 +36,7 @@ use crate::os::claim::{Claim, ClaimError};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Fact;
+use crate::os::fork;
 use crate::os::proc::shows_own_numbers;
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::run::own::{Kept, Ought, Own, Role};
@@ -131,11 +133,12 @@ impl From<HoldError> for HostError {
     }
 }
 
-/// A reservation of the calling thread; given back, with policy and affinity as before, when dropped. It can be neither sent nor shared.
+/// A reservation of the calling thread; given back, with policy and affinity as before, when dropped. It can be neither sent nor shared. A child that
+/// the thread forks has nothing of it, and gives nothing back.
 pub struct ThreadHold {
-    _by: By,
-    /// Where nobody can see whether the thread is held, nobody can adopt it either.
-    _claim: Option<Claim>,
+    /// With the claim, dropped last; where nobody can see whether the thread is held, nobody can adopt it either.
+    held: Option<(By, Option<Claim>)>,
+    generation: u32,
     observer: Observer,
     _not_send: PhantomData<*const ()>,
 }
@@ -156,6 +159,11 @@ enum By {
 /// However it ends, what is seen afterwards is no fault of what was held.
 impl Drop for ThreadHold {
     fn drop(&mut self) {
+        if self.is_of_parent() {
+            // Its threads are none of ours to wait for, and to unlock the claim would be to unlock it for the parent.
+            mem::forget(self.held.take());
+            return;
+        }
         self.observer.seen.end();
     }
 }
@@ -199,11 +207,16 @@ impl ThreadHold {
             By::Slots(by) => by.session.observer(holder, false),
         };
         Ok(Self {
-            _by: by,
-            _claim: claim,
+            held: Some((by, claim)),
+            generation: fork::generation(),
             observer,
             _not_send: PhantomData,
         })
+    }
+
+    /// Whether this is a child that was forked, whose parent has it.
+    pub fn is_of_parent(&self) -> bool {
+        fork::generation() != self.generation
     }
 
     /// Tells what is received, to any thread.
@@ -212,7 +225,7 @@ impl ThreadHold {
     }
 }
 
-/// Tells what the holder of a reservation receives, and how firmly it is held: to any thread, and afterwards too.
+/// Tells what the holder of a reservation receives, and how firmly it is held: to any thread, and afterwards too; to a child that was forked nothing.
 #[derive(Clone)]
 pub struct Observer {
     holder: Tid,

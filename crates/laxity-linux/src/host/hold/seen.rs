@@ -1,7 +1,7 @@
 //! What is seen of the holder of a reservation: kept by the watcher, and told to whoever asks.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use laxity_model::verify::delivery::{Delivery, Stretch};
 use laxity_model::{Grade, Instant, Reservation, Span};
@@ -10,10 +10,19 @@ use super::subject::Subject;
 use super::watcher::Looks;
 use crate::os::clock;
 use crate::os::fact::{Fact, Unknown};
+use crate::os::fork;
 use crate::os::open_files;
 
 /// What was seen of a holder, for whoever asks meanwhile.
-pub(crate) struct Seen(Mutex<State>);
+pub(crate) struct Seen {
+    state: Mutex<State>,
+    generation: u32,
+    /// What is told in a child that was forked: there nobody looks any more, and who did may have the lock for ever.
+    in_child: OnceLock<Mutex<State>>,
+}
+
+/// Why a child knows nothing of it.
+const OF_PARENT: &str = "it is held by the process that forked this one";
 
 struct State {
     /// Who is to be looked at too from now on.
@@ -74,9 +83,9 @@ pub(super) fn unheld(reason: String) -> Grade {
     }
 }
 
-impl Seen {
-    pub(crate) fn new(grade: Grade) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
+impl State {
+    fn new(grade: Grade) -> Self {
+        Self {
             subjects: Vec::new(),
             delivery: Ok(Delivery::default()),
             stretches: Vec::new(),
@@ -90,11 +99,36 @@ impl Seen {
             leaves_out: false,
             lacks_bandwidth: false,
             time_limit: None,
-        })))
+        }
+    }
+
+    /// A child holds nothing of it.
+    fn of_parent() -> Self {
+        let reason = OF_PARENT.to_owned();
+        Self {
+            delivery: Err(Unknown(reason.clone())),
+            over_since: Some(clock::now()),
+            ..Self::new(Grade::Unenforced { reason })
+        }
+    }
+}
+
+impl Seen {
+    pub(crate) fn new(grade: Grade) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State::new(grade)),
+            generation: fork::generation(),
+            in_child: OnceLock::new(),
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let state = if fork::generation() == self.generation {
+            &self.state
+        } else {
+            self.in_child.get_or_init(|| Mutex::new(State::of_parent()))
+        };
+        state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From the next look on this is a holder too; or why nobody can look at it.

@@ -22,12 +22,14 @@ use super::seen::{Anew, Seen};
 use super::watcher::{self, BESIDE_SLOTS, IsHolders, Looks, Watcher, WatcherStart};
 use super::{HoldRequest, How, Observer};
 use crate::doctor::outranking::outranks;
+use crate::doctor::probe;
 use crate::enforce::holding::Place;
 use crate::enforce::slots::{self as enforcer, Dispatched, Doorbell, ParkSignal};
 use crate::enforce::witness;
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{Fact, Unknown};
+use crate::os::fork::PerProcess;
 use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::os::slot_lock::{SlotLock, SlotLockError};
@@ -206,11 +208,16 @@ struct Processors {
 }
 
 fn processors() -> MutexGuard<'static, Processors> {
-    static PROCESSORS: Mutex<Processors> = Mutex::new(Processors {
-        taken: BTreeSet::new(),
-        switching: BTreeMap::new(),
+    // A child gives no slots, and switching costs it what it costs its parent.
+    static PROCESSORS: PerProcess<Mutex<Processors>> = PerProcess::new(|parents| {
+        let known = parents.and_then(|all| Some(all.try_lock().ok()?.switching.clone()));
+        Mutex::new(Processors {
+            taken: BTreeSet::new(),
+            switching: known.unwrap_or_default(),
+        })
     });
-    PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner)
+    let all = PROCESSORS.get().lock();
+    all.unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A processor on which one holder has slots.
@@ -298,9 +305,24 @@ fn choose(asked: Option<usize>) -> Result<(Claim, LiveConfig), HostError> {
         }
     }
     Err(HostError::Refused(format!(
-        "there are slots already, {}, and each laxity admits its own alone, and one holder a processor: name another processor, let that end first, or reserve by `deadline`, which the kernel admits for all",
-        theirs.join(", ")
+        "there are slots already, {}, and each laxity admits its own alone, and one holder a processor: {}let that end first, or reserve by `deadline`, which the kernel admits for all",
+        theirs.join(", "),
+        elsewhere(asked, &usable)
     )))
+}
+
+/// How there may be slots on another processor than on those that are taken, in words; nothing where there is no other.
+fn elsewhere(asked: Option<usize>, usable: &CpuSet) -> String {
+    if asked.is_some_and(|taken| usable.iter().any(|other| other != taken)) {
+        return "name another processor, ".to_owned();
+    }
+    let has_others = |online: CpuSet| online.iter().any(|other| !usable.contains(other));
+    if probe::online().is_ok_and(has_others) {
+        return format!(
+            "allow who asks other processors than {usable} (`taskset`, sched_setaffinity(): what a holder of slots starts or forks may run where that one may), "
+        );
+    }
+    String::new()
 }
 
 /// What runs there, and what watches, on another processor where there is one.
