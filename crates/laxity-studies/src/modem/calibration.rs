@@ -45,43 +45,43 @@ const LINE_OF_GAPS: &str = "figure 17: the line of gaps";
 
 /// Why it proves nothing that a row of the tables or a point of figure 17 comes true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Decided {
+pub(super) enum DecidedBy {
     /// A constant was chosen by it.
-    ByItself,
+    Itself,
     /// The output's lead decides, which was chosen by the line of gaps that the study drew through its rows.
-    ByTheLine,
+    TheLine,
     /// It has less than its calls take at any cost that is put in, so that no lead helps.
-    ByItsShare,
+    TheShare,
 }
 
-impl Decided {
+impl DecidedBy {
     /// Of a place of the driver, `confined` to its reservation or not; `None`: nothing that was put in decides. Of whoever has
     /// enough nothing but the gap does.
     pub(super) fn of(place: &Place, confined: bool) -> Option<Self> {
         if chose(place, confined) {
-            return Some(Self::ByItself);
+            return Some(Self::Itself);
         }
         let reservation = place.reservation().filter(|_| confined)?;
         let is_lead_chosen = || chosen_by().any(|of| of == LINE_OF_GAPS);
         match has_enough(reservation) {
-            false => Some(Self::ByItsShare),
-            true => is_lead_chosen().then_some(Self::ByTheLine),
+            false => Some(Self::TheShare),
+            true => is_lead_chosen().then_some(Self::TheLine),
         }
     }
 
     /// Whether a constant was chosen by it, or by the line through it.
     pub(super) const fn is_chosen(self) -> bool {
-        matches!(self, Self::ByItself | Self::ByTheLine)
+        matches!(self, Self::Itself | Self::TheLine)
     }
 
     /// In a verdict.
     pub(super) const fn words(self) -> &'static str {
         match self {
-            Self::ByItself => "a constant was chosen by this reservation",
-            Self::ByTheLine => {
+            Self::Itself => "a constant was chosen by this reservation",
+            Self::TheLine => {
                 "the output's lead decides it, and was chosen by the line of gaps that the study drew through its rows"
             }
-            Self::ByItsShare => {
+            Self::TheShare => {
                 "its share is less than what calls take, as charged and as calibrated, and then no lead helps"
             }
         }

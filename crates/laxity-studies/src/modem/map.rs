@@ -10,7 +10,7 @@ use laxity_model::analysis::supply::ExplicitDeadline;
 use laxity_model::{Outside, Reservation, Span};
 use serde::Deserialize;
 
-use super::calibration::Decided;
+use super::calibration::DecidedBy;
 use super::transfers::{Attempt, Batch, Place, Setting, statistics, transfers};
 use super::verdicts::{Class, class_verdict};
 use super::{Modem, TEXT, attempts, tables};
@@ -228,7 +228,7 @@ fn tried(
         lines: lines_serve(modem, reservation),
         exact: exact.is_served(),
         in_table_3: of_the_study.any(|row| row.place == *place),
-        chose: Decided::of(place, true) == Some(Decided::ByItself),
+        chose: DecidedBy::of(place, true) == Some(DecidedBy::Itself),
         near: is_near(reservation),
         made: attempts.len() as u32,
         at_full_speed: attempts.iter().filter(full_speed).count() as u32,

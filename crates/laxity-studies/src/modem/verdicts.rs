@@ -3,7 +3,7 @@
 use laxity_lab::report::{Attempts, Compared, Origin, Times, Value, Verdict};
 use laxity_model::Span;
 
-use super::calibration::Decided;
+use super::calibration::DecidedBy;
 use super::tables::{QuotedTable, Row, full_speed};
 use super::transfers::{Attempt, Place, statistics};
 
@@ -110,12 +110,12 @@ impl Judged<'_> {
         }
     }
 
-    fn decided(&self) -> Option<Decided> {
-        Decided::of(&self.row.place, self.confined)
+    fn decided(&self) -> Option<DecidedBy> {
+        DecidedBy::of(&self.row.place, self.confined)
     }
 
     fn is_chosen(&self) -> bool {
-        self.decided().is_some_and(Decided::is_chosen)
+        self.decided().is_some_and(DecidedBy::is_chosen)
     }
 
     /// If it was slow, or got through at times or never in the study, and what was put in, or chosen by it, leaves it open: its name, and how it came out where
@@ -205,14 +205,14 @@ pub(super) fn resting(verdict: Verdict, on: Option<&str>) -> Verdict {
     }
 }
 
-fn judged(decided: Option<Decided>, words: String) -> Verdict {
-    resting(Verdict::Agrees(words), decided.map(Decided::words))
+fn judged(decided: Option<DecidedBy>, words: String) -> Verdict {
+    resting(Verdict::Agrees(words), decided.map(DecidedBy::words))
 }
 
 /// The class of a reservation in another figure, of modems that have nothing besides, against the table's.
 pub(super) fn class_verdict(place: &Place, [paper, twin]: [Class; 2]) -> Verdict {
     match paper == twin {
-        true => judged(Decided::of(place, true), format!("both {}", paper.name())),
+        true => judged(DecidedBy::of(place, true), format!("both {}", paper.name())),
         false => Verdict::Disagrees(format!(
             "the study: {}; the twin: {}",
             paper.name(),
@@ -222,7 +222,7 @@ pub(super) fn class_verdict(place: &Place, [paper, twin]: [Class; 2]) -> Verdict
 }
 
 /// Whether one is within a factor of two of the other.
-fn near(decided: Option<Decided>, [paper, twin]: [Span; 2]) -> Verdict {
+fn near(decided: Option<DecidedBy>, [paper, twin]: [Span; 2]) -> Verdict {
     let words = "within a factor of 2 (our criterion)";
     match within(paper, twin, 200) {
         true => judged(decided, words.into()),

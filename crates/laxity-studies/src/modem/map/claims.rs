@@ -1,6 +1,6 @@
 //! What is claimed of the reservations that were tried: nothing of those that were not.
 
-use laxity_lab::bench::{Draft, Said};
+use laxity_lab::bench::{Draft, Holes, Said};
 
 use super::{BY_SEED, TEXT, Tried};
 
@@ -20,7 +20,7 @@ impl Claim {
     pub(super) fn tell(self, draft: &mut Draft<'_>) {
         let said = Said::default().but(self.open);
         let judged = (self.holds, !self.holds);
-        let holes = &[("seen", &self.seen as _), ("but", &self.but as _)];
+        let holes: Holes<'_> = &[("seen", &self.seen), ("but", &self.but)];
         draft.claim_here(self.key, judged, holes, &said);
     }
 }

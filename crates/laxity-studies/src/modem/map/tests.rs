@@ -29,8 +29,8 @@ fn the_lead_decides_each_class_of_table_3_but_of_what_has_too_little_at_any() {
     for row in &tables::table_3().rows {
         let name = row.place.name();
         let own = at(row, Costs::UNLOGGED.data);
-        match Decided::of(&row.place, true) {
-            Some(Decided::ByItsShare) => {
+        match DecidedBy::of(&row.place, true) {
+            Some(DecidedBy::TheShare) => {
                 assert_eq!(own, [false; 3], "{name}");
                 assert_eq!(at(row, Costs::STUDY.data), [false; 3], "{name}");
             }

@@ -70,7 +70,7 @@ fn a_row_that_what_was_put_in_decides_never_agrees() {
 fn no_row_of_table_3_nor_point_of_figure_17_agrees() {
     let decided = |name: &str| {
         let place = Place::try_from(name.to_owned()).expect("a place");
-        Decided::of(&place, true)
+        DecidedBy::of(&place, true)
     };
     for row in &table_3().rows {
         for class in [Class::Sufficient, Class::Insufficient] {
@@ -79,12 +79,12 @@ fn no_row_of_table_3_nor_point_of_figure_17_agrees() {
         }
     }
     for by_the_line in ["RES 3/15", "RES 3/17", "RES 4/16", "RES 8/20"] {
-        assert_eq!(decided(by_the_line), Some(Decided::ByTheLine));
+        assert_eq!(decided(by_the_line), Some(DecidedBy::TheLine));
     }
     for by_its_share in ["RES 1/8", "RES 2/15"] {
-        assert_eq!(decided(by_its_share), Some(Decided::ByItsShare));
+        assert_eq!(decided(by_its_share), Some(DecidedBy::TheShare));
     }
-    assert_eq!(decided("RES 1/7"), Some(Decided::ByItself));
+    assert_eq!(decided("RES 1/7"), Some(DecidedBy::Itself));
     assert_eq!(decided("THR 8"), None);
 }
 
