@@ -9,8 +9,8 @@ use super::RunDone;
 use super::cause::Held;
 use super::commands::CommandEnd;
 use super::conclude::{Circumstances, steal_ns};
-use super::figures::{Component, Told, components, proposed, worst};
-use super::longest::longest_call;
+use super::figures::{Component, Told, components, worst};
+use super::longest::{longest_call, proposed};
 use super::unseen;
 use crate::each_once::each_once;
 use crate::evidence::results::{
@@ -43,8 +43,9 @@ pub fn variant(
         let receivers = circumstances.receivers.get(name).copied().unwrap_or(1);
         let device = variant.devices.iter().find(|device| device.name == *name);
         let told = device.map(|device| {
-            let proposed = proposed(variant, device, longest_call(runs, name));
-            let held = Held::of(variant, device, (twin, circumstances.tick));
+            let of = (index, &circumstances.supply);
+            let proposed = proposed(resolved, of, device, longest_call(runs, name));
+            let held = Held::of(variant, device, (twin, circumstances.tick()));
             // In a twin calls are as long as was foreseen.
             let outgrown = circumstances.live && is_outgrown(component, device, held.as_ref());
             told(component, (proposed, outgrown), held)
@@ -54,10 +55,10 @@ pub fn variant(
     let grades: Vec<_> = components.iter().flat_map(Component::grades).collect();
     let (grade, grade_reason) = worst(&grades);
     let halts = halts(&made);
-    let overlooked = unseen::overlooked(variant, circumstances.tick);
+    let overlooked = unseen::overlooked(variant, circumstances.tick());
     let facts = RunFacts::of_halts(&halts).beside_budgets(overlooked);
     let doubts = components.iter();
-    let doubts = doubts.map(|one| unseen::doubts(resolved, index, one, runs, circumstances.tick));
+    let doubts = doubts.map(|one| unseen::doubts(resolved, index, one, runs, circumstances.tick()));
     let doubts: Vec<Doubts> = doubts.collect();
     let mut results = VariantResults {
         name: variant.name.clone(),
