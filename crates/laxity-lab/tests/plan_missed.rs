@@ -446,3 +446,43 @@ fn of_a_modem_that_is_on_hook_its_reservation_says_nothing() {
     let from_start = text.replace("tasks = [", "reserve_from = \"start\"\ntasks = [");
     assert_eq!(met(&from_start), Some(Deadline::Met));
 }
+
+/// A modem in slots that it asks for later than at the start, or at the start, beside a spinner of this priority.
+fn beside_a_spinner(priority: u8, from: &str) -> VariantPlan {
+    let text = format!(
+        "[devices.m]\nkind = \"soft-modem\"\n[tasks.s]\nkind = \"spinner\"\npriority = {priority}\n[variants.v]\nplacement = \"reserved 3ms/8ms\"\n{from}tasks = [\"s\"]\ncontracts = []\n"
+    );
+    let resolved = parse(&text, "spinner.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    let on = On::Twin { threads: 0 };
+    let plan = scenarios::plan(&resolved, (on, true), &Known::Nothing, &mut Silent);
+    plan.expect("a plan").variants.remove(0)
+}
+
+/// Until it has its reservation a modem has a rank, and whoever is above that and never stops keeps it from asking.
+#[test]
+fn who_never_gets_so_far_as_to_ask_is_not_served() {
+    let connected = "start = \"connected\"\n";
+    for start in ["", connected] {
+        let from_start = format!("reserve_from = \"start\"\n{start}");
+        for (priority, from) in [(23, start), (23, &from_start), (28, &from_start)] {
+            let plan = beside_a_spinner(priority, from);
+            let device = &plan.devices[0];
+            assert!(device.is_served() && !device.is_unseen, "{plan:?}");
+        }
+        let plan = beside_a_spinner(28, start);
+        let device = &plan.devices[0];
+        assert!(plan.admitted && device.is_unseen, "{plan:?}");
+        let never = "it never gets so far as to ask for its reservation";
+        assert_eq!(device.answer, "too late", "{plan:?}");
+        assert!(device.detail.starts_with(never), "{}", device.detail);
+        let mut calls = plan.lines.iter();
+        let last = calls.rfind(|line| line.phase.as_deref() == Some("connected"));
+        let last = last.expect("its line");
+        assert_eq!(
+            (last.bound_ns, last.no_bound.as_deref()),
+            (None, Some(never))
+        );
+        assert_eq!(last.deadline, Some(Deadline::CanBeMissed));
+    }
+}

@@ -464,6 +464,7 @@ fn of_two_who_ask_for_more_than_a_processor_it_is_told_what_is_short() {
     for words in [
         "nothing can be proposed for `a` and `b` together",
         "; they ask for 141.3 % of processor 0 so",
+        "; without the others would fit: `a` with ",
     ] {
         assert!(why.contains(words), "{words}: {why}");
     }

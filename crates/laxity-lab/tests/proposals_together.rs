@@ -200,10 +200,10 @@ fn in_every_order_the_same_runs_and_loses_nothing() {
                 told_by_a_run(variant_run),
                 "a plan says what a run does"
             );
-            // What is reckoned afterwards is of each by itself.
+            // What is reckoned afterwards is beside the others, like what was proposed.
             let shown = table(&run, 100_000, None);
-            let alone = "would have served it if nobody else had been there";
-            assert_eq!(shown.matches(alone).count(), 2, "{shown}");
+            let beside = "would have served it beside what the others had: x 1.";
+            assert_eq!(shown.matches(beside).count(), 2, "{shown}");
             words
         });
         assert_eq!(words[0], words[1]);
@@ -260,4 +260,24 @@ b = \"reserved auto/8ms\"
     ];
     assert!(words.iter().all(|word| why.contains(word)), "{why}");
     assert!(!why.contains("`alone`"), "{why}");
+}
+
+/// Of one whose calls go before the slots of the other, too, it is told what would have done there.
+#[test]
+fn what_would_have_served_is_beside_what_the_others_had() {
+    let beside = "reserved auto/6ms\", before = 31, outside = \"confined\" }";
+    let text = format!(
+        "[quick]\nrepeats = 1\nbytes = 4000\nidle = \"1s\"\nlimit = \"20s\"\n[devices]\nz0 = {{ kind = \"soft-modem\" }}\nz1 = {{ kind = \"soft-modem\" }}\n[variants.v]\ncontracts = [\"lossless\"]\nexpect = \"any\"\nlost = \"any\"\n[variants.v.placement]\nz0 = {{ placement = \"{beside}\nz1 = {{ placement = \"reserved auto/6ms\", outside = \"confined\" }}\n"
+    );
+    let resolved = parse(&text, "before.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    let run = runner::run(&resolved, TWIN, Vec::new(), &mut Silent).expect("it is granted");
+    for (name, modem) in run.results.variants[0].modems() {
+        let proposed = modem.device.proposed.as_ref().expect("it was open");
+        let times = proposed.times_least_ppm.expect("something would have done");
+        assert!(
+            (1_000_000..=1_300_000).contains(&times),
+            "{name}: {proposed:?}"
+        );
+    }
 }

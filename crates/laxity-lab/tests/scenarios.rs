@@ -22,7 +22,6 @@ use laxity_lab::runner::proposal::{Settled, settled};
 use laxity_lab::runner::{self, On, RunDone, Silent, schedule};
 use laxity_lab::scenario::{Length, Loss, Outcome, Resolved, TaskKind, parse};
 use laxity_lab::{import, machine_file};
-use laxity_model::Span;
 use laxity_model::admission::admit;
 use laxity_model::enforce::machine::Machine;
 use laxity_model::enforce::{Disturbance, Witness};
@@ -161,12 +160,13 @@ fn made_for_linux(
             probes,
         }
     });
+    let supply = linux(machine, resolved, SEED).supply(resolved.host.processors);
     let circumstances = Circumstances {
         failed: BTreeMap::new(),
         made_again: MadeAgain::default(),
         host: linux(machine, resolved, SEED).describe(),
         live: false,
-        tick: Span::ZERO,
+        supply: supply.expect("a twin's"),
         receivers: BTreeMap::new(),
         notices: Vec::new(),
     };

@@ -172,7 +172,7 @@ pub struct Proposed {
     pub least_period_ns: Option<u64>,
     /// The share that was proposed by that of this least, in parts per million.
     pub times_least_ppm: Option<u64>,
-    /// Whether something was proposed to others beside it, so that the least is that of a table of its own and no other.
+    /// Whether something was proposed to others beside it: the least is beside what they had.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_others: bool,
 }

@@ -9,8 +9,8 @@ use super::RunDone;
 use super::cause::{Due, Held};
 use super::commands::CommandEnd;
 use super::conclude::{Circumstances, steal_ns};
-use super::figures::{Component, Told, components, proposed, worst};
-use super::longest::longest_call;
+use super::figures::{Component, Told, components, worst};
+use super::longest::{longest_call, proposed};
 use super::unseen;
 use crate::each_once::each_once;
 use crate::evidence::results::{
@@ -44,8 +44,9 @@ pub fn variant(
         let receivers = circumstances.receivers.get(name).copied().unwrap_or(1);
         let device = variant.devices.iter().find(|device| device.name == *name);
         let told = device.map(|device| {
-            let proposed = proposed(variant, device, longest_call(runs, name));
-            let held = Held::of(variant, device, (twin, circumstances.tick));
+            let of = (index, &circumstances.supply);
+            let proposed = proposed(resolved, of, device, longest_call(runs, name));
+            let held = Held::of(variant, device, (twin, circumstances.tick()));
             told(component, proposed, held)
         });
         component.results(resolved.run.bytes, receivers, told.unwrap_or_default())
@@ -53,11 +54,11 @@ pub fn variant(
     let grades: Vec<_> = components.iter().flat_map(Component::grades).collect();
     let (grade, grade_reason) = worst(&grades);
     let halts = halts(&made);
-    let overlooked = unseen::overlooked(variant, circumstances.tick);
+    let overlooked = unseen::overlooked(variant, circumstances.tick());
     let facts = RunFacts::of_halts(&halts).beside_budgets(overlooked);
     let doubts = components.iter().map(|one| Doubts {
         outgrown: outgrown(variant, one, circumstances),
-        ..unseen::doubts(resolved, index, one, runs, circumstances.tick)
+        ..unseen::doubts(resolved, index, one, runs, circumstances.tick())
     });
     let doubts: Vec<Doubts> = doubts.collect();
     let mut results = VariantResults {
@@ -117,7 +118,7 @@ fn outgrown(
         }
         let (Chosen::Proposed(proposal), Some(held)) = (
             device.chosen,
-            Held::of(variant, device, (None, circumstances.tick)),
+            Held::of(variant, device, (None, circumstances.tick())),
         ) else {
             return false;
         };

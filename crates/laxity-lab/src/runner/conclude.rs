@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use laxity::calibrate;
 use laxity_model::Span;
+use laxity_model::admission::Supply;
 use laxity_model::verify::contract::Outcome;
 
 use super::again::MadeAgain;
 use super::provenance::provenance;
-use super::{RunDone, aggregate};
+use super::{RunDone, aggregate, proposal};
 use crate::each_once::each_once;
 use crate::evidence::results::{
     FILE_VERSION, Machine, RunResults, Skipped, Speed, SummaryJson, VariantResults,
@@ -22,8 +23,8 @@ pub struct Circumstances {
     pub host: String,
     /// Whether that is the machine itself.
     pub live: bool,
-    /// The grain at which its kernel notices that a budget is used up.
-    pub tick: Span,
+    /// What of it admission had.
+    pub supply: Supply,
     /// Receivers in each modem, by its name; one where it has no entry.
     pub receivers: BTreeMap<String, u32>,
     /// Variants of which a run failed, by their place in the scenario, and why; they were not run again.
@@ -32,6 +33,13 @@ pub struct Circumstances {
     pub made_again: MadeAgain,
     /// What the reader should know first.
     pub notices: Vec<String>,
+}
+
+impl Circumstances {
+    /// The grain at which the kernel notices that a budget is used up.
+    pub(super) fn tick(&self) -> Span {
+        proposal::tick(&self.supply)
+    }
 }
 
 /// The results of all runs, judged; `skipped` are the variants that were not run.

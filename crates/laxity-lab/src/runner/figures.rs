@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 
 use laxity_devices::modem::{Outcome as CallOutcome, Report};
-use laxity_model::analysis::devices::MARGIN_PPM;
 use laxity_model::base::histogram::Histogram;
 use laxity_model::base::number::median;
 use laxity_model::verify::contract::{Doubts, Observations, Observed, Quantity, Subject, Unit};
-use laxity_model::{Grade, Reservation, Service, Usage, Whereabouts};
+use laxity_model::{Grade, Usage, Whereabouts};
 
 use super::RunDone;
 use super::commands::CommandEnd;
-use super::left::Granted;
-use super::longest::Longest;
 use crate::each_once::each_once;
 use crate::evidence::histogram::{GapJson, HistogramJson};
 use crate::evidence::subjects::{
@@ -21,7 +18,7 @@ use crate::evidence::subjects::{
 };
 use crate::observe::{DeviceProbe, Probe, Watched};
 use crate::scenario::kinds::{self, key};
-use crate::scenario::{Chosen, ResolvedDevice, ResolvedVariant, Start, show_placing};
+use crate::scenario::show_placing;
 use laxity::PeriodicProbe;
 use laxity::observe::{Loss, Observation, Probe as _, grades, involved};
 
@@ -380,46 +377,6 @@ impl Component<'_> {
             retrainings: self.sum(|report| report.retrainings.get()),
         }
     }
-}
-
-/// What was proposed to a device, beside what its longest call then needed.
-pub(super) fn proposed(
-    variant: &ResolvedVariant,
-    device: &ResolvedDevice,
-    longest: Longest,
-) -> Option<Proposed> {
-    let (Chosen::Proposed(proposal), request) = (device.chosen, device.placing.request()?) else {
-        return None;
-    };
-    let held = request.reservation;
-    // A twin's modem says itself what it takes before it is connected.
-    let counts = proposal.connecting.is_some() && variant.start == Start::OnHook;
-    let connecting = longest.connecting.filter(|_| counts);
-    let least = longest.at_work.and_then(|longest| {
-        let calls = (
-            Service::from_nanos(longest),
-            connecting.map(Service::from_nanos),
-        );
-        // What would have served it, whoever else had what it would have taken.
-        proposal.least((variant, device), request.enforcer, calls, |_| {
-            Granted::Whole
-        })
-    });
-    let times = |least: Reservation| (held.share_ppm() * 1_000_000).checked_div(least.share_ppm());
-    Some(Proposed {
-        service_ns: held.service().as_nanos(),
-        period_ns: held.period().as_nanos(),
-        calls: proposal.calls,
-        longest_call_ns: proposal.longest.as_nanos(),
-        margin_ppm: MARGIN_PPM,
-        why: proposal.why(),
-        longest_call_here_ns: longest.at_work,
-        longest_connecting_here_ns: connecting,
-        least_service_ns: least.map(|least| least.service().as_nanos()),
-        least_period_ns: least.map(|least| least.period().as_nanos()),
-        times_least_ppm: least.and_then(times),
-        has_others: proposal.has_others,
-    })
 }
 
 /// The grade that says least of several, in words, with its reason.

@@ -45,7 +45,7 @@ pub fn run(resolved: &Resolved, progress: &mut dyn Progress) -> Result<Made, Run
     let mut circumstances = Circumstances {
         host: host.describe(),
         live: true,
-        tick: proposal::tick(&outlined),
+        supply: outlined,
         receivers: receivers.collect(),
         failed: BTreeMap::new(),
         made_again: MadeAgain::default(),

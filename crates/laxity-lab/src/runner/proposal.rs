@@ -354,7 +354,7 @@ fn settle_together(
             Outcome::Unserved(who) => Some(why::unserved(open, &who)),
             Outcome::Served => None,
         });
-        why::nothing(open, &nothing, short)
+        why::nothing(open, &nothing, short) + &why::who_fits(variant, open, left)
     })
 }
 

@@ -63,7 +63,7 @@ pub fn run(
             made_again: MadeAgain::default(),
             host: format!("twin {}", resolved.host.profile.machine.name),
             live: false,
-            tick: proposal::tick(&supply),
+            supply,
             receivers: BTreeMap::new(),
             notices: notes.into_iter().collect(),
         },

@@ -2,12 +2,14 @@
 //! calls to come as close together as any two can, and so is only sufficient. What either proves holds, and both say it.
 
 use laxity_devices::modem::Phase as CallPhase;
-use laxity_model::Span;
+use laxity_model::{Priority, Span};
 
 use super::device::{SERVED, TOO_LATE};
 use super::{DevicePlan, VariantPlan};
 use crate::plan::{Deadline, Line};
-use crate::scenario::ResolvedVariant;
+use crate::scenario::{
+    Placing, ResolvedDevice, ResolvedTask, ResolvedVariant, TaskKind, TwinProfile,
+};
 
 impl VariantPlan {
     /// Has the line of a device that is sure to be served say so, and that of a modem's calls no more than their bound proves: each piece of a call's output
@@ -28,6 +30,19 @@ impl VariantPlan {
             }
             _ => {}
         }
+    }
+
+    /// Has the line of a device that never asks for its reservation say so: a bound is of one that has it.
+    pub(super) fn heed_unasked(&self, line: &mut Line) {
+        let mut devices = self.devices.iter();
+        let unasked = devices.find(|device| device.activity == line.name && device.never_asks);
+        if unasked.is_none() || line.bound_ns.is_none() {
+            return;
+        }
+        (line.bound_ns, line.slack_ns, line.usual_bound_ns) = (None, None, None);
+        line.no_bound = Some(NEVER_ASKS.to_owned());
+        line.no_proof = None;
+        line.deadline = line.deadline_ns.map(|_| Deadline::CanBeMissed);
     }
 
     fn is_enforced(&self, device: &DevicePlan) -> bool {
@@ -65,10 +80,23 @@ impl VariantPlan {
     }
 }
 
+/// Why one has no bound that is never so far.
+const NEVER_ASKS: &str = "it never gets so far as to ask for its reservation";
+
 /// What it means that a modem's call is in time by its bound, where that is not sure of its pieces.
 const OF_THE_LAST: &str = "the last piece of a call's output is in time; earlier ones may not be, and the call is then in vain";
 
 impl DevicePlan {
+    /// Takes it that this task keeps it from ever asking for its reservation, however large that is.
+    pub(super) fn be_kept_from_asking(&mut self, above: &str) {
+        self.answer = TOO_LATE.into();
+        self.detail = format!("{NEVER_ASKS}: `{above}` is above it until then, and never stops");
+        self.never_asks = true;
+        (self.late_before, self.margins) = (None, None);
+        (self.least_service_ns, self.cheapest) = (None, None);
+        (self.nothing_left, self.no_more_found) = (false, false);
+    }
+
     /// Whether its answer is about these calls.
     fn covers(&self, line: &Line, later: bool) -> bool {
         let is_of = |phase: CallPhase| line.phase.as_deref() == Some(phase.name());
@@ -108,6 +136,28 @@ impl DevicePlan {
         (self.margins, self.least_service_ns, self.cheapest) = (None, None, None);
         (self.nothing_left, self.no_more_found) = (false, false);
     }
+}
+
+/// Who keeps a device from ever asking for its reservation: whoever never stops, and is above the priority that it has until then. Ordinary threads get
+/// something all the same, those of Linux a share, and those of a twin by being lifted.
+pub(super) fn kept_from_asking<'a>(
+    variant: &'a ResolvedVariant,
+    device: &ResolvedDevice,
+    twin: Option<TwinProfile>,
+) -> Option<&'a str> {
+    let Placing::Reserved(request, before) = device.placing else {
+        return None;
+    };
+    let is_above = |task: &&ResolvedTask| match task.kind {
+        TaskKind::Spinner { priority, .. } => {
+            let fixed = twin.map_or(before, |_| priority);
+            priority > before && fixed >= Priority::REAL_TIME
+        }
+        _ => false,
+    };
+    let tasks = variant.tasks.iter().filter(|_| !request.begins_at_start);
+    let mut here = tasks.filter(|task| task.processor == device.processor);
+    here.find(is_above).map(|task| task.name.as_str())
 }
 
 /// Whether a device has its reservation only when it dials.

@@ -61,6 +61,7 @@ pub(super) fn of(
                 Some(live) => live.heed_costs(&mut line, &subject, (&usual, &least), is_known)?,
                 None => heed_others(&most, &mut line, &subject)?,
             }
+            plan.heed_unasked(&mut line);
             // What takes most of its time usually, where that is known: the largest costs, each time, are nobody's course of events.
             let at_usual = line.at_usual_costs();
             let (judged, as_judged) = match &at_usual {

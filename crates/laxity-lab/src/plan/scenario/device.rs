@@ -7,12 +7,13 @@
 
 use laxity_devices::modem::Hypothesis;
 use laxity_model::admission::{Admission, SlotPlan, Supply};
+use laxity_model::analysis::Overflow;
 use laxity_model::analysis::devices::{Answer, Margins, Open, two_line_model};
 use laxity_model::analysis::supply::{KernelDeadline, SupplyBound, SupplyError};
-use laxity_model::analysis::{Fraction, Overflow};
 use laxity_model::{ActivityId, Enforcer, Outside, Reservation, ReservationRequest, Span};
 use serde::Serialize;
 
+use super::agreed::kept_from_asking;
 use super::ranks::above_slots;
 use super::{Ready, VariantPlan, slots_of};
 use crate::plan::{Line, Proposal, enforced};
@@ -60,6 +61,12 @@ pub struct DevicePlan {
     /// is. Left out of the JSON if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub no_more_found: bool,
+    /// Whether none of its calls was seen in the twin, where it was run once. Left out of the JSON if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_unseen: bool,
+    /// Whether somebody above it keeps it from ever asking for its reservation.
+    #[serde(skip)]
+    pub(super) never_asks: bool,
     /// Whether it competes outside its reservation too.
     #[serde(skip)]
     pub(super) has_rank: bool,
@@ -131,7 +138,14 @@ pub(super) fn of(
             tick,
             granted: &|asked| left.grants(number, asked),
         };
-        Some(of_one(ready.admission(), driver, &subject))
+        let found = of_one(ready.admission(), driver, &subject);
+        let above = kept_from_asking(variant, device, twin);
+        Some(found.map(|mut plan| {
+            if let Some(above) = above {
+                plan.be_kept_from_asking(above);
+            }
+            plan
+        }))
     });
     lines.collect()
 }
@@ -262,6 +276,8 @@ fn line(
             && proposals(subject, &|_| Granted::Whole)? != (None, None),
         no_more_found,
         has_rank: request.outside != Outside::Confined,
+        never_asks: false,
+        is_unseen: false,
     })
 }
 
@@ -357,24 +373,6 @@ impl DevicePlan {
     /// Both lines of the study's model.
     pub(super) const fn is_predicted(&self) -> bool {
         self.is_enough && self.is_often_enough
-    }
-
-    /// X/Y and C/T, in parts per million, rounded down and up.
-    pub(super) fn shares_ppm(&self) -> (u64, u64) {
-        let asked = Fraction::new(self.service_ns, self.period_ns).map_or(0, Fraction::ppm);
-        let needed = Fraction::new(self.device.cost_ns, self.device.block_ns);
-        (asked, needed.map_or(0, Fraction::ppm))
-    }
-
-    /// g of the study's model: the time of a block where nothing else says how often it must be called.
-    pub(super) fn longest_pause(&self) -> Span {
-        let device = self.device;
-        Span::from_nanos(device.longest_pause_ns.unwrap_or(device.block_ns))
-    }
-
-    /// Y − X.
-    pub(super) fn gap(&self) -> Span {
-        Span::from_nanos(self.period_ns.saturating_sub(self.service_ns))
     }
 }
 

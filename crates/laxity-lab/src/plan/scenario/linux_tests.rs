@@ -348,6 +348,24 @@ fn of_a_modem_beneath_a_rogue_there_is_one_answer() {
     assert!(!headline(short).contains("not sure"));
 }
 
+/// On Linux too a modem that somebody outranks who never stops asks for no reservation, unless it has that from the start.
+#[test]
+fn on_linux_too_who_never_gets_so_far_is_not_served() {
+    let beside = |priority: u8, from: &str| {
+        let text = format!(
+            "[devices.modem]\nkind = \"soft-modem\"\n[tasks.s]\nkind = \"spinner\"\npriority = {priority}\n[variants.v]\non = \"live\"\nplacement = \"reserved 5ms/8ms\"\n{from}tasks = [\"s\"]\n"
+        );
+        let plan = with_lines(&text, |_| {});
+        (
+            plan.devices[0].is_served(),
+            bounded(&plan).contains(&"modem thread"),
+        )
+    };
+    assert_eq!(beside(23, ""), (true, true));
+    assert_eq!(beside(28, "reserve_from = \"start\"\n"), (true, true));
+    assert_eq!(beside(28, ""), (false, false));
+}
+
 /// Of a modem by the kernel there is a device's answer, and no bound of a call: the one stands for the other.
 #[test]
 fn the_calls_of_a_device_that_is_served_are_in_time() {

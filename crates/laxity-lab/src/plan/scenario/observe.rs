@@ -74,6 +74,13 @@ pub(super) fn fill(variant: &mut VariantPlan, seen: &Names) {
             line.see(Some(longest.as_nanos()), *jobs);
         }
     }
+    for device in &mut variant.devices {
+        let mut calls = variant
+            .lines
+            .iter()
+            .filter(|line| line.name == device.activity);
+        device.is_unseen = calls.all(|line| line.observed_jobs == 0);
+    }
 }
 
 /// What a device's driver is at.

@@ -1,5 +1,6 @@
 //! A scenario's plan for people.
 
+use laxity_model::analysis::Fraction;
 use laxity_model::verify::contract::Cause;
 use laxity_model::{Grade, Span};
 
@@ -100,6 +101,26 @@ fn unenforced(request: &RequestPlan) -> Option<String> {
     Some(cause.to_string())
 }
 
+impl DevicePlan {
+    /// X/Y and C/T, in parts per million, rounded down and up.
+    fn shares_ppm(&self) -> (u64, u64) {
+        let asked = Fraction::new(self.service_ns, self.period_ns).map_or(0, Fraction::ppm);
+        let needed = Fraction::new(self.device.cost_ns, self.device.block_ns);
+        (asked, needed.map_or(0, Fraction::ppm))
+    }
+
+    /// g of the study's model: the time of a block where nothing else says how often it must be called.
+    fn longest_pause(&self) -> Span {
+        let device = self.device;
+        Span::from_nanos(device.longest_pause_ns.unwrap_or(device.block_ns))
+    }
+
+    /// Y − X.
+    fn gap(&self) -> Span {
+        Span::from_nanos(self.period_ns.saturating_sub(self.service_ns))
+    }
+}
+
 /// What a reservation is worth to the device: by the study's model, and exactly.
 fn render_device(plan: &DevicePlan, width: usize, text: &mut String) {
     let (label, sentence) = device_words(plan.device);
@@ -132,6 +153,10 @@ fn render_device(plan: &DevicePlan, width: usize, text: &mut String) {
     if let Some(late) = &plan.late_before {
         wrap_to(width, "  before:     ", &format!("too late: {late}"), text);
     }
+    if plan.is_unseen {
+        let unseen = "none of its calls, where it was run once";
+        wrap_to(width, "  seen:       ", unseen, text);
+    }
     if !plan.is_served() {
         wrap_to(width, "  would do:   ", &would_do(plan), text);
     }
@@ -139,6 +164,9 @@ fn render_device(plan: &DevicePlan, width: usize, text: &mut String) {
 
 /// What would serve it, or that nothing was found.
 fn would_do(plan: &DevicePlan) -> String {
+    if plan.never_asks {
+        return "its reservation from the start (`reserve_from`), or a higher priority until then (`before`)".into();
+    }
     if plan.nothing_left {
         return "nothing that is left would do".into();
     }

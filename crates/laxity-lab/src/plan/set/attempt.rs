@@ -7,7 +7,7 @@ use laxity_model::analysis::{
 };
 
 use super::Scheduler;
-use super::budgets::{Budgets, budget, budgets};
+use super::budgets::{Budgets, budget, seen_below};
 use super::place::share;
 use crate::import::Policy;
 use crate::plan::{NoBound, Reason, bound};
@@ -322,7 +322,8 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by_key(|index| rank(members[*index].policy));
     let mut own = Budgets::of(members, are_all_reservations_known(members), supply)?;
-    let (budgets, is_overloaded) = (budgets(members), is_overloaded(members));
+    let budgets: Vec<Task> = members.iter().filter_map(seen_below).collect();
+    let is_overloaded = is_overloaded(members);
     let mut responses = Vec::new();
     for (place, member) in members.iter().enumerate() {
         responses.push(NoBound::settle(match member.policy {
@@ -412,12 +413,7 @@ fn by_priority(
     supply: &dyn SupplyBound,
 ) -> Result<Response, NoBound> {
     let task = member.work.as_ref().map_err(String::clone)?;
-    // Two budgets may lie back to back: the end of one period, the beginning of the next.
-    let back_to_back = |budget: &Task| {
-        let cost = budget.cost().as_dedicated_span();
-        budget.with_jitter(budget.deadline().saturating_sub(cost))
-    };
-    let mut interferers: Vec<Task> = budgets.iter().map(back_to_back).collect();
+    let mut interferers = budgets.to_vec();
     let mut blocking = Service::ZERO;
     for other in members.iter().filter(|other| other.name != member.name) {
         let goes_first = match other.policy {

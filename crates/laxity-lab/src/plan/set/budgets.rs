@@ -30,6 +30,19 @@ pub(super) fn budget(policy: Policy) -> Option<Task> {
     task.with_deadline(request.deadline).ok()
 }
 
+/// A reservation as whoever is below all of them sees it. Of who goes on with the rest of a budget two may lie back to back: the end of one period, the
+/// beginning of the next. A job that begins with a whole budget and needs no other one always may run, like one of a higher fixed priority: none is pending
+/// where a busy window begins (Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary deadlines", RTSS 1990), so that those that are
+/// released in it are all there are, however those above are ordered among themselves.
+pub(super) fn seen_below(member: &Member) -> Option<Task> {
+    let budget = budget(member.policy)?;
+    let cost = budget.cost().as_dedicated_span();
+    Some(match begins_whole(member) {
+        true => budget,
+        false => budget.with_jitter(budget.deadline().saturating_sub(cost)),
+    })
+}
+
 /// Whether the kernel lets the reservations in where so many processors are all there are; `None` if there are none.
 pub(super) fn kernel_refusal(
     members: &[Member],

@@ -10,7 +10,7 @@ use laxity_model::{Service, Span};
 
 use super::advice::Advisor;
 use super::attempt::{Answer, Attempt, Member, Method, accepts, admits, attempt, known, methods};
-use super::budgets::kernel_refusal;
+use super::budgets::{kernel_refusal, seen_below};
 use super::effort::Effort;
 use super::observe::{Seen, observe};
 use super::place::{load_ppm, sum_ppm};
@@ -361,6 +361,8 @@ fn contributor(
     let task = members[index].work.as_ref().ok()?;
     let place = attempt.order.iter().position(|other| *other == index)?;
     let level = |member: &Member| member.policy.priority();
+    let is_below_budgets =
+        attempt.method == Method::AsGiven && members[index].policy.reservation().is_none();
     let mut best = (members[index].name.clone(), task.cost().as_nanos());
     for (at, other) in attempt.order.iter().enumerate() {
         let Ok(work) = &members[*other].work else {
@@ -377,7 +379,9 @@ fn contributor(
                 due => due,
             }
         } else if at < place || equal {
-            released_within(work, window)
+            // Below a reservation its whole budget is counted, however little of it is used.
+            let budget = seen_below(&members[*other]).filter(|_| is_below_budgets);
+            released_within(&budget.unwrap_or(*work), window)
         } else {
             work.blocking().as_nanos()
         };

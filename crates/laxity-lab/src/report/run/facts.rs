@@ -81,11 +81,11 @@ fn proposal(proposed: &Proposed) -> String {
         let (before, them) = before.map_or((String::new(), "it"), |before| {
             (format!(", one before it was connected {before}"), "both")
         });
-        let alone = match proposed.has_others {
-            true => " if nobody else had been there",
+        let beside = match proposed.has_others {
+            true => " beside what the others had",
             false => "",
         };
-        format!("; the longest call of the runs took {longest}{before}, and {least} would have served {them}{alone}: x {times}")
+        format!("; the longest call of the runs took {longest}{before}, and {least} would have served {them}{beside}: x {times}")
     });
     format!("{held}, {}{}", proposed.why, after.unwrap_or_default())
 }

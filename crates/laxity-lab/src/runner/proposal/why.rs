@@ -2,7 +2,8 @@
 
 use laxity_model::analysis::devices::Open;
 
-use super::{OpenDevice, SHORTEST_PERIOD, format_reservation, too_short};
+use super::{OpenDevice, SHORTEST_PERIOD, format_reservation, settle_together, too_short};
+use crate::runner::left::Left;
 use crate::runner::together::Nothing;
 use crate::scenario::ResolvedVariant;
 
@@ -91,6 +92,21 @@ pub(super) fn nothing(open: &[&OpenDevice], nothing: &Nothing, short: Option<Str
         names.join(" and "),
         would.collect::<Vec<_>>().join("; ")
     )
+}
+
+/// Which of several would be served beside all else if the others of them asked for nothing, and with what; nothing of one alone.
+pub(super) fn who_fits(variant: &ResolvedVariant, open: &[&OpenDevice], left: &Left) -> String {
+    let several = open.iter().filter(|_| open.len() > 1);
+    let fits = several.filter_map(|one| {
+        let found = settle_together(variant, &[*one], left).ok()?;
+        let with = format_reservation(*found.first()?);
+        Some(format!("`{}` with {with}", one.name))
+    });
+    let fits: Vec<String> = fits.collect();
+    match fits.is_empty() {
+        true => String::new(),
+        false => format!("; without the others would fit: {}", fits.join(", or ")),
+    }
 }
 
 /// Who would be granted what they would do with, and be late with it beside each other.
