@@ -22,7 +22,7 @@ use crate::scenario::{
     Executor, LengthSpec, Pace, PeriodicRank, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant,
     Start, TaskKind, TaskLinks, TurnPolicy, TwinProfile,
 };
-use laxity::Periodic;
+use laxity::{Periodic, PeriodicProbe};
 
 /// A file that no such call gets to the end of within minutes.
 pub(super) const ENDLESS_BYTES: u64 = 2_000_000;
@@ -184,7 +184,8 @@ impl ResolvedTask {
                 let among = links.group.as_ref().map_or(*deadline, |group| group.period);
                 let what = (timing, [*deadline, among], *service);
                 let links = linking.links(&self.name, links);
-                return periodic(program, self, what, (rank, links));
+                let may_stop = linking.may_stop(&self.name);
+                return periodic(program, self, what, (rank, links), may_stop);
             }
             TaskKind::Rogue {
                 burst,
@@ -215,16 +216,20 @@ struct Linking {
     /// Where those are released that come after another one, and after whom.
     ports: Vec<(String, String, PortId)>,
     groups: Vec<Group>,
+    /// Those that are suspended or end at an overrun.
+    stop: Vec<String>,
 }
 
 impl Linking {
     fn of(program: &mut Program, tasks: &[ResolvedTask]) -> Self {
         let mut ports = Vec::new();
         let mut groups: Vec<Group> = Vec::new();
+        let mut stop = Vec::new();
         for task in tasks {
             let TaskKind::Periodic { pace, links, .. } = &task.kind else {
                 continue;
             };
+            stop.extend(pace.on_overrun.stops().then(|| task.name.clone()));
             if let Some(before) = &links.after {
                 let late = match pace.on_overrun {
                     OnOverrun::CatchUp { at_most } => at_most,
@@ -239,7 +244,19 @@ impl Linking {
                 groups.extend(program.group(&wanted.name, wanted.budget, wanted.period));
             }
         }
-        Self { ports, groups }
+        Self {
+            ports,
+            groups,
+            stop,
+        }
+    }
+
+    /// Whether it, or one of those that it comes after, is suspended or ends at an overrun.
+    fn may_stop(&self, name: &str) -> bool {
+        let mut ports = self.ports.iter();
+        let own = ports.find(|(own, ..)| own == name);
+        self.stop.iter().any(|one| one == name)
+            || own.is_some_and(|(_, before, _)| self.may_stop(before))
     }
 
     fn links(&self, name: &str, wanted: &TaskLinks) -> Links {
@@ -278,6 +295,7 @@ fn periodic(
     task: &ResolvedTask,
     (timing, [deadline, among], service): (Timing, [Span; 2], Service),
     (rank, links): (&PeriodicRank, Links),
+    may_stop: bool,
 ) -> Probe {
     let (placement, reservation) = match rank {
         PeriodicRank::Priority(priority) => (Placement::Thread(*priority), None),
@@ -301,7 +319,10 @@ fn periodic(
     let watched = declared.install_linked(program, links, move |_, call| {
         Step::Burn(timing.share(service, call.done(), call.now()))
     });
-    let watched = Watched::Periodic(watched);
+    let watched = Watched::Periodic(PeriodicProbe {
+        may_stop,
+        ..watched
+    });
     probe(program, first, &task.name, kinds::PERIODIC, watched)
 }
 

@@ -66,6 +66,12 @@ impl OnOverrun {
     /// The last that has come is called late.
     pub const ONCE_LATE: Self = Self::CatchUp { at_most: 1 };
 
+    /// Whether no other call comes after an overrun, as long as nobody resumes the handler.
+    #[must_use]
+    pub const fn stops(self) -> bool {
+        !matches!(self, Self::CatchUp { .. })
+    }
+
     /// How many of those that have come are called late, after so many late calls in a row.
     ///
     /// # Errors

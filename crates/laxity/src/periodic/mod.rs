@@ -120,6 +120,7 @@ impl Periodic {
             first,
             period,
             on_overrun,
+            may_stop: on_overrun.stops(),
             deadline: self.deadline,
             service,
         }
@@ -147,6 +148,8 @@ pub struct PeriodicProbe {
     pub period: Span,
     /// What becomes of releases that come while a job is at work.
     pub on_overrun: OnOverrun,
+    /// Whether it, or one that it comes after, is suspended or ends at an overrun: then there may be no other release of it.
+    pub may_stop: bool,
     /// From the release of a job to when it is due.
     pub deadline: Span,
     /// What a job takes.

@@ -156,27 +156,40 @@ impl<'a> PeriodicReader<'a> {
         }
     }
 
-    /// When the job is due that the run's end finds at work, or else the first that has not begun and is still to be called. What was released before that, while
-    /// the job before was at work, came to nothing: nobody waits for it.
-    fn open_at_end(&mut self) -> Instant {
+    /// When the job is due that the run's end finds at work, or else the first that has not begun and is still to be called; `None` where there is none ever. What was
+    /// released before that, while the job before was at work, or after it was suspended, came to nothing: nobody waits for it.
+    fn open_at_end(&mut self) -> Option<Instant> {
         let next = self.next_due();
         let before = self.last_due.zip(self.ended).map(<[Instant; 2]>::from);
-        // When a successor's releases come its own events do not tell.
+        // When a successor's releases come its own events do not tell, but for the one that it was seen to wake at.
         let Some([last, ended]) = before.filter(|_| !self.probe.is_successor) else {
-            return self.job.unwrap_or(next);
+            let is_over = self.probe.is_successor && self.probe.may_stop && self.ready.is_none();
+            return self.job.or(Some(next).filter(|_| !is_over));
         };
-        let due = self.job.unwrap_or_else(|| {
-            let period = self.probe.period;
+        let period = self.probe.period;
+        let due = self.job.or_else(|| {
             let came = ended.saturating_since(next).as_nanos();
-            let came = came.div_ceil(period.as_nanos());
-            let late = self.probe.on_overrun.late(came, self.late).unwrap_or(0);
-            next + period * (came - late)
+            let late = match came.div_ceil(period.as_nanos()) {
+                0 => Ok([0, 0]),
+                came => (self.probe.on_overrun.late(came, self.late)).map(|late| [came, late]),
+            };
+            let [came, late] = late.ok()?;
+            Some(next + period * (came - late))
         });
-        if last < due {
-            let gone = due.saturating_sub(self.probe.period);
+        let gone = match due {
+            Some(due) => due.saturating_sub(period),
+            None => self.past_deadline(),
+        };
+        if due.is_none_or(|due| last < due) {
             self.skipped_upto(gone, Some([last, ended]));
         }
         due
+    }
+
+    /// What was released until then was due before the run's end.
+    fn past_deadline(&self) -> Instant {
+        let passed = self.probe.deadline + Span::from_nanos(1);
+        self.end.saturating_sub(passed)
     }
 
     /// Whether a job kept its deadline that was due then and at work until `at`. A miss is the machine's where it stood still before the deadline, and the
@@ -251,6 +264,8 @@ impl Reader for PeriodicReader<'_> {
             EventKind::Dispatch => self.served(event.at),
             EventKind::Preempt => self.ready = Some(event.at),
             EventKind::Block if self.probe.ends.is_none() => self.complete(event.at),
+            // The last job is over with the task.
+            EventKind::Finish => self.complete(event.at),
             EventKind::Mark(mark) if Some(mark) == self.probe.ends => self.complete(event.at),
             EventKind::Mark(mark) if mark == self.probe.runs => self.begin(event),
             _ => {}
@@ -266,7 +281,9 @@ impl Reader for PeriodicReader<'_> {
             let all = [self.start, end];
             self.recorder.value(Quantity::JOBS_DONE, 0, all);
         }
-        let due = self.open_at_end();
+        let Some(due) = self.open_at_end() else {
+            return Observation::of(subject, self.recorder.finish());
+        };
         let deadline = due + self.probe.deadline;
         let own = [due, deadline.min(end)];
         let has_begun = self.last_due == Some(due);
@@ -317,9 +334,7 @@ impl Reader for PeriodicReader<'_> {
                 self.recorder.value(Quantity::SERVICE_GAP, gap, own);
             }
             self.last_due = Some(due);
-            // Those whose deadline is past.
-            let passed = self.probe.deadline + Span::from_nanos(1);
-            self.skipped_upto(end.saturating_sub(passed), Some([due, end]));
+            self.skipped_upto(self.past_deadline(), Some([due, end]));
         }
         Observation::of(subject, self.recorder.finish())
     }

@@ -18,6 +18,7 @@ fn probe() -> PeriodicProbe {
         first: First::AfterAPeriod,
         period: Span::from_millis(10),
         on_overrun: OnOverrun::SKIP,
+        may_stop: false,
         deadline: Span::from_millis(10),
         service: Service::from_millis(2),
     }
@@ -209,6 +210,47 @@ fn after_its_late_jobs_nothing_late_waits_at_the_end() {
     assert_eq!(seen(Quantity::RESPONSE_TIME), [15, 25]);
     // Those at 30 and 40 ms.
     assert_eq!(seen(Quantity::RELEASES_MISSED), [0, 0, 1, 1]);
+}
+
+/// Whoever is suspended or ends at an overrun waits for nothing any more: what would have been released is missed.
+#[test]
+fn nothing_waits_at_the_end_of_who_stopped_at_an_overrun() {
+    let begun = event(10, EventKind::Mark(RUNS), [10, 10]);
+    let stops = [
+        (OnOverrun::Suspend, Block),
+        (OnOverrun::End, EventKind::Finish),
+    ];
+    for (on_overrun, over) in stops {
+        let probe = PeriodicProbe {
+            on_overrun,
+            may_stop: true,
+            ..probe()
+        };
+        let record = record(vec![begun, event(25, over, [0, 0])], 55);
+        let seen = |quantity| values_of(&probe, &record, quantity);
+        assert_eq!(seen(Quantity::JOBS_DONE), [1]);
+        assert_eq!(seen(Quantity::RESPONSE_TIME), [15]);
+        assert_eq!(seen(Quantity::WAKEUP_LATENCY), [0]);
+        assert_eq!(seen(Quantity::SERVICE_GAP), [10]);
+        // Those at 20, 30 and 40 ms; that at 50 was not due before the end.
+        assert_eq!(seen(Quantity::RELEASES_MISSED), [0, 1, 1, 1]);
+        // A successor of it is not released either.
+        let successor = PeriodicProbe {
+            is_successor: true,
+            on_overrun: OnOverrun::SKIP,
+            ..probe
+        };
+        let seen = |quantity| values_of(&successor, &record, quantity);
+        assert_eq!(seen(Quantity::RESPONSE_TIME), [15]);
+    }
+    // One that did not overrun is released as ever.
+    let probe = PeriodicProbe {
+        on_overrun: OnOverrun::Suspend,
+        may_stop: true,
+        ..probe()
+    };
+    let record = record(vec![begun, event(15, Block, [0, 0])], 35);
+    assert_eq!(values_of(&probe, &record, Quantity::RESPONSE_TIME), [5, 15]);
 }
 
 /// What was passed over before the job that the end finds waiting was missed, as it is where that begins.
