@@ -165,9 +165,8 @@ impl<'a> DeviceReader<'a> {
     /// PC 99 limits what a handler takes: where its machine was lent to another guest, or the processor to the witness, it took nothing.
     fn interrupt_exit(&mut self, event: &Event) {
         if let Some(entered) = self.interrupt_entered.take() {
-            let span = [entered, event.at];
-            self.recorder
-                .value(Quantity::INTERRUPT_TIME, event.args[0], span);
+            let (took, span) = (Span::from_nanos(event.args[0]), [entered, event.at]);
+            self.recorder.lasted(Quantity::INTERRUPT_TIME, took, span);
         }
     }
 

@@ -103,26 +103,26 @@ fn told(component: &Component<'_>, proposed: Option<Proposed>, held: Option<Held
     }
 }
 
-/// What convicts nobody of a component, a device or none, where all that it lost was in calls longer than those that laxity proposed its reservation for, or than
-/// anybody's processor serves in time. In a twin calls are as long as was foreseen.
+/// What convicts nobody of a component, a device or none, where all that it lost was in calls longer than those that laxity proposed its reservation for, or without
+/// one than anybody's processor serves in time. In a twin calls are as long as was foreseen.
 fn outgrown(
     variant: &ResolvedVariant,
     component: &Component<'_>,
     circumstances: &Circumstances,
 ) -> &'static [Quantity] {
     let is_outgrown = |device: &ResolvedDevice| {
-        let usual = device.load.work(device.device.period());
-        let due = Due::of(variant, device, None);
-        if due.is_some_and(|due| due.is_outgrown(component.losses(), usual)) {
-            return true;
+        let held = Held::of(variant, device, (None, circumstances.tick()));
+        match (device.placing.request(), device.chosen, held) {
+            (None, ..) => {
+                let usual = device.load.work(device.device.period());
+                let due = Due::of(variant, device, None);
+                due.is_some_and(|due| due.is_outgrown(component.losses(), usual))
+            }
+            (_, Chosen::Proposed(proposal), Some(held)) => {
+                held.is_outgrown(component.losses(), |phase| proposal.planned(phase))
+            }
+            _ => false,
         }
-        let (Chosen::Proposed(proposal), Some(held)) = (
-            device.chosen,
-            Held::of(variant, device, (None, circumstances.tick())),
-        ) else {
-            return false;
-        };
-        held.is_outgrown(component.losses(), |phase| proposal.planned(phase))
     };
     let name = component.runs.first().map(|seen| &seen.probe.subject.name);
     let device = variant.devices.iter().find(|one| Some(&one.name) == name);

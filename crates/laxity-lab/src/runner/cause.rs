@@ -56,16 +56,20 @@ impl Due {
         mode.map_or(self.limit, |mode| mode.due)
     }
 
-    /// Whether each of these was a call that took more of a processor by itself than there is time until it must be complete, and a quarter more than is `usual`
-    /// while there is all to do: the machine was slower than anybody could foresee, and whoever had the processor for himself would have lost the same. `false` of none.
+    /// Whether in each of these a call took more of a processor by itself than there is time until it must be complete, and a quarter more than is `usual`
+    /// while there is all to do, and nothing was missing but for a tenth: the machine was slower than anybody could foresee, and whoever had the processor for
+    /// himself would have lost the same. `false` of none.
     pub(super) fn is_outgrown<'a>(
         &self,
         losses: impl Iterator<Item = &'a Loss>,
         usual: Service,
     ) -> bool {
         each(losses, |loss| {
-            let [_, longest] = loss.service.unwrap_or_default();
-            longest.as_dedicated_span() > self.after(&loss.phase) && longest > usual + usual / 4
+            let [had, longest] = loss.service.unwrap_or_default();
+            let had = had.as_dedicated_span();
+            let is_too_long = longest.as_dedicated_span() > self.after(&loss.phase);
+            let is_whole = took(loss) <= had + had / 10 + loss.halted;
+            is_too_long && longest > usual + usual / 4 && is_whole
         })
     }
 }
@@ -348,6 +352,10 @@ mod tests {
         };
         assert!(outgrown(&[17_900, 43_800], 1_840));
         assert!(!outgrown(&[17_900, 5_400], 1_840));
+        // Of what was kept from the processor for most of the time nobody knows.
+        let starved = loss(9_000, 4_000, Some([60_000, 17_900]));
+        let usual = Service::from_micros(1_840);
+        assert!(!due().is_outgrown([starved].iter(), usual));
         // Who asks for more than there is loses by what it asks for.
         assert!(!outgrown(&[17_900, 17_900], 16_000));
         assert!(!outgrown(&[], 1_840));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use laxity_model::verify::contract::Quantity;
 use serde_json::Value;
 
 use crate::evidence::results::{Machine, Provenance, VariantResults};
@@ -143,7 +144,14 @@ fn of_subject<'a>(
     fields: &'a Value,
 ) -> impl Iterator<Item = (&'a str, Source)> {
     let observed = fields["quantities"].as_object().into_iter().flatten();
-    let observed = observed.map(|(quantity, _)| match *quantity == key(PROCESSING_TIME) {
+    // What handlers and deferred calls take is that of the device's calls wherever one of its variants has these there.
+    let calls = [
+        PROCESSING_TIME,
+        Quantity::INTERRUPT_TIME,
+        Quantity::DEFERRED_TIME,
+    ];
+    let calls = calls.map(key);
+    let observed = observed.map(move |(quantity, _)| match calls.contains(quantity) {
         true => (quantity.as_str(), Source::Calls),
         false => (quantity.as_str(), Source::Host),
     });

@@ -261,9 +261,10 @@ fn fork(known: &[Entry]) -> io::Result<Reads> {
     })
 }
 
-/// Looks whether the guardian of this process lives, if it has one, and has another take its place if not; tells whether it had died.
+/// Looks whether the guardian of this process lives, if it has one, and has another take its place if not; tells whether it had died. One that is being started
+/// is looked after the next time.
 pub(crate) fn look_after() -> io::Result<bool> {
-    let started = *GUARDIAN.lock().unwrap_or_else(PoisonError::into_inner);
+    let started = GUARDIAN.try_lock().ok().and_then(|started| *started);
     started.map_or(Ok(false), Guardian::replace_if_dead)
 }
 

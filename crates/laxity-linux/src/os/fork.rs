@@ -66,7 +66,7 @@ pub fn generation() -> u32 {
     }
 }
 
-/// What each process has for itself. A child begins anew, whatever its parent's other threads were doing with the parent's, and whatever locks there are in that: it is never locked, changed or dropped in the child.
+/// What each process has for itself. A child begins anew, whatever its parent's other threads were doing with the parent's, and whatever locks there are in that: it is never waited for, changed or dropped in the child.
 #[derive(Debug)]
 pub struct PerProcess<T> {
     made: AtomicPtr<Made<T>>,

@@ -164,6 +164,9 @@ impl<'a> PeriodicReader<'a> {
         // When a successor's releases come its own events do not tell, but for the one that it was seen to wake at.
         let Some([last, ended]) = before.filter(|_| !self.probe.is_successor) else {
             let is_over = self.probe.is_successor && self.probe.may_stop && self.ready.is_none();
+            if is_over && self.job.is_none() {
+                self.skipped_upto(self.past_deadline(), before);
+            }
             return self.job.or(Some(next).filter(|_| !is_over));
         };
         let period = self.probe.period;

@@ -138,8 +138,8 @@ impl DevicePlan {
     }
 }
 
-/// Who keeps a device from ever asking for its reservation: whoever never stops, and is above the priority that it has until then. Ordinary threads get
-/// something all the same, those of Linux a share, and those of a twin by being lifted.
+/// Who keeps a device from ever asking for its reservation: whoever never stops, and is above the priority that it has until then, or on Linux has the same, as
+/// its real-time threads of one priority take no turns. Ordinary threads get something all the same, those of Linux a share, and those of a twin by being lifted.
 pub(super) fn kept_from_asking<'a>(
     variant: &'a ResolvedVariant,
     device: &ResolvedDevice,
@@ -150,8 +150,9 @@ pub(super) fn kept_from_asking<'a>(
     };
     let is_above = |task: &&ResolvedTask| match task.kind {
         TaskKind::Spinner { priority, .. } => {
-            let fixed = twin.map_or(before, |_| priority);
-            priority > before && fixed >= Priority::REAL_TIME
+            let is_first = |fixed| priority > before && fixed >= Priority::REAL_TIME;
+            let equals = twin.is_none() && priority == before && before >= Priority::REAL_TIME;
+            is_first(twin.map_or(before, |_| priority)) || equals
         }
         _ => false,
     };

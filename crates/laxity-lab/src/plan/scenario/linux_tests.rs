@@ -364,6 +364,9 @@ fn on_linux_too_who_never_gets_so_far_is_not_served() {
     assert_eq!(beside(23, ""), (true, true));
     assert_eq!(beside(28, "reserve_from = \"start\"\n"), (true, true));
     assert_eq!(beside(28, ""), (false, false));
+    // Its equal takes no turns either.
+    assert_eq!(beside(24, "reserve_from = \"start\"\n"), (true, true));
+    assert!(!beside(24, "").0);
 }
 
 /// Of a modem by the kernel there is a device's answer, and no bound of a call: the one stands for the other.

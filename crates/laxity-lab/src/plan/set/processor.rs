@@ -365,23 +365,23 @@ fn contributor(
         attempt.method == Method::AsGiven && members[index].policy.reservation().is_none();
     let mut best = (members[index].name.clone(), task.cost().as_nanos());
     for (at, other) in attempt.order.iter().enumerate() {
-        let Ok(work) = &members[*other].work else {
-            continue;
-        };
         let equal = attempt.method == Method::AsGiven
             && level(&members[*other]).is_some()
             && level(&members[*other]) == level(&members[index]);
-        let taken = if *other == index {
+        let is_above = at < place || equal;
+        // Below a reservation its whole budget is counted, however little of it is used, and whatever is known of its work.
+        let budget = seen_below(&members[*other]).filter(|_| is_below_budgets && is_above);
+        let work = budget.or(members[*other].work.as_ref().ok().copied());
+        let Some(work) = work.filter(|_| *other != index) else {
             continue;
-        } else if !attempt.method.has_fixed_priorities() {
-            match due_within(work, task.deadline().max(window)) {
+        };
+        let taken = if !attempt.method.has_fixed_priorities() {
+            match due_within(&work, task.deadline().max(window)) {
                 0 => work.blocking().as_nanos(),
                 due => due,
             }
-        } else if at < place || equal {
-            // Below a reservation its whole budget is counted, however little of it is used.
-            let budget = seen_below(&members[*other]).filter(|_| is_below_budgets);
-            released_within(&budget.unwrap_or(*work), window)
+        } else if is_above {
+            released_within(&work, window)
         } else {
             work.blocking().as_nanos()
         };

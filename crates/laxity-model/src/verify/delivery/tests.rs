@@ -126,6 +126,10 @@ fn a_stretch_lasts_until_it_is_seen_to_run_and_has_its_longest_wait() {
 }
 
 fn judged(seen: &Delivery, contract: &Contract) -> Outcome {
+    verdict(seen, contract, Grade::Enforced).result
+}
+
+fn verdict(seen: &Delivery, contract: &Contract, grade: Grade) -> Verdict {
     let evidence = Evidence {
         subject: Subject {
             name: "it".into(),
@@ -133,11 +137,11 @@ fn judged(seen: &Delivery, contract: &Contract) -> Outcome {
         },
         runs: vec![seen.observations()],
         control: vec![],
-        grades: vec![("it".into(), Grade::Enforced)],
+        grades: vec![("it".into(), grade)],
         phases_over: vec![],
         doubts: seen.doubts(),
     };
-    judge(contract, &[evidence], &seen.facts()).result
+    judge(contract, &[evidence], &seen.facts())
 }
 
 #[test]
@@ -158,18 +162,7 @@ fn two_in_a_hundred_may_be_short_and_nothing_seen_is_nothing_judged() {
 
 /// Judged by what was promised, where the grant was worth that.
 fn by_promise(seen: &Delivery, grade: Grade) -> Verdict {
-    let evidence = Evidence {
-        subject: Subject {
-            name: "it".into(),
-            kind: KIND,
-        },
-        runs: vec![seen.observations()],
-        control: vec![],
-        grades: vec![("it".into(), grade)],
-        phases_over: vec![],
-        doubts: seen.doubts(),
-    };
-    judge(&seen.promise(), &[evidence], &seen.facts())
+    verdict(seen, &seen.promise(), grade)
 }
 
 #[test]
