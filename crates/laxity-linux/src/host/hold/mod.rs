@@ -6,6 +6,7 @@
 mod above;
 mod closely;
 mod follower;
+mod groups;
 mod guarded;
 mod limits;
 mod members;
