@@ -60,7 +60,7 @@ typedef struct laxity_delivery {
     uint32_t size;                     /* sizeof(laxity_delivery): the macro below sets it */
     uint32_t halts_seen;               /* 1; or 0, as by LAXITY_DEADLINE: nobody looks whether the machine stands still, and what was short may be its doing */
     uint64_t service_ns;               /* processor time */
-    uint64_t largest_gap_ns;           /* the longest for which the thread was kept from the processor though it wanted it */
+    uint64_t largest_gap_ns;           /* the longest for which the thread was kept from the processor though it wanted it; by deadline at most */
     uint64_t largest_gap_disturbed_ns; /* the same where the machine itself stood still */
     uint64_t periods;                  /* seen, and in which the machine did not stand still */
     uint64_t kept;                     /* of these, those with X less 5 % or more, or all that was wanted */

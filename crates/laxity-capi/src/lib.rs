@@ -64,7 +64,7 @@ pub struct laxity_delivery {
     pub halts_seen: u32,
     /// Processor time, in nanoseconds.
     pub service_ns: u64,
-    /// The longest for which the thread was kept from the processor though it wanted it, in nanoseconds.
+    /// The longest for which the thread was kept from the processor though it wanted it, in nanoseconds; by `deadline` at most.
     pub largest_gap_ns: u64,
     /// The same where the machine itself stood still.
     pub largest_gap_disturbed_ns: u64,

@@ -309,7 +309,11 @@ impl Received {
                 service(unseen)
             )),
             rounded(self.took),
-            if seen.is_of_several() { "at most " } else { "" },
+            if seen.gap_is_at_most() {
+                "at most "
+            } else {
+                ""
+            },
             rounded(seen.largest_gap),
             self.beside_gap(seen),
             seen.kept,

@@ -15,7 +15,7 @@ const MOST_GROUPS: usize = 10_000;
 /// The real-time group of a process or thread, by its directory in `/proc`.
 pub(super) fn real_time_group(
     of: &str,
-    config: Result<&str, &Unknown>,
+    is_limiting: impl FnOnce() -> Fact<bool>,
     mounts: &[Mount],
 ) -> Fact<RealTimeGroup> {
     // Without a limit for the machine there is none for a group.
@@ -32,7 +32,7 @@ pub(super) fn real_time_group(
             Hierarchy::Unified.mount(mounts),
             Hierarchy::Unified.group(&own),
         );
-        return v2_group(config, &read("/proc/cmdline")?, mount, group);
+        return v2_group(is_limiting()?, mount, group);
     };
     let group = CPU.group(&own);
     let group = group.ok_or_else(|| Unknown("it is in no cpu group".to_owned()))?;
@@ -61,19 +61,19 @@ fn v1_group(directory: &Path) -> Fact<RealTimeGroup> {
     })
 }
 
-fn v2_group(
-    config: Result<&str, &Unknown>,
-    command_line: &str,
-    mount: Option<&Mount>,
-    group: Option<&str>,
-) -> Fact<RealTimeGroup> {
+/// Whether the kernel limits the groups of version 2, by how it was built and started.
+pub(super) fn is_limiting(config: Result<&str, &Unknown>, command_line: &str) -> Fact<bool> {
     let config = config?;
     let built = |name| parse::build_option(config, name) == Some("y");
     let switched_on = match parse::boot_option(command_line, "rt_group_sched") {
         Some(value) => !matches!(value, "0" | "n" | "no" | "off"),
         None => !built("RT_GROUP_SCHED_DEFAULT_DISABLED"),
     };
-    if !built("RT_GROUP_SCHED") || !switched_on {
+    Ok(built("RT_GROUP_SCHED") && switched_on)
+}
+
+fn v2_group(is_limiting: bool, mount: Option<&Mount>, group: Option<&str>) -> Fact<RealTimeGroup> {
+    if !is_limiting {
         return Ok(RealTimeGroup::NotLimited);
     }
     let (Some(mount), Some(group)) = (mount, group) else {
@@ -349,8 +349,10 @@ mod tests {
         group(&root.join("c"), &[]);
         let config = "CONFIG_RT_GROUP_SCHED=y\n";
         let mounted = mount(root, "cgroup2", "");
-        let of =
-            |path, config, line| v2_group(Ok(config), line, Some(&mounted), Some(path)).unwrap();
+        let of = |path, config, line| {
+            let is_limiting = is_limiting(Ok(config), line).unwrap();
+            v2_group(is_limiting, Some(&mounted), Some(path)).unwrap()
+        };
         let directory = root.join("a").display().to_string();
         assert_eq!(of("/a/b", config, ""), RealTimeGroup::V2 { directory });
         assert_eq!(of("/c", config, ""), RealTimeGroup::Root);

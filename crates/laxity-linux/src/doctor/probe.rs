@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::{Service, Span};
@@ -225,18 +226,28 @@ fn rights(config: Result<&str, &Unknown>, mounts: &Fact<Vec<Mount>>) -> Rights {
             .map(Attributes::resets_on_fork)
             .map_err(Unknown::from),
         policy: own.map(|own| own.policy()),
-        group: mounts
-            .as_ref()
-            .map_err(Unknown::from)
-            .and_then(|mounts| groups::real_time_group("thread-self", config, mounts)),
+        group: mounts.as_ref().map_err(Unknown::from).and_then(|mounts| {
+            let is_limiting = || groups::is_limiting(config, &read("/proc/cmdline")?);
+            groups::real_time_group("thread-self", is_limiting, mounts)
+        }),
     }
 }
 
-/// The real-time group that another process is in, as far as it can be seen from here.
+/// The real-time group that another process or thread is in, as far as it can be seen from here.
 pub(super) fn real_time_group_of(process: u32) -> Fact<RealTimeGroup> {
     let mounts = cgroup::mounts(&read("/proc/thread-self/mountinfo")?);
+    groups::real_time_group(&process.to_string(), limits_version_2, &mounts)
+}
+
+/// Whether the kernel limits the groups of version 2. It does so as long as it runs or never, and to unpack what tells takes milliseconds.
+fn limits_version_2() -> Fact<bool> {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Ok(*known);
+    }
     let config = build_config();
-    groups::real_time_group(&process.to_string(), config.as_deref(), &mounts)
+    let is_limiting = groups::is_limiting(config.as_deref(), &read("/proc/cmdline")?)?;
+    Ok(*KNOWN.get_or_init(|| is_limiting))
 }
 
 /// What a server of a processor has (`kernel/sched/debug.c` of Linux 6.12 and 7.0).

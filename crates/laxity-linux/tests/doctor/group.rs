@@ -12,18 +12,14 @@ use laxity_linux::host::hold::{Choice, HoldRequest, ProgramHold, ProgramRequest}
 use laxity_linux::os::cgroup;
 use laxity_linux::os::sched::Tid;
 use laxity_linux::{LiveConfig, LiveHost};
-use laxity_model::{Enforcer, Host as _, Outside, Priority, Reservation, Service, Span};
+use laxity_model::{Enforcer, Grade, Host as _, Outside, Priority, Reservation, Service, Span};
 
 use super::common::{in_own_process, in_own_process_with, live_turn, until};
 use super::{EPERM, calls, deadline, explained, may_schedule};
 
-/// Slots of another's program are in the group that this is in, whatever the caller's is.
-fn others_count_by_their_own(group: &Path) {
-    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
-    let process = program.id();
-    fs::write(group.join("cgroup.procs"), process.to_string()).unwrap();
+fn two_of_eight() -> ProgramRequest {
     let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8));
-    let request = ProgramRequest {
+    ProgramRequest {
         hold: HoldRequest {
             name: "it".to_owned(),
             reservation: two_of_eight.unwrap(),
@@ -34,14 +30,38 @@ fn others_count_by_their_own(group: &Path) {
         choice: Choice::default(),
         confinement: None,
         witnessed: false,
-    };
-    let refused = ProgramHold::of_running(&request, process).map(drop);
-    program.kill().unwrap();
-    program.wait().unwrap();
-    let why = refused.unwrap_err().to_string();
+    }
+}
+
+/// Slots of another's program are in the group that this is in, whatever the caller's is: from the beginning, and who is moved there meanwhile.
+fn others_count_by_their_own(group: &Path) {
     let told = format!("{} together have 100000 us", group.display());
-    assert!(why.contains(&told), "{why}");
-    assert!(why.contains(&format!("`echo {process} > ")), "{why}");
+    let in_slots = |is_moved_before: bool| {
+        let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+        let process = program.id();
+        let enter = || fs::write(group.join("cgroup.procs"), process.to_string()).unwrap();
+        if is_moved_before {
+            enter();
+        }
+        let held = ProgramHold::of_running(&two_of_eight(), process);
+        let grade = |hold: &ProgramHold| hold.observer().grade();
+        let is_unenforced = |hold: &ProgramHold| matches!(grade(hold), Grade::Unenforced { .. });
+        let why = held.map_err(|why| why.to_string()).map(|hold| {
+            assert!(!is_unenforced(&hold), "{:?}", grade(&hold));
+            enter();
+            until("it is noticed", || is_unenforced(&hold));
+            grade(&hold).reason().unwrap().to_owned()
+        });
+        program.kill().unwrap();
+        program.wait().unwrap();
+        let (Ok(told_of) | Err(told_of)) = &why;
+        assert!(told_of.contains(&told), "{told_of}");
+        let leave = format!("`echo {process} > ");
+        assert!(told_of.contains(&leave), "{told_of}");
+        why
+    };
+    assert!(in_slots(true).is_err());
+    assert!(in_slots(false).is_ok());
 }
 
 /// A v1 group that is removed when it is dropped; those of test runs that were killed are removed first.

@@ -52,7 +52,11 @@ impl Delivery {
             seen.record(quantity, &Phase::RUN, value, disturbed);
         };
         if self.periods > self.asleep {
-            record(Quantity::SERVICE_GAP, self.sure_gap().as_nanos(), false);
+            record(
+                Quantity::SERVICE_GAP,
+                self.largest_gap_least.as_nanos(),
+                false,
+            );
             record(self.short(), self.periods - self.kept, false);
             if !self.is_of_several() {
                 record(OVERRUNS, self.overruns, false);
@@ -64,18 +68,10 @@ impl Delivery {
             record(self.short(), self.short_disturbed, true);
         }
         let possible = self.largest_gap_possible.max(self.largest_gap);
-        if possible > self.sure_gap() {
+        if possible > self.largest_gap_least {
             seen.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, possible.as_nanos());
         }
         seen
-    }
-
-    /// The largest gap was no smaller than this.
-    fn sure_gap(&self) -> Span {
-        match self.is_of_several() {
-            true => self.largest_gap_least,
-            false => self.largest_gap,
-        }
     }
 
     /// What is to be known of it besides: how much of it was disturbed, and how much nobody saw.
@@ -102,6 +98,11 @@ impl Delivery {
             },
             outgrown: &[],
         }
+    }
+
+    /// Whether the largest gap may have been smaller than is told.
+    pub fn gap_is_at_most(&self) -> bool {
+        self.is_of_several() || self.largest_gap_least < self.largest_gap
     }
 
     /// Whether what is counted here in place of periods are stretches of several.
@@ -207,7 +208,8 @@ pub struct Delivery {
     pub largest_gap: Span,
     /// The same where it did.
     pub largest_gap_disturbed: Span,
-    /// Where periods are seen together, the gap is at most what all their waits come to; and no smaller than this.
+    /// It was no smaller than this, which alone breaks a contract. Where periods are seen together, it is at most what all their waits come to; and by the kernel,
+    /// with what that does not count of a wait.
     pub largest_gap_least: Span,
     /// It may have been as long as this where the machine did not stand still, and nobody knows: who looks came a period late, and of the waits in that
     /// time their sum alone is known; several threads share the reservation, and one may have run while another waited; or it ended, and may have

@@ -86,7 +86,7 @@ pub(super) struct Figures {
     pub(super) most_in_a_period_ns: u64,
     pub(super) largest_gap_ns: u64,
     pub(super) largest_gap_disturbed_ns: u64,
-    /// Where several periods are seen together `largest_gap_ns` is what it was at most, and this at least.
+    /// Where several periods are seen together, or the kernel does not count all of a wait, `largest_gap_ns` is what it was at most, and this at least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) largest_gap_least_ns: Option<u64>,
     /// It may have been this, and nobody knows; 0: it is known.
@@ -125,7 +125,7 @@ impl Figures {
             largest_gap_ns: seen.largest_gap.as_nanos(),
             largest_gap_disturbed_ns: seen.largest_gap_disturbed.as_nanos(),
             largest_gap_least_ns: seen
-                .is_of_several()
+                .gap_is_at_most()
                 .then(|| seen.largest_gap_least.as_nanos()),
             largest_gap_possible_ns: seen.largest_gap_possible.as_nanos(),
             periods: seen.periods,

@@ -183,6 +183,7 @@ fn what_was_not_judged_is_told_and_too_much_of_it_leaves_the_verdict_open() {
         let mut received = received(Delivery {
             service: Service::from_millis(200),
             largest_gap: gap(6),
+            largest_gap_least: gap(6),
             largest_gap_disturbed,
             disturbed,
             short_disturbed,
@@ -246,6 +247,7 @@ fn the_promised_gap_stands_beside_the_largest_where_one_was_promised() {
     ] {
         let mut received = received(Delivery {
             largest_gap: Span::from_millis(7),
+            largest_gap_least: Span::from_millis(7),
             together,
             ..all_kept()
         });
@@ -458,6 +460,7 @@ fn a_gap_that_may_have_been_is_told_and_not_met() {
     ] {
         let mut received = received(Delivery {
             largest_gap: Span::from_millis(6),
+            largest_gap_least: Span::from_millis(6),
             largest_gap_possible: Span::from_millis(possible_ms),
             ..all_kept()
         });

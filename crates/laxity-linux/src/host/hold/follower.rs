@@ -7,12 +7,13 @@ use laxity_model::{Grade, HostError, Instant, Span};
 
 use super::super::command::family::{Family, name_of};
 use super::HoldError;
+use super::groups::Groups;
 use super::guarded::Guarded;
 use super::limits::Limits;
 use super::members::Members;
 use super::places::Places;
-use super::program::{Choice, ProgramRequest};
-use super::seen::Seen;
+use super::program::{Choice, Confinement, ProgramRequest};
+use super::seen::{Seen, unheld};
 use super::subject::{Acted, OneThread, Part, State, Subject};
 use crate::enforce::deadline::DeadlineError;
 use crate::os::clock;
@@ -32,6 +33,8 @@ pub(super) struct Follower {
     seen: Arc<Seen>,
     /// By which it may be ended in its slots.
     limits: Limits,
+    /// By which it may be stopped there.
+    groups: Groups,
     threads: BTreeMap<Tid, Found>,
     /// The names of which nobody had come before this look: all who come with one of them are meant.
     awaited: Vec<String>,
@@ -60,12 +63,17 @@ impl Follower {
         seen: Arc<Seen>,
         places: Box<dyn Places>,
     ) -> Self {
+        let groups = match request.confinement {
+            Some(Confinement::Quota) => Groups::made_for(family.processes()),
+            Some(Confinement::Freeze) | None => Groups::default(),
+        };
         Self {
             family,
             choice: request.choice.clone(),
             places,
             seen,
             limits: Limits::default(),
+            groups,
             threads: BTreeMap::new(),
             awaited: Vec::new(),
             acted: Acted::default(),
@@ -158,6 +166,7 @@ impl Follower {
         }
         self.look_at = now + LOOK_EVERY;
         self.look_at_limits(now);
+        self.look_at_groups(now);
         // A thread may take its name later.
         let may_have_come = self.family.may_have_grown() || !self.choice.names.is_empty();
         if !may_have_come && !self.is_incomplete {
@@ -199,6 +208,20 @@ impl Follower {
         }
         self.seen
             .limit(self.limits.that_may_have_ended(root, now + LOOK_EVERY));
+    }
+
+    /// Who was let into slots as no group took them from it may be moved to one that does, or its group may be limited.
+    fn look_at_groups(&mut self, now: Instant) {
+        if !self.places.is_shared() {
+            return;
+        }
+        let placed = self.threads.iter().filter(|(_, it)| it.restore.is_some());
+        let found = self.groups.look(placed.map(|(thread, _)| *thread), now);
+        let told = found.and_then(|(thread, why)| Some((told(thread)?, why)));
+        if let Some((thread, why)) = told {
+            let reason = format!("{thread} of the program cannot have its slots: {why}");
+            self.seen.note(unheld(reason));
+        }
     }
 
     /// Its threads that are there now; of those that are not, nothing is to be restored.

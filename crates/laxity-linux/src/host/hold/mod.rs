@@ -6,6 +6,7 @@
 mod above;
 mod closely;
 mod follower;
+mod groups;
 mod guarded;
 mod limits;
 mod members;
@@ -255,8 +256,8 @@ impl fmt::Debug for Observer {
 
 impl Observer {
     /// What was received, by the last look, which is at most three periods ago (or three milliseconds, by `deadline` 60); or why that cannot be seen here.
-    /// By `deadline` several periods of less than 20 ms are seen together ([`Delivery::together`]): the largest gap is then at most what is told, and single
-    /// periods are not told apart.
+    /// By `deadline` several periods of less than 20 ms are seen together ([`Delivery::together`]): single periods are not told apart then. Of a wait the kernel does not count all: the
+    /// largest gap is at most what is told.
     pub fn delivery(&self) -> Fact<Delivery> {
         self.seen.delivery()
     }

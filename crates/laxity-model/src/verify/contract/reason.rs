@@ -208,7 +208,7 @@ impl Finding {
                 ..
             } => {
                 write!(f, "{statistic} may have been {}", unit.show(measured))?;
-                f.write_str(": who looks was kept from it")
+                f.write_str(": it was not seen as closely as that")
             }
             Self::Seldom {
                 statistic,

@@ -122,7 +122,7 @@ fn a_stretch_lasts_until_it_is_seen_to_run_and_has_its_longest_wait() {
         meter.finish(Instant::from_millis(64), false),
         stretch(24, 64, MS(0))
     );
-    assert_eq!(meter.delivery().largest_gap, MS(13));
+    assert_eq!(meter.delivery().largest_gap_least, MS(13));
 }
 
 fn judged(seen: &Delivery, contract: &Contract) -> Outcome {

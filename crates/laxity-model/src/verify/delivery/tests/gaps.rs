@@ -61,6 +61,51 @@ fn what_waits_are_in_one_late_look_is_told_as_what_one_of_them_may_have_been() {
     }
 }
 
+/// The interrupt that finds a budget used up, and the ways out and in, are counted as its own service.
+#[test]
+fn a_wait_for_the_kernels_budget_may_be_longer_than_it_is_counted_and_was_no_shorter() {
+    let table = [
+        (Held::ByKernel, 1, MS(6), Span::from_micros(6_200)),
+        (Held::ByKernel, 3, MS(6), Span::from_micros(6_200)),
+        // It did not wait, and was switched to from nobody.
+        (Held::ByKernel, 1, MS(0), MS(0)),
+        (Held::BySlots, 1, MS(6), MS(6)),
+        (Held::Confined, 1, MS(6), MS(6)),
+    ];
+    for (held, together, counted, told) in table {
+        let mut meter = meter(held).together(together);
+        for n in 1..=20 {
+            meter.take(look(8 * together * n, 2_000 * together, counted));
+        }
+        let seen = meter.delivery();
+        assert_eq!(seen.largest_gap, told, "{held:?} {together}");
+        let least = if together > 1 { MS(0) } else { counted };
+        assert_eq!(seen.largest_gap_least, least, "{held:?} {together}");
+        assert_eq!(seen.gap_is_at_most(), told > counted, "{held:?} {together}");
+        let gap_within = |most: Span| {
+            let bound = Bound::AtMost(most.as_nanos());
+            let contract = Contract {
+                limits: vec![Limit::new(Quantity::SERVICE_GAP, Statistic::Maximum, bound)],
+                ..Contract::default()
+            };
+            judged(&seen, &contract)
+        };
+        assert_eq!(gap_within(told), Outcome::Met);
+        if counted.is_zero() {
+            continue;
+        }
+        let just_below = |gap: Span| gap_within(gap.saturating_sub(Span::from_nanos(1)));
+        let broken = match told > counted {
+            true => Outcome::Inconclusive,
+            false => Outcome::Violated,
+        };
+        assert_eq!(just_below(told), broken, "{held:?} {together}");
+        if together == 1 {
+            assert_eq!(just_below(counted), Outcome::Violated, "{held:?}");
+        }
+    }
+}
+
 /// Who ranks between the slots and their dispatcher, and is gone before anybody looks: it came 1 ms after the slot, and went 1 ms before or after another.
 #[test]
 fn a_wait_that_is_longer_than_the_kernels_own_leaves_slots_uncertain() {
