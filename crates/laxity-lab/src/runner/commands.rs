@@ -16,6 +16,7 @@ use laxity_model::admission::{ProcessorSupply, Supply};
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::enforce::ranks;
 use laxity_model::verify::contract::{Observations, Phase, Quantity, Subject};
+use laxity_model::verify::delivery::UNCOUNTED;
 use laxity_model::{
     Activity, Context, Disturbance, Enforcer, Grade, HostError, Instant, Placement, Program,
     Reservation, Scheduling, Service, Step,
@@ -336,6 +337,11 @@ impl CommandEnd {
         let in_run = |stretch: &&Stretch| stretch.to > begin && stretch.from < end;
         for Stretch { from, to, gap } in received.filter(in_run) {
             let (gap, disturbed) = disturbances.told_apart(*gap, [*from, *to], self.reservation);
+            // As `exec` tells it: the kernel does not count all of a wait.
+            if !disturbed && !gap.is_zero() {
+                let possible = (gap + UNCOUNTED).as_nanos();
+                quantities.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, possible);
+            }
             quantities.record(
                 Quantity::SERVICE_GAP,
                 &Phase::RUN,

@@ -19,7 +19,7 @@ mod meter;
 
 pub use halts::Halts;
 pub use look::{Held, Look, Stretch, Turn};
-pub use meter::Meter;
+pub use meter::{Meter, UNCOUNTED};
 
 /// Periods in which the holder of a reservation did not have what is reserved, or had more than that though it has nothing besides.
 pub const SHORT_PERIODS: Quantity = Quantity::tally("short_periods");

@@ -15,6 +15,7 @@ use super::places::Places;
 use super::program::{Choice, Confinement, ProgramRequest};
 use super::seen::{Seen, unheld};
 use super::subject::{Acted, OneThread, Part, State, Subject};
+use crate::doctor::Cause;
 use crate::enforce::deadline::DeadlineError;
 use crate::os::clock;
 use crate::os::fact::Unknown;
@@ -220,7 +221,10 @@ impl Follower {
         let told = found.and_then(|(thread, why)| Some((told(thread)?, why)));
         if let Some((thread, why)) = told {
             let reason = format!("{thread} of the program cannot have its slots: {why}");
-            self.seen.note(unheld(reason));
+            self.seen.note(match why.cause {
+                Cause::Unexplained => Grade::Uncertain { reason },
+                _ => unheld(reason),
+            });
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use laxity_model::Instant;
+use laxity_model::{Instant, Span};
 
 use crate::doctor::{self, Diagnosis};
 use crate::os::clock;
@@ -11,6 +11,8 @@ use crate::os::sched::Tid;
 
 /// To look at them takes no more than one part of so many of the time: of each thread a file is read, and of each group half a dozen.
 const SHARE: u64 = 100;
+/// But no later than this after the look before, however long that was kept from the processor.
+const SELDOM: Span = Span::from_secs(1);
 
 /// The groups that a program's threads are in. Whoever has the right may move one at any time, or take from a group what it has.
 #[derive(Default)]
@@ -42,7 +44,8 @@ impl Groups {
         let group_of = |thread| read(format!("/proc/{thread}/cgroup"));
         let limit_of = |thread: Tid| doctor::group_limit_of(thread.0.cast_unsigned());
         let found = self.look_by(threads, group_of, limit_of);
-        self.look_at = now + clock::now().saturating_since(begun) * SHARE;
+        let took = clock::now().saturating_since(begun);
+        self.look_at = now + (took * SHARE).min(SELDOM);
         found
     }
 
@@ -71,8 +74,6 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
-
-    use laxity_model::Span;
 
     use super::*;
     use crate::doctor::Cause;
@@ -129,7 +130,7 @@ mod tests {
         let now = clock::now();
         let _ = groups.look(own(), now);
         let next = groups.look_at;
-        assert!(next > now && next < now + Span::from_secs(10), "{next:?}");
+        assert!(next > now && next < now + SELDOM * 2, "{next:?}");
         let _ = groups.look(own(), now);
         assert_eq!(groups.look_at, next);
     }

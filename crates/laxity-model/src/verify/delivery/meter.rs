@@ -16,8 +16,8 @@ const TOGETHER: u64 = 6;
 /// A wait for the kernel's next budget may be longer than it is counted, by so much. The kernel counts it from one switch to the other, and the rest as the holder's
 /// own service, so that no account tells how much it is: the interrupt that finds the budget used up, with all that it puts off, and the ways out and in. By a
 /// program that read the clock all the time it was 21 to 100 µs in ten runs without a halt (`3ms/10ms`, a virtual machine with a tick of 4 ms, five beside a compile).
-/// Twice that, as a standstill of the machine that is no longer than a witness's tolerance is told as none, and may be in it too.
-const UNCOUNTED: Span = Span::from_micros(200);
+/// Twice that: it is measured, and no bound, as what an interrupt puts off has none.
+pub const UNCOUNTED: Span = Span::from_micros(200);
 /// Of a holder that does not run so many standstills at most are remembered, the latest: no wait is excused by more.
 const MOST_DISTURBED: usize = 64;
 
