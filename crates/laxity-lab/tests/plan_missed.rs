@@ -157,7 +157,7 @@ fn of_a_set_all_are_named_that_a_supply_is_too_little_for() {
 #[test]
 fn of_an_unknown_set_no_deadline_is_said_to_be_missed() {
     let video = r#""video": { "policy": "SCHED_DEADLINE", "dl-runtime": 3000, "dl-period": 20000, "run": 2500, "timer": { "ref": "unique", "period": 20000 } }"#;
-    let control = r#""control": { "policy": "SCHED_FIFO", "priority": 50, "run": 400, "timer": { "ref": "unique", "period": 6000 } }"#;
+    let control = r#""control": { "policy": "SCHED_FIFO", "priority": 50, "run": 400, "timer": { "ref": "unique", "period": 3300 } }"#;
     let text = format!("{{ \"tasks\": {{ {video}, {control} }} }}");
     let set = read(&text, "set.json", Format::RtApp).expect("a task set");
     let plan = sets::plan(&set, &Options::default()).expect("a plan");

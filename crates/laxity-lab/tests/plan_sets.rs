@@ -214,7 +214,7 @@ fn what_is_not_known_is_not_refused_for_whoever_comes_besides() {
         );
         let control = format!(
             r#""policy": "SCHED_FIFO", "priority": 50, "run": 500, {}"#,
-            timer(4_000)
+            timer(3_400)
         );
         let other = format!(
             r#""policy": "SCHED_OTHER", "run": 10, {besides} {}"#,

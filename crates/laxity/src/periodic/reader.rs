@@ -88,7 +88,7 @@ impl<'a> PeriodicReader<'a> {
         }
         let skipped = if is_first { period } else { Span::ZERO };
         let before = self.last_due.zip(self.ended).map(<[Instant; 2]>::from);
-        self.skipped_upto(origin.saturating_sub(skipped), before);
+        self.skipped_upto(origin.saturating_sub(skipped), (before, true));
         self.recorder
             .value(Quantity::RELEASES_MISSED, 0, [due, ran]);
         let is_late = self.ended.is_some_and(|ended| due < ended);
@@ -127,28 +127,28 @@ impl<'a> PeriodicReader<'a> {
 
     /// Releases up to this one while the job before was still at work, or the task had not had the processor at all: they never ran, and so missed
     /// their deadlines. That job, `before`, hands down how much later it ended because the machine stood still: releases at which it would have been
-    /// done are not judged.
-    fn skipped_upto(&mut self, last: Instant, before: Option<[Instant; 2]>) {
-        let handed_down = before.and_then(|span| {
-            let delayed = self
-                .recorder
-                .disturbances()
-                .delayed(span, self.reservation)?;
-            Some([span[1].saturating_sub(delayed), span[1]])
+    /// done are not judged, and if it `began`, those at which it would have been at work all the same are, whatever stood still since.
+    fn skipped_upto(&mut self, last: Instant, (before, began): (Option<[Instant; 2]>, bool)) {
+        let handed_down = before.map(|span| {
+            let halts = self.recorder.disturbances();
+            let delayed = halts.delayed(span, self.reservation);
+            [span[1].saturating_sub(delayed.unwrap_or_default()), span[1]]
         });
-        let is_excused = |at| handed_down.is_some_and(|[done, ended]| done < at && at <= ended);
         let mut skipped = self.next_due();
         while skipped <= last {
             let span = [skipped, skipped + self.probe.deadline];
-            let is_handed_down = is_excused(skipped);
-            for missed in [Quantity::DEADLINE_MISSES, Quantity::RELEASES_MISSED] {
-                if is_handed_down {
-                    self.recorder.told_apart(missed, 1, Some(1), skipped);
-                } else {
-                    self.recorder.value(missed, 1, span);
+            let excused = match handed_down {
+                Some([done, _]) if began && skipped <= done => None,
+                Some([done, ended]) if done < skipped && skipped <= ended => Some(1),
+                _ => {
+                    let halts = self.recorder.disturbances();
+                    halts.overlap(span[0], span[1]).then_some(1)
                 }
+            };
+            for missed in [Quantity::DEADLINE_MISSES, Quantity::RELEASES_MISSED] {
+                self.recorder.told_apart(missed, 1, excused, skipped);
             }
-            if is_handed_down || self.recorder.disturbances().overlap(span[0], span[1]) {
+            if excused.is_some() {
                 // It would have been done by then.
                 self.recorder.excuse(Quantity::JOBS_DONE, span);
             }
@@ -165,7 +165,7 @@ impl<'a> PeriodicReader<'a> {
         let Some([last, ended]) = before.filter(|_| !self.probe.is_successor) else {
             let is_over = self.probe.is_successor && self.probe.may_stop && self.ready.is_none();
             if is_over && self.job.is_none() {
-                self.skipped_upto(self.past_deadline(), before);
+                self.skipped_upto(self.past_deadline(), (before, true));
             }
             return self.job.or(Some(next).filter(|_| !is_over));
         };
@@ -184,7 +184,7 @@ impl<'a> PeriodicReader<'a> {
             None => self.past_deadline(),
         };
         if due.is_none_or(|due| last < due) {
-            self.skipped_upto(gone, Some([last, ended]));
+            self.skipped_upto(gone, (Some([last, ended]), true));
         }
         due
     }
@@ -337,7 +337,7 @@ impl Reader for PeriodicReader<'_> {
                 self.recorder.value(Quantity::SERVICE_GAP, gap, own);
             }
             self.last_due = Some(due);
-            self.skipped_upto(self.past_deadline(), Some([due, end]));
+            self.skipped_upto(self.past_deadline(), (Some([due, end]), has_begun));
         }
         Observation::of(subject, self.recorder.finish())
     }
