@@ -333,7 +333,7 @@ fn margins_leave_reservations_as_they_are() {
     );
     let most = |line: &Line| (line.largest_cost_ns, line.largest_cost_is_exact);
     let most: Vec<_> = only.lines.iter().map(most).collect();
-    assert_eq!(most, [(Some(300_000), true), (Some(400_000), true)]);
+    assert_eq!(most, [(Some(300_000), true), (Some(700_000), true)]);
     let text = render(&found, 100);
     let words =
         "all costs times 3.000, with the reservations as they are, are admitted, and no more";
@@ -343,7 +343,7 @@ fn margins_leave_reservations_as_they_are() {
 /// What a refused set would have to reserve is said with each change; by itself less work in the same budget would help nobody.
 #[test]
 fn advice_says_what_a_reservation_becomes() {
-    let set = reserving(300, 500);
+    let set = reserving(300, 875);
     let found = only(&set, &Options::default());
     assert!(!found.admitted);
     assert_eq!(found.scale_ppm, Some(800_000));
