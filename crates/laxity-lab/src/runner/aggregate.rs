@@ -6,7 +6,7 @@ use laxity_model::verify::contract::{
 };
 
 use super::RunDone;
-use super::cause::{Due, Held};
+use super::cause::{Held, outgrew_usual};
 use super::commands::CommandEnd;
 use super::conclude::{Circumstances, steal_ns};
 use super::figures::{Component, Told, components, worst};
@@ -104,7 +104,7 @@ fn told(component: &Component<'_>, proposed: Option<Proposed>, held: Option<Held
 }
 
 /// What convicts nobody of a component, a device or none, where all that it lost was in calls longer than those that laxity proposed its reservation for, or without
-/// one than anybody's processor serves in time. In a twin calls are as long as was foreseen.
+/// one than are usual, and had the processor for them. In a twin calls are as long as was foreseen.
 fn outgrown(
     variant: &ResolvedVariant,
     component: &Component<'_>,
@@ -115,8 +115,7 @@ fn outgrown(
         match (device.placing.request(), device.chosen, held) {
             (None, ..) => {
                 let usual = device.load.work(device.device.period());
-                let due = Due::of(variant, device, None);
-                due.is_some_and(|due| due.is_outgrown(component.losses(), usual))
+                outgrew_usual(component.losses(), usual)
             }
             (_, Chosen::Proposed(proposal), Some(held)) => {
                 held.is_outgrown(component.losses(), |phase| proposal.planned(phase))

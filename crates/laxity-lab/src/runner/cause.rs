@@ -15,7 +15,7 @@ use crate::scenario::units::{format_reservation, format_span};
 use crate::scenario::{ResolvedDevice, ResolvedVariant, TwinProfile, devices};
 
 /// By when the calls of a device must be complete.
-pub(super) struct Due {
+struct Due {
     /// So long after its interrupt,
     limit: Span,
     /// or a modem's calls as the phase of each has it: in a twin they deliver their output in pieces.
@@ -32,7 +32,7 @@ pub(super) struct Held {
 
 impl Due {
     /// Of a device in a variant; `None` of one whose numbers are too large to be reckoned with.
-    pub(super) fn of(
+    fn of(
         variant: &ResolvedVariant,
         device: &ResolvedDevice,
         twin: Option<TwinProfile>,
@@ -55,23 +55,17 @@ impl Due {
         let mode = mode.or(self.modes.last());
         mode.map_or(self.limit, |mode| mode.due)
     }
+}
 
-    /// Whether in each of these a call took more of a processor by itself than there is time until it must be complete, and a quarter more than is `usual`
-    /// while there is all to do, and nothing was missing but for a tenth: the machine was slower than anybody could foresee, and whoever had the processor for
-    /// himself would have lost the same. `false` of none.
-    pub(super) fn is_outgrown<'a>(
-        &self,
-        losses: impl Iterator<Item = &'a Loss>,
-        usual: Service,
-    ) -> bool {
-        each(losses, |loss| {
-            let [had, longest] = loss.service.unwrap_or_default();
-            let had = had.as_dedicated_span();
-            let is_too_long = longest.as_dedicated_span() > self.after(&loss.phase);
-            let is_whole = took(loss) <= had + had / 10 + loss.halted;
-            is_too_long && longest > usual + usual / 4 && is_whole
-        })
-    }
+/// Whether in each of these a call took a quarter more than is `usual` while there is all to do, and nothing was missing of what its device asked for but a tenth:
+/// the machine was slower than anybody could foresee, and whoever had the processor for himself would have lost the same. `false` of none.
+pub(super) fn outgrew_usual<'a>(losses: impl Iterator<Item = &'a Loss>, usual: Service) -> bool {
+    each(losses, |loss| {
+        let [had, longest] = loss.service.unwrap_or_default();
+        let had = had.as_dedicated_span();
+        let is_whole = took(loss) <= had + had / 10 + loss.halted;
+        longest > usual + usual / 4 && is_whole
+    })
 }
 
 /// Whether all of them are so; `false` of none.
@@ -341,21 +335,21 @@ mod tests {
         assert!(!outgrown(&[]));
     }
 
-    /// Whoever reserved nothing, or what it liked, answers for its losses but where no processor would have been enough.
+    /// Whoever reserved nothing answers for its losses but where a processor of its own would not have been enough.
     #[test]
-    fn calls_outgrow_a_whole_processor_where_they_take_longer_than_there_is_time() {
+    fn calls_outgrow_a_whole_processor_where_nothing_of_it_was_missing() {
         let outgrown = |longest: &[u64], usual| {
             let losses = longest.iter();
             let losses = losses.map(|long| loss(101, 44, Some([40_000, *long])));
             let losses: Vec<_> = losses.collect();
-            due().is_outgrown(losses.iter(), Service::from_micros(usual))
+            outgrew_usual(losses.iter(), Service::from_micros(usual))
         };
-        assert!(outgrown(&[17_900, 43_800], 1_840));
-        assert!(!outgrown(&[17_900, 5_400], 1_840));
+        assert!(outgrown(&[17_900, 8_200], 1_840));
+        assert!(!outgrown(&[17_900, 2_200], 1_840));
         // Of what was kept from the processor for most of the time nobody knows.
         let starved = loss(9_000, 4_000, Some([60_000, 17_900]));
         let usual = Service::from_micros(1_840);
-        assert!(!due().is_outgrown([starved].iter(), usual));
+        assert!(!outgrew_usual([starved].iter(), usual));
         // Who asks for more than there is loses by what it asks for.
         assert!(!outgrown(&[17_900, 17_900], 16_000));
         assert!(!outgrown(&[], 1_840));
