@@ -14,64 +14,15 @@ use crate::report::value::count;
 use crate::scenario::units::{format_reservation, format_span};
 use crate::scenario::{ResolvedDevice, ResolvedVariant, TwinProfile, devices};
 
-/// By when the calls of a device must be complete.
-struct Due {
-    /// So long after its interrupt,
-    limit: Span,
-    /// or a modem's calls as the phase of each has it: in a twin they deliver their output in pieces.
-    modes: Vec<Mode>,
-}
-
 /// What a device has reserved, and what that is worth where it runs.
 pub(super) struct Held {
     reservation: Reservation,
     /// `None` where nothing of it is sure.
     supply: Option<Box<dyn SupplyBound>>,
-    due: Due,
-}
-
-impl Due {
-    /// Of a device in a variant; `None` of one whose numbers are too large to be reckoned with.
-    fn of(
-        variant: &ResolvedVariant,
-        device: &ResolvedDevice,
-        twin: Option<TwinProfile>,
-    ) -> Option<Self> {
-        let is_modem = device.device.kind() == devices::KINDS[0];
-        let modes = is_modem.then(|| modes(variant.start, Modem::of(device, twin)));
-        // When it must be complete does not depend on how long a call is.
-        let analysed = device.device.analysed(Service::from_nanos(1)).ok()?;
-        let limits = [analysed.input_limit(), analysed.output_limit()];
-        Some(Self {
-            limit: limits.into_iter().flatten().min()?,
-            modes: modes.unwrap_or_default(),
-        })
-    }
-
-    /// So long after its interrupt a call of a phase must be complete: a modem that learns the line is called as one that is connected.
-    fn after(&self, phase: &Phase) -> Span {
-        let mut modes = self.modes.iter();
-        let mode = modes.find(|mode| mode.name == phase.name());
-        let mode = mode.or(self.modes.last());
-        mode.map_or(self.limit, |mode| mode.due)
-    }
-}
-
-/// Whether in each of these a call took a quarter more than is `usual` while there is all to do, and nothing was missing of what its device asked for but a tenth:
-/// the machine was slower than anybody could foresee, and whoever had the processor for himself would have lost the same. `false` of none.
-pub(super) fn outgrew_usual<'a>(losses: impl Iterator<Item = &'a Loss>, usual: Service) -> bool {
-    each(losses, |loss| {
-        let [had, longest] = loss.service.unwrap_or_default();
-        let had = had.as_dedicated_span();
-        let is_whole = took(loss) <= had + had / 10 + loss.halted;
-        longest > usual + usual / 4 && is_whole
-    })
-}
-
-/// Whether all of them are so; `false` of none.
-fn each<'a>(losses: impl Iterator<Item = &'a Loss>, is_so: impl Fn(&Loss) -> bool) -> bool {
-    let mut losses = losses.peekable();
-    losses.peek().is_some() && losses.all(is_so)
+    /// So long after its interrupt a call must be complete.
+    due: Span,
+    /// A modem's calls, each of which is due as its phase has it: in a twin they deliver their output in pieces.
+    modes: Vec<Mode>,
 }
 
 impl Held {
@@ -83,11 +34,25 @@ impl Held {
     ) -> Option<Self> {
         let request = device.placing.request()?;
         let place = Place::of(variant, device, (twin, tick));
+        let is_modem = device.device.kind() == devices::KINDS[0];
+        let modes = is_modem.then(|| modes(variant.start, Modem::of(device, twin)));
+        // When it must be complete does not depend on how long a call is.
+        let analysed = device.device.analysed(Service::from_nanos(1)).ok()?;
+        let limits = [analysed.input_limit(), analysed.output_limit()];
         Some(Self {
             reservation: request.reservation,
             supply: place.kept(request.enforcer, request.reservation),
-            due: Due::of(variant, device, twin)?,
+            due: limits.into_iter().flatten().min()?,
+            modes: modes.unwrap_or_default(),
         })
+    }
+
+    /// So long after its interrupt a call of a phase must be complete: a modem that learns the line is called as one that is connected.
+    fn due(&self, phase: &Phase) -> Span {
+        let mut modes = self.modes.iter();
+        let mode = modes.find(|mode| mode.name == phase.name());
+        let mode = mode.or(self.modes.last());
+        mode.map_or(self.due, |mode| mode.due)
     }
 }
 
@@ -133,7 +98,7 @@ impl Held {
             Cause::Unknown
         } else if took > within {
             Cause::Short
-        } else if longest > supply.least_service(self.due.after(&loss.phase)) {
+        } else if longest > supply.least_service(self.due(&loss.phase)) {
             Cause::Long
         } else {
             Cause::Many
@@ -145,7 +110,7 @@ impl Held {
         let reserved = format_reservation(self.reservation);
         let [had, longest] = loss.service.unwrap_or_default();
         let (within, while_in) = (took(loss), during(&loss.phase));
-        let due = self.due.after(&loss.phase);
+        let due = self.due(&loss.phase);
         let supply = self.supply.as_ref();
         let least = supply.map_or(Service::ZERO, |supply| supply.least_service(due));
         let lasts = supply.and_then(|supply| supply.window_for(had).ok());
@@ -228,6 +193,23 @@ impl Held {
     }
 }
 
+/// Whether in each of these a call took a quarter more than is `usual` while there is all to do, and nothing was missing of what its device asked for but a tenth:
+/// the machine was slower than anybody could foresee, and whoever had the processor for himself would have lost the same. `false` of none.
+pub(super) fn outgrew_usual<'a>(losses: impl Iterator<Item = &'a Loss>, usual: Service) -> bool {
+    each(losses, |loss| {
+        let [had, longest] = loss.service.unwrap_or_default();
+        let had = had.as_dedicated_span();
+        let is_whole = took(loss) <= had + had / 10 + loss.halted;
+        longest > usual + usual / 4 && is_whole
+    })
+}
+
+/// Whether all of them are so; `false` of none.
+fn each<'a>(losses: impl Iterator<Item = &'a Loss>, is_so: impl Fn(&Loss) -> bool) -> bool {
+    let mut losses = losses.peekable();
+    losses.peek().is_some() && losses.all(is_so)
+}
+
 /// How long the work of a loss took.
 fn took(loss: &Loss) -> Span {
     let [from, to] = loss.span;
@@ -263,13 +245,7 @@ mod tests {
         Held {
             reservation,
             supply: Some(Box::new(ExplicitDeadline::continuous(reservation))),
-            due: due(),
-        }
-    }
-
-    fn due() -> Due {
-        Due {
-            limit: Span::from_micros(12_500),
+            due: Span::from_micros(12_500),
             modes: Vec::new(),
         }
     }
@@ -424,10 +400,7 @@ mod tests {
         };
         let told = |pieces, longest_us| {
             let held = Held {
-                due: Due {
-                    modes: modes(Start::OnHook, modem(pieces)),
-                    ..due()
-                },
+                modes: modes(Start::OnHook, modem(pieces)),
                 ..held()
             };
             let long = loss(6, 18, Some([5_400, longest_us]));
