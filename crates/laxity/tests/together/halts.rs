@@ -10,6 +10,8 @@ use laxity_linux::os::sched::{self, Policy, Tid};
 
 /// From one of its instants to the next.
 const EVERY: Span = Span::from_micros(500);
+/// Whoever wakes later than that after its instant was kept from it by a halt.
+const PROMPT: Span = Span::from_micros(100);
 /// Above executors and their guards.
 const RANK: u8 = 99;
 
@@ -53,11 +55,13 @@ impl Halts {
         all.max().unwrap_or(Span::ZERO)
     }
 
-    /// How much of the time from then to then was no halt.
+    /// How much of the time from then to then was surely no halt. Of each one that is seen, as much as [may be unseen](Self::UNSEEN) may have been before its instant: where halts come in a
+    /// row that adds up.
     pub(crate) fn beyond(&self, from: Instant, to: Instant) -> Span {
         let within = self.0.iter().map(|[due, woke]| {
-            let (begins, ends) = (from.max(*due), to.min(*woke));
-            ends.saturating_since(begins)
+            let halted = woke.saturating_since(*due) > PROMPT;
+            let begun = if halted { *due - EVERY } else { *due };
+            to.min(*woke).saturating_since(from.max(begun))
         });
         to.saturating_since(from).saturating_sub(within.sum())
     }

@@ -23,6 +23,8 @@ use crate::{MS, NAP, spec};
 const AWAY: Duration = Duration::from_millis(200);
 /// Before why something cannot befall anybody here.
 pub(crate) const CANNOT: &str = "cannot: ";
+/// Before how long a fork took, in ns.
+pub(crate) const FORKED: &str = "forked ";
 
 /// At a call of the slower of two upcalls this happens, just when one of the test's own process is released.
 pub(crate) fn befallen(upcalls: &Upcalls, first: Instant, hit: &str) {
@@ -42,8 +44,14 @@ pub(crate) fn befallen(upcalls: &Upcalls, first: Instant, hit: &str) {
                 ("faults", Some(Ok(page))) => read(*page),
                 ("faults", page) => drop(tell.send(format!("{CANNOT}{page:?}"))),
                 // The child has no upcalls: its handler returns to nobody.
-                ("forks", _) if is_forked() => return thread::sleep(AWAY),
-                ("forks", _) => {}
+                ("forks", _) => {
+                    let began = now();
+                    if is_forked() {
+                        return thread::sleep(AWAY);
+                    }
+                    let took = now().saturating_since(began);
+                    let _ = tell.send(format!("{FORKED}{}", took.as_nanos()));
+                }
                 (hit, _) => happens(hit, first, &tell),
             }
             let _ = tell.send("back".to_owned());
