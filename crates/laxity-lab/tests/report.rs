@@ -173,6 +173,7 @@ fn variant(name: &str, modem: ModemFigures, gap_width: u64) -> VariantResults {
             count: 3,
             witness_wakeups: 20_000,
             total_ns: 21_400_000,
+            crawled_ns: 12_000_000,
             share_ppm: 150,
             by_processor: Vec::new(),
         },

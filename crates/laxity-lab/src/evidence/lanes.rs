@@ -81,6 +81,8 @@ impl Label {
     pub const DISTURBED: Self = Self::Known(5, "disturbed");
     /// Somebody held the processor.
     pub const HELD: Self = Self::Known(RARE + 4, "held by somebody");
+    /// The processor was far slower than usual.
+    pub const CRAWLED: Self = Self::Known(RARE + 5, "crawled");
     /// Became ready.
     pub const WAKE: Self = Self::Known(6, "wake");
     /// Ended.
@@ -226,6 +228,7 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
             // The change is drawn when it was granted.
             K::ReservationFrom => {}
             K::Disturbed | K::Stopped => self.disturbed(event, Label::DISTURBED),
+            K::Crawled => self.disturbed(event, Label::CRAWLED),
             K::Held => self.disturbed(event, Label::HELD),
             K::Mark(mark) if trace.is_level(mark) => {
                 self.draw(event.at, Lane::Level(mark), Edge::Level(event.args[0]));

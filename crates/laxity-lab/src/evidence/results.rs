@@ -351,12 +351,20 @@ pub struct Disturbed {
     pub witness_wakeups: u64,
     /// How long they did together.
     pub total_ns: u64,
+    /// For how long of that the one that crawled most did: was far slower than usual, and went on.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub crawled_ns: u64,
     /// The share of the runs, in parts per million: of the witness's wake-ups, or of the time, whichever is more; of the processor that was disturbed
     /// most, or of all together where somebody may have run on any of them.
     pub share_ppm: u32,
     /// Which did, by the program's number, where it was another than the first: a halt excuses nobody on another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_processor: Vec<DisturbedProcessor>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_nothing(nanos: &u64) -> bool {
+    *nanos == 0
 }
 
 /// One processor standing still.

@@ -166,7 +166,7 @@ fn classes(trace: &Trace, shown: &[ActivityId]) -> BTreeMap<ActivityId, &'static
 fn class(classes: &BTreeMap<ActivityId, &'static str>, lane: Lane, label: Label) -> &'static str {
     let activity = match (lane, label) {
         (_, Label::SLOT) => return "slot",
-        (_, Label::DISTURBED | Label::HELD) => return "disturbed",
+        (_, Label::DISTURBED | Label::CRAWLED | Label::HELD) => return "disturbed",
         (_, Label::Occupant(activity)) | (Lane::Activity(activity), _) => activity,
         _ => return "crowd",
     };

@@ -68,7 +68,7 @@ pub fn variant(
         grade_reason,
         repeats: made.len() as u32,
         steal_ns: steal_ns(made.iter().map(|run| run.record.steal)),
-        disturbed: disturbed(&halts),
+        disturbed: disturbed(&made, &halts),
         events_recorded: first.trace.as_ref().map_or(0, |t| t.events.len() as u64),
         events_lost: facts.events_lost,
         subjects: subjects.collect(),
@@ -191,7 +191,8 @@ fn halts(runs: &[&RunDone]) -> Halts {
     halts
 }
 
-fn disturbed(halts: &Halts) -> Disturbed {
+fn disturbed(runs: &[&RunDone], halts: &Halts) -> Disturbed {
+    let crawled = runs.iter().map(|run| run.record.crawled_most().as_nanos());
     let by_processor = halts.by_processor();
     let by_processor = by_processor.map(|(processor, stood)| DisturbedProcessor {
         processor: processor.0,
@@ -204,6 +205,7 @@ fn disturbed(halts: &Halts) -> Disturbed {
         count: by_processor.iter().map(|one| one.count).sum(),
         witness_wakeups: halts.wakeups(),
         total_ns: by_processor.iter().map(|one| one.total_ns).sum(),
+        crawled_ns: crawled.sum(),
         share_ppm: halts.ppm().unwrap_or(0),
         by_processor: if by_processor.iter().all(is_first) {
             Vec::new()

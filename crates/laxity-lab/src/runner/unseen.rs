@@ -57,7 +57,7 @@ fn losses_unseen(variant: &ResolvedVariant, component: &Component<'_>, tick: Spa
     let halts = component
         .runs
         .iter()
-        .flat_map(|seen| &seen.run.record.disturbances);
+        .flat_map(|seen| seen.run.record.standstills());
     let long = halts.filter(|halt| halt.length() >= Witness::BESIDE_BUDGETS);
     let is_open = request.is_some_and(|request| request.enforcer == Enforcer::Deadline)
         && are_no_more(&losses, long.count(), overlooked(variant, tick));

@@ -1,14 +1,15 @@
-//! The witness: a thread above all others that wakes at fixed instants, and so sees when the machine itself stands still.
+//! The witness: a thread above all others that wakes at fixed instants, and so sees when the machine itself stands still; and works a little each time, and so sees when it crawls.
 //!
 //! A virtual machine may stop for 20 ms without counting steal time. Whatever overlaps a late wake-up of the witness before which it was
 //! not even runnable was disturbed from outside, and is judged apart. If it was runnable and waited, somebody held the processor: that is
 //! no excuse, and is looked into at once. Where slots are dispatched, the dispatcher records too what was late at its own instants.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use laxity_model::base::ring::Producer;
-use laxity_model::enforce::{WITNESS_ACTIVITY, Waits, Witness, ranks};
-use laxity_model::{ActivityId, Event, EventKind, HostError, Instant, Span};
+use laxity_model::enforce::{Pace, WITNESS_ACTIVITY, Waits, Witness, ranks};
+use laxity_model::{ActivityId, Event, EventKind, HostError, Instant, ProcessorId, Span};
 
 use crate::os::clock;
 use crate::os::memory::prefault_stack;
@@ -101,6 +102,61 @@ impl Vigil {
     }
 }
 
+/// What a processor does in a small fixed piece of work, each time that its witness wakes.
+struct Yardstick {
+    pace: Pace,
+    processor: ProcessorId,
+    /// Until then it was seen at work, and whether it crawled then.
+    before: (Instant, bool),
+}
+
+impl Yardstick {
+    fn new(processor: ProcessorId) -> Self {
+        Self {
+            pace: Pace::default(),
+            processor,
+            before: (Instant::ZERO, false),
+        }
+    }
+
+    fn begin(&mut self) {
+        self.before = (clock::now(), false);
+    }
+
+    /// Works, for a little more than a microsecond.
+    fn work(&mut self, ring: &mut Producer) {
+        self.take(piece(), clock::now(), ring);
+    }
+
+    /// Records the time since the last piece if the processor crawls, or did then: of what lies between two pieces nobody knows how much it was.
+    fn take(&mut self, took: Span, at: Instant, ring: &mut Producer) {
+        let crawls = self.pace.crawls(took);
+        let (from, crawled) = self.before;
+        self.before = (at, crawls);
+        if crawls || crawled {
+            ring.push(Event {
+                at,
+                kind: EventKind::Crawled,
+                processor: self.processor,
+                activity: WITNESS_ACTIVITY,
+                args: [from, at].map(Instant::as_nanos),
+            });
+        }
+    }
+}
+
+/// What a piece takes: the least of three, as an interrupt may fall into one. Each step waits for the one before, so that neither memory nor a sibling that shares the core counts.
+fn piece() -> Span {
+    const STEPS: u64 = 256;
+    let once = || {
+        let began = clock::now();
+        let step = |state: u64, _| state.wrapping_mul(6_364_136_223_846_793_005) ^ state >> 32;
+        black_box((0..STEPS).fold(black_box(began.as_nanos()), step));
+        clock::now().saturating_since(began)
+    };
+    once().min(once()).min(once())
+}
+
 /// Starts a witness. It hands back how often it woke; when it was late is among its events.
 pub(crate) fn spawn(
     config: Witness,
@@ -121,10 +177,12 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
     sched::pin(cpu)?;
     settle(Role::Witness, cpu, ranks::WITNESS, run)?;
     let mut vigil = Vigil::new(config, WITNESS_ACTIVITY);
+    let mut yardstick = Yardstick::new(config.processor);
     let mut wakeups = 0;
     let Some(mut due) = run.wait_for_start() else {
         return Ok(wakeups);
     };
+    yardstick.begin();
     vigil.begin(due);
     loop {
         let goes_on = run.sleep_until(due);
@@ -133,6 +191,7 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
         if now >= due {
             wakeups += 1;
             vigil.end((due, now), ring, run);
+            yardstick.work(ring);
         }
         if !goes_on {
             return Ok(wakeups);
@@ -168,7 +227,7 @@ pub(crate) fn settle(role: Role, cpu: usize, rank: u8, run: &Run) -> Result<Arc<
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use laxity_model::ProcessorId;
+    use laxity_model::Disturbance;
     use laxity_model::base::ring;
 
     use super::*;
@@ -233,6 +292,31 @@ mod tests {
             over.store(true, Ordering::Relaxed);
             assert_eq!(kind.expect("it ends"), EventKind::Held);
         });
+    }
+
+    #[test]
+    fn from_the_last_good_piece_to_the_next_a_processor_crawled() {
+        let (mut producer, mut consumer) = ring::channel(4);
+        let mut yardstick = Yardstick::new(ProcessorId(3));
+        let mut at = Instant::from_millis(1);
+        let mut works = |nanos| {
+            at += Span::from_millis(1);
+            yardstick.take(Span::from_nanos(nanos), at, &mut producer);
+        };
+        (0..100).for_each(|_| works(400));
+        [4_800, 1_600, 400, 400].map(works);
+        let mut events = Vec::new();
+        consumer.drain(&mut events);
+        let all_crawled = |event: &Event| event.kind == EventKind::Crawled;
+        assert!(events.iter().all(all_crawled), "{events:?}");
+        let crawled = Disturbance::joined(events.iter().map(Disturbance::of));
+        let crawl = Disturbance {
+            processor: ProcessorId(3),
+            from: Instant::from_millis(101),
+            to: Instant::from_millis(104),
+        };
+        assert_eq!(crawled, [crawl]);
+        assert!(piece() > Span::ZERO);
     }
 
     /// Late by far more than the thread can have waited for its processor meanwhile.

@@ -55,6 +55,8 @@ enum Weighed {
 /// What came of it.
 pub(super) struct Conclusion {
     pub(super) disturbances: Vec<Disturbance>,
+    /// When one crawled, of them.
+    pub(super) crawled: Vec<Disturbance>,
     /// Those that may have been somebody's doing.
     pub(super) doubts: Vec<Disturbance>,
     /// What passes for the kernel's own work if there is not too much of it, and did just before, in order and apart.
@@ -97,10 +99,13 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     let all = 0..evidence.cpus.len();
     let too_much = all.flat_map(|processor| not_the_kernels(&on(processor, &unfound)));
     let too_much: Vec<Disturbance> = too_much.collect();
-    let still = events
-        .iter()
-        .filter(|event| event.kind == EventKind::Disturbed);
-    let disturbances = Disturbance::joined(still.map(Disturbance::of));
+    let of_kind = |kind| {
+        let all = events.iter().filter(move |event| event.kind == kind);
+        all.map(Disturbance::of)
+    };
+    let crawled = Disturbance::joined(of_kind(EventKind::Crawled));
+    let still = of_kind(EventKind::Disturbed);
+    let disturbances = Disturbance::joined(still.chain(crawled.iter().copied()));
     let own = evidence.cpus.iter().take(evidence.with_slots);
     for (processor, cpu) in own.enumerate() {
         evidence.strangers(processor, &mut findings);
@@ -114,6 +119,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     let untold = (evidence.tells == Some(false)).then(|| untold.to_owned());
     Conclusion {
         disturbances,
+        crawled,
         doubts: Disturbance::joined(doubtful.into_iter().chain(too_much)),
         unfound,
         findings,

@@ -185,6 +185,7 @@ fn conclude_run(
         usage: used.collect(),
         ports: run.ports.usage(),
         disturbances: conclusion.disturbances.clone(),
+        crawled: conclusion.crawled.clone(),
         doubts: conclusion.doubts.clone(),
         witness_wakeups: wakeups,
         unwatched: wakeups == 0,

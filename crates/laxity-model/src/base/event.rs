@@ -59,6 +59,8 @@ pub enum EventKind {
     /// The witness woke late, and had been stopped while it waited: by a signal, a debugger or a frozen control group, and all of its process with it.
     /// `args`: when it should have woken and when it did, in nanoseconds.
     Stopped,
+    /// The processor was far slower than usual, as the witness saw it, which is as little anybody's doing as where it stands still. `args`: from when to when, in nanoseconds.
+    Crawled,
     /// An event of the application's own.
     Mark(Mark),
 }
@@ -67,7 +69,7 @@ pub enum EventKind {
 const MARK_BASE: u16 = 0x8000;
 
 /// All kinds but marks, at the place of their code.
-const KINDS: [EventKind; 22] = [
+const KINDS: [EventKind; 23] = [
     EventKind::Wake,
     EventKind::Dispatch,
     EventKind::Preempt,
@@ -90,6 +92,7 @@ const KINDS: [EventKind; 22] = [
     EventKind::ReservationFrom,
     EventKind::Held,
     EventKind::Stopped,
+    EventKind::Crawled,
 ];
 
 impl EventKind {

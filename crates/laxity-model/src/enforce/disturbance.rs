@@ -1,4 +1,4 @@
-//! Stretches in which a processor itself stood still, and whom that excuses: who ran there, or may have.
+//! Stretches in which a processor itself stood still, or as good as that ([`super::Pace`]), and whom that excuses: who ran there, or may have.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -15,9 +15,9 @@ use crate::{
 pub struct Disturbance {
     /// Where it was seen. Of other processors nothing follows: a virtual machine is often halted one by one. Where all stood still, each has it.
     pub processor: ProcessorId,
-    /// When the witness should have woken.
+    /// When the witness should have woken; of a processor that crawled, when that began.
     pub from: Instant,
-    /// When it did.
+    /// When it did; when it was over.
     pub to: Instant,
 }
 
@@ -166,7 +166,7 @@ impl RunRecord {
     }
 
     /// How often a witness saw a processor stand still on which one of those ran who ran there, or may have: of several, that which did most often, as nobody is on more than one of them.
-    /// What the machine does once the run is over is none of its time, and what a dispatcher saw alone is none of the witness's looks.
+    /// What the machine does once the run is over is none of its time, and what a dispatcher saw alone is none of the witness's looks; and where a processor crawled nothing stood still.
     pub fn halts(&self, ran: impl IntoIterator<Item = Whereabouts>) -> u64 {
         let ran: Vec<Whereabouts> = ran.into_iter().collect();
         let mut often: BTreeMap<ProcessorId, u64> = BTreeMap::new();
@@ -175,11 +175,28 @@ impl RunRecord {
         let has = |all: &[Disturbance], halt: &Disturbance| all.iter().any(|one| one.is_of(halt));
         let begun = self.disturbances.iter().filter(|one| one.from < self.end);
         for one in begun.filter(|one| ran.iter().any(|ran| ran.may_be_on(one.processor))) {
-            if has(&by_witness, one) || !has(&by_dispatcher, one) {
+            let is_known = has(&by_dispatcher, one) || has(&self.crawled, one);
+            if has(&by_witness, one) || !is_known {
                 *often.entry(one.processor).or_default() += 1;
             }
         }
         often.into_values().max().unwrap_or(0)
+    }
+
+    /// For how long that processor crawled that did so for longest.
+    pub fn crawled_most(&self) -> Span {
+        let mut long: BTreeMap<ProcessorId, Span> = BTreeMap::new();
+        for one in &self.crawled {
+            let within = one.to.min(self.end).saturating_since(one.from);
+            *long.entry(one.processor).or_default() += within;
+        }
+        long.into_values().max().unwrap_or_default()
+    }
+
+    /// The disturbances in which nothing crawled, so that a processor stood still.
+    pub fn standstills(&self) -> impl Iterator<Item = &Disturbance> {
+        let crawls = |all: &Disturbance| self.crawled.iter().any(|one| one.is_of(all));
+        self.disturbances.iter().filter(move |one| !crawls(one))
     }
 
     /// What one of these recorded of halts.

@@ -105,6 +105,8 @@ pub struct RunRecord {
     pub ports: Vec<PortUsage>,
     /// What the witness and dispatchers saw, in order and [apart](Disturbance::joined); empty in the study's twin, or where no witness can serve.
     pub disturbances: Vec<Disturbance>,
+    /// Those stretches of them in which a processor [crawled](super::Pace), joined likewise.
+    pub crawled: Vec<Disturbance>,
     /// Those that may have been somebody's doing: the processor was held, and nobody was found who could. What they excuse is not known to be the
     /// machine's; always empty in the twin of the study.
     pub doubts: Vec<Disturbance>,
@@ -134,6 +136,7 @@ impl RunRecord {
             usage: Vec::new(),
             ports: Vec::new(),
             disturbances: Vec::new(),
+            crawled: Vec::new(),
             doubts: Vec::new(),
             witness_wakeups: 0,
             unwatched: false,

@@ -1,4 +1,4 @@
-//! How what was admitted is carried out: the dispatcher of slot tables and how it follows what switches cost, the witness's rule, what a late
+//! How what was admitted is carried out: the dispatcher of slot tables and how it follows what switches cost, the witness's rule, how it tells a processor that crawls, what a late
 //! wake-up means and whom it excuses, which Linux policy stands for
 //! which placement, what a host must do and hand back, and what a machine costs.
 
@@ -10,6 +10,7 @@ mod following;
 pub mod host;
 mod lateness;
 pub mod machine;
+mod pace;
 pub mod ranks;
 pub mod slots;
 mod unforeseen;
@@ -21,5 +22,6 @@ pub(crate) use disturbance::between_looks;
 pub use disturbance::{Disturbance, Disturbances, Whereabouts};
 pub use following::{Count, Following, Look, Switching, Ticks};
 pub use lateness::{Holder, KERNELS_OWN, Lateness, Waits};
+pub use pace::Pace;
 pub use unforeseen::Unforeseen;
 pub use witness::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, Witness, WitnessLate, longest_own_hold};

@@ -90,6 +90,17 @@ fn the_disturbed_share_is_that_of_the_processor_that_stood_still_most() {
     assert_eq!(RunFacts::of([&both]).disturbed_ppm, 300_000);
 }
 
+/// It excuses as a standstill does, and is none.
+#[test]
+fn a_processor_that_crawled_is_told_from_one_that_stood_still() {
+    let mut both = record(&[(1_000, 1_300), (1_400, 1_410)], 100);
+    both.crawled = both.disturbances[..1].to_vec();
+    assert_eq!(RunFacts::of([&both]).disturbed_ppm, 103_333);
+    assert_eq!(both.crawled_most(), Span::from_millis(300));
+    assert_eq!(both.standstills().count(), 1);
+    assert_eq!(both.halts([Whereabouts::Anywhere]), 1);
+}
+
 /// Who may have been on any processor is excused by the halts of all: so much of the run is not judged.
 #[test]
 fn where_somebody_may_have_been_anywhere_the_disturbed_share_is_that_of_all_together() {

@@ -349,6 +349,7 @@ impl<P: Parts> Core<P> {
             disturbances: Disturbance::joined(self.disturbances),
             witness_wakeups: self.witness_wakeups,
             unwatched: false,
+            crawled: Vec::new(),
             doubts: Vec::new(),
             steal: None,
             notices: Vec::new(),

@@ -41,7 +41,19 @@ pub(super) fn speed(results: &RunResults) -> Option<String> {
         (off >= OFF_PPM).then(|| format!("{} % {word} beside {name}", percent(off)))
     });
     let words = [format!("speed of the machine: {}", usual.words())];
-    Some(words.into_iter().chain(off).collect::<Vec<_>>().join(", "))
+    let words = words.into_iter().chain(off).chain(crawled(results));
+    Some(words.collect::<Vec<_>>().join(", "))
+}
+
+/// For how long it was slow by so much that this counts as if it stood still.
+fn crawled(results: &RunResults) -> Option<String> {
+    let variants = results.variants.iter();
+    let long = variants.map(|variant| Span::from_nanos(variant.disturbed.crawled_ns));
+    let all: Span = long.sum();
+    (!all.is_zero()).then(|| {
+        let long = format_span(Span::from_millis(all.as_nanos().div_ceil(1_000_000)));
+        format!("and it crawled for {long} in all, at less than half of its usual speed: judged as if it stood still")
+    })
 }
 
 /// What was proposed and why, and what would have done: a sentence for all that were proposed the same for the same reason.

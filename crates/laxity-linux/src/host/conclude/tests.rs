@@ -12,6 +12,7 @@ use crate::os::sched::{Policy, Tid};
 use crate::run::own::Changed;
 
 mod adds_up;
+mod crawls;
 mod stops;
 
 /// The kernel's number of the only processor.

@@ -31,7 +31,7 @@
 //! Live, handlers and deferred calls are emulated by threads, and no event says that a thread was preempted. Threads of real-time rank nest, so
 //! the timeline holds for them: a rogue of the program is seen from its `Dispatch` to its `Block`. What is not of the program
 //! (kernel, other processes) leaves no events: it shows as [`Holder::Unseen`] where the victim records the processor time it
-//! received ([`Jobs::Marks::service`]), else as time of whoever seemed to run. `Disturbed` events of the witness go before everything else, to
+//! received ([`Jobs::Marks::service`]), else as time of whoever seemed to run. `Disturbed` and `Crawled` events of the witness go before everything else, to
 //! [`Holder::Machine`]. Threads that share a processor by turns (fair class, round robin) cannot be told apart; they matter only if they rank above the victim.
 //! A victim that wanders between processors cannot be judged.
 

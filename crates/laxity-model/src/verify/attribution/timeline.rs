@@ -86,7 +86,10 @@ impl<'a> Reader<'a> {
         };
         let mut disturbances: Vec<(Instant, Instant)> = events
             .iter()
-            .filter(|event| event.kind == EventKind::Disturbed && event.processor == processor)
+            .filter(|event| {
+                let is_machines = matches!(event.kind, EventKind::Disturbed | EventKind::Crawled);
+                is_machines && event.processor == processor
+            })
             .map(|event| {
                 let [from, to] = event.args.map(Instant::from_nanos);
                 (from, to)
