@@ -272,7 +272,12 @@ fn results() -> RunResults {
             clock_source: "kvm-clock".into(),
             hypervisor: Some("KVM".into()),
             steal_ns: Some(14_000_000),
-            speed: None,
+            speed: Some(Speed {
+                reference_block_ns: 3_600_000,
+                shortest_ns: 3_500_000,
+                longest_ns: 28_000_000,
+                blocks: 216,
+            }),
         }),
         provenance: BTreeMap::from([
             ("cothread_gap_ns".into(), measured.clone()),
@@ -328,17 +333,16 @@ fn the_page_stands_alone_and_is_small() {
 fn the_page_tells_every_variant_and_every_reason() {
     let (page, results) = (page(), results());
     for variant in &results.variants {
-        assert!(
-            page.contains(&format!("<h2>{}</h2>", variant.name)),
-            "{}",
-            variant.name
-        );
+        let heading = format!("<h2>{}</h2>", variant.name);
+        assert!(page.contains(&heading), "{heading}");
         for reason in &variant.verdict.reasons {
             assert!(page.contains(reason), "{reason}");
         }
     }
     assert!(page.contains("no bandwidth for SCHED_DEADLINE is left"));
     assert!(page.contains("expected met"));
+    // 12 ms of each.
+    assert!(page.contains("216 times), it crawled for 60ms in all"));
     assert!(page.contains("AMD EPYC 9R45") && page.contains("What “disturbed” means"));
     // Names come from scenarios and other people's threads.
     assert!(!page.contains("<rogue>") && page.contains("&#60;rogue&#62;"));

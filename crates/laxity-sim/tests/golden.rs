@@ -115,7 +115,12 @@ fn every_kind_that_a_twin_records_is_in_the_golden_runs() {
     // Only a live host has a witness that can be disturbed, or held up.
     assert_eq!(
         unseen,
-        [EventKind::Disturbed, EventKind::Held, EventKind::Stopped]
+        [
+            EventKind::Disturbed,
+            EventKind::Held,
+            EventKind::Stopped,
+            EventKind::Crawled,
+        ]
     );
 }
 

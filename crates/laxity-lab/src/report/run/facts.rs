@@ -29,30 +29,28 @@ pub(super) fn placed(variant: &VariantResults) -> String {
 /// Beside a variant, a machine is told to have been faster or slower than usual from so much on, in parts per million.
 const OFF_PPM: u64 = 100_000;
 
-/// How fast the machine was, and beside which variants it was another.
+/// How fast the machine was, and beside which variants it was another, and for how long it was slow by so much that this counts as if it stood still.
 pub(super) fn speed(results: &RunResults) -> Option<String> {
-    let usual = results.machine.as_ref()?.speed?;
+    let usual = results.machine.as_ref().and_then(|machine| machine.speed);
     let off = results.variants.iter().filter_map(|variant| {
         let own = variant.speed?.reference_block_ns;
-        let usual = usual.reference_block_ns.max(1);
+        let usual = usual?.reference_block_ns.max(1);
         let off = own.abs_diff(usual) * 1_000_000 / usual;
         let word = if own > usual { "longer" } else { "shorter" };
         let name = &variant.name;
         (off >= OFF_PPM).then(|| format!("{} % {word} beside {name}", percent(off)))
     });
-    let words = [format!("speed of the machine: {}", usual.words())];
-    let words = words.into_iter().chain(off).chain(crawled(results));
-    Some(words.collect::<Vec<_>>().join(", "))
+    let words = usual.map(|usual| usual.words()).into_iter().chain(off);
+    let told: Vec<String> = words.chain(crawled(results)).collect();
+    (!told.is_empty()).then(|| format!("speed of the machine: {}", told.join(", ")))
 }
 
-/// For how long it was slow by so much that this counts as if it stood still.
 fn crawled(results: &RunResults) -> Option<String> {
     let variants = results.variants.iter();
-    let long = variants.map(|variant| Span::from_nanos(variant.disturbed.crawled_ns));
-    let all: Span = long.sum();
-    (!all.is_zero()).then(|| {
-        let long = format_span(Span::from_millis(all.as_nanos().div_ceil(1_000_000)));
-        format!("and it crawled for {long} in all, at less than half of its usual speed: judged as if it stood still")
+    let long: u64 = variants.map(|variant| variant.disturbed.crawled_ns).sum();
+    (long > 0).then(|| {
+        let long = format_span(Span::from_millis(long.div_ceil(1_000_000)));
+        format!("it crawled for {long} in all, at less than half of its usual speed, which is judged as if it stood still")
     })
 }
 
