@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use laxity_model::verify::contract::{Expectation, Outcome};
 
 use self::columns::{Column, Line, SURPRISE, shows_gaps, tables};
-use self::facts::{facts, placed, proposals, provenance, speed};
+use self::facts::{crawled, facts, placed, proposals, provenance, speed};
 use self::histograms::Limits;
 use super::{Check, Figure, Origin, Report, Row, Table, Timeline, Value, value};
 use crate::evidence::results::{RunResults, VariantResults};
@@ -207,10 +207,11 @@ pub fn report(results: &RunResults, timelines: Vec<Timeline>) -> Report {
         ..Figure::default()
     }));
     figures.extend(skipped(results, origin));
+    let here = crawled(results).map(|told| format!(" Here {told}."));
     figures.push(Figure {
         key: "disturbed".into(),
         title: "What “disturbed” means".into(),
-        about: DISTURBED.into(),
+        about: format!("{DISTURBED}{}", here.unwrap_or_default()),
         ..Figure::default()
     });
     figures.push(provenance(results, origin));

@@ -45,7 +45,8 @@ pub(super) fn speed(results: &RunResults) -> Option<String> {
     (!told.is_empty()).then(|| format!("speed of the machine: {}", told.join(", ")))
 }
 
-fn crawled(results: &RunResults) -> Option<String> {
+/// For how long it did in all variants.
+pub(super) fn crawled(results: &RunResults) -> Option<String> {
     let variants = results.variants.iter();
     let long: u64 = variants.map(|variant| variant.disturbed.crawled_ns).sum();
     (long > 0).then(|| {
