@@ -88,8 +88,10 @@ fn handler(mapping: &Mapping) -> impl FnMut(&mut Call<'_>) + Send + 'static {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut options = Options::default();
-    if std::env::args().any(|argument| argument == "fair") {
-        options.rank = Rank::Fair;
+    match std::env::args().nth(1).as_deref() {
+        None => {}
+        Some("fair") => options.rank = Rank::Fair,
+        Some(other) => return Err(format!("`{other}` is none of its arguments: qos [fair]").into()),
     }
     let packet = vec![0x5a_u8; 1_400];
     let cost = pdu_cost(&[64, 512, 1_400], |bytes| {

@@ -23,10 +23,14 @@ fn stream(name: &str, period: Span, batch: u32, quantum: u32) -> Spec {
     spec
 }
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut options = Options::default();
-    if std::env::args().any(|argument| argument == "fair") {
-        options.rank = Rank::Fair;
+    match std::env::args().nth(1).as_deref() {
+        None => {}
+        Some("fair") => options.rank = Rank::Fair,
+        Some(other) => {
+            return Err(format!("`{other}` is none of its arguments: upcalls [fair]").into());
+        }
     }
     let upcalls = Upcalls::sharing(options, Totals::default)?;
     let until_frames = |frames: u64| {

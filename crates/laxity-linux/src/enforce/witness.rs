@@ -4,8 +4,9 @@
 //! not even runnable was disturbed from outside, and is judged apart. If it was runnable and waited, somebody held the processor: that is
 //! no excuse, and is looked into at once. Where slots are dispatched, the dispatcher records too what was late at its own instants.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::base::ring::Producer;
 use laxity_model::enforce::{Pace, WITNESS_ACTIVITY, Waits, Witness, ranks};
@@ -111,9 +112,10 @@ struct Yardstick {
 }
 
 impl Yardstick {
-    fn new(processor: ProcessorId) -> Self {
+    /// `usual`: of its pieces in runs before.
+    fn new(processor: ProcessorId, usual: Option<Pace>) -> Self {
         Self {
-            pace: Pace::default(),
+            pace: usual.unwrap_or_default(),
             processor,
             before: (Instant::ZERO, false),
         }
@@ -143,6 +145,21 @@ impl Yardstick {
             });
         }
     }
+}
+
+/// What pieces took in this process until now, by the kernel's number of their processor: a run that begins while that crawls knows so all the same.
+static USUAL: Mutex<BTreeMap<usize, Pace>> = Mutex::new(BTreeMap::new());
+
+/// Those of all, among them this one.
+fn usual(cpu: usize) -> MutexGuard<'static, BTreeMap<usize, Pace>> {
+    let mut all = USUAL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.entry(cpu).or_default();
+    all
+}
+
+/// For the next run. Of one that is known nothing is allocated.
+fn keep(cpu: usize, pace: Pace) {
+    usual(cpu).insert(cpu, pace);
 }
 
 /// What a piece takes: the least of three, as an interrupt may fall into one. Each step waits for the one before, so that neither memory nor a sibling that shares the core counts.
@@ -177,7 +194,7 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
     sched::pin(cpu)?;
     settle(Role::Witness, cpu, ranks::WITNESS, run)?;
     let mut vigil = Vigil::new(config, WITNESS_ACTIVITY);
-    let mut yardstick = Yardstick::new(config.processor);
+    let mut yardstick = Yardstick::new(config.processor, usual(cpu).get(&cpu).cloned());
     let mut wakeups = 0;
     let Some(mut due) = run.wait_for_start() else {
         return Ok(wakeups);
@@ -194,6 +211,7 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
             yardstick.work(ring);
         }
         if !goes_on {
+            keep(cpu, yardstick.pace);
             return Ok(wakeups);
         }
         due = config.next(due, now);
@@ -297,7 +315,7 @@ mod tests {
     #[test]
     fn from_the_last_good_piece_to_the_next_a_processor_crawled() {
         let (mut producer, mut consumer) = ring::channel(4);
-        let mut yardstick = Yardstick::new(ProcessorId(3));
+        let mut yardstick = Yardstick::new(ProcessorId(3), None);
         let mut at = Instant::from_millis(1);
         let mut works = |nanos| {
             at += Span::from_millis(1);
@@ -317,6 +335,31 @@ mod tests {
         };
         assert_eq!(crawled, [crawl]);
         assert!(piece() > Span::ZERO);
+    }
+
+    /// Where half of all pieces are slow that is its speed; but what it was before is known.
+    #[test]
+    fn a_run_that_begins_while_its_processor_crawls_knows_from_the_one_before() {
+        const NONE: usize = usize::MAX;
+        let crawled = |nanos: u64| {
+            let (mut producer, mut consumer) = ring::channel(256);
+            let mut yardstick = Yardstick::new(ProcessorId(0), usual(NONE).get(&NONE).cloned());
+            (0..200).for_each(|at| {
+                yardstick.take(
+                    Span::from_nanos(nanos),
+                    Instant::from_millis(at),
+                    &mut producer,
+                );
+            });
+            keep(NONE, yardstick.pace);
+            let mut events = Vec::new();
+            consumer.drain(&mut events);
+            events.len()
+        };
+        assert_eq!(crawled(4_800), 0, "nothing is known");
+        assert_eq!(crawled(400), 0);
+        assert_eq!(crawled(400), 0);
+        assert_eq!(crawled(4_800), 200);
     }
 
     /// Late by far more than the thread can have waited for its processor meanwhile.

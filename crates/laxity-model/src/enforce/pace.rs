@@ -9,10 +9,12 @@ use crate::Span;
 const IN_A_DOUBLING: usize = 8;
 /// Of what takes a nanosecond to what takes 17 ms.
 const CLASSES: usize = 24 * IN_A_DOUBLING;
+/// So many pieces are remembered at most, some ten seconds' worth: then each counts half of what it did.
+const REMEMBERED: u32 = 1 << 14;
 /// What is usual is known after so many pieces.
 const KNOWN_AFTER: u32 = 64;
 
-/// What pieces took so far, on one processor.
+/// What pieces took so far, on one processor, in one run or several.
 ///
 /// ```
 /// use laxity_model::Span;
@@ -40,13 +42,17 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// A piece took so long: whether the processor is at half of its usual speed or less, by an eighth of that at most. Usual is the median of all pieces until now; of the first nobody knows.
+    /// A piece took so long: whether the processor is at half of its usual speed or less, by an eighth of that at most. Usual is the median of the pieces until now, of which those that are long past are forgotten; of the first nobody knows.
     pub fn crawls(&mut self, took: Span) -> bool {
         let class = class(took);
         let known = self.pieces >= KNOWN_AFTER;
         let crawls = known && class > self.median() + IN_A_DOUBLING;
-        self.seen[class] = self.seen[class].saturating_add(1);
-        self.pieces = self.pieces.saturating_add(1);
+        self.seen[class] += 1;
+        self.pieces += 1;
+        if self.pieces == REMEMBERED {
+            self.seen.iter_mut().for_each(|seen| *seen /= 2);
+            self.pieces = self.seen.iter().sum();
+        }
         crawls
     }
 
@@ -54,8 +60,8 @@ impl Pace {
     fn median(&self) -> usize {
         let mut below = 0;
         let reaches_half = |seen: &u32| {
-            below += u64::from(*seen);
-            below * 2 >= u64::from(self.pieces)
+            below += seen;
+            below * 2 >= self.pieces
         };
         self.seen.iter().position(reaches_half).unwrap_or(0)
     }
@@ -101,6 +107,15 @@ mod tests {
         let crawled = crawled(pieces);
         assert_eq!(crawled.iter().filter(|crawls| **crawls).count(), 1_001);
         assert!(!crawled[2_099]);
+    }
+
+    /// Whatever it was for an hour before.
+    #[test]
+    fn what_is_long_past_is_forgotten() {
+        let pieces = repeat_n(400, 1_000_000).chain(repeat_n(4_000, 20_000));
+        let crawled = crawled(pieces);
+        assert!(crawled[1_004_000]);
+        assert!(!crawled[1_019_999]);
     }
 
     /// Which a turbo and a cache that others use take from it by the minute.
