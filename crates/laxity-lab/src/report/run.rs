@@ -241,7 +241,7 @@ const DISTURBED: &str = "A virtual machine, or firmware, stops a whole processor
     shows it. So on the live host a witness thread of the highest real-time priority wakes at the same instants as the co-thread, on the same \
     processor. Where it wakes more than 100 µs late, nobody on that processor could have run: what overlaps of what ran there is disturbed. Beside a reservation \
     by SCHED_DEADLINE, which outranks the witness, that is more than 1 ms besides what it may have waited for the budgets. So is the time in which a fixed piece of work, \
-    done at each wake-up, takes more than twice as long as is usual in the run: a throttled processor goes on and does next to nothing. It is counted and shown, and judged apart. If more than 1 % of the wake-ups \
+    done at each wake-up, takes more than twice as long as is usual: a throttled processor goes on and does next to nothing. It is counted and shown, and judged apart. If more than 1 % of the wake-ups \
     or of the time, whichever is more, is disturbed, the verdict is inconclusive, unless undisturbed evidence breaks a limit, or every limit holds of \
     what was disturbed too. The twin has no disturbances.";
 

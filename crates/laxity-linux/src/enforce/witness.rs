@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_model::base::ring::Producer;
 use laxity_model::enforce::{Pace, WITNESS_ACTIVITY, Waits, Witness, ranks};
@@ -113,9 +113,9 @@ struct Yardstick {
 
 impl Yardstick {
     /// `usual`: of its pieces in runs before.
-    fn new(processor: ProcessorId, usual: Option<Pace>) -> Self {
+    fn new(processor: ProcessorId, usual: Pace) -> Self {
         Self {
-            pace: usual.unwrap_or_default(),
+            pace: usual,
             processor,
             before: (Instant::ZERO, false),
         }
@@ -150,16 +150,15 @@ impl Yardstick {
 /// What pieces took in this process until now, by the kernel's number of their processor: a run that begins while that crawls knows so all the same.
 static USUAL: Mutex<BTreeMap<usize, Pace>> = Mutex::new(BTreeMap::new());
 
-/// Those of all, among them this one.
-fn usual(cpu: usize) -> MutexGuard<'static, BTreeMap<usize, Pace>> {
+fn usual(cpu: usize) -> Pace {
     let mut all = USUAL.lock().unwrap_or_else(PoisonError::into_inner);
-    all.entry(cpu).or_default();
-    all
+    all.entry(cpu).or_default().clone()
 }
 
-/// For the next run. Of one that is known nothing is allocated.
+/// For the next run. Of one that was [asked for](usual) nothing is allocated.
 fn keep(cpu: usize, pace: Pace) {
-    usual(cpu).insert(cpu, pace);
+    let mut all = USUAL.lock().unwrap_or_else(PoisonError::into_inner);
+    all.insert(cpu, pace);
 }
 
 /// What a piece takes: the least of three, as an interrupt may fall into one. Each step waits for the one before, so that neither memory nor a sibling that shares the core counts.
@@ -194,7 +193,7 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
     sched::pin(cpu)?;
     settle(Role::Witness, cpu, ranks::WITNESS, run)?;
     let mut vigil = Vigil::new(config, WITNESS_ACTIVITY);
-    let mut yardstick = Yardstick::new(config.processor, usual(cpu).get(&cpu).cloned());
+    let mut yardstick = Yardstick::new(config.processor, usual(cpu));
     let mut wakeups = 0;
     let Some(mut due) = run.wait_for_start() else {
         return Ok(wakeups);
@@ -315,7 +314,7 @@ mod tests {
     #[test]
     fn from_the_last_good_piece_to_the_next_a_processor_crawled() {
         let (mut producer, mut consumer) = ring::channel(4);
-        let mut yardstick = Yardstick::new(ProcessorId(3), None);
+        let mut yardstick = Yardstick::new(ProcessorId(3), Pace::default());
         let mut at = Instant::from_millis(1);
         let mut works = |nanos| {
             at += Span::from_millis(1);
@@ -343,7 +342,7 @@ mod tests {
         const NONE: usize = usize::MAX;
         let crawled = |nanos: u64| {
             let (mut producer, mut consumer) = ring::channel(256);
-            let mut yardstick = Yardstick::new(ProcessorId(0), usual(NONE).get(&NONE).cloned());
+            let mut yardstick = Yardstick::new(ProcessorId(0), usual(NONE));
             (0..200).for_each(|at| {
                 yardstick.take(
                     Span::from_nanos(nanos),

@@ -1,6 +1,6 @@
 //! How fast a processor works, by what a small fixed piece of work takes, again and again.
 //!
-//! A processor may go on and do next to nothing: a host that must save power has its processors at a twelfth of their clock for 15 ms, once in a second. No thread wakes late then,
+//! A processor may go on and do next to nothing: those of a virtual machine went at a twelfth of their speed for 15 ms once in a second, as where its host is throttled. No thread wakes late then,
 //! and whoever runs there is charged all of it. So what takes far longer than usual is as little anybody's doing there as where the processor stands still.
 
 use crate::Span;

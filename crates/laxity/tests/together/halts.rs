@@ -58,10 +58,13 @@ impl Halts {
     /// How much of the time from then to then was surely no halt. Of each one that is seen, as much as [may be unseen](Self::UNSEEN) may have been before its instant: where halts come in a
     /// row that adds up.
     pub(crate) fn beyond(&self, from: Instant, to: Instant) -> Span {
+        let mut counted = from;
         let within = self.0.iter().map(|[due, woke]| {
             let halted = woke.saturating_since(*due) > PROMPT;
             let begun = if halted { *due - EVERY } else { *due };
-            to.min(*woke).saturating_since(from.max(begun))
+            let here = to.min(*woke).saturating_since(counted.max(begun));
+            counted = counted.max(*woke);
+            here
         });
         to.saturating_since(from).saturating_sub(within.sum())
     }
