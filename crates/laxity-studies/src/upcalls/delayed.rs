@@ -19,25 +19,35 @@ const AT_ONCE: [(Serving, Look); 2] = [
     (Serving::Threads, Look::AtOnce),
 ];
 const DELAYED: (Serving, Look) = (Serving::ByRate, Look::AT_THE_END);
-/// Beside them, and not judged.
 const BY_DEADLINE: (Serving, Look) = (Serving::ByDeadline, Look::AT_THE_END);
-const WAYS: [(Serving, Look); 4] = [AT_ONCE[0], AT_ONCE[1], DELAYED, BY_DEADLINE];
+/// The last three stand beside the others, and are not judged.
+const WAYS: [(Serving, Look); 6] = [
+    AT_ONCE[0],
+    AT_ONCE[1],
+    DELAYED,
+    BY_DEADLINE,
+    (Serving::Kernel, Look::AtOnce),
+    (Serving::Intervals, Look::AtOnce),
+];
 
-/// Each way in turn at each length of periods and each load: sixteen processes each time, and one by deadline.
+/// Each way in turn at each length of periods and each load that it can be asked to bear: sixteen processes each time, and one by deadline.
 pub(super) fn cases(request: &Request, length: Span) -> Vec<Case> {
     let drawn = many::drawn(&mut Draws::new(request.seed, 1));
     let mut cases = Vec::new();
     for by in DIVISORS {
         let members = divided(&drawn, by);
         for load in LOADS {
-            cases.extend(WAYS.map(|way| {
+            let utilization_ppm = load * PERCENT_PPM;
+            let ways = WAYS.into_iter();
+            let ways = ways.filter(|way| utilization_ppm <= way.0.most_ppm());
+            cases.extend(ways.map(|way| {
                 // Processes take turns by rate only.
                 let setup = Setup {
                     members: match way {
                         BY_DEADLINE => in_one(&members),
                         _ => members.clone(),
                     },
-                    utilization_ppm: load * PERCENT_PPM,
+                    utilization_ppm,
                     way,
                     switch: Service::ZERO,
                     length,
@@ -53,64 +63,55 @@ pub(super) fn cases(request: &Request, length: Span) -> Vec<Case> {
 /// All ways at one length of periods and one load.
 struct Point<'a> {
     case: &'a Case,
-    at_once: [&'a Outcome; 2],
-    delayed: &'a Outcome,
-    by_deadline: &'a Outcome,
+    ways: &'a [&'a Trial],
+}
+
+/// Where a case stands in the sweep: its shortest period, and the load.
+fn at(case: &Case) -> (Span, u64) {
+    let periods = case.setup.members.iter().map(|member| member.period);
+    let shortest = periods.min().unwrap_or_default();
+    (shortest, case.setup.utilization_ppm)
 }
 
 impl<'a> Point<'a> {
-    fn of(ways: &[&'a Trial]) -> Option<Self> {
-        let [(case, first), (_, second), (_, delayed), (_, by_deadline)] = ways else {
-            return None;
-        };
-        Some(Self {
-            case,
-            at_once: [&first.outcome, &second.outcome],
-            delayed: &delayed.outcome,
-            by_deadline: &by_deadline.outcome,
-        })
+    fn of(ways: &'a [&'a Trial]) -> Option<Self> {
+        let (case, _) = ways.first()?;
+        Some(Self { case, ways })
     }
 
-    fn shortest(&self) -> Span {
-        let periods = self.case.setup.members.iter().map(|member| member.period);
-        periods.min().unwrap_or_default()
+    fn outcome(&self, way: (Serving, Look)) -> Option<&'a Outcome> {
+        let found = self.ways.iter().find(|(case, _)| case.setup.way == way);
+        found.map(|(_, seen)| &seen.outcome)
     }
 
     fn row(&self) -> Row {
-        let [once, threads] = self.at_once;
-        let all = [once, threads, self.delayed, self.by_deadline];
-        let mut row = Origin::Charged.row([
-            self.shortest().into(),
-            Value::share(self.case.setup.utilization_ppm),
-        ]);
-        row.extend(Origin::Measured.row(all.map(|one| Value::Count(one.missed()))));
-        row.extend(Origin::Measured.row(all.map(|one| Value::Count(one.switches))));
+        let (shortest, load) = at(self.case);
+        let mut row = Origin::Charged.row([shortest.into(), Value::share(load)]);
+        let all = WAYS.map(|way| self.outcome(way));
+        let count = |count: Option<u64>| Origin::Measured.cell(Value::Count(count?));
+        row.extend(all.map(|one| count(one.map(Outcome::missed))));
+        row.extend(all.map(|one| count(one.map(|one| one.switches))));
         row
     }
 
-    /// Whether more is missed at once, of one of the two, than a single halt or stranger may do, and nothing with delayed preemption; `None`: one of them served nothing.
-    fn is_found(&self, which: usize) -> Option<bool> {
-        let once = self.at_once[which];
+    /// Whether more is missed in this way than a single halt or stranger may do, and nothing with delayed preemption; `None`: one of them served nothing.
+    fn is_found(&self, way: (Serving, Look)) -> Option<bool> {
+        let once = self.outcome(way)?;
         once.is_met()?;
-        let is_met = self.delayed.is_met()?;
+        let is_met = self.outcome(DELAYED)?.is_met()?;
         Some(is_met && once.missed() * 1_000_000 > MISSED_HERE_PPM * once.jobs)
     }
 
-    fn is_at(&self, case: &Case) -> bool {
-        let own = &self.case.setup;
-        let is_as_long = own.members == case.setup.members;
-        is_as_long && own.utilization_ppm == case.setup.utilization_ppm
-    }
-
     fn name(&self) -> String {
-        format!("{} at {} %", self.shortest(), self.case.percent())
+        format!("{} at {} %", at(self.case).0, self.case.percent())
     }
 }
 
 /// Shows all, and says where delayed preemption meets what is missed at once, of each of the two, or that it was not found.
 pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
     let live = shown::of(&made.live, "delayed");
-    let points = live.chunks(WAYS.len()).filter_map(Point::of);
+    let points = live.chunk_by(|(one, _), (next, _)| at(one) == at(next));
+    let points = points.filter_map(Point::of);
     let points: Vec<Point<'_>> = points.collect();
     draft.table("delayed", "delayed", &[], points.iter().map(Point::row));
     let request = made.request;
@@ -120,22 +121,27 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>) {
     if points.is_empty() {
         return;
     }
-    for which in 0..AT_ONCE.len() {
-        claim(draft, made, (&points[..], which));
+    for way in AT_ONCE {
+        claim(draft, made, (&points[..], way));
     }
 }
 
-fn claim(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>, (points, which): (&[Point<'_>], usize)) {
-    let way = AT_ONCE[which];
+fn claim(
+    draft: &mut Draft<'_>,
+    made: &Made<'_, Upcalls>,
+    (points, way): (&[Point<'_>], (Serving, Look)),
+) {
     let said = |of: &[&Point<'_>]| {
         made.said(|case| {
             let is_compared = [way, DELAYED].contains(&case.setup.way);
-            case.figure == "delayed" && is_compared && of.iter().any(|point| point.is_at(case))
+            case.figure == "delayed"
+                && is_compared
+                && of.iter().any(|point| at(point.case) == at(case))
         })
     };
     let all: Vec<&Point<'_>> = points.iter().collect();
     let found = all.iter().copied();
-    let found = found.filter(|point| point.is_found(which) == Some(true));
+    let found = found.filter(|point| point.is_found(way) == Some(true));
     let found: Vec<&Point<'_>> = found.collect();
     let list = |of: &[&Point<'_>]| {
         let names: Vec<String> = of.iter().map(|point| point.name()).collect();
@@ -154,7 +160,7 @@ fn claim(draft: &mut Draft<'_>, made: &Made<'_, Upcalls>, (points, which): (&[Po
     // One of them is enough, of which nothing is doubted.
     let mut each = found.iter().map(|point| said(&[*point]));
     let sure: Option<Said> = each.find(|said| said.doubt().is_none());
-    let is_served = all.iter().all(|point| point.is_found(which).is_some());
+    let is_served = all.iter().all(|point| point.is_found(way).is_some());
     match (found.is_empty(), is_served) {
         (false, _) => {
             let read = sure.unwrap_or_else(|| said(&found));

@@ -269,7 +269,7 @@ fn in_1995() -> Profile {
 /// The greatest utilization at which no more miss a deadline in a run than may; found by halving. `None` if a run has nothing that could miss one.
 fn usable(setup: &Setup, search: Search, host: &mut Runner<'_>) -> Result<Option<u64>, HostError> {
     let grain = search.grain_ppm;
-    let (mut fits, mut misses) = (0, 1_000_000 / grain + 1);
+    let (mut fits, mut misses) = (0, setup.way.0.most_ppm() / grain + 1);
     // Where nobody may miss, who misses in the first part of a run has missed in all of it.
     let lengths = [setup.length / 8, setup.length];
     let lengths = match search.missed_ppm {

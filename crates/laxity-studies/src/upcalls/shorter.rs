@@ -29,11 +29,14 @@ const THREADS: (Serving, Look) = (Serving::Threads, Look::AtOnce);
 /// What one executor gains without delay stands beside: the rest of what is gained is the delay's.
 const ONCE: (Serving, Look) = (Serving::ByRate, Look::AtOnce);
 const DELAYED: (Serving, Look) = (Serving::ByRate, Look::AT_THE_END);
-const WAYS: [(Serving, Look); 4] = [
+/// The last two on this machine only.
+const WAYS: [(Serving, Look); 6] = [
     THREADS,
     ONCE,
     DELAYED,
     (Serving::ByDeadline, Look::AT_THE_END),
+    (Serving::Kernel, Look::AtOnce),
+    (Serving::Intervals, Look::AtOnce),
 ];
 /// Two searches of the same differ by so much on this machine.
 const NOISE_HERE_PPM: u64 = 2 * GRAIN_HERE_PPM;
@@ -65,11 +68,12 @@ pub(super) fn cases(request: &Request, (live, length): (bool, Span)) -> Vec<Case
     let mut cases = Vec::new();
     for (place, switch, divisors) in places {
         for by in divisors {
-            cases.extend(WAYS.map(|way| {
+            let ways = if live { &WAYS[..] } else { &WAYS[..4] };
+            cases.extend(ways.iter().map(|way| {
                 let setup = Setup {
                     members: divided(&drawn, by),
                     utilization_ppm: 30 * PERCENT_PPM,
-                    way,
+                    way: *way,
                     switch,
                     length: if live { length } else { LENGTH },
                     is_watched: true,
@@ -185,14 +189,17 @@ fn draw(draft: &mut Draft<'_>, all: &[At<'_>], place: &str) {
             Some((laxity_lab::report::nanos(at.shortest), useful))
         });
         let points: Vec<Point> = points.collect();
-        Series::new(shown::way(way.0, way.1), Mark::Line, points)
+        (!points.is_empty()).then(|| Series::new(shown::way(way.0, way.1), Mark::Line, points))
     });
     let axes = (
         Axis::time("shortest period"),
         Axis::new("useful utilization", Unit::PartsPerMillion),
     );
     let caption = TEXT.say("chart-of-periods", &[("place", &place)]);
-    draft.chart("periods", Chart::new(caption, axes, series.into()));
+    draft.chart(
+        "periods",
+        Chart::new(caption, axes, series.into_iter().flatten().collect()),
+    );
 }
 
 /// Where more is useful with delayed preemption than of threads, and what is called more: a search of the twin comes out the same every time.

@@ -390,12 +390,10 @@ fn rivals_stand_beside_upcalls() {
         let all = cases(&request(figure), live);
         let is_by_deadline = |case: &Case| case.setup.way.0 == Serving::ByDeadline;
         assert!(all.iter().any(is_by_deadline), "{figure} {live}");
-        let is_granted = |case: &Case| {
-            case.setup.way.0 != Serving::Kernel || case.setup.utilization_ppm * 11 / 10 <= 950_000
-        };
+        let is_granted = |case: &Case| case.setup.utilization_ppm <= case.setup.way.0.most_ppm();
         assert!(all.iter().all(is_granted), "{figure} {live}");
     }
-    for figure in ["deadlines", "switches", "activities"] {
+    for figure in here {
         let all = cases(&request(figure), true);
         let rivals = [
             Serving::ByDeadline,
