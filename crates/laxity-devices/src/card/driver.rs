@@ -25,6 +25,8 @@ pub struct Marks {
     /// The driver's account, after each call. Arguments: processor time received so far, in nanoseconds; of all cards, what the device
     /// counts: samples underrun so far at a modem, frames damaged so far at others.
     pub account: Mark,
+    /// The handler was entered, and no card had raised an interrupt: of a handler that is not the driver. Arguments: none.
+    pub no_interrupt: Mark,
 }
 
 impl Marks {
@@ -35,6 +37,7 @@ impl Marks {
             call_begin: program.mark("processing begins"),
             call_end: program.mark("processing ends"),
             account: program.mark("account"),
+            no_interrupt: program.mark("no interrupt"),
         }
     }
 }

@@ -137,7 +137,8 @@ impl DriverParts {
             return installed(id, None, id);
         }
         let queued = program.semaphore(0);
-        let interrupt = program.add(&handler, processor, int, lines.handler(queued));
+        let body = lines.handler(queued, marks.no_interrupt);
+        let interrupt = program.add(&handler, processor, int, body);
         let Some(priority) = placement.priority() else {
             let body = driver(Trigger::Semaphore(queued));
             let id = program.add(&call, processor, Placement::Deferred, body);

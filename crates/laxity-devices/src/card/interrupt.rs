@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_model::{Body, Context, Instant, SemaphoreId, Step};
+use laxity_model::{Body, Context, Instant, Mark, SemaphoreId, Step};
 
 use super::clock::DeviceClock;
 use super::install::Overheads;
@@ -27,11 +27,20 @@ impl Lines {
         if counted > 0 { Ok(counted) } else { Err(next) }
     }
 
-    /// An interrupt handler that only counts and queues the deferred call, for each line that had an interrupt.
-    pub(super) fn handler(self, deferred: SemaphoreId) -> impl Body + 'static {
+    /// An interrupt handler that only counts and queues the deferred call, for each line that had an interrupt. It says so where it was entered for none: a card that
+    /// is programmed anew meanwhile raises its next one later.
+    pub(super) fn handler(self, deferred: SemaphoreId, no_interrupt: Mark) -> impl Body + 'static {
+        // It has not been entered before its first step.
+        let mut has_cause = true;
         move |context: &mut dyn Context| match self.poll(context.now()) {
-            Err(due) => Step::SleepUntil(due),
+            Err(due) => {
+                if !std::mem::take(&mut has_cause) {
+                    context.mark(no_interrupt, [0; 2]);
+                }
+                Step::SleepUntil(due)
+            }
             Ok(counted) => {
+                has_cause = true;
                 context.signal(deferred);
                 Step::Charge(Overheads::STUDY.interrupt * counted)
             }

@@ -6,6 +6,7 @@ use laxity_model::verify::contract::{Kind, Phase, Quantity, Subject};
 use laxity_model::{Event, EventKind, Instant, Mark, Reservation, Service, Span, Whereabouts};
 
 use super::frames::Frames;
+use super::interrupts::Interrupts;
 use super::losses::Losses;
 use crate::scenario::Placing;
 use crate::scenario::devices::{
@@ -31,23 +32,6 @@ impl DeviceProbe {
             Account::Modems(_) => Phase::CONNECTED,
             Account::Stream(..) => Phase::RUN,
         }
-    }
-}
-
-/// The last two interrupts.
-#[derive(Default)]
-struct Interrupts {
-    before: Option<Instant>,
-    last: Option<Instant>,
-}
-
-impl Interrupts {
-    /// Takes the next one; returns the one before it, and since when what the machine did bears on the interval between them: a halt that
-    /// delayed the one before makes it short.
-    fn take(&mut self, at: Instant) -> Option<[Instant; 2]> {
-        let last = self.last.replace(at);
-        let before = std::mem::replace(&mut self.before, last);
-        last.map(|last| [last, before.unwrap_or(last)])
     }
 }
 
@@ -143,28 +127,41 @@ impl<'a> DeviceReader<'a> {
         }
     }
 
+    /// What is in phases is the driver's: where it is the handler, the interval to this interrupt is in that before.
     fn interrupt_enter(&mut self, event: &Event) {
         self.interrupt_entered = Some(event.at);
-        let interval = self.interrupts.take(event.at);
+        if self.is_handler() {
+            self.interrupted(event.at);
+        }
+    }
+
+    fn is_handler(&self) -> bool {
+        self.probe.installed.driver == self.probe.installed.interrupt
+    }
+
+    fn interrupted(&mut self, at: Instant) {
+        let interval = self.interrupts.take(at);
         // A card may begin later than the run, of which a driver is told, and a call is connected before it has.
         let is_at_work = self.recorder.phase == self.probe.at_work();
         if interval.is_some() && is_at_work && self.at_work_since.is_none() {
-            self.at_work_since = Some((event.at, self.accounted.unwrap_or_default()));
+            self.at_work_since = Some((at, self.accounted.unwrap_or_default()));
         }
         // A change of rate or block size delays one interrupt: that interval belongs to no phase.
         if let Some([before, since]) = interval
             && before > self.phase_since
         {
-            let period = (event.at - before).as_nanos();
-            let span = [since, event.at];
+            let period = (at - before).as_nanos();
             self.recorder
-                .value(Quantity::INTERRUPT_PERIOD, period, span);
+                .value(Quantity::INTERRUPT_PERIOD, period, [since, at]);
         }
     }
 
     /// PC 99 limits what a handler takes: where its machine was lent to another guest, or the processor to the witness, it took nothing.
     fn interrupt_exit(&mut self, event: &Event) {
         if let Some(entered) = self.interrupt_entered.take() {
+            if !self.is_handler() {
+                self.interrupted(entered);
+            }
             let (took, span) = (Span::from_nanos(event.args[0]), [entered, event.at]);
             self.recorder.lasted(Quantity::INTERRUPT_TIME, took, span);
         }
@@ -453,6 +450,9 @@ impl Reader for DeviceReader<'_> {
             }
             EventKind::InterruptExit if event.activity == installed.interrupt => {
                 self.interrupt_exit(event);
+            }
+            EventKind::Mark(mark) if mark == installed.marks.no_interrupt => {
+                self.interrupt_entered = None;
             }
             EventKind::DeferredEnter => self.deferred_enter(event),
             EventKind::DeferredExit => self.deferred_exit(event),

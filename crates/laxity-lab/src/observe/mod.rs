@@ -5,6 +5,7 @@
 
 mod device;
 mod frames;
+mod interrupts;
 mod losses;
 
 use laxity::PeriodicProbe;

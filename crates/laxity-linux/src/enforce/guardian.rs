@@ -28,6 +28,7 @@ use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
 use crate::os::claim;
+use crate::os::fork::PerProcess;
 use crate::os::sched::{RawAttributes, Restore, Tid};
 
 /// The most things on the list; more are refused.
@@ -113,11 +114,16 @@ struct Reads {
     process: OwnedFd,
 }
 
-static GUARDIAN: Mutex<Option<&'static Guardian>> = Mutex::new(None);
+/// A child that an application forks has one of its own: to replace its parent's would end that.
+static GUARDIAN: PerProcess<Mutex<Option<&'static Guardian>>> =
+    PerProcess::new(|_| Mutex::default());
 
 /// The guardian of this process, started at the first call that can. Call it early: what a fork must copy grows with the process.
 pub fn start() -> io::Result<&'static Guardian> {
-    let mut started = GUARDIAN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut started = GUARDIAN
+        .get()
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
     Ok(match *started {
         Some(guardian) => guardian,
         None => started.insert(Box::leak(Box::new(Guardian::fork()?))),
@@ -264,7 +270,7 @@ fn fork(known: &[Entry]) -> io::Result<Reads> {
 /// Looks whether the guardian of this process lives, if it has one, and has another take its place if not; tells whether it had died. One that is being started
 /// is looked after the next time.
 pub(crate) fn look_after() -> io::Result<bool> {
-    let started = GUARDIAN.try_lock().ok().and_then(|started| *started);
+    let started = GUARDIAN.get().try_lock().ok().and_then(|started| *started);
     started.map_or(Ok(false), Guardian::replace_if_dead)
 }
 

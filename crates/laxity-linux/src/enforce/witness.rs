@@ -13,6 +13,7 @@ use laxity_model::enforce::{Pace, WITNESS_ACTIVITY, Waits, Witness, ranks};
 use laxity_model::{ActivityId, Event, EventKind, HostError, Instant, ProcessorId, Span};
 
 use crate::os::clock;
+use crate::os::fork::PerProcess;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::schedstat::Account;
@@ -148,16 +149,16 @@ impl Yardstick {
 }
 
 /// What pieces took in this process until now, by the kernel's number of their processor: a run that begins while that crawls knows so all the same.
-static USUAL: Mutex<BTreeMap<usize, Pace>> = Mutex::new(BTreeMap::new());
+static USUAL: PerProcess<Mutex<BTreeMap<usize, Pace>>> = PerProcess::new(|_| Mutex::default());
 
 fn usual(cpu: usize) -> Pace {
-    let mut all = USUAL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = USUAL.get().lock().unwrap_or_else(PoisonError::into_inner);
     all.entry(cpu).or_default().clone()
 }
 
 /// For the next run. Of one that was [asked for](usual) nothing is allocated.
 fn keep(cpu: usize, pace: Pace) {
-    let mut all = USUAL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = USUAL.get().lock().unwrap_or_else(PoisonError::into_inner);
     all.insert(cpu, pace);
 }
 

@@ -1,6 +1,7 @@
 //! What a run's grants were worth, and what excuses it: the witness's late wake-ups weighed by who was seen, and the grade of each grant as
 //! of its worst moment.
 
+mod crawling;
 mod finding;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,6 +96,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         }
         weighed != Weighed::Nothing
     });
+    crawling::cut(events, |event| evidence.is_untrue(event));
     let [doubtful, unfound] = [doubtful, unfound].map(Disturbance::joined);
     let all = 0..evidence.cpus.len();
     let too_much = all.flat_map(|processor| not_the_kernels(&on(processor, &unfound)));
@@ -231,15 +233,20 @@ impl Evidence<'_> {
         }
     }
 
-    /// What a late wake-up was, now that everybody was looked for.
-    fn weigh(&self, event: &Event, ours: &[Disturbance]) -> Weighed {
+    /// Whether who recorded it may have been no witness any more.
+    fn is_untrue(&self, event: &Event) -> bool {
         let (late, cpu) = (Disturbance::of(event), self.cpu(event.processor));
-        let is_doubtful = self.seen.tampered.iter().any(|tampered| {
+        self.seen.tampered.iter().any(|tampered| {
             let changed = &tampered.changed;
             let watches = matches!(changed.role, Role::Dispatcher | Role::Witness);
             watches && changed.cpu == cpu && late.to > tampered.sound_until
-        });
-        if is_doubtful {
+        })
+    }
+
+    /// What a late wake-up was, now that everybody was looked for.
+    fn weigh(&self, event: &Event, ours: &[Disturbance]) -> Weighed {
+        let (late, cpu) = (Disturbance::of(event), self.cpu(event.processor));
+        if self.is_untrue(event) {
             return Weighed::Nothing;
         }
         if was_ours(late, ours) {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use laxity_model::base::ring::{self, Producer};
-use laxity_model::enforce::{Switching, Witness, longest_own_hold, ranks, slots as model_slots};
+use laxity_model::enforce::{
+    Switching, Witness, above, longest_own_hold, ranks, slots as model_slots,
+};
+use laxity_model::request::Work;
 use laxity_model::{
     Activity, ActivityId, Enforcer, Grade, HostError, Instant, Placement, PortId, ProcessorId,
     Program, RunEnd, RunRecord, Span, Usage, Whereabouts,
@@ -95,6 +98,7 @@ pub(super) fn run(
     let may_hold = may_hold((program, &prepared.beside), &cpus, clock::tick());
     let witnesses = witnesses(config, program, &prepared.beside);
     let ran = program.activities.iter().map(Whereabouts::of).collect();
+    let above = above(program);
     let steal_before = proc::steal(&cpus);
     let mut threads = Threads::default();
     let started = spawn_all(config, prepared, &run, &mut threads);
@@ -113,6 +117,7 @@ pub(super) fn run(
         may_hold,
         witnesses,
         ran,
+        above,
         end,
         ended_by,
         steal: steal.map(|(after, before)| after.saturating_sub(before)),
@@ -128,6 +133,8 @@ struct What {
     witnesses: Vec<Witness>,
     /// Where each activity may run.
     ran: Vec<Whereabouts>,
+    /// What goes first there.
+    above: Vec<Vec<Work>>,
     end: Instant,
     ended_by: RunEnd,
     steal: Option<Span>,
@@ -174,8 +181,12 @@ fn conclude_run(
     let used = outcomes.into_iter().zip(what.admitted);
     let used = used.map(|(outcome, admitted)| used_by(outcome, admitted, &conclusion));
     let used = used
-        .zip(what.ran)
-        .map(|(usage, ran)| Usage { ran, ..usage });
+        .zip(what.ran.into_iter().zip(what.above))
+        .map(|(usage, (ran, above))| Usage {
+            ran,
+            above,
+            ..usage
+        });
     let record = RunRecord {
         start: run.start(),
         end: what.end,

@@ -11,7 +11,6 @@
 //! halts delayed it. How late it was its other losses tell: they show when after its interrupt a call begins to lose.
 
 use super::Disturbances;
-use super::disturbance::delay;
 use crate::{Instant, Reservation, Span};
 
 /// How a device loses samples.
@@ -127,7 +126,7 @@ impl BusyPeriod {
         let since = self.from;
         let stood = halts.stood(own).unwrap_or_default();
         self.stood += stood;
-        let handed_down = delay(self.owed + stood, reservation);
+        let handed_down = halts.delay(self.owed + stood, reservation);
         self.owed = self.owed.saturating_sub(worked_off(own, reservation)) + stood;
         if !losing.passes_over && call.lost > 0 {
             self.learn(call, losing);
@@ -139,7 +138,7 @@ impl BusyPeriod {
                 added: Some(Span::ZERO),
             };
         }
-        let delays = [self.owed, self.stood].map(|stood| delay(stood, reservation));
+        let delays = [self.owed, self.stood].map(|stood| halts.delay(stood, reservation));
         let (lost, most) = self.excuse(call, losing, delays);
         let added = delays[0].min(most);
         // As with all that halts were a tenth of at the most, they are not why it took so long.

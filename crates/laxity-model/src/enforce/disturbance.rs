@@ -3,8 +3,10 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use super::above::behind;
 use super::host::RunRecord;
 use super::witness::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY};
+use crate::request::Work;
 use crate::{
     Activity, ActivityId, Enforcer, Event, EventKind, Instant, Placement, ProcessorId, Reservation,
     Span,
@@ -64,6 +66,24 @@ impl Disturbance {
     #[must_use]
     pub fn overlaps(&self, from: Instant, to: Instant) -> bool {
         self.from < to && from < self.to
+    }
+
+    /// What of it lies outside those, which are in order and apart on each processor.
+    #[must_use]
+    pub fn outside(self, those: &[Self]) -> Vec<Self> {
+        let mut left = self;
+        let mut parts = Vec::new();
+        let here = those.iter().filter(|one| one.processor == self.processor);
+        for one in here.filter(|one| one.overlaps(self.from, self.to)) {
+            parts.push(Self {
+                to: one.from,
+                ..left
+            });
+            left.from = one.to;
+        }
+        parts.push(left);
+        parts.retain(|part| part.from < part.to);
+        parts
     }
 
     /// How long it was.
@@ -128,6 +148,8 @@ pub struct Disturbances {
     stretches: Vec<Stretch>,
     /// Each may have begun so much before it was seen.
     unseen: Span,
+    /// What goes first where they bear on.
+    above: Vec<Work>,
 }
 
 /// A halt between two looks of a witness that woke so often in a run of this length may have been seen by nobody, or as shorter by as much: zero without a
@@ -136,17 +158,6 @@ pub(crate) fn between_looks(run: Span, wakeups: u64) -> Span {
     run.as_nanos()
         .checked_div(wakeups)
         .map_or(Span::ZERO, Span::from_nanos)
-}
-
-/// For how long whoever has this reservation may be behind when the machine stood still for so long: what was lost of its service it has as soon as that is
-/// reserved again.
-pub(super) fn delay(stood: Span, reservation: Option<Reservation>) -> Span {
-    let Some(reservation) = reservation else {
-        return stood;
-    };
-    let service = reservation.service().as_dedicated_span();
-    let periods = stood.as_nanos().div_ceil(service.as_nanos());
-    stood + reservation.period().saturating_sub(service) * periods
 }
 
 impl RunRecord {
@@ -170,8 +181,10 @@ impl RunRecord {
     pub fn halts(&self, ran: impl IntoIterator<Item = Whereabouts>) -> u64 {
         let ran: Vec<Whereabouts> = ran.into_iter().collect();
         let mut often: BTreeMap<ProcessorId, u64> = BTreeMap::new();
-        let [by_witness, by_dispatcher] =
+        let [mut by_witness, by_dispatcher] =
             [WITNESS_ACTIVITY, DISPATCHER_ACTIVITY].map(|by| self.seen_by(by));
+        // Who crawls is late, too.
+        by_witness.retain(|late| !self.crawled.iter().any(|all| late.is_of(all)));
         let has = |all: &[Disturbance], halt: &Disturbance| all.iter().any(|one| one.is_of(halt));
         let begun = self.disturbances.iter().filter(|one| one.from < self.end);
         for one in begun.filter(|one| ran.iter().any(|ran| ran.may_be_on(one.processor))) {
@@ -193,10 +206,16 @@ impl RunRecord {
         long.into_values().max().unwrap_or_default()
     }
 
-    /// The disturbances in which nothing crawled, so that a processor stood still.
-    pub fn standstills(&self) -> impl Iterator<Item = &Disturbance> {
+    /// The disturbances in which a processor stood still: those in which nothing crawled, and of the others what was seen to be late.
+    pub fn standstills(&self) -> impl Iterator<Item = Disturbance> {
+        let late = self.events.iter();
+        let late = late.filter(|event| event.kind == EventKind::Disturbed);
+        let late = Disturbance::joined(late.map(Disturbance::of));
         let crawls = |all: &Disturbance| self.crawled.iter().any(|one| one.is_of(all));
-        self.disturbances.iter().filter(move |one| !crawls(one))
+        let (crawling, still): (Vec<Disturbance>, Vec<Disturbance>) =
+            self.disturbances.iter().partition(|one| crawls(one));
+        let beside = move |one: &Disturbance| crawling.iter().any(|all| one.is_of(all));
+        still.into_iter().chain(late.into_iter().filter(beside))
     }
 
     /// What one of these recorded of halts.
@@ -218,7 +237,14 @@ impl Disturbances {
         record: &RunRecord,
         activities: impl IntoIterator<Item = &'a ActivityId>,
     ) -> Self {
-        Self::of_who_ran(record, record.ran(activities))
+        let all: Vec<&ActivityId> = activities.into_iter().collect();
+        let usage = all.iter().filter_map(|id| record.usage.get(id.index()));
+        // Of those that work together who waits for most.
+        let above = usage.map(|usage| &usage.above).max_by_key(|all| all.len());
+        Self {
+            above: above.cloned().unwrap_or_default(),
+            ..Self::of_who_ran(record, record.ran(all))
+        }
     }
 
     /// The same of who ran there.
@@ -240,7 +266,7 @@ impl Disturbances {
             .filter(|one| ran.iter().any(|ran| ran.may_be_on(one.processor)));
         Self {
             stretches: apart(own.map(|one| [one.from, one.to]).collect()),
-            unseen: Span::ZERO,
+            ..Self::default()
         }
     }
 
@@ -292,7 +318,18 @@ impl Disturbances {
 
     /// For how long whoever has this reservation may be behind because the machine stood still from `from` to `to`; `None`: it did not.
     pub fn delayed(&self, span: [Instant; 2], reservation: Option<Reservation>) -> Option<Span> {
-        Some(delay(self.stood(span)?, reservation))
+        Some(self.delay(self.stood(span)?, reservation))
+    }
+
+    /// For how long whoever has this reservation may be behind when the machine stood still for so long: what was lost of its service it has as soon as that is
+    /// reserved again; and without one when those that go first are done with what they do meanwhile.
+    pub(super) fn delay(&self, stood: Span, reservation: Option<Reservation>) -> Span {
+        let Some(reservation) = reservation else {
+            return behind(stood, &self.above);
+        };
+        let service = reservation.service().as_dedicated_span();
+        let periods = stood.as_nanos().div_ceil(service.as_nanos());
+        stood + reservation.period().saturating_sub(service) * periods
     }
 
     /// For how long the machine may have stood still from `from` to `to`; `None`: it did not.
@@ -311,8 +348,9 @@ mod tests {
     fn what_a_halt_took_of_a_reservation_comes_with_its_next_periods() {
         let two_of_eight = Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap();
         let ms = Span::from_millis;
-        assert_eq!(delay(ms(1), None), ms(1));
-        assert_eq!(delay(ms(1), Some(two_of_eight)), ms(7));
-        assert_eq!(delay(ms(3), Some(two_of_eight)), ms(15));
+        let halts = Disturbances::default();
+        assert_eq!(halts.delay(ms(1), None), ms(1));
+        assert_eq!(halts.delay(ms(1), Some(two_of_eight)), ms(7));
+        assert_eq!(halts.delay(ms(3), Some(two_of_eight)), ms(15));
     }
 }

@@ -8,6 +8,7 @@ use crate::admission::{Admitted, Supply, admit};
 use crate::base::port::PortUsage;
 use crate::program::HostError;
 use crate::program::Program;
+use crate::request::Work;
 use crate::{Event, Grant, Instant, Service, Span};
 
 /// The longest stretch of burning ([`Step::Burn`](crate::program::Step::Burn)) between two readings of the thread's own processor time, which cost a
@@ -83,6 +84,8 @@ pub struct Usage {
     pub grant: Option<Grant>,
     /// Where it ran.
     pub ran: Whereabouts,
+    /// What [goes first](super::above) there.
+    pub above: Vec<Work>,
 }
 
 /// Everything that is known of one run.

@@ -2,6 +2,7 @@
 //! wake-up means and whom it excuses, which Linux policy stands for
 //! which placement, what a host must do and hand back, and what a machine costs.
 
+mod above;
 mod allowance;
 mod busy;
 mod dispatcher;
@@ -16,6 +17,7 @@ pub mod slots;
 mod unforeseen;
 mod witness;
 
+pub use above::above;
 pub use busy::{BusyPeriod, DeviceCall, Excuse, Losing};
 pub use dispatcher::{Command, Dispatcher};
 pub(crate) use disturbance::between_looks;

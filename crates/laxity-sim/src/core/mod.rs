@@ -24,8 +24,9 @@ pub(crate) use wait::Port;
 
 use laxity_model::admission::DeadlineState;
 use laxity_model::admission::changes::AdmissionState;
-use laxity_model::enforce::Dispatcher;
+use laxity_model::enforce::{Dispatcher, above};
 use laxity_model::policy::queue::Links;
+use laxity_model::request::Work;
 use laxity_model::{
     Disturbance, EventKind, Instant, Reservation, RunEnd, RunRecord, Service, Span, Usage,
     Whereabouts,
@@ -223,6 +224,7 @@ pub(crate) struct Core<P: Parts> {
     pub(crate) recorder: Recorder,
     /// Where each of the program's own may run.
     ran: Vec<Whereabouts>,
+    above: Vec<Vec<Work>>,
     /// What a witness saw, and how often it woke.
     pub(crate) disturbances: Vec<Disturbance>,
     pub(crate) witness_wakeups: u64,
@@ -257,6 +259,7 @@ impl<P: Parts> Core<P> {
             links: Links::new(activities.len()),
             recorder: Recorder::new(recording),
             ran: program.activities.iter().map(Whereabouts::of).collect(),
+            above: above(program),
             disturbances: Vec::new(),
             witness_wakeups: 0,
             marks: program.marks.len(),
@@ -332,14 +335,16 @@ impl<P: Parts> Core<P> {
     }
 
     fn into_record(self, ended_by: RunEnd, own: usize) -> RunRecord {
-        let activities = (0..).zip(self.activities.iter().take(own)).zip(&self.ran);
+        let places = self.ran.iter().zip(&self.above);
+        let activities = (0..).zip(self.activities.iter().take(own)).zip(places);
         RunRecord {
             start: self.start,
             end: self.now,
             ended_by,
             usage: activities
-                .map(|((who, activity), ran)| Usage {
+                .map(|((who, activity), (ran, above))| Usage {
                     ran: *ran,
+                    above: above.clone(),
                     ..activity.usage(self.reservation(who))
                 })
                 .collect(),

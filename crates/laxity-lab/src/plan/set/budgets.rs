@@ -68,10 +68,10 @@ fn has_room(task: &Task, request: DeadlineRequest) -> bool {
 }
 
 /// Whether jobs that are all of a budget do not get all of it. A budget that is used up is filled up when its period ends, and due anew from there on: whoever
-/// comes later than that has its share of the rest alone, if that is due before the next period.
+/// comes later than that, as who comes no more often than every period may, has its share of the rest alone, if that is due before the next period.
 fn is_cut(task: &Task, request: DeadlineRequest) -> bool {
     let is_early = request.deadline < request.period;
-    task.cost() == request.runtime && is_early && task.period() > request.period
+    task.cost() == request.runtime && is_early && task.period() >= request.period
 }
 
 /// Whether each job of a holder begins with a whole budget, and has no other, so that this is released like a job.

@@ -1,6 +1,6 @@
 //! What a run on several processors was worth.
 
-use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY};
+use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, above};
 use laxity_model::{
     Event, EventKind, Outside, Priority, Reservation, ReservationRequest, Service, Step,
 };
@@ -76,6 +76,7 @@ fn concluded(events: Vec<Event>) -> RunRecord {
         may_hold: vec![Span::ZERO; 2],
         witnesses: witnesses(&config, &program, &[]),
         ran: program.activities.iter().map(Whereabouts::of).collect(),
+        above: above(&program),
         end: START + Span::from_secs(1),
         ended_by: RunEnd::Length,
         steal: None,

@@ -1,3 +1,4 @@
+mod behind;
 mod ends;
 
 use super::*;

@@ -12,12 +12,44 @@ fn where_a_processor_crawled_is_the_machines_as_where_it_stood_still() {
     ];
     let seen = stranger(99, BUSY);
     let conclusion = conclude(&mut events, &watched(&seen));
-    let of = |from, to| Disturbance {
+    assert_eq!(conclusion.crawled, [stretch(7, 12)]);
+    assert_eq!(conclusion.disturbances, [stretch(7, 12), stretch(20, 24)]);
+    assert_eq!(conclusion.doubts, []);
+}
+
+fn stretch(from: u64, to: u64) -> Disturbance {
+    Disturbance {
         processor: ProcessorId(0),
         from: after(from),
         to: after(to),
-    };
-    assert_eq!(conclusion.crawled, [of(7, 12)]);
-    assert_eq!(conclusion.disturbances, [of(7, 12), of(20, 24)]);
-    assert_eq!(conclusion.doubts, []);
+    }
+}
+
+/// A slow piece tells of the time since the one before: in which a stranger kept the witness from it.
+#[test]
+fn what_a_stranger_held_is_not_the_machines_because_it_crawled_besides() {
+    let mut events = vec![
+        late(EventKind::Held, 7, 40),
+        late(EventKind::Crawled, 5, 43),
+    ];
+    let seen = stranger(99, BUSY);
+    let conclusion = conclude(&mut events, &watched(&seen));
+    let left = [stretch(5, 7), stretch(47, 48)];
+    assert_eq!(conclusion.crawled, left);
+    assert_eq!(conclusion.disturbances, left);
+    let crawled = events
+        .iter()
+        .filter(|event| event.kind == EventKind::Crawled);
+    assert_eq!(crawled.count(), 2, "{events:?}");
+}
+
+#[test]
+fn a_witness_that_is_none_any_more_saw_nothing_crawl() {
+    let mut events = vec![
+        late(EventKind::Crawled, 2, 2),
+        late(EventKind::Crawled, 20, 40),
+    ];
+    let seen = tampered(Role::Witness, Policy::Fifo(10));
+    let conclusion = conclude(&mut events, &watched(&seen));
+    assert_eq!(conclusion.disturbances, [stretch(2, 4)]);
 }
