@@ -41,12 +41,21 @@ impl Peer {
         input: impl Into<OwnedFd>,
         place: Option<(Policy, usize)>,
     ) -> Result<Self, HostError> {
-        let failed = failed(name);
-        let (says, out) = io::pipe().map_err(&failed)?;
         let words = serde_json::to_string(part);
         let words = words.map_err(|error| HostError::Failed(error.to_string()))?;
-        let mut command = Command::new(std::env::current_exe().map_err(&failed)?);
+        let mut command = Command::new(std::env::current_exe().map_err(failed(name))?);
         command.args(["peer", experiment, &words]);
+        Self::of(command, name, input, place)
+    }
+
+    /// The same of any program.
+    pub(super) fn of(
+        mut command: Command,
+        name: &str,
+        input: impl Into<OwnedFd>,
+        place: Option<(Policy, usize)>,
+    ) -> Result<Self, HostError> {
+        let (says, out) = io::pipe().map_err(failed(name))?;
         command.stdin(input.into()).stdout(out);
         let place = |held: &Held| match place {
             Some((policy, processor)) => held.schedule(policy, &CpuSet::single(processor)),
@@ -77,6 +86,13 @@ impl Peer {
             ))),
             _ => Ok(line),
         }
+    }
+
+    /// It has not ended, or it has ended well.
+    pub(super) fn is_well(&mut self) -> Result<(), HostError> {
+        let ended = self.process.ended().map_err(failed(&self.name))?;
+        let ill = ended.filter(|ended| !ended.status.success());
+        ill.map_or(Ok(()), |ended| Err(failed(&self.name)(ended.status)))
     }
 
     /// What has become of it.

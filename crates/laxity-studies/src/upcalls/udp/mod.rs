@@ -1,10 +1,12 @@
 //! Upcalls that send and receive: Gopalakrishnan, Parulkar, "Real-time Upcalls: A Mechanism to Provide Real-time Processing Guarantees", WUCS-95-06, 1995, §7.3.
 //!
 //! * [`peer`]: what each of the two processes does; [`transfer`]: both, and what runs beside them.
+//! * [`threadshare`]: a rival whose processes are GStreamer's, where that has it.
 //!
 //! It is on this machine only: the twin has no sockets.
 
 pub mod peer;
+pub mod threadshare;
 pub mod transfer;
 
 use std::sync::LazyLock;
@@ -32,7 +34,7 @@ const PLAIN: [Way; 2] = [Way::Plain, Way::Plain];
 const SERVER: [Way; 2] = [Way::Plain, Way::Upcall];
 const BOTH: [Way; 2] = [Way::Upcall, Way::Upcall];
 /// How they are served, the client and the server, and in which figure that is.
-const WAYS: [(&str, &str, [Way; 2]); 7] = [
+const WAYS: [(&str, &str, [Way; 2]); 8] = [
     ("plain", "udp", PLAIN),
     ("server", "udp", SERVER),
     ("both", "udp", BOTH),
@@ -40,6 +42,7 @@ const WAYS: [(&str, &str, [Way; 2]); 7] = [
     ("threads", "rivals", [Way::Thread, Way::Thread]),
     ("kernel", "rivals", [Way::Kernel, Way::Kernel]),
     ("intervals", "rivals", [Way::Interval, Way::Interval]),
+    ("threadshare", "rivals", threadshare::BOTH),
 ];
 
 /// The experiment.
@@ -55,8 +58,9 @@ fn way(ways: [Way; 2]) -> String {
 fn cases(request: &Request) -> Result<Vec<Transfer>, RunError> {
     let longer = request.option(&TEXT, "longer")?;
     let sizes = request.option(&TEXT, "sizes")? as usize;
+    let is_here = |ways: &[Way; 2]| *ways != threadshare::BOTH || threadshare::lacking().is_none();
     let ways = WAYS.iter().filter(|(_, figure, _)| request.wants(figure));
-    let ways: Vec<[Way; 2]> = ways.map(|(_, _, ways)| *ways).collect();
+    let ways: Vec<[Way; 2]> = ways.map(|(_, _, ways)| *ways).filter(is_here).collect();
     let all = SIZES.iter().take(sizes).flat_map(|bytes| {
         let ways = ways.clone().into_iter();
         ways.flat_map(move |ways| {
@@ -88,7 +92,10 @@ impl Study for Udp {
     }
 
     fn run(&self, case: &Transfer, host: &mut Runner<'_>) -> Result<Transferred, HostError> {
-        case.run(host)
+        match case.ways {
+            threadshare::BOTH => threadshare::run(case, host),
+            _ => case.run(host),
+        }
     }
 
     fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
@@ -105,6 +112,9 @@ impl Study for Udp {
             let rows = own.map(|trial| row(trial, &made.live));
             draft.table(figure, "transfers", &[], rows);
         }
+        if made.request.wants("rivals") {
+            draft.remark("rivals", about_threadshare(threadshare::lacking()));
+        }
         compare(draft, &made.live);
         claims(draft, made);
         Ok(())
@@ -112,6 +122,14 @@ impl Study for Udp {
 
     fn text(&self) -> &'static Text {
         &TEXT
+    }
+}
+
+/// In what its row is not like others, or why it has none.
+fn about_threadshare(lacking: Option<&str>) -> String {
+    match lacking {
+        None => TEXT.say("threadshare-differs", &[]),
+        Some(why) => TEXT.say("no-threadshare", &[("why", &why)]),
     }
 }
 
@@ -290,6 +308,13 @@ mod tests {
         let report = judge(&Udp, &made).expect("nothing is analysed");
         let seen = report.checks.iter().map(|check| check.seen.clone());
         (told_and_open(&report), seen.collect())
+    }
+
+    #[test]
+    fn who_has_no_row_is_said_to_have_none_and_why() {
+        let said = about_threadshare(Some("GStreamer has no element ts-udpsrc here"));
+        assert!(said.contains("no row: GStreamer has no element ts-udpsrc here"));
+        assert!(!about_threadshare(None).contains("no row"));
     }
 
     #[test]

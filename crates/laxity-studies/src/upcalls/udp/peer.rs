@@ -34,6 +34,8 @@ pub enum Way {
     Kernel,
     /// An interval of tokio, in a `SCHED_FIFO` thread.
     Interval,
+    /// A program of GStreamer's, whose threads are all `SCHED_FIFO`.
+    Threadshare,
 }
 
 /// What a process is to do.
@@ -62,6 +64,16 @@ pub struct Told {
     pub messages: u64,
     /// Those that the kernel refused, or that came out of their order.
     pub wrong: u64,
+}
+
+impl Told {
+    /// A message of this number has come, of which the next one is known.
+    pub(super) fn receives(&mut self, number: u64, is_whole: bool, next: &mut u64) {
+        let in_order = is_whole && number >= *next;
+        self.messages += u64::from(in_order);
+        self.wrong += u64::from(!in_order);
+        *next = number + 1;
+    }
 }
 
 /// From when to when it is released.
@@ -117,10 +129,8 @@ impl End {
                 let mut number = [0; 8];
                 number.copy_from_slice(&self.room[..8]);
                 let number = u64::from_le_bytes(number);
-                let in_order = length == self.room.len() && number >= self.next;
-                self.told.messages += u64::from(in_order);
-                self.told.wrong += u64::from(!in_order);
-                self.next = number + 1;
+                let is_whole = length == self.room.len();
+                self.told.receives(number, is_whole, &mut self.next);
                 Ok(true)
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
@@ -307,6 +317,7 @@ pub fn run(part: &str) -> Result<(), Box<dyn std::error::Error>> {
         Way::Thread => part.on_a_grid(end)?,
         Way::Kernel => part.reserved(end)?,
         Way::Interval => part.by_intervals(end)?,
+        Way::Threadshare => return Err("GStreamer's own program does that".into()),
     };
     // What still waits was no loss of the server's buffer.
     end.socket.set_nonblocking(true)?;

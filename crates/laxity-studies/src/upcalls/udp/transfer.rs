@@ -15,18 +15,18 @@ use super::super::peers::{PRIORITY, Peer, failed, watch};
 use super::peer::{self, Part, Told, Way};
 
 /// The server's buffer, as in the paper (§7.3): Linux takes it twice, for what it charges besides the messages.
-const BUFFER: usize = 192 * 1024;
+pub(super) const BUFFER: usize = 192 * 1024;
 /// Periods of the client and of the server (§7.3).
-const PERIODS: [Span; 2] = [Span::from_millis(20), Span::from_millis(10)];
+pub(super) const PERIODS: [Span; 2] = [Span::from_millis(20), Span::from_millis(10)];
 /// B_p: of 8 KB, 23 fit the buffer.
-const BATCH: NonZeroU32 = NonZeroU32::new(20).expect("it is not zero");
+pub(super) const BATCH: NonZeroU32 = NonZeroU32::new(20).expect("it is not zero");
 const QUANTUM: NonZeroU32 = NonZeroU32::new(5).expect("it is not zero");
 /// So many ordinary processes run beside, none of which ever waits.
 const SPINNERS: usize = 4;
 /// The least time from when both are ready to their first release.
 const LEAD: Span = Span::from_millis(20);
 /// What is waited for after the last release, by the witness too.
-const REST: Span = Span::from_millis(40);
+pub(super) const REST: Span = Span::from_millis(40);
 
 /// A client and a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ pub struct Transferred {
 /// Starts the client or the server, all of it on the processor of its upcalls but for what `SCHED_DEADLINE` lets be anywhere.
 fn start(part: &Part, socket: UdpSocket) -> Result<Peer, HostError> {
     let policy = match part.way {
-        Way::Thread | Way::Interval => Some(Policy::Fifo(PRIORITY)),
+        Way::Thread | Way::Interval | Way::Threadshare => Some(Policy::Fifo(PRIORITY)),
         Way::Plain | Way::Upcall | Way::ByDeadline => Some(Policy::Other { nice: 0 }),
         // The kernel lets it be on all processors only.
         Way::Kernel => None,
@@ -91,7 +91,21 @@ fn sockets() -> io::Result<[UdpSocket; 2]> {
     Ok(both)
 }
 
+/// The first processor of programs, by the kernel's number.
+pub(super) fn processor(host: &Runner<'_>) -> Result<usize, HostError> {
+    match host {
+        Runner::Live(live, _) => Ok(live.config().processors[0]),
+        Runner::Twin(_) => Err(HostError::BadProgram("the twin has no sockets".into())),
+    }
+}
+
 impl Transfer {
+    /// What runs beside.
+    pub(super) fn beside(&self, processor: usize) -> Result<Vec<RunningCommand>, HostError> {
+        let spinners = if self.loaded { SPINNERS } else { 0 };
+        (0..spinners).map(|_| spinner(processor)).collect()
+    }
+
     fn part(&self, sends: bool, processor: usize) -> Part {
         Part {
             way: self.ways[usize::from(!sends)],
@@ -110,10 +124,7 @@ impl Transfer {
     ///
     /// [`HostError::Failed`]; nothing is left running.
     pub fn run(&self, host: &mut Runner<'_>) -> Result<Transferred, HostError> {
-        let Runner::Live(live, _) = host else {
-            return Err(HostError::BadProgram("the twin has no sockets".into()));
-        };
-        let processor = live.config().processors[0];
+        let processor = processor(host)?;
         let sockets = sockets().map_err(failed("the sockets"))?;
         let cloned = || -> io::Result<[UdpSocket; 2]> {
             Ok([sockets[0].try_clone()?, sockets[1].try_clone()?])
@@ -124,9 +135,7 @@ impl Transfer {
         for peer in [&mut client, &mut server] {
             peer.line()?;
         }
-        let spinners = if self.loaded { SPINNERS } else { 0 };
-        let spinners: Result<Vec<_>, _> = (0..spinners).map(|_| spinner(processor)).collect();
-        let _spinners = spinners?;
+        let _spinners = self.beside(processor)?;
         let from = now() + LEAD;
         let until = from + self.length;
         let begin = peer::begin(from, until);
