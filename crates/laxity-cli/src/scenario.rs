@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use laxity_lab::import::Format;
-use laxity_lab::scenario::{self, Diagnostic, Scenario, Style};
+use laxity_lab::scenario::{self, Diagnostic, Scenario, Severity, Style};
 
 use crate::exit::{Failure, USAGE};
 use crate::{colour, files};
@@ -39,13 +39,15 @@ pub(crate) fn parse(text: &str, name: &str) -> Result<Scenario, Failure> {
 /// What else might have been meant by a file that is no scenario.
 const OTHERS: &str = "; it was read as a scenario, in TOML; `laxity plan` reads task sets too, from CSV (.csv) and from rt-app's JSON (.json)";
 
-/// Shows what is wrong with a file.
-pub(crate) fn wrong(name: &str, errors: &[Diagnostic]) -> Failure {
-    for error in errors {
-        files::tell(&format!("{}\n\n", error.render(style())));
+/// Shows what is wrong with a file, and what is merely worth knowing of it.
+pub(crate) fn wrong(name: &str, found: &[Diagnostic]) -> Failure {
+    for one in found {
+        files::tell(&format!("{}\n\n", one.render(style())));
     }
-    let plural = if errors.len() == 1 { "" } else { "s" };
-    Failure::new(USAGE, format!("{name}: {} error{plural}", errors.len()))
+    let errors = found.iter().filter(|one| one.severity == Severity::Error);
+    let errors = errors.count();
+    let plural = if errors == 1 { "" } else { "s" };
+    Failure::new(USAGE, format!("{name}: {errors} error{plural}"))
 }
 
 /// Prints what is merely worth knowing of a scenario.

@@ -21,6 +21,8 @@ pub fn map<C: Send, T: Send>(
 ) -> Result<Vec<T>, RunError> {
     progress.begin(cases.len());
     let progress = Mutex::new(progress);
+    // A thread that has nothing to do costs all others something: they look for work among them.
+    let threads = threads.min(cases.len().max(1));
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| RunError::CannotRun(format!("no threads: {error}")))?;
     let told = |case: C| {

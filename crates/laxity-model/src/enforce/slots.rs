@@ -50,9 +50,13 @@ pub fn phase_of_tick(drawn: Span) -> Span {
 }
 
 /// When the first cycle of a table begins in a run that starts then. The table has been going round before the run began, so that the
-/// first window is served as every other.
+/// first window is served as every other; but where the machine has been up for less than a cycle, and no clock tells of a time before that: there the run's first is the table's.
 pub fn origin(start: Instant, table: &SlotTable) -> Instant {
-    start + PHASE - table.cycle()
+    let first = start + PHASE;
+    match first.since_epoch() >= table.cycle() {
+        true => first - table.cycle(),
+        false => first,
+    }
 }
 
 #[cfg(test)]
@@ -64,5 +68,23 @@ mod tests {
         let begins = |ready_us| start_after(Instant::from_micros(ready_us)).as_nanos() / 1_000;
         let found = [0, 874, 875, 876, 1_000, 7_900].map(begins);
         assert_eq!(found, [875, 875, 875, 1_875, 1_875, 8_875]);
+    }
+
+    /// A minute's table on a machine that has been up for twenty seconds.
+    #[test]
+    fn a_table_may_be_longer_than_the_machine_has_been_up() {
+        let slots = |cycle| {
+            let slot = crate::policy::slots::Slot {
+                owner: 0,
+                start: Span::ZERO,
+                length: Span::from_secs(1),
+            };
+            SlotTable::new(cycle, alloc::vec![slot]).expect("a table")
+        };
+        let start = Instant::from_secs(20);
+        let first = start + PHASE;
+        assert_eq!(origin(start, &slots(Span::from_secs(60))), first);
+        let before = origin(start, &slots(Span::from_secs(5)));
+        assert_eq!(first.saturating_since(before), Span::from_secs(5));
     }
 }

@@ -454,6 +454,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        self.seen.note_failure(&self.run);
         self.run.finish();
         // What they saw the watcher hears.
         for witness in self.witnesses.drain(..) {

@@ -12,6 +12,7 @@ use crate::os::clock;
 use crate::os::fact::{Fact, Unknown};
 use crate::os::fork;
 use crate::os::open_files;
+use crate::run::Run;
 
 /// What was seen of a holder, for whoever asks meanwhile.
 pub(crate) struct Seen {
@@ -280,6 +281,13 @@ impl Seen {
             self.observe(Err(Unknown(reason.clone())));
         }
         self.note(grade);
+    }
+
+    /// Where one of the threads that hold it, or look at that, has failed, nobody enforces anything any more. To be asked before they are to end, too: who watches may be the one.
+    pub(super) fn note_failure(&self, run: &Run) {
+        if let Some(error) = run.failure() {
+            self.note_failed(error.to_string());
+        }
     }
 
     /// Something was seen that could take the reservation away, or did: the first such stays, unless this is worse.

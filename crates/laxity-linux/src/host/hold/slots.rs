@@ -180,6 +180,7 @@ impl SlotSession {
 
 impl Drop for SlotSession {
     fn drop(&mut self) {
+        self.seen.note_failure(&self.run);
         self.run.finish();
         self.doorbell.ring();
         // What they saw the watcher hears; one that failed left its reason with the run.

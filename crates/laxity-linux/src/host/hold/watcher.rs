@@ -380,9 +380,8 @@ impl Watcher {
 
     /// Looks for who could take from the holder, and whether our threads are what they ought to be, and are there.
     fn look_out(&mut self, run: &Run) {
-        // Where one of them has failed nobody enforces anything any more.
-        if let Some(error) = run.failure().filter(|_| !self.seen.is_over()) {
-            self.seen.note_failed(error.to_string());
+        if !self.seen.is_over() {
+            self.seen.note_failure(run);
         }
         let (observed, start) = (&self.observed, &self.start);
         // The first look at the holder comes a period after it was placed; who takes from it until then is no less a stranger.
