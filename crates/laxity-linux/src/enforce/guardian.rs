@@ -114,16 +114,13 @@ struct Reads {
     process: OwnedFd,
 }
 
-/// A child that an application forks has one of its own: to replace its parent's would end that.
 static GUARDIAN: PerProcess<Mutex<Option<&'static Guardian>>> =
     PerProcess::new(|_| Mutex::default());
 
-/// The guardian of this process, started at the first call that can. Call it early: what a fork must copy grows with the process.
+/// The guardian of this process, started at the first call that can. Call it early: what a fork must copy grows with the process. A child that an application forks has one of its own: to replace its parent's would end that.
 pub fn start() -> io::Result<&'static Guardian> {
-    let mut started = GUARDIAN
-        .get()
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
+    let started = GUARDIAN.get().lock();
+    let mut started = started.unwrap_or_else(PoisonError::into_inner);
     Ok(match *started {
         Some(guardian) => guardian,
         None => started.insert(Box::leak(Box::new(Guardian::fork()?))),
@@ -261,10 +258,8 @@ fn fork(known: &[Entry]) -> io::Result<Reads> {
         // It has the list, and would give all of it back at the pipe's end.
         let _ = kill_process(guardian, Signal::KILL);
     })?;
-    Ok(Reads {
-        pipe: File::from(writer),
-        process,
-    })
+    let pipe = File::from(writer);
+    Ok(Reads { pipe, process })
 }
 
 /// Looks whether the guardian of this process lives, if it has one, and has another take its place if not; tells whether it had died. One that is being started

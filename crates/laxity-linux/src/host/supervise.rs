@@ -172,21 +172,16 @@ fn conclude_run(
         seen: &seen,
     };
     let conclusion = conclude(&mut events, &evidence);
-    let granted: Vec<Granted> = what
-        .admitted
-        .iter()
-        .flatten()
-        .map(Admitted::granted)
-        .collect();
+    let granted = what.admitted.iter().flatten().map(Admitted::granted);
+    let granted: Vec<Granted> = granted.collect();
     let used = outcomes.into_iter().zip(what.admitted);
     let used = used.map(|(outcome, admitted)| used_by(outcome, admitted, &conclusion));
-    let used = used
-        .zip(what.ran.into_iter().zip(what.above))
-        .map(|(usage, (ran, above))| Usage {
-            ran,
-            above,
-            ..usage
-        });
+    let used = used.zip(what.ran.into_iter().zip(what.above));
+    let used = used.map(|(usage, (ran, above))| Usage {
+        ran,
+        above,
+        ..usage
+    });
     let record = RunRecord {
         start: run.start(),
         end: what.end,

@@ -1,9 +1,7 @@
 //! Halts of the machine: whom they excuse, and those that are too short for its witness.
 
 use laxity_model::verify::contract::{Halts, Stood};
-use laxity_model::{
-    ActivityId, Disturbances, Event, EventKind, Reservation, Service, Usage, Whereabouts,
-};
+use laxity_model::{ActivityId, Disturbances, Reservation, Service, Usage, Whereabouts};
 
 use super::*;
 
@@ -90,45 +88,6 @@ fn the_disturbed_share_is_that_of_the_processor_that_stood_still_most() {
         to: Instant::from_millis(2_000),
     });
     assert_eq!(RunFacts::of([&both]).disturbed_ppm, 300_000);
-}
-
-/// It excuses as a standstill does, and is none.
-#[test]
-fn a_processor_that_crawled_is_told_from_one_that_stood_still() {
-    let mut both = record(&[(1_000, 1_300), (1_400, 1_410)], 100);
-    both.crawled = both.disturbances[..1].to_vec();
-    assert_eq!(RunFacts::of([&both]).disturbed_ppm, 103_333);
-    assert_eq!(both.crawled_most(), Span::from_millis(300));
-    assert_eq!(both.standstills().count(), 1);
-    assert_eq!(both.halts([Whereabouts::Anywhere]), 1);
-}
-
-/// A halt in the middle of a crawl is one, and what is late because it crawls is none.
-#[test]
-fn a_halt_beside_a_crawl_is_not_forgotten() {
-    let late = |from_ms: u64, to_ms: u64| Event {
-        at: Instant::from_millis(to_ms),
-        kind: EventKind::Disturbed,
-        processor: ProcessorId(0),
-        activity: laxity_model::enforce::WITNESS_ACTIVITY,
-        args: [from_ms, to_ms].map(|ms| Instant::from_millis(ms).as_nanos()),
-    };
-    let mut both = record(&[(1_000, 1_031), (1_500, 1_504)], 100);
-    both.crawled = both.disturbances[..1].to_vec();
-    both.events = vec![late(1_010, 1_030), late(1_500, 1_504)];
-    let long: Vec<Span> = both.standstills().map(Disturbance::length).collect();
-    assert_eq!(long, [4, 20].map(Span::from_millis));
-    assert_eq!(both.halts([Whereabouts::Anywhere]), 1);
-}
-
-#[test]
-fn what_lies_outside_is_told_of_each_processor() {
-    let those = [still(0, 10, 20), still(1, 0, 99), still(0, 30, 40)];
-    let outside = |from, to| still(0, from, to).outside(&those);
-    assert_eq!(outside(15, 50), [still(0, 20, 30), still(0, 40, 50)]);
-    assert_eq!(outside(0, 35), [still(0, 0, 10), still(0, 20, 30)]);
-    assert_eq!(outside(12, 18), []);
-    assert_eq!(outside(20, 30), [still(0, 20, 30)]);
 }
 
 /// Who may have been on any processor is excused by the halts of all: so much of the run is not judged.

@@ -1,5 +1,6 @@
 //! Verdicts: the rules of the judge one by one, and PC 99 on the numbers of the modem study.
 
+mod crawls;
 mod halts;
 mod looks;
 mod phases;

@@ -2,7 +2,7 @@
 //! WUCS-95-06, 1995, §§5.3, 7.1 and 7.2.
 //!
 //! * [`mod@trial`]: a set of upcalls as a program, served in one way or another; `intervals`: by an async runtime; [`beside`]: what runs beside.
-//! * `processes`: one whose upcalls are in several processes; [`process`]: each of them; `jobs`: what came of what no host records; `peers`: how processes are started.
+//! * `processes`: one whose upcalls are in several processes; [`process`]: each of them; `jobs`: what came of what no host records; `kernel`: what can be asked of its `SCHED_DEADLINE`; `peers`: how processes are started.
 //! * `simulation`, `deadlines`, `many`: the paper's simulation, and its first two experiments; [`udp`]: the third, a command of its own.
 //! * `activities`: one process, against a thread for each; `shorter`: shorter and shorter periods; `delayed`: the same of experiment 2, for what it misses.
 //! * `shown`: what all of them show alike; `constants`: what was put in or chosen.
@@ -14,6 +14,7 @@ mod deadlines;
 mod delayed;
 mod intervals;
 mod jobs;
+mod kernel;
 mod many;
 mod peers;
 pub mod process;
