@@ -84,7 +84,7 @@ pub struct Usage {
     pub grant: Option<Grant>,
     /// Where it ran.
     pub ran: Whereabouts,
-    /// What [goes first](super::above) there.
+    /// What [goes first](super::above()) there.
     pub above: Vec<Work>,
 }
 
