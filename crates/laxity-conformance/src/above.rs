@@ -3,7 +3,7 @@
 use crate::meter::{expect_kept, expect_undisturbed, meter, readings, received_by_period};
 use crate::reservations::{holder, run};
 use crate::stage::{CPU, DEVICE, NORMAL, counted, marked, spinner};
-use crate::{Result, Tolerance, ensure_in_time};
+use crate::{Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::request::Work;
 use laxity_model::{
     Context, Host, Instant, Mark, Outside, Program, Reservation, RunRecord, Service, Span, Step,
@@ -39,8 +39,14 @@ pub(crate) fn made_up(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     let (_, reservation) = holder(&mut program, NUMBERS, Outside::Confined, true, body)?;
     let device = program.add("device", CPU, DEVICE, counted(works_every(ABOVE)));
     program.work.push((device, ABOVE));
-    program.add("spinner", CPU, NORMAL, spinner());
+    let below = program.add("spinner", CPU, NORMAL, spinner());
     let record = run(host, program, reservation.period() * PERIODS)?;
+    // Who has a reservation waits for none of it.
+    let above: Vec<&[Work]> = record.usage.iter().map(|usage| &usage.above[..]).collect();
+    ensure!(
+        above[below.index()] == [ABOVE] && above.concat().len() == 1,
+        "what goes first is {above:?}"
+    );
     let undisturbed = received_by_period(&record, &readings(&record, mark), reservation);
     expect_undisturbed(PERIODS as usize - 1, undisturbed.len(), tolerance)?;
     let promised = reservation.service();

@@ -155,3 +155,26 @@ fn a_handler_took_its_processor_time_whatever_the_clock_says() {
     assert_eq!(longest(kept, Span::ZERO), usual);
     assert!(longest(kept, kept) >= kept.as_nanos());
 }
+
+/// As where the card was programmed anew since its timer was set.
+#[test]
+fn a_handler_that_is_entered_for_nothing_ends_no_period() {
+    let (record, probe) = player_beside(&[], 600);
+    let Watched::Device(device) = &probe.watched else {
+        panic!("a player is a device");
+    };
+    let exits = record.events.iter().enumerate();
+    let mut exits = exits.filter(|(_, event)| event.kind == EventKind::InterruptExit);
+    let (place, exit) = exits.nth(7).expect("of many");
+    let nothing = EventKind::Mark(device.installed.marks.no_interrupt);
+    let more = [EventKind::InterruptEnter, nothing, EventKind::InterruptExit];
+    let more = more.map(|kind| Event { kind, ..*exit });
+    let mut with_more = record.clone();
+    with_more.events.splice(place + 1..=place, more);
+    let periods = |record: &RunRecord| {
+        let seen = observe(record, std::slice::from_ref(&probe), &[]);
+        let all = seen[0].quantities.whole(Quantity::INTERRUPT_PERIOD);
+        all.undisturbed
+    };
+    assert_eq!(periods(&with_more), periods(&record));
+}

@@ -198,7 +198,7 @@ pub(super) fn reserved(
     in_time.clone()?;
     let (runtime, period) = (request.runtime, request.period);
     if is_cut(task, request) {
-        return Err("its job is all of its budget, is due before the budget's period ends, and comes later than that: with any less to do it has a bound".into());
+        return Err("its job is all of its budget, is due before the budget's period ends, and may come later than that: with any less to do it has a bound".into());
     }
     if member.sleeps && task.jitter().is_zero() {
         return Err("it sleeps within its jobs, and behind a sleep may have a new budget, which is due later".into());
