@@ -142,6 +142,35 @@ fn names_in_task_sets_are_one_line_of_text() {
     }
 }
 
+#[test]
+fn a_program_and_what_it_is_to_have_are_named_in_a_line() {
+    let bench = Bench::new();
+    for option in [
+        "--reserve=",
+        "--reserve=2ms/",
+        "--reserve=auto/",
+        "--processor=",
+        "--threads=",
+    ] {
+        let evil = format!("{option}2{EVIL}");
+        let output = bench.run(&["exec", &evil, "--", "true"]);
+        assert_code(&output, 125);
+        assert_plain(&stderr(&output));
+    }
+    let Some(_alone) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    std::os::unix::fs::symlink("/bin/sh", bench.path(EVIL)).expect("a link");
+    let program = format!("./{EVIL}");
+    let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let judged = ["exec", "--reserve=2ms/8ms", "--judge"];
+    for options in [&[][..], &["--threads=a\nverdict: met"]] {
+        let command = ["--", &program, "-c", busy];
+        let output = bench.run(&[&judged[..], options, &command].concat());
+        assert_plain(&stderr(&output));
+    }
+}
+
 const WITH_COMMAND: &str = r#"
 [quick]
 idle = "0.3s"

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use laxity::command::{CpuSet, Policy, look_for};
 use laxity::hold::{Choice, Confinement, HoldRequest, ProgramRequest, Tid};
 use laxity::{Outside, Reservation};
+use laxity_lab::plain;
 use laxity_lab::scenario::units;
 use laxity_model::analysis::devices::Open;
 use laxity_model::analysis::multiprocessor::DeadlineRequest;
@@ -340,10 +341,10 @@ impl Exec {
         Some(format!("/proc/{number}/exe").into())
     }
 
-    /// The program, for people.
+    /// The program, for people: as part of a line.
     pub(crate) fn name(&self) -> String {
         match (self.command.first(), self.pid, self.tid) {
-            (Some(program), ..) => program.to_string_lossy().into_owned(),
+            (Some(program), ..) => plain(&program.to_string_lossy()).into_owned(),
             (None, Some(pid), _) => format!("process {pid}"),
             (None, None, Some(tid)) => format!("thread {tid}"),
             (None, None, None) => String::new(),

@@ -14,7 +14,6 @@ use std::process::ExitCode;
 
 use laxity::command::open_files;
 use laxity::contract::Contract;
-use laxity_lab::plain;
 use laxity_lab::scenario;
 
 pub(crate) use arguments::{Exec, HELP};
@@ -184,10 +183,7 @@ fn not_run(arguments: &Exec, why: NotRun) -> Status {
     match why {
         NotRun::NotStarted(error) => {
             let (code, remedy) = why_not_started(&error);
-            Status::ours(
-                code,
-                format!("{}: {error}{remedy}", plain(&arguments.name())),
-            )
+            Status::ours(code, format!("{}: {error}{remedy}", arguments.name()))
         }
         NotRun::NotPlaced(why) => Status::ours(OURS, why),
     }

@@ -13,7 +13,6 @@ use laxity::command::{
 };
 use laxity::hold::{ProgramHold, ProgramRequest, Tid};
 use laxity::{HostError, Service, Unknown};
-use laxity_lab::plain;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use signal_hook::consts::{
@@ -196,7 +195,7 @@ fn stop(reserved: Option<&Reserved>, signal: i32) {
 /// Says that it is measured now, where its reservation is open and that takes long.
 fn announce(arguments: &Exec, (request, is_open): (&ProgramRequest, bool), is_just_started: bool) {
     let period = request.hold.reservation.period();
-    let announced = announced(&plain(&arguments.name()), period, is_just_started);
+    let announced = announced(&arguments.name(), period, is_just_started);
     if let Some(announced) = announced.filter(|_| is_open && !arguments.quiet) {
         files::say(&format!("laxity: {announced}"));
     }

@@ -7,8 +7,8 @@ use laxity::contract::{Contract, Evidence, Outcome, Subject};
 use laxity::doctor::Machine;
 use laxity::hold::{Holders, KIND};
 use laxity::{Delivery, Grade, Service, Span, Unknown};
+use laxity_lab::command_line;
 use laxity_lab::report::{Cell, Check, Figure, Origin, Report, Table, Value, page};
-use laxity_lab::{command_line, plain};
 use laxity_model::verify::contract;
 use serde::Serialize;
 
@@ -37,6 +37,7 @@ pub(super) fn json(of: &impl Serialize) -> Result<Vec<u8>, Failure> {
 
 /// What a program received.
 pub(super) struct Received {
+    /// As [`Exec::name`] has it, fit for a line.
     name: String,
     command: Vec<String>,
     reservation: laxity::Reservation,
@@ -453,7 +454,7 @@ impl Received {
         });
         Report {
             experiment: "",
-            title: format!("{} with {}", plain(&self.name), self.held()),
+            title: format!("{} with {}", self.name, self.held()),
             summary: self.paragraphs().collect(),
             circumstances: vec![
                 ("command", command_line(&self.command)),

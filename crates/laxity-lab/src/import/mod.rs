@@ -21,6 +21,9 @@ type Wrong = Box<Diagnostic>;
 /// A file may be so large: 4 MiB.
 const LARGEST_FILE: usize = 4 << 20;
 
+/// Of one file so many errors are told: who reads more mends these first, and each has the text of its line, which may be the whole file.
+const MOST_ERRORS: usize = 50;
+
 /// A set may have so many tasks.
 pub const MOST_TASKS: usize = 1_000;
 
@@ -143,7 +146,7 @@ pub struct TaskSet {
 ///
 /// # Errors
 ///
-/// Everything that was found wrong, in the order of the file (of a file that is no JSON at all, the first only).
+/// What was found wrong, in the order of the file, and no more than anybody reads (of a file that is no JSON at all, the first only).
 pub fn read(text: &str, file: &str, format: Format) -> Result<TaskSet, Vec<Diagnostic>> {
     let source = Source { file, text };
     if text.len() > LARGEST_FILE {

@@ -178,13 +178,16 @@ pub(crate) fn nearest<'c>(
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
     // A slip or two in a short word, a third of a long one.
-    let allowed = (word.chars().count() / 3).clamp(1, 4);
+    let characters = word.chars().count();
+    let allowed = (characters / 3).clamp(1, 4);
     if word.len() > LONGEST_COMPARED {
         return None;
     }
     let word = word.to_ascii_lowercase();
     let short = candidates.into_iter();
     let short = short.filter(|name| name.len() <= LONGEST_COMPARED);
+    // Those that differ more in length are no nearer than that, and need no comparison.
+    let short = short.filter(|name| name.chars().count().abs_diff(characters) <= allowed);
     let distances = short.map(|name| (osa_distance(&word, &name.to_ascii_lowercase()), name));
     let (least, name) = distances.min_by_key(|(distance, _)| *distance)?;
     (least <= allowed).then_some(name)

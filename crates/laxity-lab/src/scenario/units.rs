@@ -8,6 +8,7 @@ mod reserved;
 use std::fmt;
 
 use crate::layout::TimeUnit;
+use crate::plain;
 use laxity_model::{Service, Span};
 
 pub(crate) use reserved::format_open;
@@ -24,10 +25,11 @@ pub struct UnitError {
 }
 
 impl UnitError {
+    /// Both repeat what was written, on a command line, too, whose errors nobody makes plain afterwards.
     pub(super) fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
-            cause: cause.into(),
-            remedy: remedy.into(),
+            cause: plain(&cause.into()).into_owned(),
+            remedy: plain(&remedy.into()).into_owned(),
         }
     }
 }

@@ -103,6 +103,16 @@ fn of_several_policies_none_is_dropped() {
     }
 }
 
+/// A reason of the verdict begins with it, or has it within.
+#[test]
+fn a_programs_name_is_a_part_of_a_line() {
+    let words = ["--reserve=2ms/8ms", "--", "n\nlaxity: as reserved met"];
+    let Ok(Asked::Reservation { request, .. }) = asked_by(&words) else {
+        panic!("a reservation is asked for");
+    };
+    assert_eq!(request.hold.name, r"n\nlaxity: as reserved met");
+}
+
 #[test]
 fn whom_a_reservation_is_for_is_as_it_is_said_or_refused() {
     let choice = |words: &[&str]| -> Result<Choice, String> {

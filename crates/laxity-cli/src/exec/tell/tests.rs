@@ -479,7 +479,7 @@ fn a_gap_that_may_have_been_is_told_and_not_met() {
 fn a_page_of_a_command_has_nothing_in_it_that_steers() {
     let evil = "a\u{1b}[2J\nb\r\u{9b}\u{202e}c";
     let mut received = received(all_kept());
-    received.name = evil.to_owned();
+    received.name = laxity_lab::plain(evil).into_owned();
     received.command = vec![evil.to_owned(), "d e".to_owned()];
     received.judge(true, None);
     let page = page::render(&received.report()).unwrap();

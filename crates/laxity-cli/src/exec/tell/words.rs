@@ -3,6 +3,7 @@
 use laxity::contract::Contract;
 use laxity::doctor::Kernel;
 use laxity::{Delivery, Reservation};
+use laxity_lab::plain;
 use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 
 use super::rounded;
@@ -18,7 +19,10 @@ pub(super) fn why_nothing(seen: &Delivery) -> Option<String> {
 
 /// That none of the threads with these names has come.
 pub(super) fn nobody(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", plain(name)))
+        .collect();
     format!(
         "no thread that was named {} came to hold it before the program ended",
         names.join(" or ")

@@ -27,7 +27,7 @@ use laxity_model::Span;
 use laxity_model::analysis::{Preemption, Task, TaskError};
 
 use super::Wrong;
-use super::{Format, MOST_TASKS, Policy, SetTask, TaskSet};
+use super::{Format, MOST_ERRORS, MOST_TASKS, Policy, SetTask, TaskSet};
 use crate::plain::{plain, unfit};
 use crate::scenario::diagnostic::{Source, nearest};
 use crate::scenario::{MOST_PROCESSORS, units};
@@ -76,9 +76,8 @@ const ALSO_CALLED: [(&str, &str); 11] = [
     ("core", "processor"),
     ("task", "name"),
 ];
-/// So many columns that there are not are named, and so many other errors of one file; who reads more mends these first.
+/// So many columns that there are not are named.
 const MOST_UNKNOWN: usize = 5;
-const MOST_ERRORS: usize = 50;
 const COMMAS: &str =
     "separate the columns by commas; what a number has behind its point, by a point";
 

@@ -30,7 +30,7 @@ use laxity_model::analysis::Task;
 use laxity_model::analysis::multiprocessor::DeadlineRequest;
 
 use super::Wrong;
-use super::{Format, MOST_TASKS, Policy, SetTask, TaskSet};
+use super::{Format, MOST_ERRORS, MOST_TASKS, Policy, SetTask, TaskSet};
 use crate::plain::{plain, unfit};
 use crate::scenario::MOST_PROCESSORS;
 use crate::scenario::diagnostic::Source;
@@ -63,7 +63,12 @@ pub(super) fn read(source: Source<'_>) -> Result<TaskSet, Vec<Wrong>> {
         let range = parsed.value.as_ref().map_or(0..0, bytes);
         return Err(vec![source.error(range, cause, remedy)]);
     };
-    let file = File { source };
+    let breaks = source.text.match_indices('\n');
+    let breaks: Vec<usize> = breaks.map(|(at, _)| at).collect();
+    let file = File {
+        source,
+        breaks: &breaks,
+    };
     file.set(root)
 }
 
@@ -101,6 +106,8 @@ struct Found {
 #[derive(Clone, Copy)]
 struct File<'s> {
     source: Source<'s>,
+    /// Where its lines end: a file may have a line to be told for each of its keys, and a search through the text would then take minutes.
+    breaks: &'s [usize],
 }
 
 impl<'s> File<'s> {
@@ -109,7 +116,8 @@ impl<'s> File<'s> {
     }
 
     fn line(self, at: &impl Ranged) -> usize {
-        self.source.position(&bytes(at)).0
+        let start = at.range().start;
+        self.breaks.partition_point(|end| *end < start) + 1
     }
 
     fn set(self, root: &Object<'_>) -> Result<TaskSet, Vec<Wrong>> {
@@ -130,6 +138,9 @@ impl<'s> File<'s> {
         keys::note_names(self, "`tasks`", tasks, &mut set.notes);
         let (mut errors, mut timers) = (Vec::new(), Timers::default());
         for property in &tasks.properties {
+            if errors.len() == MOST_ERRORS {
+                break;
+            }
             let first = set.tasks.len();
             match self.task(property, default, &mut set) {
                 Ok(()) => timers.take(&property.value, first..set.tasks.len()),
@@ -345,8 +356,8 @@ impl<'s> File<'s> {
     }
 
     /// The priority of one that has a real-time policy.
-    fn level(self, object: &Object<'_>) -> Result<u8, Wrong> {
-        let Some(found) = object.get("priority") else {
+    fn level(self, priority: Option<&ObjectProp<'_>>) -> Result<u8, Wrong> {
+        let Some(found) = priority else {
             return Ok(DEFAULT_PRIORITY);
         };
         let level = self.whole(&found.value, 1)?;
@@ -361,7 +372,7 @@ impl<'s> File<'s> {
     fn policy(self, object: &Object<'_>, class: Class) -> Result<Policy, Wrong> {
         match class {
             Class::Timesharing => Ok(Policy::Timesharing),
-            Class::Fixed => self.level(object).map(Policy::Priority),
+            Class::Fixed => self.level(object.get("priority")).map(Policy::Priority),
             Class::Deadline => {
                 let remedy = "write \"dl-runtime\", \"dl-period\" and, if it is less, \"dl-deadline\", in µs";
                 let runtime = object.get("dl-runtime");

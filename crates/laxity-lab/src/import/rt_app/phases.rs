@@ -37,11 +37,39 @@ pub(super) struct Otherwise {
     pub(super) moves: bool,
 }
 
+/// What an object says of its scheduling, each key once. It may have any number of events beside that, which nobody is to go through again for each
+/// phase.
+struct Said<'a, 't>(Vec<&'a ObjectProp<'t>>);
+
+impl<'a, 't> Said<'a, 't> {
+    fn by(object: &'a Object<'t>) -> Self {
+        let mut said = Self(Vec::new());
+        for property in &object.properties {
+            let key = property.name.as_str();
+            let is_meant = ALIKE.contains(&key) || ["policy", "priority", "cpus"].contains(&key);
+            if is_meant && said.get(key).is_none() {
+                said.0.push(property);
+            }
+        }
+        said
+    }
+
+    fn get(&self, key: &str) -> Option<&'a ObjectProp<'t>> {
+        let mut all = self.0.iter();
+        all.find(|property| property.name.as_str() == key).copied()
+    }
+
+    /// A value, as it is written.
+    fn word<'s>(&self, file: File<'s>, key: &str) -> Option<&'s str> {
+        file.source.text.get(bytes(&self.get(key)?.value))
+    }
+}
+
 /// A thread, and how it is scheduled by its own object.
-#[derive(Clone, Copy)]
 struct Thread<'a, 't> {
-    object: &'a Object<'t>,
+    said: Said<'a, 't>,
     class: Class,
+    processors: Result<BTreeSet<u16>, Wrong>,
 }
 
 /// Whether some phase of a thread is scheduled otherwise than the thread's own object says.
@@ -54,11 +82,19 @@ pub(super) fn otherwise(
     object: &Object<'_>,
     class: Class,
 ) -> Result<Option<Otherwise>, Wrong> {
-    let thread = Thread { object, class };
+    let said = Said::by(object);
+    let processors = said
+        .get("cpus")
+        .map_or(Ok(BTreeSet::new()), |own| file.processors(&own.value));
+    let thread = Thread {
+        said,
+        class,
+        processors,
+    };
     let mut now = class;
     let mut has_reserved = class == Class::Deadline;
     let mut level = match class {
-        Class::Fixed => Some(file.level(object)?),
+        Class::Fixed => Some(file.level(thread.said.get("priority"))?),
         Class::Timesharing | Class::Deadline => None,
     };
     let (mut why, mut moves) = (None, false);
@@ -68,15 +104,20 @@ pub(super) fn otherwise(
         let Some(phase) = phase.value.as_object() else {
             continue;
         };
+        let phase = Said::by(phase);
         if let Some(policy) = phase.get("policy") {
             now = file.class(&policy.value)?;
         }
         has_reserved |= now == Class::Deadline;
-        if now == Class::Fixed && ["policy", "priority"].iter().any(|key| has(phase, key)) {
-            level = level.max(Some(file.level(phase)?));
+        if now == Class::Fixed
+            && ["policy", "priority"]
+                .iter()
+                .any(|key| phase.get(key).is_some())
+        {
+            level = level.max(Some(file.level(phase.get("priority"))?));
         }
-        for property in &phase.properties {
-            if thread.is_contradicted(file, phase, (property, now))? {
+        for property in &phase.0 {
+            if thread.is_contradicted(file, &phase, (property, now))? {
                 let (key, line) = (property.name.as_str(), file.line(&property.name));
                 moves |= key == "cpus";
                 why.get_or_insert_with(|| {
@@ -98,7 +139,7 @@ pub(super) fn otherwise(
 /// Why a reservation is not what its thread's object seems to say: rt-app looks for an old spelling only where it found nothing in the new ones, and
 /// takes the runtime for a period that is left out, and the period for a deadline.
 pub(super) fn unread(file: File<'_>, object: &Object<'_>, class: Class) -> Option<String> {
-    let is_new = |keys: &[&str]| keys.iter().any(|key| has(object, key));
+    let is_new = |keys: &[&str]| keys.iter().any(|key| object.get(key).is_some());
     let pairs = [
         ("period", &RESERVATION[1..2], &RESERVATION[..1]),
         ("deadline", &RESERVATION[2..], &RESERVATION[..2]),
@@ -114,21 +155,12 @@ pub(super) fn unread(file: File<'_>, object: &Object<'_>, class: Class) -> Optio
     ))
 }
 
-fn has(object: &Object<'_>, key: &str) -> bool {
-    object.get(key).is_some()
-}
-
-/// A value, as it is written.
-fn word<'s>(file: File<'s>, object: &Object<'_>, key: &str) -> Option<&'s str> {
-    file.source.text.get(bytes(&object.get(key)?.value))
-}
-
 impl Thread<'_, '_> {
     /// Whether a phase that is scheduled by this class has this key with another meaning than the thread.
     fn is_contradicted(
-        self,
+        &self,
         file: File<'_>,
-        phase: &Object<'_>,
+        phase: &Said<'_, '_>,
         (property, now): (&ObjectProp<'_>, Class),
     ) -> Result<bool, Wrong> {
         let key = property.name.as_str();
@@ -143,22 +175,25 @@ impl Thread<'_, '_> {
             return Ok(true);
         }
         if key == "cpus" {
-            let own = self.object.get("cpus");
-            let own = own.map_or(Ok(BTreeSet::new()), |own| file.processors(&own.value))?;
-            return Ok(file.processors(&property.value)? != own);
+            let own = self.processors.as_ref().map_err(Clone::clone)?;
+            return Ok(file.processors(&property.value)? != *own);
         }
-        Ok(ALIKE.contains(&key) && word(file, phase, key) != word(file, self.object, key))
+        Ok(ALIKE.contains(&key) && phase.word(file, key) != self.said.word(file, key))
     }
 
     /// Whether what a phase of the thread's own class says of its place there is what the thread says.
-    fn is_restated(self, file: File<'_>, phase: &Object<'_>) -> Result<bool, Wrong> {
-        let nice = |object| word(file, object, "priority").unwrap_or("0");
+    fn is_restated(&self, file: File<'_>, phase: &Said<'_, '_>) -> Result<bool, Wrong> {
         Ok(match self.class {
-            Class::Timesharing => nice(phase) == nice(self.object),
-            Class::Fixed => file.level(phase)? == file.level(self.object)?,
+            Class::Timesharing => {
+                let nice = |said: &Said<'_, '_>| said.word(file, "priority").unwrap_or("0");
+                nice(phase) == nice(&self.said)
+            }
+            Class::Fixed => {
+                file.level(phase.get("priority"))? == file.level(self.said.get("priority"))?
+            }
             Class::Deadline => {
-                let is_alike = |key| word(file, phase, key) == word(file, self.object, key);
-                has(phase, RESERVATION[0]) && RESERVATION.into_iter().all(is_alike)
+                let is_alike = |key| phase.word(file, key) == self.said.word(file, key);
+                phase.get(RESERVATION[0]).is_some() && RESERVATION.into_iter().all(is_alike)
             }
         })
     }

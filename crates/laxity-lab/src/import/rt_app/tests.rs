@@ -1,3 +1,4 @@
+mod large;
 mod twice;
 
 use laxity_model::Service;

@@ -18,32 +18,36 @@ const MOST_NAMES: usize = 8;
 /// By name, which tasks of a set wait for a timer that is no thread's own.
 #[derive(Default)]
 pub(super) struct Timers<'a> {
-    tasks: BTreeMap<&'a str, Vec<usize>>,
+    tasks: BTreeMap<&'a str, Vec<Range<usize>>>,
 }
 
 impl<'a> Timers<'a> {
     /// Takes a thread object, of which these tasks were made.
     pub(super) fn take(&mut self, object: &'a Value<'_>, tasks: Range<usize>) {
         for name in object.as_object().into_iter().flat_map(waited_for) {
-            self.tasks.entry(name).or_default().extend(tasks.clone());
+            self.tasks.entry(name).or_default().push(tasks.clone());
         }
     }
 
     /// Says of tasks that share a timer that they may ask for less than is analysed.
     pub(super) fn tell(self, set: &mut TaskSet) {
-        for (timer, tasks) in self.tasks.into_iter().filter(|(_, tasks)| tasks.len() > 1) {
-            let mut names = Vec::new();
-            for task in tasks {
-                let task = &mut set.tasks[task];
-                task.asks_less = true;
-                names.push(format!("`{}`", task.name));
+        for (timer, ranges) in self.tasks {
+            let waiting: Vec<usize> = ranges.into_iter().flatten().collect();
+            if waiting.len() < 2 {
+                continue;
             }
-            let more = if names.len() > MOST_NAMES {
+            for task in &waiting {
+                set.tasks[*task].asks_less = true;
+            }
+            let told = waiting.iter().take(MOST_NAMES);
+            let names: Vec<String> = told
+                .map(|task| format!("`{}`", set.tasks[*task].name))
+                .collect();
+            let more = if waiting.len() > MOST_NAMES {
                 ", …"
             } else {
                 ""
             };
-            names.truncate(MOST_NAMES);
             set.notes.push(format!(
                 "{}{more} wait for one timer, `{}`, and take turns: each may ask for less than is analysed, but who comes to it late makes up for that first. A timer whose name begins with `unique` is each thread's own",
                 names.join(", "),
