@@ -6,12 +6,14 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Bench, eventually, json};
 use laxity_linux::doctor::rights::{self, LiveTest, Right};
+use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc::stat_of;
 use laxity_linux::os::sched::{self, Policy, Tid};
 use rustix::fs::{Mode, OFlags, open};
@@ -272,4 +274,36 @@ fn ctrl_z_stops_the_job_without_its_rank_and_fg_gives_it_back() {
         let received = json(&terminal.bench, "r.json");
         assert_eq!(received["enforcer"], "slots", "{received}");
     }
+}
+
+/// Above dispatcher and witness: neither sees the end where it is, and each may see it elsewhere.
+#[test]
+fn who_outranks_all_of_laxity_does_not_keep_it_from_ending() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Processors(2)]) else {
+        return;
+    };
+    let cpus = sched::affinity(Tid::current()).unwrap();
+    let cpu = cpus.iter().next().unwrap();
+    let on = cpu.to_string();
+    let spinner = "echo ready; while :; do :; done";
+    let mut job = Job::start(&["--reserve", "2ms/8ms", "-a", &on], spinner);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let own = Tid::current();
+            sched::set_affinity(own, &CpuSet::single(cpu)).unwrap();
+            sched::set_policy(own, Policy::Fifo(99)).unwrap();
+            let latest = Instant::now() + Duration::from_secs(8);
+            while !is_over.load(Ordering::SeqCst) && Instant::now() < latest {
+                std::hint::spin_loop();
+            }
+        });
+        thread::sleep(Duration::from_millis(200));
+        let begun = Instant::now();
+        kill_process_group(job.pid(), Signal::TERM).unwrap();
+        job.child.wait().unwrap();
+        let took = begun.elapsed();
+        is_over.store(true, Ordering::SeqCst);
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    });
 }

@@ -284,7 +284,7 @@ impl Lookout {
         let (tampered, at) = (&mut self.seen.tampered, self.last);
         self.own.retain(|own| {
             // At the end whoever works still is raised or let loose, so that it ends.
-            let now = || own.changed().filter(|_| !is_over());
+            let now = || own.changed().filter(|_| !is_over() && !run.is_overdue());
             let Some(changed) = own.found().or_else(now) else {
                 return true;
             };

@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use laxity_model::base::ring::{self, Producer};
 use laxity_model::enforce::{
@@ -400,7 +399,7 @@ struct Ended {
     seen: Seen,
 }
 
-/// Ends the run and waits for its threads. A starved one is raised, so that it ends at once instead of when somebody lets it.
+/// Ends the run and waits for its threads. A starved one is raised, and may use other processors too, so that it ends at once instead of when somebody lets it.
 fn end_all(run: &Run, threads: Threads) -> Ended {
     run.finish();
     for doorbell in &threads.doorbells {
@@ -408,11 +407,13 @@ fn end_all(run: &Run, threads: Threads) -> Ended {
     }
     let reports = threads.dispatchers.into_iter().filter_map(run::join);
     let reports = reports.map(|dispatched| dispatched.report).collect();
-    while !(threads.activities.iter().flatten()).all(JoinHandle::is_finished) {
+    while !(threads.activities.iter().flatten()).all(Thread::is_finished) {
         for tid in run.unfinished() {
             // A thread that has ended meanwhile cannot be raised and need not be.
             let _ = sched::set_policy(tid, Policy::Fifo(ranks::DISPATCHER));
         }
+        let activities = threads.activities.iter().flatten();
+        activities.for_each(Thread::let_loose);
         let doorbell = signals::doorbell();
         if run.alive() > 0 {
             signals::wait(doorbell, Some(clock::now() + LOOK_EVERY));

@@ -20,8 +20,13 @@ use crate::os::clock;
 use crate::os::futex::{self, Woken};
 use crate::os::idle::{Awake, LATENCY_FILE};
 use crate::os::memory::STACK_BYTES;
-use crate::os::sched::Tid;
+use crate::os::sched::{self, Tid};
 use crate::os::signals;
+
+/// A thread that has its processor now and again ends within this, once its run is over.
+const ENDS_WITHIN: Span = Span::from_millis(50);
+/// How often it is looked whether a thread has ended.
+const LOOK_EVERY: Span = Span::from_micros(200);
 
 const RUNNING: u32 = 0;
 const ENDED: u32 = 1;
@@ -139,6 +144,12 @@ impl Run {
     pub(crate) fn ended_at(&self) -> Option<Instant> {
         let ended = self.ended_ns.load(Ordering::SeqCst);
         (ended > 0).then(|| Instant::from_nanos(ended))
+    }
+
+    /// Whether it was ended so long ago that its threads are gone, unless somebody keeps them from ending.
+    pub(crate) fn is_overdue(&self) -> bool {
+        let ended = self.ended_at();
+        ended.is_some_and(|ended| clock::now() > ended + ENDS_WITHIN)
     }
 
     /// Sleeps until the instant; `false` if the run ended first.
@@ -291,7 +302,27 @@ impl Drop for Alive<'_> {
 }
 
 /// A thread of a run; it hands back nothing if it failed, and the run with it.
-pub(crate) type Thread<T> = JoinHandle<Option<T>>;
+pub(crate) struct Thread<T> {
+    handle: JoinHandle<Option<T>>,
+    /// 0 until it has begun.
+    tid: Arc<AtomicI32>,
+    run: Arc<Run>,
+}
+
+impl<T> Thread<T> {
+    pub(crate) fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// Where somebody keeps it from seeing that its run is over, it may see that on any other processor.
+    pub(crate) fn let_loose(&self) {
+        let tid = self.tid.load(Ordering::SeqCst);
+        if tid != 0 && self.run.is_overdue() {
+            // Where it has no other processor it ends when it is let.
+            let _ = sched::allow_all(Tid(tid));
+        }
+    }
+}
 
 /// Starts a thread of a run. It inherits the starter's policy, so it cannot starve before it has its own.
 pub(crate) fn spawn<T: Send + 'static>(
@@ -299,11 +330,14 @@ pub(crate) fn spawn<T: Send + 'static>(
     run: Arc<Run>,
     work: impl FnOnce(&Arc<Run>) -> Result<T, HostError> + Send + 'static,
 ) -> Result<Thread<T>, HostError> {
+    let tid = Arc::new(AtomicI32::new(0));
+    let (begun, of) = (Arc::clone(&tid), Arc::clone(&run));
     // The kernel keeps 15 bytes of a thread's name.
     let short: String = name.chars().filter(|c| *c != '\0').take(15).collect();
     let builder = thread::Builder::new().name(short).stack_size(STACK_BYTES);
     let cannot_start = format!("cannot start {name}");
     let whole = move || {
+        begun.store(Tid::current().0, Ordering::SeqCst);
         let _ours = ours::Ours::enter();
         let done = panic::catch_unwind(AssertUnwindSafe(|| work(&run)));
         let done = done.unwrap_or_else(|payload| {
@@ -313,13 +347,22 @@ pub(crate) fn spawn<T: Send + 'static>(
         done.map_err(|error| run.fail(error)).ok()
     };
     let started = builder.spawn(whole);
+    let started = started.map(|handle| Thread {
+        handle,
+        tid,
+        run: of,
+    });
     started.map_err(|error| HostError::Failed(format!("{cannot_start}: {error}")))
 }
 
-/// What a thread hands back when it has ended.
+/// What a thread of a run that is over hands back when it has ended.
 pub(crate) fn join<T>(thread: Thread<T>) -> Option<T> {
+    while !thread.is_finished() {
+        thread.let_loose();
+        clock::sleep_until(clock::now() + LOOK_EVERY);
+    }
     // It catches its own panics; a join can only fail by a bug in that.
-    let done = thread.join();
+    let done = thread.handle.join();
     done.unwrap_or_else(|payload| panic::resume_unwind(payload))
 }
 

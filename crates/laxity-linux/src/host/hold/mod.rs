@@ -154,7 +154,7 @@ impl fmt::Debug for ThreadHold {
 
 enum By {
     Deadline(ByDeadline),
-    Slots(BySlots),
+    Slots(Box<BySlots>),
 }
 
 /// However it ends, what is seen afterwards is no fault of what was held.
@@ -195,7 +195,7 @@ impl ThreadHold {
         };
         let by = match request.enforcer {
             Enforcer::Deadline => By::Deadline(ByDeadline::begin(request)?),
-            Enforcer::Slots => By::Slots(BySlots::begin(request)?),
+            Enforcer::Slots => By::Slots(Box::new(BySlots::begin(request)?)),
         };
         let holder = Tid::current();
         let observer = match &by {

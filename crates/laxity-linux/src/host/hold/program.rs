@@ -107,6 +107,8 @@ impl BySlots {
 
 impl Drop for BySlots {
     fn drop(&mut self) {
+        // A dispatcher that somebody keeps from its processor answers nobody, but is helped to its end.
+        self.session.end();
         self.unbind();
     }
 }

@@ -162,6 +162,14 @@ impl SlotSession {
         Ok(true)
     }
 
+    /// Gives no slots any more: nobody is bound to any when this returns.
+    pub(super) fn end(&mut self) {
+        self.seen.note_failure(&self.run);
+        self.run.finish();
+        self.doorbell.ring();
+        let _ = self.dispatcher.take().map(run::join);
+    }
+
     /// This thread is to stay what it is.
     pub(super) fn register(&self, own: Own) {
         self.run.register(own);
@@ -180,11 +188,8 @@ impl SlotSession {
 
 impl Drop for SlotSession {
     fn drop(&mut self) {
-        self.seen.note_failure(&self.run);
-        self.run.finish();
-        self.doorbell.ring();
+self.end();
         // What they saw the watcher hears; one that failed left its reason with the run.
-        let _ = self.dispatcher.take().map(run::join);
         let _ = self.witness.take().map(run::join);
         let watcher = self.watcher.take().and_then(run::join).flatten();
         watcher.into_iter().for_each(Watcher::note_ends);
