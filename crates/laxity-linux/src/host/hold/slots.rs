@@ -188,7 +188,7 @@ impl SlotSession {
 
 impl Drop for SlotSession {
     fn drop(&mut self) {
-self.end();
+        self.end();
         // What they saw the watcher hears; one that failed left its reason with the run.
         let _ = self.witness.take().map(run::join);
         let watcher = self.watcher.take().and_then(run::join).flatten();
