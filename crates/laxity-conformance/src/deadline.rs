@@ -40,7 +40,7 @@ pub(crate) fn service(host: &mut dyn Host, tolerance: &Tolerance) -> Result {
     expect_the_sum(&record, &readings(&record, mark), held, piece, tolerance)?;
     let received = record.usage[who.index()].service;
     let all = held.service() * (PERIODS + 1);
-    let most = all + tolerance.slack(all) + stood_still(&record);
+    let most = all + tolerance.slack(all) + stood_still(&record, who);
     ensure_in_time!(
         received <= most,
         "{received} received in {PERIODS} periods of {held}"

@@ -37,7 +37,7 @@ mod unseen;
 pub(crate) mod work;
 
 use laxity_model::admission::Admitted;
-use laxity_model::{HostError, Mark, RunRecord, Span};
+use laxity_model::{EventKind, HostError, Mark, RunRecord, Span};
 
 use crate::evidence::results::{RunResults, Skipped};
 use crate::evidence::trace::Trace;
@@ -56,7 +56,7 @@ const TRACED_EVENTS: usize = 200_000;
 pub struct RunDone {
     /// Which.
     pub planned: PlannedRun,
-    /// What the host handed back; its events are in the trace, if that was kept.
+    /// What the host handed back, of its events those of halts; all are in the trace, if that was kept.
     pub record: RunRecord,
     /// What was seen of each component, in the order of the probes.
     pub observations: Vec<Observation>,
@@ -257,6 +257,11 @@ fn run_one(
         }
     }
     let mut events = std::mem::take(&mut record.events);
+    // They alone tell of a halt in the middle of a crawl, and of one that a dispatcher saw alone.
+    let halts = events
+        .iter()
+        .filter(|event| event.kind == EventKind::Disturbed);
+    record.events = halts.copied().collect();
     let all = events.len();
     let left_out = events.drain(..all.saturating_sub(TRACED_EVENTS)).count();
     let first = events.first().map_or(record.start, |event| event.at);

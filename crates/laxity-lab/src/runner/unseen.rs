@@ -96,9 +96,16 @@ fn are_no_more(losses: &[&Loss], halts: usize, overlooked: Span) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runner::admit::{ready_for_twin, supply};
+    use crate::runner::figures::components;
+    use crate::runner::run_one;
+    use crate::runner::schedule::schedule;
     use crate::scenario::Length;
-    use laxity_model::Instant;
+    use laxity::Twin;
+    use laxity_model::enforce::WITNESS_ACTIVITY;
+    use laxity_model::enforce::machine::Machine;
     use laxity_model::verify::contract::Phase;
+    use laxity_model::{Disturbance, Event, EventKind, Host, Instant};
 
     fn lost(long_ms: u64, held_ms: u64) -> Loss {
         Loss {
@@ -137,6 +144,52 @@ variants.it = { on = "live", expect = "any" }
         // The budget, a tick, two periods of the witness, and what is short.
         assert_eq!(overlooked_by(1), Span::from_millis(8));
         assert_eq!(overlooked_by(6), overlooked_by(1));
+    }
+
+    /// A run in which a processor crawled from 0.1 s to 0.2 s, and these of its witness were late from then to then, in milliseconds.
+    fn crawled(resolved: &Resolved, late: &[[u64; 2]]) -> RunDone {
+        let mut host = Twin::linux(&Machine::without_costs(250), 1);
+        let supply = supply(&mut host, resolved).expect("a supply");
+        let planned = schedule(resolved, true).expect("a run").remove(0);
+        let ready = ready_for_twin(resolved, planned, &supply).expect("a program");
+        let event = |kind, ms: [u64; 2]| Event {
+            at: Instant::from_millis(ms[1]),
+            kind,
+            processor: ProcessorId(0),
+            activity: WITNESS_ACTIVITY,
+            args: ms.map(|ms| Instant::from_millis(ms).as_nanos()),
+        };
+        let done = run_one(resolved, ready, |_, admitted, length| {
+            let mut record = host.run(admitted, length)?;
+            let crawl = event(EventKind::Crawled, [100, 200]);
+            record.crawled = vec![Disturbance::of(&crawl)];
+            record.disturbances.clone_from(&record.crawled);
+            let late = late.iter().map(|ms| event(EventKind::Disturbed, *ms));
+            record.events.extend(late.chain([crawl]));
+            record.events.sort_by_key(|event| event.at);
+            Ok((record, Vec::new()))
+        });
+        done.expect("a run")
+    }
+
+    /// Of a halt in the middle of a crawl the events alone tell.
+    #[test]
+    fn a_halt_beside_a_crawl_may_have_cost_what_was_lost_and_the_crawl_may_not() {
+        let text = r#"title = "x"
+quick = { idle = "1s" }
+devices.player = { kind = "audio" }
+variants.it = { on = "live", placement = "reserved 2ms/10ms", enforcer = "deadline", expect = "any" }
+"#;
+        let scenario = crate::scenario::parse(text, "x.toml").expect("a scenario");
+        let resolved = scenario.resolve(Length::Quick);
+        let unseen = |late: &[[u64; 2]]| {
+            let mut done = crawled(&resolved, late);
+            done.observations[0].losses = vec![lost(5, 0)];
+            let all = components(&[&done], &[]);
+            losses_unseen(&resolved.variants[0], &all[0], Span::from_millis(4))
+        };
+        assert_eq!(unseen(&[]), HaltsUnseen::None);
+        assert_eq!(unseen(&[[110, 130]]), HaltsUnseen::Of(LOSSES));
     }
 
     #[test]

@@ -104,6 +104,24 @@ impl Vigil {
     }
 }
 
+/// Where a witness has its time from: the kernel, or a test that says how long each piece takes.
+trait Time {
+    fn now(&mut self) -> Instant;
+
+    /// Sleeps until the instant; `false` if the run ended first.
+    fn sleep_until(&mut self, due: Instant) -> bool;
+}
+
+impl Time for &Run {
+    fn now(&mut self) -> Instant {
+        clock::now()
+    }
+
+    fn sleep_until(&mut self, due: Instant) -> bool {
+        Run::sleep_until(self, due)
+    }
+}
+
 /// What a processor does in a small fixed piece of work, each time that its witness wakes.
 struct Yardstick {
     pace: Pace,
@@ -113,22 +131,19 @@ struct Yardstick {
 }
 
 impl Yardstick {
-    /// `usual`: of its pieces in runs before.
-    fn new(processor: ProcessorId, usual: Pace) -> Self {
+    /// It begins at `now`; `usual`: of its pieces in runs before.
+    fn new(processor: ProcessorId, usual: Pace, now: Instant) -> Self {
         Self {
             pace: usual,
             processor,
-            before: (Instant::ZERO, false),
+            before: (now, false),
         }
     }
 
-    fn begin(&mut self) {
-        self.before = (clock::now(), false);
-    }
-
     /// Works, for a little more than a microsecond.
-    fn work(&mut self, ring: &mut Producer) {
-        self.take(piece(), clock::now(), ring);
+    fn work(&mut self, time: &mut impl Time, ring: &mut Producer) {
+        let took = piece(|| time.now());
+        self.take(took, time.now(), ring);
     }
 
     /// Records the time since the last piece if the processor crawls, or did then: of what lies between two pieces nobody knows how much it was.
@@ -163,13 +178,13 @@ fn keep(cpu: usize, pace: Pace) {
 }
 
 /// What a piece takes: the least of three, as an interrupt may fall into one. Each step waits for the one before, so that neither memory nor a sibling that shares the core counts.
-fn piece() -> Span {
+fn piece(mut now: impl FnMut() -> Instant) -> Span {
     const STEPS: u64 = 256;
-    let once = || {
-        let began = clock::now();
+    let mut once = || {
+        let began = now();
         let step = |state: u64, _| state.wrapping_mul(6_364_136_223_846_793_005) ^ state >> 32;
         black_box((0..STEPS).fold(black_box(began.as_nanos()), step));
-        clock::now().saturating_since(began)
+        now().saturating_since(began)
     };
     once().min(once()).min(once())
 }
@@ -193,28 +208,38 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
     ring.prefault();
     sched::pin(cpu)?;
     settle(Role::Witness, cpu, ranks::WITNESS, run)?;
-    let mut vigil = Vigil::new(config, WITNESS_ACTIVITY);
-    let mut yardstick = Yardstick::new(config.processor, usual(cpu));
-    let mut wakeups = 0;
-    let Some(mut due) = run.wait_for_start() else {
-        return Ok(wakeups);
-    };
-    yardstick.begin();
+    // Asked for before the start, as it may allocate.
+    let (vigil, usual) = (Vigil::new(config, WITNESS_ACTIVITY), usual(cpu));
+    let start = run.wait_for_start();
+    Ok(start.map_or(0, |start| {
+        look((cpu, usual), (vigil, start), ring, (run, run))
+    }))
+}
+
+/// Looks from the start to the end of a run, and keeps what pieces took there; how often it woke.
+fn look(
+    (cpu, usual): (usize, Pace),
+    (mut vigil, start): (Vigil, Instant),
+    ring: &mut Producer,
+    (run, mut time): (&Run, impl Time),
+) -> u64 {
+    let mut yardstick = Yardstick::new(vigil.rule.processor, usual, time.now());
+    let (mut due, mut wakeups) = (start, 0);
     vigil.begin(due);
     loop {
-        let goes_on = run.sleep_until(due);
-        let now = clock::now();
+        let goes_on = time.sleep_until(due);
+        let now = time.now();
         // What holds the processor over the run's end is seen once all is over.
         if now >= due {
             wakeups += 1;
             vigil.end((due, now), ring, run);
-            yardstick.work(ring);
+            yardstick.work(&mut time, ring);
         }
         if !goes_on {
             keep(cpu, yardstick.pace);
-            return Ok(wakeups);
+            return wakeups;
         }
-        due = config.next(due, now);
+        due = vigil.rule.next(due, now);
         vigil.begin(due);
     }
 }
@@ -315,8 +340,8 @@ mod tests {
     #[test]
     fn from_the_last_good_piece_to_the_next_a_processor_crawled() {
         let (mut producer, mut consumer) = ring::channel(4);
-        let mut yardstick = Yardstick::new(ProcessorId(3), Pace::default());
         let mut at = Instant::from_millis(1);
+        let mut yardstick = Yardstick::new(ProcessorId(3), Pace::default(), at);
         let mut works = |nanos| {
             at += Span::from_millis(1);
             yardstick.take(Span::from_nanos(nanos), at, &mut producer);
@@ -334,32 +359,78 @@ mod tests {
             to: Instant::from_millis(104),
         };
         assert_eq!(crawled, [crawl]);
-        assert!(piece() > Span::ZERO);
+    }
+
+    #[test]
+    fn a_piece_takes_what_it_took_when_nothing_fell_into_it() {
+        let of = |three: [u64; 3]| {
+            let mut readings = three.into_iter().flat_map(|took| [0, took]);
+            let mut now = || Instant::from_nanos(readings.next().expect("six readings"));
+            let took = piece(&mut now);
+            assert_eq!(readings.next(), None);
+            took
+        };
+        let interrupted = [[400, 9_000, 500], [9_000, 400, 500], [9_000, 500, 400]];
+        assert_eq!(interrupted.map(of), [Span::from_nanos(400); 3]);
+    }
+
+    /// When the runs begin of which a [`Script`] tells.
+    const START: Instant = Instant::from_millis(1);
+
+    /// Each reading of the clock takes as long, and so does each piece; nobody wakes late.
+    struct Script {
+        now: Instant,
+        takes: Span,
+        end: Instant,
+    }
+
+    impl Time for Script {
+        fn now(&mut self) -> Instant {
+            self.now += self.takes;
+            self.now
+        }
+
+        fn sleep_until(&mut self, due: Instant) -> bool {
+            self.now = self.now.max(due);
+            due < self.end
+        }
+    }
+
+    /// What a witness sees crawl in a run of 200 ms, where each piece takes so long.
+    fn seen_to_crawl(cpu: usize, nanos: u64) -> Vec<Disturbance> {
+        let run = Run::new(0, 0, Ports::new(&[], Vec::new()).expect("none"));
+        let (mut producer, mut consumer) = ring::channel(256);
+        let vigil = Vigil::new(Witness::new(ProcessorId(3)), WITNESS_ACTIVITY);
+        let script = Script {
+            now: START,
+            takes: Span::from_nanos(nanos),
+            end: START + Span::from_millis(200),
+        };
+        let begins = (vigil, START);
+        let wakeups = look((cpu, usual(cpu)), begins, &mut producer, (&run, script));
+        assert_eq!(wakeups, 201);
+        let mut events = Vec::new();
+        consumer.drain(&mut events);
+        let all_crawled = |event: &Event| event.kind == EventKind::Crawled;
+        assert!(events.iter().all(all_crawled), "{events:?}");
+        Disturbance::joined(events.iter().map(Disturbance::of))
     }
 
     /// Where half of all pieces are slow that is its speed; but what it was before is known.
     #[test]
     fn a_run_that_begins_while_its_processor_crawls_knows_from_the_one_before() {
         const NONE: usize = usize::MAX;
-        let crawled = |nanos: u64| {
-            let (mut producer, mut consumer) = ring::channel(256);
-            let mut yardstick = Yardstick::new(ProcessorId(0), usual(NONE));
-            (0..200).for_each(|at| {
-                yardstick.take(
-                    Span::from_nanos(nanos),
-                    Instant::from_millis(at),
-                    &mut producer,
-                );
-            });
-            keep(NONE, yardstick.pace);
-            let mut events = Vec::new();
-            consumer.drain(&mut events);
-            events.len()
+        assert_eq!(seen_to_crawl(NONE, 4_800), [], "nothing is known");
+        assert_eq!(seen_to_crawl(NONE, 400), []);
+        assert_eq!(seen_to_crawl(NONE, 400), []);
+        let takes = Span::from_nanos(4_800);
+        let all = Disturbance {
+            processor: ProcessorId(3),
+            from: START + takes,
+            // At its last instant it is read on waking, six times for the piece, and once more.
+            to: START + Span::from_millis(200) + takes * 8,
         };
-        assert_eq!(crawled(4_800), 0, "nothing is known");
-        assert_eq!(crawled(400), 0);
-        assert_eq!(crawled(400), 0);
-        assert_eq!(crawled(4_800), 200);
+        assert_eq!(seen_to_crawl(NONE, 4_800), [all]);
     }
 
     /// Late by far more than the thread can have waited for its processor meanwhile.

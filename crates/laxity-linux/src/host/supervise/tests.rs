@@ -2,7 +2,8 @@
 
 use laxity_model::enforce::{DISPATCHER_ACTIVITY, WITNESS_ACTIVITY, above};
 use laxity_model::{
-    Event, EventKind, Outside, Priority, Reservation, ReservationRequest, Service, Step,
+    Disturbance, Event, EventKind, Outside, Priority, Reservation, ReservationRequest, Service,
+    Step,
 };
 
 use super::*;
@@ -94,11 +95,19 @@ fn reasons(record: &RunRecord) -> Vec<&str> {
 #[test]
 fn each_processors_halts_are_in_the_record_and_excuse_its_own() {
     for processor in [0, 1] {
-        let record = concluded(vec![late(WITNESS_ACTIVITY, processor, 7, 30)]);
-        let still = record.disturbances.iter();
-        let still: Vec<_> = still.map(|one| (one.processor, one.length())).collect();
-        let halt = (ProcessorId(processor), Span::from_millis(30));
-        assert_eq!(still, [halt]);
+        let crawled = Event {
+            kind: EventKind::Crawled,
+            ..late(WITNESS_ACTIVITY, processor, 50, 9)
+        };
+        let record = concluded(vec![late(WITNESS_ACTIVITY, processor, 7, 30), crawled]);
+        let long = |all: &[Disturbance]| -> Vec<_> {
+            all.iter()
+                .map(|one| (one.processor, one.length()))
+                .collect()
+        };
+        let [halt, crawl] = [30, 9].map(|ms| (ProcessorId(processor), Span::from_millis(ms)));
+        assert_eq!(long(&record.disturbances), [halt, crawl]);
+        assert_eq!(long(&record.crawled), [crawl]);
         assert_eq!(reasons(&record), ["", ""]);
     }
 }
