@@ -395,6 +395,9 @@ fn processors(text: &str) -> Result<CpuSet, String> {
 }
 
 fn thread_name(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("no thread has an empty name: write one, or several with a comma between two, such as worker,io".to_owned());
+    }
     if text.len() > LONGEST_NAME {
         return Err(format!(
             "no thread has a name of more than {LONGEST_NAME} bytes: the kernel cuts it there, and `ps -eLo comm` shows what is left"

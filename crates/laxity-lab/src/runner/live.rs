@@ -274,7 +274,7 @@ fn measure_each(
         if further.contains_key(&device.name) || device.device.fewest_repeats().is_none() {
             continue;
         }
-        progress.prepare("calibrating the load");
+        progress.prepare(&format!("calibrating the load of {}", device.name));
         let found = Alone::live(resolved, device)?.calibrate()?;
         let beyond = found.beyond(&device.load);
         let beyond = beyond.map(|beyond| of_device(device, &beyond));
@@ -286,7 +286,11 @@ fn measure_each(
         further.insert(device.name.clone(), found.repeats);
     }
     for device in proposal::to_measure(resolved, true) {
-        progress.prepare("measuring calls, to propose a reservation");
+        let measured = format!(
+            "measuring calls of {}, to propose a reservation",
+            device.name
+        );
+        progress.prepare(&measured);
         let receivers = further.get(&device.name).copied().unwrap_or(0);
         let measured = Alone::live(resolved, device)?.calls(receivers)?;
         calls.insert(device.name.clone(), measured);

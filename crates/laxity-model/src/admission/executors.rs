@@ -33,7 +33,7 @@ pub struct ExecutorAdmission {
     pub answer: Result<Grade, Unschedulable>,
     /// The name of the bottleneck, a task or a group, where the policy names one.
     pub bottleneck: Option<String>,
-    /// How long each task of no group takes at the longest, from the release of the first of its chain; none unless some of them are chained or grouped, and where no promise is made.
+    /// How long each task of no group takes at the longest, from the release of the first of its chain; none where the policy has no such bounds or makes no promise.
     pub bounds: Vec<(ActivityId, Span)>,
     /// Where its reservation is too little: the least that is enough at its period, or else at the longest shorter one that was tried, and
     /// the cheapest of all; beside each everything else is granted as before. Empty where there is none near.

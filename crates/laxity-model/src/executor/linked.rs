@@ -155,24 +155,22 @@ pub fn bounds_by(
     })
 }
 
-/// Whether all of these are in time by a policy; their [bounds](bounds_by) where they have to do with each other, and else none, or where one is [polled](Linked::polled). That is charged where
-/// there are bounds of single handlers, and else not.
+/// Whether all of these are in time by a policy; their [bounds](bounds_by), where it has any of single handlers, and else none. That one is [polled](Linked::polled) is charged
+/// where there are bounds, and else not.
 ///
 /// # Errors
 ///
-/// Those of [`bounds_by`] where they have to do with each other, and else those of [`ExecutorPolicy::admit`].
+/// Those of [`bounds_by`] where it has bounds, or they have to do with each other; and else those of [`ExecutorPolicy::admit`].
 pub fn admit(
     policy: &impl ExecutorPolicy,
     all: &[Linked],
     supply: &dyn SupplyBound,
 ) -> Result<Vec<Span>, Unschedulable> {
+    if let Some(found) = policy.bounds(all, supply) {
+        return found;
+    }
     if all.iter().any(Linked::has_to_do_with_others) {
         return bounds_by(policy, all, supply);
-    }
-    if all.iter().any(|linked| linked.polled)
-        && let Some(found) = policy.bounds(all, supply)
-    {
-        return found;
     }
     let left = left(all, supply)?;
     let supply = left

@@ -87,7 +87,7 @@ impl Program {
     }
 
     /// What an executor's policy says of the tasks on it, if its activity gets this supply, and each job is charged this
-    /// overhead: how long each [single](crate::executor::members::Set::singles) takes at the longest, from the release of the first of its chain, where any two of them have to do with each other.
+    /// overhead: how long each [single](crate::executor::members::Set::singles) takes at the longest, from the release of the first of its chain, where the policy has such bounds.
     ///
     /// # Errors
     ///

@@ -25,6 +25,12 @@ pub enum ReservationError {
     /// The period is zero.
     #[error("the period of a reservation must be more than zero")]
     NoPeriod,
+    /// The period is longer than [`Reservation::LONGEST`].
+    #[error("a period of {period} is more than a day, the longest that a reservation may have")]
+    TooLong {
+        /// What was asked for.
+        period: Span,
+    },
     /// More service than one processor has in the period.
     #[error(
         "{} of service does not fit a period of {period}: one processor gives at most {}",
@@ -39,13 +45,19 @@ pub enum ReservationError {
 }
 
 impl Reservation {
-    /// `service` out of every `period`; both more than zero, and the service no more than the period.
+    /// The longest period, a day: so many of them fit what an [`Instant`](crate::Instant) can tell that none is beyond it.
+    pub const LONGEST: Span = Span::from_secs(86_400);
+
+    /// `service` out of every `period`; both more than zero, the service no more than the period, and that no more than [`LONGEST`](Self::LONGEST).
     pub const fn new(service: Service, period: Span) -> Result<Self, ReservationError> {
         if service.is_zero() {
             return Err(ReservationError::NoService);
         }
         if period.is_zero() {
             return Err(ReservationError::NoPeriod);
+        }
+        if period.as_nanos() > Self::LONGEST.as_nanos() {
+            return Err(ReservationError::TooLong { period });
         }
         if service.as_nanos() > period.as_nanos() {
             return Err(ReservationError::MoreThanAProcessor { service, period });
@@ -272,6 +284,12 @@ mod tests {
         assert_eq!(
             Reservation::new(two, Span::ZERO),
             Err(ReservationError::NoPeriod)
+        );
+        let longer = Reservation::LONGEST + Span::from_nanos(1);
+        assert!(Reservation::new(two, Reservation::LONGEST).is_ok());
+        assert_eq!(
+            Reservation::new(two, longer),
+            Err(ReservationError::TooLong { period: longer })
         );
         let period = Span::from_millis(1);
         assert_eq!(

@@ -133,10 +133,12 @@ fn whom_a_reservation_is_for_is_as_it_is_said_or_refused() {
         assert_eq!(thread.only, Some(Tid(7)));
         assert!(!thread.new_threads && !thread.children);
     }
-    let wrong: [(&[&str], &str); 5] = [
+    let wrong: [(&[&str], &str); 7] = [
         (&["--tid=7", "--follow=threads"], "--pid in place of --tid"),
         (&["--tid=7", "--follow=children"], "--pid in place of --tid"),
         (&["--pid=7", "--threads=a-name-of-16-byt"], "15 bytes"),
+        (&["--pid=7", "--threads="], "empty name"),
+        (&["--pid=7", "--threads=x,,y"], "empty name"),
         (&["--pid=0"], "--pid"),
         (&["--tid=2147483648"], "--tid"),
     ];

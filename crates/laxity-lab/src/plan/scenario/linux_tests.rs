@@ -418,6 +418,30 @@ fn an_executor_says_of_a_task_what_its_line_does() {
     assert_eq!(bounded(&plan), ["receive", "decode", "show"]);
 }
 
+#[test]
+fn who_takes_turns_by_rate_without_a_chain_has_a_bound_before_its_deadline() {
+    let task = |(name, period, service, quantum)| {
+        format!(
+            "[tasks.{name}]\nkind = \"periodic\"\nperiod = \"{period}ms\"\nservice = \"{service}ms\"\non = \"media\"\nbatch = {service}\nquantum = {quantum}\n"
+        )
+    };
+    let tasks = [("a", 10, 2, 1), ("b", 25, 7, 2), ("c", 70, 10, 3)].map(task);
+    let executor = "[executors.media]\npolicy = \"rmdp\"\nplacement = \"reserved 9ms/10ms\"\noutside = \"confined\"\n";
+    let text = format!("{executor}{}[variants.v]\non = \"live\"\n", tasks.concat());
+    let plan = with_lines(&text, |_| {});
+    let bounds = plan
+        .lines
+        .iter()
+        .map(|line| line.bound_ns.expect("a bound"));
+    let bounds: Vec<u64> = bounds.collect();
+    let deadlines = [10_000_000, 25_000_000, 70_000_000];
+    let is_before = bounds
+        .iter()
+        .zip(deadlines)
+        .all(|(bound, deadline)| *bound < deadline);
+    assert!(is_before, "{bounds:?}");
+}
+
 /// Who has a bound.
 fn bounded(plan: &VariantPlan) -> Vec<&str> {
     let bounded = plan.lines.iter().filter(|line| line.bound_ns.is_some());

@@ -255,7 +255,9 @@ fn render_executor(executor: &ExecutorPlan, width: usize, text: &mut String) {
                 true => "",
                 false => " and beside what the machine and those above take",
             };
-            format!("; at the longest, from the release of the first of a chain{others}: {bounds}")
+            format!(
+                "; at the longest, from release (in a chain that of its first){others}: {bounds}"
+            )
         }
     };
     let grouped = match &executor.within_budgets[..] {

@@ -18,7 +18,9 @@ pub fn reservation(text: &str) -> Result<Reservation, UnitError> {
             ReservationError::MoreThanAProcessor { .. } => {
                 "ask for no more service than the period is long, such as \"2ms/8ms\""
             }
-            ReservationError::NoService | ReservationError::NoPeriod => remedy,
+            ReservationError::NoService
+            | ReservationError::NoPeriod
+            | ReservationError::TooLong { .. } => remedy,
         };
         UnitError::new(error.to_string(), remedy)
     })
@@ -100,7 +102,7 @@ pub fn asked(text: &str) -> Result<Asked, UnitError> {
         }
         (false, true) => {
             let service = part(text, service(first))?;
-            Reservation::new(service, Span::MAX)
+            Reservation::new(service, Reservation::LONGEST)
                 .map(|most| Asked::Open(Open::Period(most.service())))
                 .map_err(|error| {
                     UnitError::new(error.to_string(), "write a service, such as \"2ms/auto\"")

@@ -54,6 +54,11 @@ fn reservations_are_checked_as_a_whole() {
     assert!(cause("9ms/8ms").contains("does not fit"));
     assert!(cause("0ms/8ms").contains("more than zero"));
     assert!(cause("2ms/0ms").contains("more than zero"));
+    assert!(cause("2ms/86401s").contains("more than a day"));
+    for open in ["auto/86401s", "86401s/auto"] {
+        let told = asked(open).expect_err(open).cause;
+        assert!(told.contains("86401s") || told.contains("a day"), "{told}");
+    }
     let wrong = [
         ("2/8ms", "`2` has no unit"),
         ("1/0", "`1` has no unit"),
@@ -110,8 +115,8 @@ proptest! {
     }
 
     #[test]
-    fn a_reservation_survives_writing(service in 1..=u64::MAX, rest: u64) {
-        let period = Span::from_nanos(service.saturating_add(rest));
+    fn a_reservation_survives_writing(service in 1..=Reservation::LONGEST.as_nanos(), rest: u64) {
+        let period = Span::from_nanos(service.saturating_add(rest)).min(Reservation::LONGEST);
         let original = Reservation::new(Service::from_nanos(service), period).expect("fits");
         prop_assert_eq!(reservation(&format_reservation(original)), Ok(original));
     }
