@@ -13,9 +13,9 @@ use super::{BATCH, Case, Seen, TWO, Trial, Unwatched, Upcalls, Where, periods, s
 /// What they take of the processor.
 pub(super) const UTILIZATION_PPM: u64 = 800_000;
 /// How often those two are run in turn on this machine that are compared, if nothing else is asked.
-const PAIRS: u32 = 5;
+pub(super) const PAIRS: u32 = 5;
 /// The same in the twin: with fewer sets of first releases what is in the median differs from seed to seed.
-const TWIN_PAIRS: u32 = 51;
+pub(super) const TWIN_PAIRS: u32 = 51;
 /// How many switches upcalls may make a job of those that threads make a job, in thousandths: where releases are spread, and where all begin together.
 pub(super) const SWITCHES: [u64; 2] = [250, 125];
 /// So much later than its thread, and a quantum of another, may an upcall begin.

@@ -8,9 +8,10 @@ use laxity_lab::runner::RunError;
 use laxity_model::{Service, Span};
 
 use super::trial::Serving;
+use super::udp::transfer;
 use super::{
-    BATCH, GRAIN_PPM, LENGTH, PERCENT_PPM, PERIODS_MS, SETS, SWITCH_1995, activities, deadlines,
-    many, processes, shorter, simulation,
+    BATCH, GRAIN_PPM, LENGTH, LIVE_DELAYED, LIVE_LENGTH, LIVE_STEP, PERCENT_PPM, PERIODS_MS, SETS,
+    SWITCH_1995, activities, deadlines, delayed, many, processes, shorter, shown, simulation, udp,
 };
 use crate::register::{self, Constant};
 
@@ -24,17 +25,19 @@ pub(super) static REGISTER: LazyLock<Vec<Constant>> =
 /// [`RunError::CannotRun`] if a constant's value has no such key, or a value has no constant.
 pub(super) fn rows() -> Result<Vec<Row>, RunError> {
     let all = of_paper().into_iter().chain(of_claims());
+    let all = all.chain(of_udp());
     register::rows(&REGISTER, all.collect())
 }
 
 /// Of what is run.
 fn of_paper() -> Vec<(&'static str, Value)> {
-    let periods: Vec<String> = PERIODS_MS.iter().map(u64::to_string).collect();
+    let lengths = [simulation::LENGTH, many::LENGTH, shorter::LENGTH];
+    let lengths_here = [LIVE_LENGTH, LIVE_STEP, LIVE_DELAYED];
     let streams = simulation::STREAMS.map(|(period, batch, count)| {
         format!("{count} of {batch} in {}", Span::from_micros(period))
     });
     vec![
-        ("periods", format!("{} ms", periods.join(", ")).into()),
+        ("periods", format!("{} ms", of(PERIODS_MS)).into()),
         ("length", LENGTH.into()),
         ("switch", SWITCH_1995.into()),
         ("load", Value::share(many::UTILIZATION_PPM)),
@@ -48,7 +51,40 @@ fn of_paper() -> Vec<(&'static str, Value)> {
         ("counted", Value::share(simulation::COUNTED_PPM)),
         ("load-of-one", Value::share(activities::UTILIZATION_PPM)),
         ("guard", processes::LONGEST.into()),
+        (
+            "pairs",
+            of([activities::TWIN_PAIRS, activities::PAIRS]).into(),
+        ),
+        ("swept", of(deadlines::SWEPT).into()),
+        ("swept-here", of(deadlines::SWEPT_HERE).into()),
+        ("swept-loaded", of(deadlines::SWEPT_LOADED).into()),
+        ("saved-loads", of(many::LOADS).into()),
+        ("divisors", of(shorter::IN_1995).into()),
+        ("divisors-here", of(shorter::HERE).into()),
+        ("delayed-divisors", of(delayed::DIVISORS).into()),
+        ("delayed-loads", of(delayed::LOADS).into()),
+        ("lengths", of(lengths).into()),
+        ("lengths-here", of(lengths_here).into()),
     ]
+}
+
+/// Of experiment 3, which is a command of its own.
+fn of_udp() -> Vec<(&'static str, Value)> {
+    vec![
+        ("udp-periods", of(transfer::PERIODS).into()),
+        ("udp-buffer", (transfer::BUFFER as u64).into()),
+        ("udp-sizes", of(udp::SIZES).into()),
+        ("udp-batch", u64::from(transfer::BATCH.get()).into()),
+        ("udp-quantum", u64::from(transfer::QUANTUM.get()).into()),
+        ("udp-spinners", (transfer::SPINNERS as u64).into()),
+        ("udp-length", udp::LENGTH.into()),
+        ("udp-kept", Value::share(udp::KEPT * PERCENT_PPM)),
+    ]
+}
+
+/// Several, in words.
+fn of<const N: usize>(all: [impl ToString; N]) -> String {
+    all.map(|one| one.to_string()).join(", ")
 }
 
 /// Of what is claimed: so much is enough, or the same.
@@ -61,13 +97,19 @@ fn of_claims() -> Vec<(&'static str, Value)> {
     vec![
         ("grain", Value::share(GRAIN_PPM)),
         ("almost", Value::share(simulation::ALMOST_PPM)),
+        ("preempted", percent(simulation::FEWER)),
+        ("safe", percent(deadlines::SAFE)),
         ("with-room", percent(deadlines::FULL)),
+        ("less", deadlines::LESS.into()),
+        ("fewer", percent(many::FEWER)),
+        ("as-much", percent(shown::AS_MUCH)),
         ("switches-drawn", thousandths(drawn)),
         ("switches-together", thousandths(together)),
         ("alike", percent(100 / activities::ALIKE)),
         ("after", activities::AFTER.into()),
         ("little", Value::share(shorter::LITTLE_PPM)),
         ("gained", percent(shorter::GAINED)),
+        ("noise", Value::share(shorter::NOISE_HERE_PPM)),
         ("missed-here", Value::share(shorter::MISSED_HERE_PPM)),
         ("reserved", Value::share(reserved.as_nanos())),
     ]

@@ -10,9 +10,9 @@ use super::trial::{Look, Outcome, Serving, Setup, in_one};
 use super::{Case, PERCENT_PPM, TEXT, Trial, Upcalls, Where, many, shown};
 
 /// The periods of the paper's experiments are divided by these.
-const DIVISORS: [u64; 4] = [2, 4, 8, 16];
+pub(super) const DIVISORS: [u64; 4] = [2, 4, 8, 16];
 /// What all upcalls take together, in percent.
-const LOADS: [u64; 2] = [80, 90];
+pub(super) const LOADS: [u64; 2] = [80, 90];
 /// Preempted at once: as in the paper, and by the kernel.
 const AT_ONCE: [(Serving, Look); 2] = [
     (Serving::ByRate, Look::AtOnce),

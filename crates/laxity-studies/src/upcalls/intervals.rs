@@ -14,7 +14,8 @@ use tokio::runtime::Builder;
 use tokio::task::LocalSet;
 use tokio::time::{self, MissedTickBehavior};
 
-use super::jobs::{self, Done, ROOM, Task, When, burn};
+use super::burner::Burner;
+use super::jobs::{self, Done, ROOM, Task, When};
 use super::trial::{CPU, LEAD, Outcome, Setup};
 
 /// Runs a set in one thread of a program.
@@ -24,6 +25,7 @@ pub(super) fn run(setup: &Setup, host: &mut Runner<'_>) -> Result<Outcome, HostE
             "the twin has no async runtime".into(),
         ));
     }
+    let burner = Burner::here();
     let served = Arc::new(Mutex::new(None));
     let mut program = Program::new(1);
     let (length, tasks, told) = (setup.length, setup.tasks(), Arc::clone(&served));
@@ -46,7 +48,7 @@ pub(super) fn run(setup: &Setup, host: &mut Runner<'_>) -> Result<Outcome, HostE
     };
     let halts = Disturbances::of(&record, &[runtime]);
     let each = jobs::each(setup, (&jobs, when), &halts)?;
-    Ok(setup.outcome(each, record.usage.iter().into(), true))
+    Ok(setup.outcome(each, record.usage.iter().into(), Some(burner.overshoot())))
 }
 
 /// Serves these in the calling thread.
@@ -62,12 +64,13 @@ pub(super) fn serve(tasks: &[Task], when: When) -> std::io::Result<Vec<Done>> {
         let (task, jobs) = (*task, Rc::clone(&jobs));
         let (first, period) = (at(task.first(when)), nanos(task.period()));
         set.spawn_local(async move {
+            let mut burner = Burner::here();
             let mut ticks = time::interval_at(first, period);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
             loop {
                 let meant = (ticks.tick().await - wall).as_nanos();
                 let began = now();
-                burn(task.cost());
+                burner.burn(task.cost());
                 let release = begin + Span::from_nanos(meant as u64);
                 jobs.borrow_mut().push(task.done(release, began));
             }

@@ -8,7 +8,6 @@ use laxity::upcall::{First, OnOverrun, Timing};
 use laxity::{PeriodicProbe, now};
 use laxity_model::verify::contract::Phase;
 use laxity_model::{Event, EventKind, HostError, Instant, Program, RunRecord, Service, Span};
-use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use super::peers::failed;
@@ -103,23 +102,6 @@ impl Task {
     }
 }
 
-/// The same processor time as [`laxity_model::Step::Burn`] takes.
-pub(super) fn burn(service: Service) {
-    let had = || {
-        let had = clock_gettime(ClockId::ThreadCPUTime);
-        Service::from_nanos(had.tv_sec as u64 * 1_000_000_000 + had.tv_nsec as u64)
-    };
-    let goal = had() + service;
-    loop {
-        let left = goal.saturating_sub(had());
-        if left.is_zero() {
-            return;
-        }
-        let until = now() + left.as_dedicated_span().min(Span::from_micros(100));
-        while now() < until {}
-    }
-}
-
 impl Done {
     /// As a host records it.
     fn events(self, probe: &PeriodicProbe) -> [Event; 2] {
@@ -149,7 +131,12 @@ pub(super) fn each(
     let mut program = Program::new(1);
     let members = setup.members.iter().enumerate();
     let each = members.map(|(number, member)| {
-        let probe = setup.install((number, member), &mut program, None, &Arc::default());
+        let probe = setup.install(
+            (number, member),
+            &mut program,
+            None,
+            (&Arc::default(), None),
+        );
         let reader = probe.reader(Run {
             disturbances: halts.clone(),
             reservation: setup.place(member, None).1.map(|asked| asked.reservation),

@@ -2,13 +2,14 @@
 //! WUCS-95-06, 1995, §§5.3, 7.1 and 7.2.
 //!
 //! * [`mod@trial`]: a set of upcalls as a program, served in one way or another; `intervals`: by an async runtime; [`beside`]: what runs beside.
-//! * `processes`: one whose upcalls are in several processes; [`process`]: each of them; `jobs`: what came of what no host records; `kernel`: what can be asked of its `SCHED_DEADLINE`; `peers`: how processes are started.
+//! * `processes`: one whose upcalls are in several processes; [`process`]: each of them; `jobs`: what came of what no host records; `burner`: what is worked on this machine; `kernel`: what can be asked of its `SCHED_DEADLINE`; `peers`: how processes are started.
 //! * `simulation`, `deadlines`, `many`: the paper's simulation, and its first two experiments; [`udp`]: the third, a command of its own.
 //! * `activities`: one process, against a thread for each; `shorter`: shorter and shorter periods; `delayed`: the same of experiment 2, for what it misses.
 //! * `shown`: what all of them show alike; `constants`: what was put in or chosen.
 
 mod activities;
 pub mod beside;
+mod burner;
 mod constants;
 mod deadlines;
 mod delayed;
@@ -50,6 +51,7 @@ const LENGTH: Span = Span::from_millis(25_200);
 /// The same on this machine, and of the many that a search makes; unless longer ones are asked for.
 const LIVE_LENGTH: Span = Span::from_millis(1_500);
 const LIVE_STEP: Span = Span::from_millis(400);
+const LIVE_DELAYED: Span = Span::from_millis(800);
 /// So many units a batch has, where the paper does not tell.
 const BATCH: NonZeroU32 = NonZeroU32::new(16).expect("it is not zero");
 const TWO: NonZeroU32 = NonZeroU32::new(2).expect("it is not zero");
@@ -189,7 +191,7 @@ impl Study for Upcalls {
             cases.extend(shorter::cases(request, (round.live, LIVE_STEP * longer)));
         }
         if request.wants("delayed") && round.live {
-            cases.extend(delayed::cases(request, LIVE_STEP * 2 * longer));
+            cases.extend(delayed::cases(request, LIVE_DELAYED * longer));
         }
         Ok(cases)
     }
@@ -242,6 +244,12 @@ impl Study for Upcalls {
         activities::judge(draft, made);
         shorter::judge(draft, made);
         delayed::judge(draft, made);
+        let overshoots = made.live.iter();
+        let overshoots = overshoots.filter_map(|(_, seen)| seen.outcome.overshoot);
+        if let Some((least, most)) = overshoots.clone().min().zip(overshoots.max()) {
+            let holes: &[(&str, &dyn std::fmt::Display)] = &[("least", &least), ("most", &most)];
+            draft.circumstance("burns", TEXT.say("burns", holes));
+        }
         draft.table("constants", "constants", &[], constants::rows()?);
         // What is called a twin of this machine is then one of another.
         if let Some(elsewhere) = &made.request.elsewhere {

@@ -12,8 +12,9 @@ use laxity::upcalls::{Call, Options, Rank, Region, Seat, Spec, Upcall, Upcalls};
 use laxity::{Request, Reserved, Service, now, sleep_until};
 use serde::{Deserialize, Serialize};
 
+use super::burner::Burner;
 use super::intervals;
-use super::jobs::{Done, ROOM, Task, When, burn};
+use super::jobs::{Done, ROOM, Task, When};
 use super::peers::{PRIORITY, Used, say, tell};
 use super::trial::Serving;
 
@@ -33,6 +34,18 @@ pub(super) struct Part {
 pub(super) struct Told {
     pub(super) jobs: Vec<Done>,
     pub(super) used: Used,
+    /// What each of its burns was measured to take beyond what it is asked for.
+    pub(super) overshoot_ns: u64,
+}
+
+impl Told {
+    fn of(jobs: Vec<Done>, used: Used) -> Self {
+        Self {
+            jobs,
+            used,
+            overshoot_ns: Burner::here().overshoot().as_nanos(),
+        }
+    }
 }
 
 type Jobs = Arc<Mutex<Vec<Done>>>;
@@ -82,10 +95,7 @@ impl Part {
         }
         let used = Used::by_named(&[&name])?.since(before);
         let jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Told {
-            jobs: jobs.clone(),
-            used,
-        })
+        Ok(Told::of(jobs.clone(), used))
     }
 
     /// A thread for each, which is scheduled so before they are told when.
@@ -110,10 +120,7 @@ impl Part {
         let _ = when.set(await_when()?);
         gate.wait();
         say("set")?;
-        let mut told = Told {
-            jobs: Vec::new(),
-            used: Used::default(),
-        };
+        let mut told = Told::of(Vec::new(), Used::default());
         for thread in all {
             let own: Told = thread.join().map_err(|_| "a thread panicked")??;
             told.jobs.extend(own.jobs);
@@ -128,7 +135,7 @@ impl Part {
         let before = Used::by_caller()?;
         let jobs = intervals::serve(&self.tasks, when)?;
         let used = Used::by_caller()?.since(before);
-        Ok(Told { jobs, used })
+        Ok(Told::of(jobs, used))
     }
 }
 
@@ -143,13 +150,13 @@ impl Task {
         let timing = self.timing(when);
         let mut spec = Spec::each(timing.period, Service::from_nanos(1));
         spec.timing = timing.clone();
-        let jobs = Arc::clone(jobs);
+        let (jobs, mut burner) = (Arc::clone(jobs), Burner::here());
         upcalls.create(spec, move |call: &mut Call<'_>| {
             let release = call.paced.release;
             if release >= when.until() {
                 return call.end();
             }
-            burn(timing.share(self.cost(), call.done(), call.now()));
+            burner.burn(timing.share(self.cost(), call.done(), call.now()));
             if call.done() + call.now() >= call.batch() {
                 let mut jobs = jobs.lock().unwrap_or_else(PoisonError::into_inner);
                 jobs.push(self.done(release, call.began));
@@ -172,20 +179,20 @@ impl Task {
 
     /// All its jobs, in the calling thread. A release that comes while another one's job is at work is skipped.
     fn on_a_grid(&self, when: When) -> io::Result<Told> {
-        let mut jobs = Vec::with_capacity(ROOM);
+        let (mut jobs, mut burner) = (Vec::with_capacity(ROOM), Burner::here());
         let before = Used::by_caller()?;
         let mut release = self.first(when);
         while release < when.until() {
             sleep_until(release);
             let began = now();
-            burn(self.cost());
+            burner.burn(self.cost());
             jobs.push(self.done(release, began));
             while release <= now() {
                 release += self.period();
             }
         }
         let used = Used::by_caller()?.since(before);
-        Ok(Told { jobs, used })
+        Ok(Told::of(jobs, used))
     }
 }
 
@@ -196,6 +203,8 @@ impl Task {
 /// What it lacks, or lost: a right, its seat, the time to be ready in.
 pub fn run(part: &str) -> Result<(), Box<dyn Error>> {
     let part: Part = serde_json::from_str(part)?;
+    // It is measured while nobody waits for it.
+    Burner::here();
     let told = match part.serving {
         Serving::ByRate => part.by_upcalls()?,
         Serving::Threads | Serving::Kernel => part.by_threads()?,

@@ -112,9 +112,10 @@ pub(super) fn run(setup: &Setup, host: &mut Runner<'_>) -> Result<Outcome, HostE
         .into_iter()
         .chain(told.iter().map(|one| one.used))
         .sum();
+    let overshoot = told.iter().map(|one| one.overshoot_ns).max();
     let jobs: Vec<_> = told.into_iter().flat_map(|one| one.jobs).collect();
     let each = jobs::each(setup, (&jobs, when), &halts)?;
-    Ok(setup.outcome(each, used, true))
+    Ok(setup.outcome(each, used, overshoot.map(Service::from_nanos)))
 }
 
 /// What each process is to do.

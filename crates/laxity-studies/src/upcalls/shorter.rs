@@ -11,10 +11,10 @@ use super::{
 };
 
 /// The periods of the paper's experiments are divided by these, in the twin of 1995 and on this machine.
-const IN_1995: [u64; 4] = [1, 2, 4, 8];
-const HERE: [u64; 4] = [10, 25, 50, 100];
+pub(super) const IN_1995: [u64; 4] = [1, 2, 4, 8];
+pub(super) const HERE: [u64; 4] = [10, 25, 50, 100];
 /// So long runs of the twin are.
-const LENGTH: Span = Span::from_secs(5);
+pub(super) const LENGTH: Span = Span::from_secs(5);
 /// What is usable is found to this, in parts per million.
 const GRAIN_PPM: u64 = 25_000;
 /// The same on this machine.
@@ -39,7 +39,7 @@ const WAYS: [(Serving, Look); 6] = [
     (Serving::Intervals, Look::AtOnce),
 ];
 /// Two searches of the same differ by so much on this machine.
-const NOISE_HERE_PPM: u64 = 2 * GRAIN_HERE_PPM;
+pub(super) const NOISE_HERE_PPM: u64 = 2 * GRAIN_HERE_PPM;
 
 /// The same upcalls with periods that are so many times shorter, as are the instants of their first releases.
 pub(super) fn divided(members: &[Member], by: u64) -> Vec<Member> {

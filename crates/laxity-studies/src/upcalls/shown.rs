@@ -74,10 +74,28 @@ fn quoted(what: &str, paper: u64) -> Compared {
     }
 }
 
-/// What a comparison with a number of the paper says where not all of the paper's set is told, and what comes out may be no less than it prints: that it is no less
-/// shows that nothing is broken.
-pub(super) fn no_less(paper: u64, seen_ppm: Option<u64>, why: String) -> Verdict {
-    match seen_ppm.map(|seen| seen >= paper * PERCENT_PPM) {
+/// Up to so much of a number of the paper's is as much as it, in percent.
+pub(super) const AS_MUCH: u64 = 150;
+
+/// Whether it is as much as the paper prints, which is in percent: no less, and no more than half as much again.
+pub(super) fn is_as_much(paper: u64, seen_ppm: u64) -> bool {
+    (paper * PERCENT_PPM..=paper * AS_MUCH * PERCENT_PPM / 100).contains(&seen_ppm)
+}
+
+/// What a comparison with a gain of the paper's says where not all of the paper's set is told: that it is as much shows that nothing is broken.
+pub(super) fn as_much(paper: u64, seen_ppm: Option<u64>, why: &str) -> Verdict {
+    let why = TEXT.say("as-much", &[("why", &why)]);
+    verdict(seen_ppm.map(|seen| is_as_much(paper, seen)), why)
+}
+
+/// The same of what the paper tells to be no less than that, and not how much more.
+pub(super) fn no_less(paper: u64, seen_ppm: Option<u64>, why: &str) -> Verdict {
+    let why = TEXT.say("no-less", &[("why", &why)]);
+    verdict(seen_ppm.map(|seen| seen >= paper * PERCENT_PPM), why)
+}
+
+fn verdict(is_so: Option<bool>, why: String) -> Verdict {
+    match is_so {
         Some(true) => Verdict::Consistent(why),
         Some(false) => Verdict::Disagrees(why),
         None => Verdict::Inconclusive(TEXT.say("nothing-served", &[])),

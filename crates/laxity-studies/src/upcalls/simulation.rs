@@ -11,13 +11,13 @@ use super::trial::{Look, Member, Serving, Setup};
 use super::{Case, PERCENT_PPM, SETS, Search, TEXT, TWO, Trial, Where, shown};
 
 /// What the paper saved of preemptions, in percent.
-const FEWER: u64 = 30;
+pub(super) const FEWER: u64 = 30;
 /// How much less than with preemption at once may be usable, where the paper says "almost the same".
 pub(super) const ALMOST_PPM: u64 = 2 * PERCENT_PPM;
 /// The set's utilization while its preemptions are counted.
 pub(super) const COUNTED_PPM: u64 = 750_000;
 /// So long a run lasts.
-const LENGTH: Span = Span::from_secs(6);
+pub(super) const LENGTH: Span = Span::from_secs(6);
 const ONCE: (Serving, Look) = (Serving::Threads, Look::AtOnce);
 const EIGHTH: (Serving, Look) = (Serving::ByRate, Look::Parts(parts(8)));
 const QUARTER: (Serving, Look) = (Serving::ByRate, Look::Parts(parts(4)));

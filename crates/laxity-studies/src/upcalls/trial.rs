@@ -18,10 +18,11 @@ use laxity_model::program::upcall::{First, Timing};
 use laxity_model::verify::contract::Quantity;
 use laxity_model::{
     Enforcer, Event, EventKind, ExecutorId, HostError, Outside, Placement, Priority, ProcessorId,
-    Program, Reservation, ReservationRequest, RunRecord, Service, Span, Step,
+    Program, Reservation, ReservationRequest, RunRecord, Service, Span,
 };
 use serde::{Deserialize, Serialize};
 
+use super::burner::{self, Burner};
 use super::jobs::Task as Served;
 use super::peers::{PRIORITY, Used};
 use super::{intervals, processes};
@@ -186,6 +187,8 @@ pub struct Outcome {
     pub preempted: u64,
     /// How much processor time they had besides their work, in parts per million of that; `None` in the twin, and of no work.
     pub besides_ppm: Option<u64>,
+    /// What a burn was measured to take beyond what it is asked for, at most, and what was therefore taken off each; `None` in the twin.
+    pub overshoot: Option<Service>,
 }
 
 impl Outcome {
@@ -321,7 +324,7 @@ impl Setup {
         (number, member): (usize, &Member),
         program: &mut Program,
         executor: Option<ExecutorId>,
-        turns: &Arc<Turns>,
+        (turns, mut burner): (&Arc<Turns>, Option<Burner>),
     ) -> PeriodicProbe {
         let timing = self.timing(member, program);
         let (placement, reservation) = self.place(member, executor);
@@ -341,7 +344,8 @@ impl Setup {
             let is_other = turns
                 .as_ref()
                 .is_some_and(|(turns, own)| turns.is_other(*own));
-            Step::Burn(if is_other { own + switch } else { own })
+            let service = if is_other { own + switch } else { own };
+            burner::step(&mut burner, service)
         })
     }
 
@@ -365,16 +369,18 @@ impl Setup {
             _ => None,
         };
         let turns = Arc::new(Turns::default());
+        // A host burns a step at a time, and knows nothing of the batch.
+        let burner = host.is_live().then(Burner::here);
         let members = self.members.iter().enumerate();
-        let probes: Vec<PeriodicProbe> = members
-            .map(|one| self.install(one, &mut program, executor, &turns))
-            .collect();
+        let work = || (&turns, burner.clone());
+        let probes = members.map(|one| self.install(one, &mut program, executor, work()));
+        let probes: Vec<PeriodicProbe> = probes.collect();
         let record = self.recorded(program, host)?;
         let seen = observe(&record, &probes, &[]);
-        let members = self.members.iter().zip(&seen);
-        let each = members.map(|(member, seen)| Each::of(member, seen));
-        let used = record.usage.iter().into();
-        let mut outcome = self.outcome(each.collect(), used, host.is_live());
+        let each = self.members.iter().zip(&seen);
+        let each = each.map(|(member, seen)| Each::of(member, seen));
+        let overshoot = burner.as_ref().map(Burner::overshoot);
+        let mut outcome = self.outcome(each.collect(), record.usage.iter().into(), overshoot);
         let preempted = |event: &&Event| event.kind == EventKind::Preempt;
         outcome.preempted = record.events.iter().filter(preempted).count() as u64;
         let turns = turns.changed.load(Ordering::Relaxed);
@@ -403,7 +409,12 @@ impl Setup {
     }
 
     /// All that came of it, from what came of each upcall.
-    pub(super) fn outcome(&self, each: Vec<Each>, used: Used, is_live: bool) -> Outcome {
+    pub(super) fn outcome(
+        &self,
+        each: Vec<Each>,
+        used: Used,
+        overshoot: Option<Service>,
+    ) -> Outcome {
         let work = self.members.iter().zip(&each);
         let work: u64 = work
             .map(|(member, each)| self.cost(member).as_nanos() * each.jobs)
@@ -417,7 +428,8 @@ impl Setup {
             lateness: each.into_iter().map(|each| each.lateness).collect(),
             switches: used.switches,
             preempted: 0,
-            besides_ppm: besides.filter(|_| is_live),
+            besides_ppm: besides.filter(|_| overshoot.is_some()),
+            overshoot,
         }
     }
 }

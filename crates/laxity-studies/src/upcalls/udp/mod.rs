@@ -23,11 +23,11 @@ static TEXT: LazyLock<Text> =
     LazyLock::new(|| Text::parse(include_str!("../../../data/upcalls-udp.toml")));
 
 /// Lengths of messages, the longest first: ½ to 8 KB.
-const SIZES: [usize; 3] = [8_192, 2_048, 512];
+pub(super) const SIZES: [usize; 3] = [8_192, 2_048, 512];
 /// How long messages are sent, unless longer is asked for.
-const LENGTH: Span = Span::from_millis(600);
+pub(super) const LENGTH: Span = Span::from_millis(600);
 /// So much of what it was idle the throughput is to be with something beside, in percent.
-const KEPT: u64 = 95;
+pub(super) const KEPT: u64 = 95;
 const PERCENT_PPM: u64 = 10_000;
 
 const PLAIN: [Way; 2] = [Way::Plain, Way::Plain];
@@ -254,6 +254,8 @@ fn claims(draft: &mut Draft<'_>, made: &Made<'_, Udp>) {
         let all: Option<Vec<u64>> = loaded.map(|trial| kept(trial, &made.live)).collect();
         all?.into_iter().min()
     };
+    let due: u64 = of(BOTH).map(|(case, _)| case.due()).sum();
+    let sends = of(BOTH).all(|(case, seen)| seen.sent == case.due());
     let wrong: u64 = of(BOTH).map(|(_, seen)| seen.wrong).sum();
     let sent: u64 = of(BOTH).map(|(_, seen)| seen.sent).sum();
     let [both, plain] = [BOTH, PLAIN].map(|ways| match least(ways) {
@@ -264,6 +266,7 @@ fn claims(draft: &mut Draft<'_>, made: &Made<'_, Udp>) {
         ("dropped", &dropped(BOTH)),
         ("wrong", &wrong),
         ("sent", &sent),
+        ("due", &due),
         ("plain-dropped", &dropped(PLAIN)),
         ("asked", &KEPT),
         ("both", &both),
@@ -273,6 +276,7 @@ fn claims(draft: &mut Draft<'_>, made: &Made<'_, Udp>) {
         let doubt = (!is_known).then(|| TEXT.say("nothing-served", &[]));
         made.said(|case| case.ways == BOTH).but(doubt)
     };
+    draft.claim_here("sends", (sends, false), holes, &said(true));
     let whole = dropped(BOTH) == 0 && wrong == 0;
     draft.claim_here("whole", (whole, false), holes, &said(sent > 0));
     let both = least(BOTH);
@@ -287,8 +291,9 @@ mod tests {
     use super::*;
     use crate::{disturbed, told_and_open};
 
-    /// As if so many messages of each length had been sent and received.
-    fn told(messages: u64) -> ((usize, usize), String) {
+    /// As if so many messages of each length had been sent and received, on a machine of which so much was disturbed: what each check says, how many are told and are
+    /// open, and what was seen.
+    fn told(messages: u64, ppm: u32) -> (Vec<Option<bool>>, (usize, usize), String) {
         let request = Request {
             live: true,
             ..Request::default()
@@ -301,13 +306,14 @@ mod tests {
         let all = cases(&request).expect("nothing is asked for");
         let live: Vec<Trial> = all.into_iter().map(|case| (case, seen)).collect();
         let made = Made {
-            said: vec![disturbed(0); live.len()],
+            said: vec![disturbed(ppm); live.len()],
             live,
             ..Made::nothing(&request)
         };
         let report = judge(&Udp, &made).expect("nothing is analysed");
         let seen = report.checks.iter().map(|check| check.seen.clone());
-        (told_and_open(&report), seen.collect())
+        let held = report.checks.iter().map(|check| check.held);
+        (held.collect(), told_and_open(&report), seen.collect())
     }
 
     #[test]
@@ -319,9 +325,20 @@ mod tests {
 
     #[test]
     fn where_nothing_is_received_nothing_is_told_of_what_is_kept() {
-        let ((told_of, open), seen) = told(0);
-        assert_eq!((told_of, open), (0, 2), "{seen}");
+        let (held, told_and_open, seen) = told(0, 0);
+        assert_eq!(held, [Some(false), None, None], "{seen}");
+        assert_eq!(told_and_open, (1, 2), "{seen}");
         assert!(!seen.contains("0 % at least"), "{seen}");
-        assert_eq!(told(100).0, (2, 0));
+    }
+
+    /// Thirty batches of twenty in 600 ms are due: who drops nothing of fewer, and keeps as few beside a load, has not sent what he is to.
+    #[test]
+    fn a_client_that_sends_too_little_or_too_much_is_seen() {
+        for (messages, sends) in [(100, false), (599, false), (600, true), (601, false)] {
+            let (held, _, seen) = told(messages, 0);
+            assert_eq!(held, [sends, true, true].map(Some), "{messages}: {seen}");
+        }
+        // What the machine may have done is no fault of his.
+        assert_eq!(told(599, 500_000).1, (0, 3));
     }
 }

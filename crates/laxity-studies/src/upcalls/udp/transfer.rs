@@ -15,14 +15,14 @@ use super::super::peers::{PRIORITY, Peer, failed, watch};
 use super::peer::{self, Part, Told, Way};
 
 /// The server's buffer, as in the paper (§7.3): Linux takes it twice, for what it charges besides the messages.
-pub(super) const BUFFER: usize = 192 * 1024;
+pub(in super::super) const BUFFER: usize = 192 * 1024;
 /// Periods of the client and of the server (§7.3).
-pub(super) const PERIODS: [Span; 2] = [Span::from_millis(20), Span::from_millis(10)];
+pub(in super::super) const PERIODS: [Span; 2] = [Span::from_millis(20), Span::from_millis(10)];
 /// B_p: of 8 KB, 23 fit the buffer.
-pub(super) const BATCH: NonZeroU32 = NonZeroU32::new(20).expect("it is not zero");
-const QUANTUM: NonZeroU32 = NonZeroU32::new(5).expect("it is not zero");
+pub(in super::super) const BATCH: NonZeroU32 = NonZeroU32::new(20).expect("it is not zero");
+pub(in super::super) const QUANTUM: NonZeroU32 = NonZeroU32::new(5).expect("it is not zero");
 /// So many ordinary processes run beside, none of which ever waits.
-const SPINNERS: usize = 4;
+pub(in super::super) const SPINNERS: usize = 4;
 /// The least time from when both are ready to their first release.
 const LEAD: Span = Span::from_millis(20);
 /// What is waited for after the last release, by the witness too.
@@ -100,6 +100,11 @@ pub(super) fn processor(host: &Runner<'_>) -> Result<usize, HostError> {
 }
 
 impl Transfer {
+    /// What a client that is paced sends: a batch at each of its releases, of which there are as many wherever its grid lies.
+    pub(super) fn due(&self) -> u64 {
+        u64::from(BATCH.get()) * (self.length.as_nanos() / PERIODS[0].as_nanos())
+    }
+
     /// What runs beside.
     pub(super) fn beside(&self, processor: usize) -> Result<Vec<RunningCommand>, HostError> {
         let spinners = if self.loaded { SPINNERS } else { 0 };
