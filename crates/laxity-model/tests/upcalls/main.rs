@@ -131,7 +131,7 @@ proptest! {
         }
     }
 
-    /// What is admitted the policy admits with all that is charged; what would fit does, and a microsecond more does not.
+    /// What is admitted the policy admits with all that is charged; what would fit does, and a microsecond more does not, or less than that a nanosecond.
     #[test]
     fn admission_asks_the_policy_and_proposes_the_most_that_fits(
         present in proptest::collection::vec((1..20_u64, 20..200_u64), 0..5),
@@ -151,9 +151,10 @@ proptest! {
                 match no.fits {
                     Some(fits) => {
                         prop_assert!(ask(fits).is_ok());
-                        prop_assert!(ask(fits + MICRO).is_err());
+                        let more = if fits < MICRO { Service::from_nanos(1) } else { MICRO };
+                        prop_assert!(ask(fits + more).is_err());
                     }
-                    None => prop_assert!(ask(MICRO).is_err()),
+                    None => prop_assert!(ask(Service::from_nanos(1)).is_err()),
                 }
             }
         }
@@ -204,6 +205,16 @@ proptest! {
         };
         prop_assert_eq!(charged.longest_region(), region);
     }
+}
+
+/// A million units in 100 ms, of which timers and entering a call take 102.5 µs.
+#[test]
+fn less_than_a_microsecond_is_proposed_too() {
+    let own = timing(0, 100_000, 1_000_000, 1_000_000);
+    let asked = ("new", &own, MICRO, own.period);
+    let with = |own| vec![Linked::alone(own)];
+    let refused = admit_among((&[], &with), asked, Overhead::default(), &by_rate).unwrap_err();
+    assert_eq!(refused.fits, Some(Service::from_nanos(99)));
 }
 
 /// A look after each microsecond of a millisecond takes half as long again.
