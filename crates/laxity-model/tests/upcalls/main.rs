@@ -207,16 +207,6 @@ proptest! {
     }
 }
 
-/// A million units in 100 ms, of which timers and entering a call take 102.5 µs.
-#[test]
-fn less_than_a_microsecond_is_proposed_too() {
-    let own = timing(0, 100_000, 1_000_000, 1_000_000);
-    let asked = ("new", &own, MICRO, own.period);
-    let with = |own| vec![Linked::alone(own)];
-    let refused = admit_among((&[], &with), asked, Overhead::default(), &by_rate).unwrap_err();
-    assert_eq!(refused.fits, Some(Service::from_nanos(99)));
-}
-
 /// A look after each microsecond of a millisecond takes half as long again.
 #[test]
 fn one_that_looks_often_is_refused_where_its_work_alone_would_fit() {
