@@ -6,7 +6,7 @@ use laxity_model::analysis::Task;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorPolicy as _, HANDLERS};
-use laxity_model::program::upcall::Timing;
+use laxity_model::program::upcall::{First, Timing};
 use laxity_model::program::upcalls::{
     Board, Command, Control, Entrant, Keeper, Rests, STOP, Standing, task, turns,
 };
@@ -14,7 +14,7 @@ use laxity_model::{Body, Context as _, Instant, PortId, Service, Span, Step};
 use proptest::prelude::*;
 
 use crate::machine::{
-    COMMANDS, DOORBELL, MICRO, PLACES, Virtual, boards, events, keep, order, timing, us,
+    COMMANDS, DOORBELL, MICRO, PLACES, Virtual, boards, events, keep, order, run, timing, us,
 };
 
 /// Those that are there by place, each with what a unit takes.
@@ -326,4 +326,31 @@ fn what_feeds_nobody_any_more_is_not_looked_at() {
             .iter()
             .any(|(_, at)| *at == us(900))
     );
+}
+
+/// It was to run 40 µs before that was heard, and again when it had been suspended.
+#[test]
+fn the_first_release_is_a_period_after_the_command_and_the_grid_stays() {
+    let from_command = Timing {
+        first: First::AfterAPeriod,
+        ..timing(0, 20, 1, 1)
+    };
+    let timings = vec![(timing(100, 10_000, 1, 1), None), (from_command, None)];
+    let keep = keep(timings, |calls| {
+        Step::Charge(Service::from_micros(if calls == 1 { 44 } else { 1 }))
+    });
+    let mut script = vec![
+        order(10, 0, Command::Create, 0),
+        order(11, 0, Command::Run, 0),
+        order(12, 1, Command::Create, 0),
+        order(104, 1, Command::Run, 0),
+    ];
+    script.push(order(170, 1, Command::Suspend, 0));
+    script.push(order(193, 1, Command::Run, 0));
+    run(&keep, &boards(), script, 230);
+    let calls = keep.calls.lock().unwrap().clone();
+    let of_second = calls.into_iter().filter(|(place, _)| *place == 1);
+    let releases: Vec<Instant> = of_second.map(|(_, release)| release).collect();
+    let wanted = [124, 164, 204, 224];
+    assert_eq!(releases, wanted.map(us));
 }

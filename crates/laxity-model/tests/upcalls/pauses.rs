@@ -140,3 +140,13 @@ fn who_waits_for_a_quantum_waits_for_what_that_takes_beside_its_work() {
     assert!(fits(66));
     assert!(!fits(63));
 }
+
+/// A million units in 100 ms, of which timers and entering a call take 102.5 µs.
+#[test]
+fn less_than_a_microsecond_is_proposed_too() {
+    let own = timing(0, 100_000, 1_000_000, 1_000_000);
+    let asked = ("new", &own, MICRO, own.period);
+    let with = |own| vec![Linked::alone(own)];
+    let refused = admit_among((&[], &with), asked, Overhead::default(), &by_rate).unwrap_err();
+    assert_eq!(refused.fits, Some(Service::from_nanos(99)));
+}

@@ -51,7 +51,7 @@ pub struct NotAdmitted {
     pub bottleneck: String,
     /// What is missing, with the amounts.
     pub reason: String,
-    /// The most that a unit of the new one may take for all to be in time; `None` if not even a microsecond.
+    /// The most that a unit of the new one may take for all to be in time; `None` if not even a nanosecond.
     pub fits: Option<Service>,
 }
 
@@ -128,16 +128,21 @@ pub fn charged(mut all: Vec<Linked>, overhead: Overhead) -> Vec<Linked> {
     all
 }
 
-/// The most microseconds below `asked` that do.
+/// The most whole microseconds below `asked` that do, or less than one where none does.
 fn most(asked: Service, does: impl Fn(Service) -> bool) -> Option<Service> {
-    let (mut least, mut most) = (0, asked.as_nanos() / 1_000);
-    while least < most {
-        let middle = least + (most - least).div_ceil(2);
-        if does(Service::from_micros(middle)) {
-            least = middle;
-        } else {
-            most = middle - 1;
+    let below = |grain: Service, asked: u64| {
+        let (mut least, mut most) = (0, asked / grain.as_nanos());
+        while least < most {
+            let middle = least + (most - least).div_ceil(2);
+            if does(grain * middle) {
+                least = middle;
+            } else {
+                most = middle - 1;
+            }
         }
-    }
-    (least > 0).then(|| Service::from_micros(least))
+        (least > 0).then(|| grain * least)
+    };
+    let asked = asked.as_nanos();
+    below(Service::from_micros(1), asked)
+        .or_else(|| below(Service::from_nanos(1), asked.min(1_000)))
 }

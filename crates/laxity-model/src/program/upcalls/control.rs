@@ -11,7 +11,7 @@ use crate::executor::share::Share;
 use crate::executor::{ExecutorError, ExecutorPolicy, HandlerId, Result};
 use crate::program::executor::{Executes as _, Executor};
 use crate::program::together::CONTROL;
-use crate::program::upcall::{Call, PacedBy, Timing, Upcall};
+use crate::program::upcall::{Call, First, PacedBy, Timing, Upcall};
 use crate::program::{Body, Context, Step};
 use crate::{ActivityId, Instant, Mark, PortId, SemaphoreId, Service, Span};
 
@@ -125,7 +125,7 @@ impl Order {
     }
 }
 
-/// Carries commands out. It is more urgent than every upcall, so that one that is active always ends its quantum first, and no more.
+/// Carries commands out. It is due so soon after a command that one that is active ends its quantum first, and no more; where the order is by deadline, those go before it that are overdue.
 pub struct Control<K> {
     commands: PortId,
     /// What arrives for the upcall of the first place; the others follow.
@@ -138,6 +138,8 @@ pub struct Control<K> {
     seeker: Option<HandlerId>,
     /// Who of each place is among the executor's handlers.
     inside: Vec<Option<HandlerId>>,
+    /// The first release of each place, where it was told with its first command to run.
+    firsts: Vec<Option<Instant>>,
 }
 
 impl<K: Keeper> Control<K> {
@@ -148,6 +150,7 @@ impl<K: Keeper> Control<K> {
             commands,
             arrivals,
             inside: boards.iter().map(|_| None).collect(),
+            firsts: boards.iter().map(|_| None).collect(),
             boards,
             changed: keeper.changed(),
             rests: keeper.rests(),
@@ -176,6 +179,7 @@ impl<K: Keeper> Control<K> {
             Effect::Nothing => return Ok(()),
             Effect::Make => {
                 self.boards[usize::from(place)].clear();
+                self.firsts[usize::from(place)] = None;
                 // What came for whoever had the place before.
                 while context.take(PortId(self.arrivals.0 + place)).is_some() {}
                 let made = self.keeper.make(place);
@@ -220,7 +224,7 @@ impl<K: Keeper> Control<K> {
 
     fn enter(&mut self, context: &mut dyn Context, place: u16) -> Result {
         let entrant = self.keeper.enter(place);
-        let entrant = entrant.ok_or(ExecutorError::NoSuchHandler)?;
+        let mut entrant = entrant.ok_or(ExecutorError::NoSuchHandler)?;
         let deadline = entrant.deadline;
         if entrant.paced_by.is_some_and(PacedBy::is_another) {
             // What was over before it ran releases it no more.
@@ -228,11 +232,17 @@ impl<K: Keeper> Control<K> {
         }
         let changed = Arc::clone(&self.changed);
         let board = (Arc::clone(&self.boards), place);
-        // Its releases count from the command, however late that is heard.
+        // Its releases count from the command, however late that is heard, and its grid is fixed from its first run on.
         let asked = context.arrival().map_or(context.now(), |order| order.at);
+        let mut first = self.firsts[usize::from(place)];
+        if let First::AfterAPeriod = entrant.timing.first {
+            let release = *first.get_or_insert(asked + entrant.timing.period);
+            entrant.timing.first = First::At(release);
+        }
         let body = Watched::new(entrant, board, (self.arrivals, asked), changed);
         let handler = context.make_handler(Some(deadline), Box::new(body))?;
         self.inside[usize::from(place)] = Some(handler);
+        self.firsts[usize::from(place)] = first;
         Ok(())
     }
 
@@ -462,7 +472,7 @@ impl Body for Watched {
     }
 }
 
-/// An executor as a body, outside of any program: `first` takes turns with the handlers that it makes, and goes before them all. Where it `shares`, they all take
+/// An executor as a body, outside of any program: `first` takes turns with the handlers that it makes, and goes before them all, where the order is by deadline but for those that are overdue. Where it `shares`, they all take
 /// turns with those of other processes, which its [context](Context::others) knows.
 pub fn turns(
     policy: impl ExecutorPolicy + 'static,
