@@ -317,7 +317,8 @@ impl<T> Thread<T> {
     /// Where somebody keeps it from seeing that its run is over, it may see that on any other processor.
     pub(crate) fn let_loose(&self) {
         let tid = self.tid.load(Ordering::SeqCst);
-        if tid != 0 && self.run.is_overdue() {
+        // The number of one that has ended may be a stranger's.
+        if tid != 0 && !self.is_finished() && self.run.is_overdue() {
             // Where it has no other processor it ends when it is let.
             let _ = sched::allow_all(Tid(tid));
         }

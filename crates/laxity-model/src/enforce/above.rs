@@ -43,7 +43,7 @@ fn rank(activity: &Activity) -> Option<u8> {
     own.max(reserved)
 }
 
-/// Nobody is late by more because of one halt.
+/// Nobody is late by more because of one halt: those for whom that came out take all there is, and the halt is not why.
 const MOST: Span = Span::from_secs(10);
 
 /// By how much a halt of this length delays whoever these go before: the least d for which d = h + Σ ⌈d / T⌉ C, as a response time is found (Joseph, Pandya, "Finding Response Times in a
@@ -56,8 +56,12 @@ pub(super) fn behind(halted: Span, above: &[Work]) -> Span {
             work.service.as_dedicated_span() * jobs
         });
         let next = meanwhile.fold(halted, |all, one| all + one);
-        if next <= delayed || next >= MOST {
-            return next.min(MOST.max(halted));
+        if next >= MOST {
+            // They leave nothing: who waits for them is late with and without the halt.
+            return halted;
+        }
+        if next <= delayed {
+            return next;
         }
         delayed = next;
     }
@@ -79,7 +83,9 @@ mod tests {
             (&[of(5, 10)], 2, 7),
             (&[of(5, 10)], 6, 16),
             (&[of(2, 5), of(1, 20)], 1, 4),
-            (&[of(10, 10)], 1, 10_000),
+            (&[of(10, 10)], 1, 1),
+            (&[of(6, 5)], 1, 1),
+            (&[of(1, 5)], 20_000, 20_000),
             (&[of(5, 10)], 0, 0),
         ];
         for (above, halted, expected) in table {

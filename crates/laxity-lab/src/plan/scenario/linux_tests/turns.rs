@@ -1,0 +1,38 @@
+//! What is bounded of tasks that take turns.
+
+use super::{bounded, with_lines};
+
+/// A bound counts what the machine takes besides, which an executor does not know.
+#[test]
+fn an_executor_says_of_a_task_what_its_line_does() {
+    let text = include_str!("../../../../../../scenarios/upcalls-chain.toml");
+    let plan = with_lines(text, |_| {});
+    let lines = plan.lines.iter();
+    let bounds = lines.filter_map(|line| Some((line.name.clone(), line.bound_ns?)));
+    assert_eq!(plan.executors[0].bounds, bounds.collect::<Vec<_>>());
+    assert_eq!(bounded(&plan), ["receive", "decode", "show"]);
+}
+
+#[test]
+fn who_takes_turns_by_rate_without_a_chain_has_a_bound_before_its_deadline() {
+    let task = |(name, period, service, quantum)| {
+        format!(
+            "[tasks.{name}]\nkind = \"periodic\"\nperiod = \"{period}ms\"\nservice = \"{service}ms\"\non = \"media\"\nbatch = {service}\nquantum = {quantum}\n"
+        )
+    };
+    let tasks = [("a", 10, 2, 1), ("b", 25, 7, 2), ("c", 70, 10, 3)].map(task);
+    let executor = "[executors.media]\npolicy = \"rmdp\"\nplacement = \"reserved 9ms/10ms\"\noutside = \"confined\"\n";
+    let text = format!("{executor}{}[variants.v]\non = \"live\"\n", tasks.concat());
+    let plan = with_lines(&text, |_| {});
+    let bounds = plan
+        .lines
+        .iter()
+        .map(|line| line.bound_ns.expect("a bound"));
+    let bounds: Vec<u64> = bounds.collect();
+    let deadlines = [10_000_000, 25_000_000, 70_000_000];
+    let is_before = bounds
+        .iter()
+        .zip(deadlines)
+        .all(|(bound, deadline)| *bound < deadline);
+    assert!(is_before, "{bounds:?}");
+}
