@@ -237,9 +237,9 @@ fn table(all: &[(usize, Vec<Told>)]) -> String {
         ));
         for one in told {
             let (seat, process, user) = (one.seat, one.process, one.user);
-            let (name, presence) = (plain(&one.name), presence(one));
+            let (name, presence) = (&one.name, presence(one));
             text.push_str(&format!(
-                "  seat {seat:>2}  {:>8}  process {process} of user {user}, {name:?}, {presence}\n",
+                "  seat {seat:>2}  {:>8}  process {process} of user {user}, {name}, {presence}\n",
                 share(&one.items)
             ));
             for item in &one.items {
@@ -247,7 +247,7 @@ fn table(all: &[(usize, Vec<Told>)]) -> String {
                 let alone = share(std::slice::from_ref(item));
                 text.push_str(&format!(
                     "           {alone:>8}  {}: {} every {}, due in {}\n",
-                    plain(&item.name),
+                    item.name,
                     task.cost(),
                     task.period(),
                     task.deadline()

@@ -27,9 +27,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
-use crate::os::claim;
 use crate::os::fork::PerProcess;
 use crate::os::sched::{RawAttributes, Restore, Tid};
+use crate::os::{claim, descriptor};
 
 /// The most things on the list; more are refused.
 const MOST: usize = 1_024;
@@ -311,7 +311,7 @@ fn detach(reader: c_int) {
         for standard in 0..PIPE {
             libc::dup2(null, standard);
         }
-        libc::syscall(libc::SYS_close_range, PIPE as u32 + 1, u32::MAX, 0u32);
+        descriptor::close(PIPE as u32 + 1..=u32::MAX, false);
         libc::chdir(c"/".as_ptr());
     }
     // Whichever thread of ours started it.

@@ -1,6 +1,7 @@
 //! Waiting on descriptors: until one can be read, or a counter is raised by another thread.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use laxity_model::Instant;
@@ -41,6 +42,24 @@ impl Alarm {
 impl AsFd for Alarm {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Closes the descriptors of these numbers, or `at_exec` as soon as another program is executed. Takes no lock and allocates nothing: for what was forked.
+pub(crate) fn close(numbers: RangeInclusive<u32>, at_exec: bool) {
+    let flags = if at_exec {
+        libc::CLOSE_RANGE_CLOEXEC
+    } else {
+        0
+    };
+    // SAFETY: it takes numbers, and whoever asks has nothing open there that anybody uses from here on. Where the kernel does not know the call, they stay open.
+    unsafe {
+        libc::syscall(
+            libc::SYS_close_range,
+            *numbers.start(),
+            *numbers.end(),
+            flags,
+        );
     }
 }
 

@@ -1,5 +1,5 @@
 //! What everything else is said in: units in types, names of things, events and the ring they go through, ports and
-//! the queue that threads share, histograms, numbers from a seed, common divisors, medians.
+//! the queue that threads share, histograms, numbers from a seed, common divisors, medians, texts of others.
 
 pub mod arrivals;
 pub(crate) mod atomic;
@@ -8,6 +8,7 @@ pub mod event;
 pub mod histogram;
 pub mod ids;
 pub mod number;
+pub mod plain;
 pub mod port;
 pub mod random;
 pub mod ring;

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use super::in_order::analysed;
 use super::rmdp;
 use super::{ExecutorPolicy, Unschedulable};
+use crate::analysis::fixed_priority::Budget;
 use crate::analysis::supply::{Residual, SupplyBound};
 use crate::analysis::{Preemption, Task};
 use crate::{Service, Span};
@@ -89,6 +90,8 @@ const MOST_ROUNDS: u32 = 200;
 ///
 /// **Source**: Tindell, Clark, "Holistic schedulability analysis for distributed hard real-time systems", Microprocessing and Microprogramming 40, 1994; Harbour, Klein, Lehoczky, "Fixed priority scheduling of periodic tasks with
 /// varying execution priority", RTSS 1991 (a chain as one task).
+///
+/// After some 0.1 s ([`Budget`]) the answer is no, as it is not found in time.
 ///
 /// # Errors
 ///
@@ -185,6 +188,8 @@ struct Set {
     all: Vec<Linked>,
     /// Their places, each behind the one that it comes after: so what is found of one holds for the next in the same round.
     order: Vec<usize>,
+    /// For all rounds together: who asks may be anybody, and others wait meanwhile.
+    budget: Budget,
 }
 
 impl Set {
@@ -199,6 +204,7 @@ impl Set {
         let mut set = Self {
             order: (0..all.len()).collect(),
             all,
+            budget: Budget::default(),
         };
         let depth = |place: &usize| set.chain(*place, Span::MAX).count();
         let depths: Vec<usize> = set.order.iter().map(depth).collect();
@@ -284,7 +290,8 @@ impl Set {
         let there = |other: usize| other != place;
         let (before, blocking) = rmdp::beside(own.deadline(), &tasks, there);
         let blocking = blocking.max(self.unseen(place, own.deadline(), there));
-        let mut bound = rmdp::response(own, place, (&before, blocking), supply)?;
+        let among = (supply, &self.budget);
+        let mut bound = rmdp::response(own, place, (&before, blocking), among)?;
         let precedes = |linked: &Linked| linked.after == Some(place);
         let is_linked = self.before(place, Span::MAX).is_some() || self.all.iter().any(precedes);
         let mut next = is_linked.then_some(place);
@@ -332,7 +339,8 @@ impl Set {
         // With all who come after it in the same window.
         let (before, blocking) = rmdp::beside(deadline, &tasks, |other| others[other]);
         let blocking = blocking.max(self.unseen(begin, deadline, |other| others[other]));
-        let window = rmdp::response(&own, place, (&before, blocking), supply).ok()?;
+        let among = (supply, &self.budget);
+        let window = rmdp::response(&own, place, (&before, blocking), among).ok()?;
         // They come after it, and those of the call before came before that window.
         let comes_after = self.inherit(deadline, vec![false; tasks.len()], |other| {
             (other == place).then_some(true)
@@ -340,7 +348,7 @@ impl Set {
         if window > first.period() {
             let own = own.with_cost(self.in_a_row(deadline, &comes_after)).ok()?;
             let (before, _) = rmdp::beside(deadline, &tasks, |other| !comes_after[other]);
-            return rmdp::response(&own, place, (&before, blocking), supply).ok();
+            return rmdp::response(&own, place, (&before, blocking), among).ok();
         }
         let there = |other: usize| others[other] && !comes_after[other];
         let (before, _) = rmdp::beside(deadline, &tasks, there);
@@ -353,7 +361,7 @@ impl Set {
             known => known,
         };
         let own = own.with_preemption(preemption).ok()?;
-        rmdp::response(&own, place, (&before, blocking), supply).ok()
+        rmdp::response(&own, place, (&before, blocking), among).ok()
     }
 
     /// What a call of the first of these takes with those of all that come after it, as far as they are so urgent.

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use super::in_order::analysed;
 use super::linked::{self, Linked};
 use super::{InOrder, Job, Order, Unschedulable, Yielded, long_run};
+use crate::analysis::fixed_priority::Budget;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Response, Task, fixed_priority};
 use crate::{Instant, Service, Span};
@@ -39,7 +40,8 @@ impl Order for ByRate {
     /// release. Exact on an attained supply where no two have the same time and all say which region is their last; and else sufficient.
     fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
         let tasks: Vec<Task> = tasks.iter().map(analysed).collect();
-        let bound = |place| bound(&tasks[place], place, &tasks, supply).map(drop);
+        let among = (supply, &Budget::default());
+        let bound = |place| bound(&tasks[place], place, &tasks, among).map(drop);
         (0..tasks.len()).try_for_each(bound)
     }
 
@@ -57,10 +59,10 @@ fn bound(
     own: &Task,
     place: usize,
     tasks: &[Task],
-    supply: &dyn SupplyBound,
+    (supply, budget): (&dyn SupplyBound, &Budget),
 ) -> Result<Span, Unschedulable> {
     let (before, blocking) = beside(own.deadline(), tasks, |other| other != place);
-    let bound = response(own, place, (&before, blocking), supply)?;
+    let bound = response(own, place, (&before, blocking), (supply, budget))?;
     in_time(own, place, (bound, blocking), supply)
 }
 
@@ -86,13 +88,13 @@ pub(super) fn response(
     own: &Task,
     place: usize,
     (before, blocking): (&[Task], Service),
-    supply: &dyn SupplyBound,
+    (supply, budget): (&dyn SupplyBound, &Budget),
 ) -> Result<Span, Unschedulable> {
     let refused = |reason| Unschedulable {
         bottleneck: Some(place),
         reason,
     };
-    let response = fixed_priority::response_time_among(own, before, blocking, &supply);
+    let response = fixed_priority::response_time_within(own, before, blocking, &supply, budget);
     match response.map_err(|overflow| refused(format!("{overflow}")))? {
         Response::Bounded(bound) => Ok(bound.from_arrival),
         Response::Unbounded => Err(refused(format!(

@@ -53,6 +53,55 @@ fn at(millis: u64) -> Instant {
     Instant::ZERO + MS * millis
 }
 
+/// Each of them is found in a while, and all of them together in many times that.
+#[test]
+fn what_takes_too_long_to_decide_is_refused() {
+    let mut registry = Registry::new(terms());
+    registry.joins(0, who(10), "one".to_owned());
+    let never = |cost, period, due| {
+        let task = Task::new(Service::from_nanos(cost), Span::from_nanos(period)).unwrap();
+        let task = task.with_deadline(Span::from_nanos(due)).unwrap();
+        let linked = Linked::alone(task.with_preemption(Preemption::Never).unwrap());
+        Item {
+            name: "slow".to_owned(),
+            linked,
+        }
+    };
+    let each = |index: u64| never(1_000, 40_000_000 + 7 * index, 1 << 58);
+    let mut items: Vec<Item> = (0..126).map(each).collect();
+    let mut woken = never(1_279, 1 << 60, 1 << 60);
+    woken.linked.wakes = 40_000_000;
+    items.push(woken);
+    let answer = registry.holds(0, items, true);
+    let Answer::No { reason, .. } = answer else {
+        panic!("it is decided");
+    };
+    assert_eq!(reason, "the busy window is too long to be searched");
+}
+
+#[test]
+fn what_is_told_of_a_process_and_its_upcalls_steers_nothing() {
+    let (forged, plain) = ("a\u{1b}[31m\nb", r"a\u{1b}[31m\nb");
+    let mut registry = Registry::new(terms());
+    registry.joins(0, who(10), forged.to_owned());
+    registry.joins(1, who(11), "other".to_owned());
+    registry.holds(0, vec![item(forged, 12_000, 20)], true);
+    let answer = registry.holds(1, vec![item("urgent", 5_500, 15)], true);
+    let Answer::No { bottleneck, .. } = answer else {
+        panic!("{answer:?}");
+    };
+    let other = format!("{plain} of process 10");
+    assert_eq!(bottleneck, Bottleneck::Other(other));
+    let told = &registry.list()[0];
+    assert_eq!([&*told.name, &told.items[0].name], [plain; 2]);
+    let mut next = Registry::new(terms());
+    next.awaits(0, who(10));
+    let items = vec![item(forged, 12_000, 20)];
+    next.resumes(0, who(10), forged.to_owned(), items).unwrap();
+    assert_eq!(next.list()[0].name, plain);
+    assert_eq!(next.list()[0].items[0].name, plain);
+}
+
 /// Two processes, of seats 0 and 1, the first of which has more than half.
 fn two() -> Registry {
     let mut registry = Registry::new(terms());

@@ -73,6 +73,11 @@ impl Coordinated {
         };
         let client = Client::join(at, starter, name)?;
         let all = client.priority();
+        let is_guarded = client.seat().region.terms().is_some();
+        if is_guarded != all.is_some() {
+            let why = "the memory that processes share does not say what its guards count on: another process has written there";
+            return Err(Error::Coordinator(why.to_owned()));
+        }
         if own == all {
             return Ok(client);
         }

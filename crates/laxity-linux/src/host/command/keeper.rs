@@ -27,6 +27,7 @@ use rustix::time::Timespec;
 use super::ProcessGroup;
 use super::told::Told;
 use crate::os::clock;
+use crate::os::descriptor;
 use crate::os::open_files;
 use crate::os::proc::stat_field;
 
@@ -296,8 +297,8 @@ fn detach((control, told): (RawFd, RawFd), group: ProcessGroup) -> RawFd {
         libc::dup2(control, CONTROL);
         libc::dup2(told, TOLD);
         // The program's output ends when nobody has it any more: the keeper must not.
-        libc::syscall(libc::SYS_close_range, 0u32, CONTROL as u32 - 1, 0u32);
-        libc::syscall(libc::SYS_close_range, TOLD as u32 + 1, u32::MAX, 0u32);
+        descriptor::close(0..=CONTROL as u32 - 1, false);
+        descriptor::close(TOLD as u32 + 1..=u32::MAX, false);
         libc::chdir(c"/".as_ptr());
         let mut mask = MaybeUninit::uninit();
         libc::sigemptyset(mask.as_mut_ptr());

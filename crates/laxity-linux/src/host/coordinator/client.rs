@@ -147,8 +147,8 @@ fn ask(
     with: &[std::os::fd::BorrowedFd<'_>],
 ) -> Option<(Answer, Vec<OwnedFd>)> {
     wire.send(&ask.encode(), with).ok()?;
-    let (bytes, with) = wire.receive().ok()??;
-    Some((Answer::decode(&bytes).ok()?, with))
+    let (bytes, with) = wire.receive().ok()?;
+    Some((Answer::decode(&bytes?).ok()?, with))
 }
 
 /// A connection, and what it is answered whom the coordinator lets in: a seat, the priority there, and what shows that it has that.
@@ -394,7 +394,7 @@ impl Link {
     /// Hears what the coordinator says, and whoever comes after it.
     fn listen(&self, mut wire: Arc<Wire>, answers: &Sender<Ticketed>) {
         loop {
-            while let Ok(Some((bytes, _))) = wire.receive() {
+            while let Ok((Some(bytes), _)) = wire.receive() {
                 let mut state = locked(&self.state);
                 match Answer::decode(&bytes) {
                     Ok(Answer::Gone { seat, process }) => state.goes(seat, process),

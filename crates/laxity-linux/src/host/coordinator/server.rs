@@ -1,5 +1,6 @@
 //! The coordinator.
 
+mod entry;
 mod takeover;
 
 use std::collections::BTreeMap;
@@ -10,14 +11,15 @@ use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::Path;
+use std::thread::JoinHandle;
 
 use laxity_model::program::coordinator::{Answer, Ask, Item, Presence, Registry, Told, Who};
 use laxity_model::program::together::{SEATS, Standing};
 use laxity_model::{Instant, Span};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use self::entry::{OF_ALL, OF_ONE_USER, UNSEEN};
 use self::takeover::Awaited;
 use super::wire::{Packet, Wire, listen};
 use super::{CoordinatorError, Settings};
@@ -30,10 +32,6 @@ use crate::os::memory::MemoryLock;
 use crate::os::proc::stat_of;
 use crate::os::sched::{self, Policy, Tid};
 
-/// So many connections of one user: one for each seat, and a few that only ask.
-const OF_ONE_USER: usize = SEATS + 4;
-/// So many of all.
-const OF_ALL: usize = 4 * OF_ONE_USER;
 /// While somebody is awaited, or a thread has not ended yet, it is looked so often for that.
 const LOOK_EVERY: Span = Span::from_millis(20);
 
@@ -58,7 +56,7 @@ struct House {
 
 /// What a coordinator was told and has done nothing about yet.
 #[must_use = "somebody waits for an answer"]
-pub struct Heard(Vec<(u64, Option<Packet>)>);
+pub struct Heard(Vec<(u64, Packet)>);
 
 impl Heard {
     /// How many messages, and ends of connections.
@@ -84,6 +82,8 @@ pub struct Coordinator {
     /// The seats that the coordinator before has given, of those who have not come back yet.
     awaited: BTreeMap<u16, Awaited>,
     connections: BTreeMap<u64, Connection>,
+    /// Threads that close what users sent.
+    closing: Vec<(u32, JoinHandle<()>)>,
     /// So many were ever connected.
     count: u64,
     /// Since when nobody is there.
@@ -162,6 +162,7 @@ impl Coordinator {
             listener: listener(&settings)?,
             deaf_until: Instant::ZERO,
             connections: BTreeMap::new(),
+            closing: Vec::new(),
             count: 0,
             alone_since: clock::now(),
             alarm: at(&path, Alarm::new())?,
@@ -208,7 +209,7 @@ impl Coordinator {
             return Ok(None);
         }
         let path = self.settings.at.path("sock");
-        let is_deaf = now < self.deaf_until;
+        let is_deaf = now < self.deaf_until || self.closing.len() >= OF_ALL;
         let mut waited = Vec::new();
         for connection in self.connections.values() {
             waited.extend([connection.wire.as_fd(), connection.process.as_fd()]);
@@ -219,13 +220,17 @@ impl Coordinator {
         let mut heard = Vec::new();
         for ((id, connection), ready) in self.connections.iter().zip(ready.chunks(2)) {
             if ready[0] != 0 {
-                match connection.wire.receive_at_once() {
+                let takes = |bytes: &[u8]| {
+                    matches!(Ask::decode(bytes), Ok(Ask::Resume { .. }))
+                        && self.count_of(connection.who.user) < OF_ONE_USER
+                };
+                match connection.wire.receive_at_once(takes) {
                     Ok(packet) => heard.push((*id, packet)),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(_) => heard.push((*id, None)),
+                    Err(_) => heard.push((*id, (None, Vec::new()))),
                 }
             } else if ready[1] != 0 {
-                heard.push((*id, None));
+                heard.push((*id, (None, Vec::new())));
             }
         }
         let calls = ready.get(2 * self.connections.len());
@@ -238,7 +243,7 @@ impl Coordinator {
     /// When there is something to do at the latest, though nobody says anything.
     fn next(&self, now: Instant, ends: Option<Instant>) -> Option<Instant> {
         let waits = !self.registry.over(now).is_empty() || !self.awaited.is_empty();
-        let looks = waits || self.house.is_none();
+        let looks = waits || self.house.is_none() || !self.closing.is_empty();
         let silent = self
             .connections
             .values()
@@ -258,48 +263,23 @@ impl Coordinator {
         ends.filter(|_| one.seat.is_none())
     }
 
-    /// Somebody may be new. Who cannot be known, or has enough connections, is not let in. Where there are no descriptors, nobody is for a moment: whoever waits would be seen to wait again at once.
-    fn accept(&mut self, now: Instant) {
-        let Ok(wire) = Wire::accept(&self.listener) else {
-            self.deaf_until = now + LOOK_EVERY;
-            return;
-        };
-        let Ok(Some(who)) = wire.peer() else {
-            return;
-        };
-        let process = Pid::from_raw(who.process.cast_signed());
-        let process = process.map(|process| pidfd_open(process, PidfdFlags::empty()));
-        let own = self
-            .connections
-            .values()
-            .filter(|one| one.who.user == who.user);
-        let has_room = own.count() < OF_ONE_USER && self.connections.len() < OF_ALL;
-        if let Some(Ok(process)) = process.filter(|_| has_room) {
-            let connection = Connection {
-                wire,
-                process,
-                who,
-                seat: None,
-                heard_at: now,
-            };
-            self.connections.insert(self.count, connection);
-            self.count += 1;
-        }
-    }
-
     /// Does what was heard, and what it is time for.
     pub fn answer(&mut self, heard: Heard) {
-        for (id, packet) in heard.0 {
-            match packet {
-                Some(packet) => self.told(id, packet),
+        for (id, (bytes, with)) in heard.0 {
+            let user = self.connections.get(&id).map(|one| one.who.user);
+            match bytes {
+                Some(bytes) => self.told(id, &bytes, &with),
                 None => self.ended(id),
+            }
+            if !with.is_empty() {
+                self.closes(user.unwrap_or(UNSEEN), with);
             }
         }
         self.tidy(clock::now());
     }
 
-    fn told(&mut self, id: u64, (bytes, with): Packet) {
-        let ask = Ask::decode(&bytes);
+    fn told(&mut self, id: u64, bytes: &[u8], with: &[OwnedFd]) {
+        let ask = Ask::decode(bytes);
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
@@ -316,7 +296,7 @@ impl Coordinator {
                 name,
                 seat: own,
                 items,
-            }) if seat.is_none() => match self.comes_back(own, &with) {
+            }) if seat.is_none() => match self.comes_back(own, with) {
                 Ok(()) => self.resumes(id, (own, who), name, items),
                 Err(reason) => Answer::Refused(reason),
             },
@@ -420,11 +400,15 @@ impl Coordinator {
         let Some(connection) = self.connections.remove(&id) else {
             return;
         };
-        let Some(seat) = connection.seat else {
+        let Connection {
+            who, seat, wire, ..
+        } = connection;
+        self.lets_go(who.user, wire);
+        let Some(seat) = seat else {
             return;
         };
         let told = self.registry.goes(seat, clock::now());
-        let process = connection.who.process;
+        let process = who.process;
         let is_told = |one: &Connection| one.seat.is_some_and(|seat| told.contains(&seat));
         let all = self.connections.iter().filter(|(_, one)| is_told(one));
         let all: Vec<u64> = all.map(|(id, _)| *id).collect();
@@ -438,7 +422,8 @@ impl Coordinator {
         let silent = |one: &Connection| self.ends_silence(one).is_some_and(|ends| ends <= now);
         let silent = self.connections.iter().filter(|(_, one)| silent(one));
         let silent: Vec<u64> = silent.map(|(id, _)| *id).collect();
-        self.connections.retain(|id, _| !silent.contains(id));
+        silent.into_iter().for_each(|id| self.ended(id));
+        self.closing.retain(|(_, thread)| !thread.is_finished());
         self.misses(now);
         for (seat, _) in self.registry.over(now) {
             let Some(house) = &self.house else {

@@ -3,7 +3,7 @@
 use std::env;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
@@ -12,7 +12,7 @@ use std::time::Instant;
 use super::client::{PATIENCE, TRY_EVERY};
 use super::wire::Wire;
 use super::{At, CoordinatorError, PROGRAM};
-use crate::os::signals;
+use crate::os::{descriptor, signals};
 
 /// The program that serves, where none is named.
 const COMMAND: &str = "laxity";
@@ -90,9 +90,16 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<String, String>> {
     };
     let program = starter.program.clone().or_else(named).or_else(there);
     let program = program.unwrap_or_else(|| PathBuf::from(COMMAND));
-    let mut command = Command::new(&program);
+    // It is started elsewhere. A command alone is of the path.
+    let is_path = program.components().nth(1).is_some();
+    let found = if is_path {
+        absolute(&program)
+    } else {
+        program.clone()
+    };
+    let mut command = Command::new(found);
     command.args(["upcalls", "serve", "--processor", &at.processor.to_string()]);
-    command.arg("--directory").arg(&at.directory);
+    command.arg("--directory").arg(absolute(&at.directory));
     command.args(starter.ordinary.then_some("--ordinary"));
     command
         .stdin(Stdio::null())
@@ -105,6 +112,9 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<String, String>> {
         command.pre_exec(|| {
             // Whoever asks for it may be a thread that hears no signals; the program is to.
             signals::hear_again();
+            // It stays when this process has ended, and is to keep no file of it open, no lock of it and no file system in use.
+            descriptor::close(3..=u32::MAX, true);
+            libc::chdir(c"/".as_ptr());
             Ok(())
         });
     }
@@ -126,6 +136,11 @@ fn start(at: &At, starter: &Starter) -> Receiver<Result<String, String>> {
         }
     }
     told
+}
+
+/// Wherever the process is, which has no working directory any more where it is a relative one still.
+fn absolute(path: &Path) -> PathBuf {
+    path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Why the program cannot be started, and where it was looked for.

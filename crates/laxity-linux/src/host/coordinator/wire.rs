@@ -25,8 +25,8 @@ const BACKLOG: i32 = 64;
 #[derive(Debug)]
 pub(super) struct Wire(OwnedFd);
 
-/// What was received: its bytes and its descriptors.
-pub(super) type Packet = (Vec<u8>, Vec<OwnedFd>);
+/// What was received: its bytes, none at the end, and its descriptors.
+pub(super) type Packet = (Option<Vec<u8>>, Vec<OwnedFd>);
 
 fn socket() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
@@ -116,20 +116,45 @@ impl Wire {
         }
     }
 
-    /// The next message; `None` at the end. One that is longer than any may be is an error.
-    pub(super) fn receive(&self) -> io::Result<Option<Packet>> {
-        self.receive_by(RecvFlags::CMSG_CLOEXEC)
-    }
-
-    /// The same, or an error where it would have to wait.
-    pub(super) fn receive_at_once(&self) -> io::Result<Option<Packet>> {
-        self.receive_by(RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT)
-    }
-
-    fn receive_by(&self, flags: RecvFlags) -> io::Result<Option<Packet>> {
-        let mut bytes = vec![0; MOST_BYTES];
+    /// The next message, with descriptors. One that is longer than any may be is an error.
+    pub(super) fn receive(&self) -> io::Result<Packet> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let (packet, _) = self.receive_by(RecvFlags::empty(), &mut space)?;
+        Ok(packet)
+    }
+
+    /// The next message of a stranger, or an error where it would have to wait. Only one that is said to take descriptors has any, and no more than any may have. Else it is the end: whoever takes a message out of a socket
+    /// closes what came with it, and that lasts as long as whoever sent it likes, as of a socket that lingers.
+    pub(super) fn receive_at_once(&self, takes: impl FnOnce(&[u8]) -> bool) -> io::Result<Packet> {
+        let look = RecvFlags::DONTWAIT | RecvFlags::PEEK;
+        let (mut packet, has_more) = self.receive_by(look, &mut [])?;
+        if has_more {
+            if !packet.0.as_deref().is_some_and(takes) {
+                return Ok((None, Vec::new()));
+            }
+            let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
+            let (again, has_more) = self.receive_by(look, &mut space)?;
+            if has_more {
+                return Ok((None, again.1));
+            }
+            packet = again;
+        }
+        if packet.0.is_some() {
+            // Whatever came with it is open here, too.
+            net::recv(&self.0, &mut [0; 1], RecvFlags::DONTWAIT)?;
+        }
+        Ok(packet)
+    }
+
+    /// With whether it has more descriptors than there is space for.
+    fn receive_by(
+        &self,
+        flags: RecvFlags,
+        space: &mut [MaybeUninit<u8>],
+    ) -> io::Result<(Packet, bool)> {
+        let flags = flags | RecvFlags::CMSG_CLOEXEC;
+        let mut bytes = vec![0; MOST_BYTES];
+        let mut control = RecvAncillaryBuffer::new(space);
         let received = loop {
             let mut parts = [IoSliceMut::new(&mut bytes)];
             match net::recvmsg(&self.0, &mut parts, &mut control, flags) {
@@ -147,7 +172,8 @@ impl Wire {
             return Err(Errno::MSGSIZE.into());
         }
         bytes.truncate(received.bytes);
-        Ok((received.bytes > 0).then_some((bytes, with)))
+        let bytes = (received.bytes > 0).then_some(bytes);
+        Ok(((bytes, with), received.flags.contains(ReturnFlags::CTRUNC)))
     }
 
     /// Both ends come to theirs.

@@ -10,9 +10,9 @@ use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use laxity_model::program::together;
+use laxity_model::program::together::{self, Terms};
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
@@ -55,6 +55,8 @@ pub struct Region(Arc<Mapped>);
 struct Mapped {
     memory: NonNull<Shared>,
     descriptor: OwnedFd,
+    /// What whoever guards it has said, as this process has read it first.
+    terms: OnceLock<Terms>,
 }
 
 // SAFETY: all that is there is atomic, and it stays mapped until this is dropped.
@@ -149,7 +151,23 @@ impl Region {
         }?;
         let memory = NonNull::new(address.cast());
         let memory = memory.ok_or(RegionError::Unknown("it is mapped nowhere"))?;
-        Ok(Self(Arc::new(Mapped { memory, descriptor })))
+        Ok(Self(Arc::new(Mapped {
+            memory,
+            descriptor,
+            terms: OnceLock::new(),
+        })))
+    }
+
+    /// What whoever guards it has said, as this process has read it first: whatever is written there afterwards, by that its upcalls are held to what they were admitted with. `None` if nobody has.
+    pub fn terms(&self) -> Option<Terms> {
+        let said = || self.deref().terms();
+        let known = self.0.terms.get().copied();
+        known.or_else(|| said().map(|terms| *self.0.terms.get_or_init(|| terms)))
+    }
+
+    /// Whether it says something else now.
+    fn says_otherwise(&self) -> bool {
+        self.deref().terms() != self.terms()
     }
 }
 

@@ -50,7 +50,9 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// By the terms that are said now.
     pub(crate) fn new(seat: Seat) -> Self {
+        let _ = seat.region.terms();
         Self {
             seat,
             generation: fork::generation(),
@@ -67,6 +69,11 @@ impl Place {
         let is_there = self.is_own() && !self.leaves.load(Ordering::SeqCst);
         if !is_there || region.terms().is_none() {
             return None;
+        }
+        if region.says_otherwise() {
+            return Some(
+                "the memory that processes share does not say any more what its guards count on: another process has written there, or they are others",
+            );
         }
         let is_inside = self.thread.load(Ordering::SeqCst) == Tid::current().0;
         let times = if is_inside { 1 } else { TIMES };
@@ -231,5 +238,41 @@ impl Drop for Sitting {
         if let Some(next) = self.member.leave(clock::now()) {
             wake(self.place.region(), next);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::Service;
+    use laxity_model::program::together::Terms;
+
+    use super::*;
+
+    #[test]
+    fn who_writes_that_nobody_guards_is_no_end_of_doubt() {
+        let region = Region::create().unwrap();
+        let terms = Terms {
+            priority: 90,
+            processor: 0,
+            longest: Service::from_micros(500),
+            tolerance: Service::ZERO,
+        };
+        region.limit(terms);
+        let place = Place::new(Seat {
+            region: region.clone(),
+            number: 0,
+        });
+        let unseen = place.doubt();
+        assert!(unseen.is_some());
+        // The longest quantum is behind the layout.
+        rustix::io::pwrite(&region, &[0; 8], 8).unwrap();
+        assert_eq!(region.terms(), Some(terms));
+        let forged = place.doubt();
+        assert!(
+            forged.is_some_and(|why| why.contains("written")),
+            "{forged:?}"
+        );
+        region.limit(terms);
+        assert_eq!(place.doubt(), unseen);
     }
 }

@@ -40,7 +40,7 @@ fn judge<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
     // Prepared one by one: who misses its deadline is often among the first.
     let mut requests = Rows::with_capacity(tasks.len());
     let mut blocking = Blocking::new(tasks);
-    let budget = Budget::new();
+    let budget = Budget::default();
     let (mut reached, mut blocked) = (0_u64, Service::ZERO);
     for (index, task) in tasks.iter().enumerate() {
         // All before it meet their deadlines, so they ask for no more than the supply's rate, as a window needs.

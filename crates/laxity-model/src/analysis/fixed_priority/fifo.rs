@@ -45,7 +45,7 @@ pub fn fifo<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Response> {
         }))
     };
     let (mut release, mut longest, mut repeats) = (0_u64, 0_u64, None);
-    let budget = Budget::new();
+    let budget = Budget::default();
     for _ in 0..MOST_PASSES {
         if !budget.allows_pass(requests.len()) {
             break;

@@ -20,4 +20,7 @@ pub use deadlines::test;
 pub use fifo::fifo;
 pub use order::{best_order, best_order_with_final_regions, deadline_monotonic, rate_monotonic};
 pub use regions::longest_regions;
-pub use response::{busy_window_among, response_time, response_time_among, response_times};
+pub use response::{
+    busy_window_among, response_time, response_time_among, response_time_within, response_times,
+};
+pub use window::Budget;

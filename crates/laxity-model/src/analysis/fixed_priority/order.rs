@@ -62,7 +62,7 @@ fn sorted_by(tasks: &[Task], key: impl Fn(&Task) -> Span) -> Vec<usize> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn best_order<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Search<Vec<usize>>> {
-    let budget = Budget::new();
+    let budget = Budget::default();
     let Some(mut levels) = Levels::new(tasks, supply, &budget)? else {
         return Ok(Search::nothing(supply.is_attained()));
     };
@@ -137,7 +137,7 @@ pub fn best_order_with_final_regions<S: SupplyBound>(
     tasks: &[Task],
     supply: &S,
 ) -> Result<Search<Vec<(usize, Service)>>> {
-    let budget = Budget::new();
+    let budget = Budget::default();
     let Some(mut levels) = Levels::new(tasks, supply, &budget)? else {
         return Ok(Search::nothing(supply.is_attained()));
     };

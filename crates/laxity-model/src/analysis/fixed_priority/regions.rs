@@ -49,7 +49,7 @@ pub fn longest_regions<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Sea
     if all.is_gt() {
         return Ok(Search::nothing(supply.is_attained()));
     }
-    let budget = Budget::new();
+    let budget = Budget::default();
     let mut longest = Vec::with_capacity(tasks.len());
     // No region may block the tasks so far for more than this.
     let mut tolerated = Service::MAX;

@@ -51,13 +51,26 @@ pub fn response_time_among<S: SupplyBound>(
     blocking: Service,
     supply: &S,
 ) -> Result<Response> {
+    response_time_within(task, interferers, blocking, supply, &Budget::default())
+}
+
+/// [`response_time_among`], as one of several calls for which all together there is this budget. To begin takes as much of it as a pass.
+pub fn response_time_within<S: SupplyBound>(
+    task: &Task,
+    interferers: &[Task],
+    blocking: Service,
+    supply: &S,
+    budget: &Budget,
+) -> Result<Response> {
+    if !budget.allows_pass(interferers.len()) {
+        return Ok(Response::Unknown(Doubt::TooLong));
+    }
     let (requests, load) = requests_of(interferers.iter().chain([task]), supply.rate())?;
     if load.is_gt() {
         return Ok(Response::Unbounded);
     }
     let regions = (blocking, task.tail());
-    let budget = Budget::new();
-    let window = Window::new(&requests, regions, (supply, load), 0, &budget);
+    let window = Window::new(&requests, regions, (supply, load), 0, budget);
     let (response, _) = bound(window)?;
     Ok(response)
 }
@@ -74,7 +87,7 @@ pub fn busy_window_among<S: SupplyBound>(
     if load.is_gt() {
         return Ok(None);
     }
-    let (regions, budget) = ((blocking, Service::ZERO), Budget::new());
+    let (regions, budget) = ((blocking, Service::ZERO), Budget::default());
     Window::new(&requests, regions, (supply, load), 0, &budget).length()
 }
 
@@ -123,7 +136,7 @@ pub fn busy_window_among<S: SupplyBound>(
 pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<Response>> {
     let (requests, all) = requests_of(tasks, supply.rate())?;
     let mut blocking = Blocking::new(tasks);
-    let budget = Budget::new();
+    let budget = Budget::default();
     let mut responses = Vec::with_capacity(tasks.len());
     let (mut reached, mut blocked) = (0_u64, Service::ZERO);
     for (i, task) in tasks.iter().enumerate() {

@@ -27,17 +27,27 @@ use crate::{Service, Span};
 /// How often, at most, the requests of all interfering tasks are summed up for one task.
 pub(super) const MOST_PASSES: u64 = 1 << 18;
 
-/// How many tasks' requests, at most, one call sums up in all its passes: some 0.1 s of work.
+/// How many tasks' requests, at most, one question sums up in all its passes: some 0.1 s of work.
 const MOST_ROWS: u64 = 1 << 26;
 
 const TOO_LONG: Overflow = Overflow("a busy window of more than 73 years");
 
-/// What one call may still look at: rows, which are the requests of one task in one pass. The supply counts as one more.
-pub(super) struct Budget(Cell<u64>);
+/// What one question may still look at, in however many calls: rows, which are the requests of one task in one pass. The supply counts as one more.
+#[derive(Clone, Debug)]
+pub struct Budget(Cell<u64>);
+
+impl Default for Budget {
+    /// 2²⁶ rows, some 0.1 s.
+    fn default() -> Self {
+        Self::of(MOST_ROWS)
+    }
+}
 
 impl Budget {
-    pub(super) const fn new() -> Self {
-        Self(Cell::new(MOST_ROWS))
+    /// So many rows.
+    #[must_use]
+    pub const fn of(rows: u64) -> Self {
+        Self(Cell::new(rows))
     }
 
     /// Whether one more pass over this many tasks may be made: it is counted.

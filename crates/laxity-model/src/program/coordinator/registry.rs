@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::{Answer, Bottleneck, Item, Presence, Told};
 use crate::analysis::supply::{Dedicated, Delayed};
+use crate::base::plain::plain;
 use crate::executor::linked::{self, Linked};
 use crate::program::together::{detection, limit};
 use crate::request::Share;
@@ -86,6 +87,14 @@ fn ppm(nanos: u64, window: Span) -> u64 {
     let share = u128::from(nanos) * u128::from(WHOLE_PPM);
     let share = share.div_ceil(window.as_nanos().max(1).into());
     u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+/// Their names are told to other processes, and are shown there.
+fn named_plainly(mut items: Vec<Item>) -> Vec<Item> {
+    for item in &mut items {
+        item.name = plain(&item.name).into_owned();
+    }
+    items
 }
 
 /// What a process of such items does without a look at the most, as it was admitted.
@@ -172,7 +181,7 @@ impl Registry {
     fn puts(&mut self, seat: u16, who: Who, name: String, state: State) {
         let process = Process {
             who,
-            name,
+            name: plain(&name).into_owned(),
             items: Vec::new(),
             state,
         };
@@ -205,8 +214,8 @@ impl Registry {
             seat,
             Process {
                 who,
-                name,
-                items,
+                name: plain(&name).into_owned(),
+                items: named_plainly(items),
                 state: State::Here,
             },
         );
@@ -230,7 +239,7 @@ impl Registry {
         match bounds {
             Ok(bounds) => {
                 if let Some(process) = self.processes.get_mut(&seat).filter(|_| keep) {
-                    process.items = items;
+                    process.items = named_plainly(items);
                 }
                 Answer::Held(bounds)
             }

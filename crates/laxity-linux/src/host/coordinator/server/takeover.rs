@@ -13,7 +13,7 @@ use laxity_model::Instant;
 use laxity_model::program::coordinator::{Answer, Item, Who};
 use laxity_model::program::together::SEATS;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, FlockOperation, StatxFlags, flock, makedev, statx};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -63,10 +63,12 @@ impl Awaited {
     }
 }
 
-/// By which an open file is known from all others, and whose it is.
+/// By which an open file is known from all others, and whose it is. Of a stranger's file system nobody is asked, who might not answer.
 fn identity(file: impl AsFd) -> Option<(u64, u64, u32)> {
-    let found = rustix::fs::fstat(file).ok()?;
-    Some((found.st_dev, found.st_ino, found.st_uid))
+    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let found = statx(file, c"", flags, StatxFlags::INO | StatxFlags::UID).ok()?;
+    let device = makedev(found.stx_dev_major, found.stx_dev_minor);
+    Some((device, found.stx_ino, found.stx_uid))
 }
 
 impl Coordinator {
