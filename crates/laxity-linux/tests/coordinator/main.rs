@@ -148,10 +148,11 @@ impl Stranger {
         Some((Answer::decode(&bytes[..received]).unwrap(), with))
     }
 
+    /// A connection on which something was not received ends with that, once it is closed.
     fn has_ended(&self) -> bool {
         matches!(
             recv(&self.0, &mut [0_u8; 1][..], RecvFlags::empty()),
-            Ok((0, _))
+            Ok((0, _)) | Err(Errno::CONNRESET)
         )
     }
 

@@ -57,7 +57,7 @@ fn at(millis: u64) -> Instant {
 #[test]
 fn what_takes_too_long_to_decide_is_refused() {
     let mut registry = Registry::new(terms());
-    registry.joins(0, who(10), "one".to_owned());
+    registry.joins(0, who(10), "one");
     let never = |cost, period, due| {
         let task = Task::new(Service::from_nanos(cost), Span::from_nanos(period)).unwrap();
         let task = task.with_deadline(Span::from_nanos(due)).unwrap();
@@ -83,8 +83,8 @@ fn what_takes_too_long_to_decide_is_refused() {
 fn what_is_told_of_a_process_and_its_upcalls_steers_nothing() {
     let (forged, plain) = ("a\u{1b}[31m\nb", r"a\u{1b}[31m\nb");
     let mut registry = Registry::new(terms());
-    registry.joins(0, who(10), forged.to_owned());
-    registry.joins(1, who(11), "other".to_owned());
+    registry.joins(0, who(10), forged);
+    registry.joins(1, who(11), "other");
     registry.holds(0, vec![item(forged, 12_000, 20)], true);
     let answer = registry.holds(1, vec![item("urgent", 5_500, 15)], true);
     let Answer::No { bottleneck, .. } = answer else {
@@ -97,7 +97,7 @@ fn what_is_told_of_a_process_and_its_upcalls_steers_nothing() {
     let mut next = Registry::new(terms());
     next.awaits(0, who(10));
     let items = vec![item(forged, 12_000, 20)];
-    next.resumes(0, who(10), forged.to_owned(), items).unwrap();
+    next.resumes(0, who(10), forged, items).unwrap();
     assert_eq!(next.list()[0].name, plain);
     assert_eq!(next.list()[0].items[0].name, plain);
 }
@@ -105,8 +105,8 @@ fn what_is_told_of_a_process_and_its_upcalls_steers_nothing() {
 /// Two processes, of seats 0 and 1, the first of which has more than half.
 fn two() -> Registry {
     let mut registry = Registry::new(terms());
-    registry.joins(0, who(10), "one".to_owned());
-    registry.joins(1, who(11), "other".to_owned());
+    registry.joins(0, who(10), "one");
+    registry.joins(1, who(11), "other");
     let held = registry.holds(0, vec![item("big", 12_000, 20)], true);
     // Alone it has nobody to wait for.
     assert_eq!(held, Answer::Held(vec![Span::from_millis(12)]));
@@ -143,8 +143,8 @@ fn what_others_have_is_not_granted_and_what_is_given_back_is() {
 #[test]
 fn who_shares_a_processor_waits_for_the_detection_of_one_that_does_not_come_back() {
     let mut registry = Registry::new(terms());
-    registry.joins(0, who(10), "one".to_owned());
-    registry.joins(1, who(11), "other".to_owned());
+    registry.joins(0, who(10), "one");
+    registry.joins(1, who(11), "other");
     let small = || vec![item("small", 200, 1)];
     assert!(matches!(registry.holds(0, small(), true), Answer::Held(_)));
     let answer = registry.holds(1, vec![item("slow", 100, 50)], true);
@@ -179,8 +179,8 @@ fn who_waits_for_a_quantum_waits_for_the_way_of_the_baton_to_it() {
             pass: Service::from_micros(pass_us),
             ..terms()
         });
-        registry.joins(0, who(10), "one".to_owned());
-        registry.joins(1, who(11), "other".to_owned());
+        registry.joins(0, who(10), "one");
+        registry.joins(1, who(11), "other");
         registry.holds(0, vec![item("slow", 400, 50)], true);
         match registry.holds(1, vec![item("urgent", 100, 10)], true) {
             Answer::Held(bounds) => bounds[0],
@@ -197,8 +197,8 @@ fn all_wait_for_the_detection_of_the_longest_quantum_and_each_is_held_to_its_own
         tolerance: Service::from_micros(40),
         ..terms()
     });
-    registry.joins(0, who(10), "one".to_owned());
-    registry.joins(1, who(11), "other".to_owned());
+    registry.joins(0, who(10), "one");
+    registry.joins(1, who(11), "other");
     let limits = |registry: &Registry| {
         let limits = registry.limits().map(|(_, limit)| limit.as_nanos() / 1_000);
         limits.collect::<Vec<u64>>()
@@ -227,7 +227,7 @@ fn all_wait_for_the_detection_of_the_longest_quantum_and_each_is_held_to_its_own
     // One of whom nobody knows what he has may have anything.
     registry.awaits(2, who(12));
     assert_eq!(limits(&registry), [100, 500, 500]);
-    registry.joins(3, who(13), "none".to_owned());
+    registry.joins(3, who(13), "none");
     assert_eq!(limits(&registry), [100, 500, 500, 40]);
 }
 
@@ -253,8 +253,8 @@ fn a_quantum_that_would_be_taken_for_a_runaway_is_refused() {
 fn a_user_has_a_share_and_no_more_in_all_processes_together() {
     let mut registry = Registry::new(terms());
     let who = |process| Who { process, user: 7 };
-    registry.joins(0, who(10), "one".to_owned());
-    registry.joins(1, who(11), "other".to_owned());
+    registry.joins(0, who(10), "one");
+    registry.joins(1, who(11), "other");
     let fifth = || vec![item("fifth", 4_000, 20)];
     assert!(matches!(registry.holds(0, fifth(), true), Answer::Held(_)));
     let Answer::No { reason, .. } = registry.holds(1, fifth(), true) else {
@@ -268,7 +268,7 @@ fn a_user_has_a_share_and_no_more_in_all_processes_together() {
     let small = vec![item("small", 500, 20)];
     assert!(matches!(registry.holds(1, small, true), Answer::Held(_)));
     assert!(registry.may_join(who(12)).is_ok());
-    registry.joins(2, who(12), "third".to_owned());
+    registry.joins(2, who(12), "third");
     let refused = registry.may_join(who(13)).unwrap_err();
     let reason = "user 7 has 3 processes here, and may not have more";
     assert_eq!(refused, Answer::Refused(reason.to_owned()));
@@ -287,7 +287,7 @@ fn a_quota_counts_what_is_kept_from_others_and_not_processor_time_alone() {
         user: 7,
     };
     let mut registry = Registry::new(terms.clone());
-    registry.joins(0, who, "alone".to_owned());
+    registry.joins(0, who, "alone");
     let mut asks = |change: fn(&mut Linked)| {
         let mut item = item("small", 3, 20);
         change(&mut item.linked);
@@ -306,7 +306,7 @@ fn a_quota_counts_what_is_kept_from_others_and_not_processor_time_alone() {
     assert!(refused(asks(|small| small.calls = 70)));
     let switches = Span::from_millis(6);
     let mut registry = Registry::new(Terms { switches, ..terms });
-    registry.joins(0, who, "alone".to_owned());
+    registry.joins(0, who, "alone");
     // What is kept free for who does not come back: 6 ms of 20.
     let small = || item("small", 3, 20);
     assert!(refused(registry.holds(0, vec![small()], false)));
@@ -333,7 +333,7 @@ fn who_wakes_for_what_arrives_is_charged_to_all() {
 fn there_are_no_more_upcalls_than_can_be_analysed() {
     let mut registry = Registry::new(terms());
     for (seat, process) in (0..3).zip(10..) {
-        registry.joins(seat, who(process), "one".to_owned());
+        registry.joins(seat, who(process), "one");
     }
     let asked = |count: usize| vec![item("small", 1, 10_000); count];
     for seat in 0..2 {
@@ -354,7 +354,7 @@ fn there_are_no_more_upcalls_than_can_be_analysed() {
 fn what_a_dead_process_had_is_kept_until_all_have_settled_or_a_limit_passes() {
     for settles in [true, false] {
         let mut registry = two();
-        registry.joins(2, who(12), "third".to_owned());
+        registry.joins(2, who(12), "third");
         assert_eq!(registry.goes(0, at(5)), [1, 2]);
         let asked = || vec![item("mine", 7_500, 21)];
         assert!(matches!(
@@ -384,10 +384,10 @@ fn a_new_coordinator_grants_nothing_before_all_have_said_what_they_have() {
     let big = || vec![item("big", 12_000, 20)];
     let name = || "one".to_owned();
     // Only whoever has a seat, and that once.
-    assert!(registry.resumes(0, who(11), name(), big()).is_err());
-    assert!(registry.resumes(2, who(10), name(), big()).is_err());
-    registry.resumes(0, who(10), name(), big()).unwrap();
-    assert!(registry.resumes(0, who(10), name(), big()).is_err());
+    assert!(registry.resumes(0, who(11), &name(), big()).is_err());
+    assert!(registry.resumes(2, who(10), &name(), big()).is_err());
+    registry.resumes(0, who(10), &name(), big()).unwrap();
+    assert!(registry.resumes(0, who(10), &name(), big()).is_err());
     let names =
         |answer: &Answer| matches!(answer, Answer::NotYet(reason) if reason.contains("process 11"));
     assert!(names(&registry.may_join(who(12)).unwrap_err()));
@@ -410,7 +410,7 @@ fn who_resumes_with_more_than_its_user_may_have_is_refused() {
     };
     registry.awaits(0, who);
     let big = vec![item("big", 12_000, 20)];
-    assert!(registry.resumes(0, who, "liar".to_owned(), big).is_err());
+    assert!(registry.resumes(0, who, "liar", big).is_err());
 }
 
 proptest! {
@@ -418,8 +418,8 @@ proptest! {
     #[test]
     fn forged_items_have_an_answer(first in any_items(), second in any_items()) {
         let mut registry = Registry::new(Terms { longest: Service::MAX, share_ppm: u64::MAX, ..terms() });
-        registry.joins(0, who(10), String::new());
-        registry.joins(1, who(11), String::new());
+        registry.joins(0, who(10), "");
+        registry.joins(1, who(11), "");
         registry.holds(0, first, true);
         registry.holds(1, second, true);
         let total: u64 = registry.list().iter().map(|told| share_ppm(&told.items)).fold(0, u64::saturating_add);
@@ -437,7 +437,7 @@ proptest! {
                 0 if is_there => drop(registry.goes(seat, at(now))),
                 1 => registry.settles(seat, (seat + 1) % 4),
                 _ if is_there => drop(registry.holds(seat, items, does > 2)),
-                _ => registry.joins(seat, Who { process: u32::from(seat), user: u32::from(seat) }, String::new()),
+                _ => registry.joins(seat, Who { process: u32::from(seat), user: u32::from(seat) }, ""),
             }
             for (over, _) in registry.over(at(now)) {
                 registry.frees(over);

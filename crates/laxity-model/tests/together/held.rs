@@ -44,7 +44,7 @@ fn admitted(specs: &[Spec]) -> Option<(Registry, Vec<u64>)> {
             process: process as u32 + 1,
             user: 1,
         };
-        registry.joins(seat, who, String::new());
+        registry.joins(seat, who, "");
         let answer = registry.holds(seat, items(specs, process), true);
         if !matches!(answer, Answer::Held(_)) {
             return None;

@@ -288,7 +288,7 @@ impl Coordinator {
         }
         let Connection { who, seat, .. } = *connection;
         let answer = match ask {
-            Ok(Ask::Join { name }) if seat.is_none() => match self.joins(id, who, name) {
+            Ok(Ask::Join { name }) if seat.is_none() => match self.joins(id, who, &name) {
                 Ok(()) => return,
                 Err(answer) => answer,
             },
@@ -297,7 +297,7 @@ impl Coordinator {
                 seat: own,
                 items,
             }) if seat.is_none() => match self.comes_back(own, with) {
-                Ok(()) => self.resumes(id, (own, who), name, items),
+                Ok(()) => self.resumes(id, (own, who), &name, items),
                 Err(reason) => Answer::Refused(reason),
             },
             Ok(Ask::Hold { items, keep }) => match seat {
@@ -364,7 +364,7 @@ impl Coordinator {
     }
 
     /// It has a seat now and is told so; else the answer.
-    fn joins(&mut self, id: u64, who: Who, name: String) -> Result<(), Answer> {
+    fn joins(&mut self, id: u64, who: Who, name: &str) -> Result<(), Answer> {
         let Some(house) = &self.house else {
             let reason = match &self.unfounded {
                 Some(error) => error.to_string(),

@@ -169,19 +169,19 @@ impl Registry {
     }
 
     /// A process has this seat, and nothing yet.
-    pub fn joins(&mut self, seat: u16, who: Who, name: String) {
+    pub fn joins(&mut self, seat: u16, who: Who, name: &str) {
         self.puts(seat, who, name, State::Here);
     }
 
     /// A process has this seat from the coordinator before.
     pub fn awaits(&mut self, seat: u16, who: Who) {
-        self.puts(seat, who, String::new(), State::Awaited);
+        self.puts(seat, who, "", State::Awaited);
     }
 
-    fn puts(&mut self, seat: u16, who: Who, name: String, state: State) {
+    fn puts(&mut self, seat: u16, who: Who, name: &str, state: State) {
         let process = Process {
             who,
-            name: plain(&name).into_owned(),
+            name: plain(name).into_owned(),
             items: Vec::new(),
             state,
         };
@@ -197,7 +197,7 @@ impl Registry {
         &mut self,
         seat: u16,
         who: Who,
-        name: String,
+        name: &str,
         items: Vec<Item>,
     ) -> Result<(), String> {
         let waited = self.processes.get(&seat).map(|one| one.who.process);
@@ -214,7 +214,7 @@ impl Registry {
             seat,
             Process {
                 who,
-                name: plain(&name).into_owned(),
+                name: plain(name).into_owned(),
                 items: named_plainly(items),
                 state: State::Here,
             },

@@ -175,7 +175,7 @@ impl Coordinator {
         &mut self,
         id: u64,
         (seat, who): (u16, Who),
-        name: String,
+        name: &str,
         items: Vec<Item>,
     ) -> Answer {
         if let Err(reason) = self.registry.resumes(seat, who, name, items) {
