@@ -63,7 +63,7 @@ fn wrong_arguments_are_refused_with_what_is_wrong() {
         (|request| request.service_ns = 0, "more than zero"),
         (|request| request.period_ns = 5, "at most"),
         (|request| request.service_ns = u64::MAX, "at most"),
-        (|request| request.period_ns = u64::MAX, "at most"),
+        (|request| request.period_ns = u64::MAX, "more than a day"),
         (|request| request.processor = -2, "processor -2"),
         (|request| request.processor = 77, "not on 77 alone"),
         (|request| request.processor = 0, "LAXITY_ANY_PROCESSOR"),

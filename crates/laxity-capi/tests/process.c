@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -227,9 +228,13 @@ static void fork_often(void) {
     expect(pthread_join(other, NULL) == 0, "it ends");
 }
 
-/* Where the coordinator that is started says that it is, and is told to go. */
-#define STARTED 20
-#define GO 21
+/* Where the coordinator that is started says that it is, or is told to go: it has nothing open of whoever starts it. */
+static int fifo(const char *program, const char *what) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s.%s", program, what);
+    expect(mkfifo(path, 0600) == 0 || errno == EEXIST, "there is a fifo");
+    return open(path, O_RDWR | O_CLOEXEC);
+}
 
 static int has_joined;
 
@@ -247,20 +252,18 @@ static void *join(void *program) {
 
 /* Neither a fork nor who only looks waits for a coordinator that another thread waits for. */
 static void fork_while_joining(char *program) {
-    int started[2], go[2], enforced;
-    expect(pipe2(started, O_CLOEXEC) == 0 && pipe2(go, O_CLOEXEC) == 0, "there are pipes");
-    expect(dup2(started[1], STARTED) == STARTED && dup2(go[0], GO) == GO, "they have their numbers");
+    int started = fifo(program, "started"), go = fifo(program, "go"), enforced;
     pthread_t other;
     expect(pthread_create(&other, NULL, join, program) == 0, "there is a thread");
     char byte;
-    expect(read(started[0], &byte, 1) == 1, "a coordinator is started");
+    expect(read(started, &byte, 1) == 1, "a coordinator is started");
     pid_t process = fork();
     if (process == 0)
         _exit(0);
     await(process);
     expect(rts_enforced(&enforced) == ESRCH, "there is no executor yet");
     expect(!__atomic_load_n(&has_joined, __ATOMIC_SEQ_CST), "it is waited for still");
-    expect(write(go[1], "", 1) == 1 && pthread_join(other, NULL) == 0, "there is none");
+    expect(write(go, "", 1) == 1 && pthread_join(other, NULL) == 0, "there is none");
 }
 
 int main(int count, char **arguments) {
@@ -272,7 +275,7 @@ int main(int count, char **arguments) {
     if (strcmp(what, "upcalls") == 0) {
         /* As a coordinator is started. */
         char byte;
-        return write(STARTED, "", 1) == 1 && read(GO, &byte, 1) == 1 ? 1 : 2;
+        return write(fifo(arguments[0], "started"), "", 1) == 1 && read(fifo(arguments[0], "go"), &byte, 1) == 1 ? 1 : 2;
     }
     if (strcmp(what, "joins") == 0) {
         fork_while_joining(arguments[0]);
