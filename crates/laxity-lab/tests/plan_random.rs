@@ -199,7 +199,8 @@ fn what_is_said_of_a_chain_is_within_its_promise() {
         };
         // The second begins when the first is done.
         assert!(first <= last && *last <= 50_000_000, "{text}");
-        let apart = "of a chain and beside what the machine and those above take: a";
+        let apart =
+            "in a chain that of its first) and beside what the machine and those above take: a";
         assert_eq!(text.contains(apart), !is_firm, "{text}");
         for (name, bound_ns) in executor.bounds.iter().filter(|_| is_firm) {
             let line = variant.lines.iter().find(|line| line.name == *name);
