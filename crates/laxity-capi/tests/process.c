@@ -229,7 +229,7 @@ static void fork_often(void) {
 }
 
 /* Where the coordinator that is started says that it is, or is told to go: it has nothing open of whoever starts it. */
-static int fifo(const char *program, const char *what) {
+static int fifo_of(const char *program, const char *what) {
     char path[4096];
     snprintf(path, sizeof path, "%s.%s", program, what);
     expect(mkfifo(path, 0600) == 0 || errno == EEXIST, "there is a fifo");
@@ -252,7 +252,7 @@ static void *join(void *program) {
 
 /* Neither a fork nor who only looks waits for a coordinator that another thread waits for. */
 static void fork_while_joining(char *program) {
-    int started = fifo(program, "started"), go = fifo(program, "go"), enforced;
+    int started = fifo_of(program, "started"), go = fifo_of(program, "go"), enforced;
     pthread_t other;
     expect(pthread_create(&other, NULL, join, program) == 0, "there is a thread");
     char byte;
@@ -275,7 +275,7 @@ int main(int count, char **arguments) {
     if (strcmp(what, "upcalls") == 0) {
         /* As a coordinator is started. */
         char byte;
-        return write(fifo(arguments[0], "started"), "", 1) == 1 && read(fifo(arguments[0], "go"), &byte, 1) == 1 ? 1 : 2;
+        return write(fifo_of(arguments[0], "started"), "", 1) == 1 && read(fifo_of(arguments[0], "go"), &byte, 1) == 1 ? 1 : 2;
     }
     if (strcmp(what, "joins") == 0) {
         fork_while_joining(arguments[0]);

@@ -136,9 +136,10 @@ fn periods_four_orders_of_magnitude_apart_fit_a_table() {
 
 #[test]
 fn extreme_numbers_are_answered_without_overflow() {
-    let all = Reservation::new(Service::MAX, Span::MAX).unwrap();
+    let longest = Reservation::LONGEST;
+    let all = Reservation::new(longest.as_full_service(), longest).unwrap();
     let instant = Reservation::new(Service::from_nanos(1), Span::from_nanos(1)).unwrap();
-    let rare = Reservation::new(Service::from_nanos(1), Span::MAX).unwrap();
+    let rare = Reservation::new(Service::from_nanos(1), longest).unwrap();
     let costs = PlanCosts {
         granularity: Span::ZERO,
         ..FREE
