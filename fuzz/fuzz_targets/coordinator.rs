@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
             kept: Span::from_secs(1),
         });
         let who = Who { process: 1, user: 1 };
-        registry.joins(0, who, String::new());
+        registry.joins(0, who, "");
         let held = registry.holds(0, items.clone(), keep);
         if let Answer::Held(bounds) = held {
             assert_eq!(bounds.len(), items.len());
