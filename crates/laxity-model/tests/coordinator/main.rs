@@ -401,6 +401,21 @@ fn a_new_coordinator_grants_nothing_before_all_have_said_what_they_have() {
     assert!(matches!(registry.holds(0, big(), true), Answer::Held(_)));
 }
 
+/// Each alone could have been granted that, and both together were not.
+#[test]
+fn who_resumes_with_more_than_there_is_beside_those_who_did_is_refused() {
+    let mut registry = Registry::new(terms());
+    registry.awaits(0, who(10));
+    registry.awaits(1, who(11));
+    let big = || vec![item("big", 12_000, 20)];
+    registry.resumes(0, who(10), "one", big()).unwrap();
+    let refused = registry.resumes(1, who(11), "liar", big()).unwrap_err();
+    assert!(refused.contains("more than a whole processor"), "{refused}");
+    let small = vec![item("small", 1_000, 20)];
+    registry.resumes(1, who(11), "honest", small).unwrap();
+    assert_eq!(registry.list()[1].items.len(), 1);
+}
+
 #[test]
 fn who_resumes_with_more_than_its_user_may_have_is_refused() {
     let mut registry = Registry::new(terms());

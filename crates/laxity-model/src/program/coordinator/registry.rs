@@ -188,7 +188,8 @@ impl Registry {
         self.processes.insert(seat, process);
     }
 
-    /// One that was awaited is there, with what it was granted before. It is believed, but for what its user may have and how long a quantum may be.
+    /// One that was awaited is there, with what it was granted before. It is believed as far as that is granted again: what its user may have, how long a quantum may be, and whether
+    /// all who have come back so far are in time beside it. What was granted passes in any order, as whatever is in time is so with fewer beside it.
     ///
     /// # Errors
     ///
@@ -207,18 +208,13 @@ impl Registry {
                 who.process
             ));
         }
-        if let Err((_, reason)) = self.permits(seat, who, &items) {
-            return Err(reason);
+        self.permits(seat, who, &items)
+            .and_then(|()| self.bounds(seat, &items))
+            .map_err(|(_, reason)| reason)?;
+        self.puts(seat, who, name, State::Here);
+        if let Some(process) = self.processes.get_mut(&seat) {
+            process.items = named_plainly(items);
         }
-        self.processes.insert(
-            seat,
-            Process {
-                who,
-                name: plain(name).into_owned(),
-                items: named_plainly(items),
-                state: State::Here,
-            },
-        );
         Ok(())
     }
 
