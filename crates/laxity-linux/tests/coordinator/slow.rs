@@ -1,6 +1,7 @@
 //! What takes as long to close as whoever sent it likes.
 
 use std::io::Write as _;
+use std::iter;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::thread;
@@ -12,7 +13,7 @@ use rustix::net::sockopt::set_socket_linger;
 
 use tempfile::TempDir;
 
-use crate::{Served, Stranger, settings};
+use crate::{OF_ONE_USER, Served, Stranger, settings};
 
 /// A socket that lingers, with data that nobody reads: its last close waits for the other end's.
 fn lingering() -> (OwnedFd, TcpStream) {
@@ -41,19 +42,22 @@ fn resume() -> Ask {
     }
 }
 
-/// A coordinator that begins to serve when all of this has been sent.
-fn serves_after<T>(sends: impl FnOnce(&TempDir) -> T) -> (Served, T) {
+/// A coordinator that begins to serve when all of this has been sent, and somebody for whom it goes on.
+fn serves_after<T>(sends: impl FnOnce(&TempDir) -> T) -> (Served, Stranger, T) {
     let directory = TempDir::new().unwrap();
-    let coordinator = Coordinator::open(settings(&directory)).unwrap();
+    let mut coordinator = Coordinator::open(settings(&directory)).unwrap();
+    let first = Stranger::of(&directory);
+    let heard = coordinator.hear().unwrap().unwrap();
+    coordinator.answer(heard);
     let sent = sends(&directory);
     let thread = thread::spawn(move || coordinator.serve().unwrap());
-    (Served { directory, thread }, sent)
+    (Served { directory, thread }, first, sent)
 }
 
-fn ends(served: Served) {
+fn ends(served: Served, first: Stranger) {
     let client = served.client();
     served.still_serves(&client);
-    drop(client);
+    drop((client, first));
     served.thread.join().unwrap();
 }
 
@@ -65,7 +69,7 @@ fn what_a_stranger_sends_with_a_message_holds_up_nobody() {
         (resume(), 2),
         (resume(), 8),
     ] {
-        let (served, (_peers, stranger)) = serves_after(|directory| {
+        let (served, first, (_peers, stranger)) = serves_after(|directory| {
             let stranger = Stranger::of(directory);
             (sends(&stranger, &ask, count), stranger)
         });
@@ -73,18 +77,39 @@ fn what_a_stranger_sends_with_a_message_holds_up_nobody() {
         let is_answered = matches!(ask, Ask::Resume { .. }) && count <= 2;
         assert_eq!(stranger.hears().is_some(), is_answered);
         drop(stranger);
-        ends(served);
+        ends(served, first);
     }
 }
 
 #[test]
 fn what_a_stranger_sends_and_nobody_receives_holds_up_nobody() {
-    let (served, (_peers, stranger)) = serves_after(|directory| {
+    let (served, first, (_peers, stranger)) = serves_after(|directory| {
         let stranger = Stranger::of(directory);
         // What is longer than any message ends the connection, with what is behind it.
         assert!(stranger.send(&vec![0; 50_000], &[]));
         (sends(&stranger, &Ask::List(0), 1), stranger)
     });
     assert!(stranger.has_ended());
-    ends(served);
+    ends(served, first);
+}
+
+/// A connection is one of its user's until all that came with it is closed.
+#[test]
+fn what_is_not_closed_yet_counts_as_a_connection() {
+    let (served, first, (peers, strangers)) = serves_after(|directory| {
+        let of = |_| {
+            let stranger = Stranger::of(directory);
+            (sends(&stranger, &Ask::List(0), 1), stranger)
+        };
+        (2..OF_ONE_USER).map(of).unzip::<_, _, Vec<_>, Vec<_>>()
+    });
+    assert!(strangers.iter().all(Stranger::has_ended));
+    let is_let_in = |one: &Stranger| one.asks(&Ask::List(0), &[]).is_some();
+    let next = || iter::repeat_with(|| served.stranger()).find(is_let_in);
+    let last = next();
+    assert!(served.stranger().has_ended());
+    drop(peers);
+    assert!(next().is_some());
+    drop(last);
+    ends(served, first);
 }
