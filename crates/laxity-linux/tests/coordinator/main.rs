@@ -255,7 +255,7 @@ fn who_does_not_read_and_who_connects_too_often_holds_up_nobody() {
 
 #[test]
 fn who_connects_and_says_nothing_is_let_go() {
-    let served = Served::new(|settings| settings.silence = Span::from_millis(50));
+    let served = Served::new(|settings| settings.silence = Span::from_millis(500));
     let client = served.client();
     let garbling = served.stranger();
     let silent: Vec<Stranger> = (2..OF_ONE_USER).map(|_| served.stranger()).collect();
