@@ -48,7 +48,7 @@ fn settings(directory: &TempDir) -> Settings {
     let at = At::new(0, Some(directory.path().to_owned()));
     Settings {
         watch: None,
-        linger: Span::from_millis(20),
+        linger: Span::from_millis(300),
         silence: Span::from_secs(100),
         ..Settings::new(at)
     }
