@@ -5,9 +5,10 @@
 //! [`Board`], without a lock. Only an upcall that is [active](Standing::Active) is a handler of the executor: one that is suspended has nothing in any
 //! queue, and when it runs again it is on the same grid as before, since that rests on its first release alone.
 //!
-//! [`admit_among`] says beforehand whether there is time for another one, and how much there would be; [`qos`] what an upcall is to be for an application of one of four classes.
+//! [`admit_among`] says beforehand whether there is time for another one, and how much there would be; [`beside`] what several executors are to each other; [`qos`] what an upcall is to be for an application of one of four classes.
 
 mod admission;
+pub mod beside;
 mod board;
 mod control;
 pub mod qos;
