@@ -112,7 +112,7 @@ typedef struct rts_attributes {
     const char *name;     /* for messages, UTF-8; NULL is "upcall" */
     uint64_t first_ns;    /* its first release, in nanoseconds of CLOCK_MONOTONIC; 0 is a period after it runs first */
     uint64_t period_ns;   /* from release to release; of RTS_AFTER 0 is that of the one before */
-    uint64_t deadline_ns; /* from a release, of RTS_AFTER from that of the first of its chain, to when its call is due; 0 is the period. In a group 0, or the group's period */
+    uint64_t deadline_ns; /* from a release, of RTS_AFTER from that of the first of its chain, to when its call is due; 0 is the period. More than that only of RTS_CATCH_UP with UINT32_MAX at_most, as the next may come to nothing else. In a group 0, or the group's period */
     uint64_t pdu_ns;      /* the most that a PDU takes */
     uint32_t batch;       /* PDUs a period */
     uint32_t quantum;     /* PDUs between two looks; of more than the batch, the batch */

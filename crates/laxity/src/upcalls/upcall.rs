@@ -24,7 +24,7 @@ pub struct Spec {
     pub timing: Timing,
     /// The most that a unit of its work (a PDU) takes.
     pub service: Service,
-    /// From a release to when its call is due; `None` is the period. Of one in a group nothing is promised alone: there it is the group's period, and nothing else can be asked for.
+    /// From a release to when its call is due; `None` is the period. It may be later than that only where all late ones are called ([`OnOverrun::CatchUp`] of [`u32::MAX`]), as the next may come to nothing else. Of one that comes [after](Pace::After) another it counts from the release of its chain's first. Of one in a group nothing is promised alone: there it is the group's period, and nothing else can be asked for.
     pub deadline: Option<Span>,
     /// What releases it.
     pub pace: Pace,
@@ -73,7 +73,18 @@ impl Spec {
                 ),
             });
         }
-        let is_task = task(&self.timing, self.service, self.deadline());
+        let (deadline, apart) = (self.deadline(), self.timing.period);
+        let all = OnOverrun::CatchUp { at_most: u32::MAX };
+        let may_miss = grouped.is_none() && self.timing.on_overrun != all;
+        if may_miss && !apart.is_zero() && deadline > apart {
+            return Err(Error::NoUpcall {
+                name: self.name.clone(),
+                why: format!(
+                    "it is to be due in {deadline}, and the next is released {apart} after it, which may come to nothing then: have it due by then, or all late ones called, 4294967295 in a row"
+                ),
+            });
+        }
+        let is_task = task(&self.timing, self.service, deadline);
         is_task.map(drop).map_err(|why| Error::NoUpcall {
             name: self.name.clone(),
             why: why.to_string(),

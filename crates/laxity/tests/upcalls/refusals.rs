@@ -2,6 +2,28 @@
 
 use super::*;
 
+/// A call that is at work takes the place of the next release, unless all late ones are called.
+#[test]
+fn nobody_is_due_after_a_release_that_may_come_to_nothing() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let first = upcalls.create(spec("first", MS * 16), |_| ()).unwrap();
+    let chained = Spec::after(&first, Service::from_micros(1)).pace;
+    for pace in [Pace::Timer, Pace::Arrivals, chained] {
+        let ask = |deadline, at_most| {
+            let mut asked = spec("lo", MS * 16);
+            (asked.deadline, asked.pace) = (Some(deadline), pace.clone());
+            asked.timing.on_overrun = OnOverrun::CatchUp { at_most };
+            upcalls.create(asked, |_| ()).map(drop)
+        };
+        assert_eq!(
+            ask(MS * 40, u32::MAX - 1).unwrap_err().to_string(),
+            "lo cannot be an upcall: it is to be due in 40ms, and the next is released 16ms after it, which may come to nothing then: have it due by then, or all late ones called, 4294967295 in a row"
+        );
+        assert_eq!(ask(MS * 16, 0), Ok(()));
+        assert_eq!(ask(MS * 40, u32::MAX), Ok(()));
+    }
+}
+
 /// However long a quantum is at work before the command is heard.
 #[test]
 fn the_first_release_counts_from_the_command() {
