@@ -411,7 +411,7 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Inside`]: a handler would wait for itself; [`Error::Over`]: the executor has failed.
+    /// [`Error::Inside`]: a handler would wait for itself; [`Error::NotHere`]: one of them is of another executor.
     pub fn sleep(&self, upcalls: &[&Upcall]) -> Result<Vec<usize>, Error> {
         upcall::sleep(&self.core, upcalls, None)
     }

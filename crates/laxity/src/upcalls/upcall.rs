@@ -377,12 +377,16 @@ impl Drop for Upcall {
 
 /// Waits until one of these is not active.
 pub(super) fn sleep(
-    core: &Core,
+    core: &Arc<Core>,
     upcalls: &[&Upcall],
     until: Option<Instant>,
 ) -> Result<Vec<usize>, Error> {
     if core.is_inside() {
         return Err(Error::Inside);
+    }
+    // Nobody would be woken by what changes elsewhere.
+    if !upcalls.iter().all(|upcall| upcall.is_of(core)) {
+        return Err(Error::NotHere);
     }
     let idle = || {
         let all = upcalls.iter().enumerate();

@@ -24,6 +24,17 @@ fn nobody_is_due_after_a_release_that_may_come_to_nothing() {
     }
 }
 
+/// Only its own executor tells when it is not active any more.
+#[test]
+fn nobody_waits_for_an_upcall_of_another_executor() {
+    let [own, other] = [(), ()].map(|()| Upcalls::start(fair()).unwrap());
+    let there = other.create(spec("there", MS), |_| ()).unwrap();
+    let here = own.create(spec("here", MS), |_| ()).unwrap();
+    let past = Instant::ZERO;
+    assert_eq!(own.sleep_until(&[&here, &there], past), Err(Error::NotHere));
+    assert_eq!(own.sleep_until(&[&here], past), Ok(vec![0]));
+}
+
 /// However long a quantum is at work before the command is heard.
 #[test]
 fn the_first_release_counts_from_the_command() {
