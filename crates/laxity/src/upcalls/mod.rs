@@ -366,9 +366,9 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::NotAdmitted`] where the order is by deadline, which has no bounds of single upcalls; [`Error::Over`] in a child that was forked.
+    /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::NotAdmitted`] where the order is by deadline, which has no bounds of single upcalls; [`Error::Over`]: its executor has ended.
     pub fn bound(&self, upcall: &Upcall) -> Result<Span, Error> {
-        if self.core.is_elsewhere() {
+        if self.core.is_over() {
             return Err(Error::Over);
         }
         let (beside, footing) = (Beside::of(&self.core), &self.core.footing);

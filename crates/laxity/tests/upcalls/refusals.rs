@@ -61,3 +61,13 @@ fn the_first_release_counts_from_the_command() {
     let first = told.recv().unwrap();
     assert!((earliest..=latest).contains(&first));
 }
+
+/// It is asked what its upcalls take, and has none.
+#[test]
+fn who_has_ended_has_no_bounds() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let upcall = upcalls.create(spec("upcall", MS), |_| ()).unwrap();
+    assert!(upcalls.bound(&upcall).is_ok());
+    upcalls.end(Span::from_secs(60)).unwrap();
+    assert_eq!(upcalls.bound(&upcall), Err(Error::Over));
+}
