@@ -119,7 +119,9 @@ pub(super) fn named(name: &str) -> Result<(), Error> {
 /// What would be admitted instead.
 fn fitting(units: u64, longest: laxity_model::Service) -> String {
     match units {
-        0 => format!("units of at most {longest} would fit"),
+        0 if longest.is_zero() => "none would fit, whatever it takes".to_owned(),
+        0 => format!("quanta of one unit, of at most {longest}, would fit"),
+        1 => "quanta of one unit would fit".to_owned(),
         units => format!("quanta of at most {units} units would fit"),
     }
 }
