@@ -226,7 +226,7 @@ int rts_end(void);
 
 /* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
  * how long a PDU may take for it to fit. A quantum of those that are for several processes may be no longer than their coordinator says, which is EBUSY too. ENFILE: there are RTS_MOST; EINVAL: attributes that mean nothing; EPERM: among several processes a thread waits for what RTS_DESCRIPTOR names, and has no right to the next higher priority; EMFILE: the process has no descriptors left for that; EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; ETIMEDOUT: a handler has not returned for 10 s; ECANCELED: the executor has ended, by itself or by rts_end(); where it starts the executor also
- * what rts_start() returns. One that was called and is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
+ * what rts_start() returns. One that was called and has ended or is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 
 /* Makes an upcall of virtual time, of this name, which may be NULL, and keeps its descriptor in *rtu: it has no period, no rank and no promise, and is not called before rts_run(). While it is active it is called over and over, as what the
@@ -259,7 +259,7 @@ int rts_release(int rtu, uint64_t first, uint64_t second);
 int rts_read(int rtu, rts_counts *counts);
 
 /* From the release of the first of its chain, or its own, to the end of its call, at the longest, beside all upcalls there are now: in nanoseconds, in *bound_ns. Of one in a group: when the
- * group's budget was to be had, from the begin of the group's period. EBUSY: the order is by deadline, which has no bounds of single upcalls; EINVAL: it is of virtual time; EBADF: there is none; EDEADLK: the caller is a handler; ECONNREFUSED: the coordinator does not answer. */
+ * group's budget was to be had, from the begin of the group's period. ESRCH: it has ended; EBUSY: the order is by deadline, which has no bounds of single upcalls; EINVAL: it is of virtual time; EBADF: there is none; EDEADLK: the caller is a handler; ECONNREFUSED: the coordinator does not answer. */
 int rts_bound(int rtu, uint64_t *bound_ns);
 
 /* Makes a group, whose upcalls together have a budget: admission counts that, and not what they ask for, and what is over waits for the next period. *group becomes its number, for

@@ -77,9 +77,9 @@ pub enum Error {
     /// No group can have this budget of each such period: none, or more than all.
     #[error("{0} of every {1} is no budget")]
     NoBudget(laxity_model::Service, crate::Span),
-    /// The upcall that is asked about, or the group or the one before it that it names, is of another executor, or is closed.
+    /// The upcall that is asked about, or the group or the one before it that it names, is of another executor, or is closed; or the one before it has ended.
     #[error(
-        "the upcall, its group, or the one that it is to come after, is closed or of another executor"
+        "the upcall, its group, or the one that it is to come after, is closed or of another executor, or that one has ended"
     )]
     NotHere,
     /// There are as many upcalls as an executor has room for.

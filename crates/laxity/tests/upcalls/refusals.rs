@@ -71,3 +71,36 @@ fn who_has_ended_has_no_bounds() {
     upcalls.end(Span::from_secs(60)).unwrap();
     assert_eq!(upcalls.bound(&upcall), Err(Error::Over));
 }
+
+/// It is there until it is closed, and is not called any more: its time is whoever's asks for it.
+#[test]
+fn who_has_ended_is_counted_no_more() {
+    let upcalls = Upcalls::start(fair()).unwrap();
+    let most = |name| Spec {
+        service: Service::from_micros(800),
+        ..spec(name, MS)
+    };
+    let ends = upcalls.create(most("ends"), |call| {
+        call.end();
+    });
+    let ends = ends.unwrap();
+    let after = Spec::after(&ends, Service::from_micros(1));
+    ends.run().unwrap();
+    assert_eq!(rests(&upcalls, &ends), State::Ended);
+    assert_eq!(upcalls.bound(&ends), Err(Error::Ended));
+    let refused = upcalls.create(after, |_| ()).map(drop);
+    assert_eq!(refused, Err(Error::NotHere));
+    let panics = upcalls.create(most("panics"), |_| panic!("that is all"));
+    let panics = panics.unwrap();
+    panics.run().unwrap();
+    assert!(matches!(rests(&upcalls, &panics), State::Panicked(_)));
+    assert_eq!(upcalls.bound(&panics), Err(Error::Ended));
+    let last = upcalls.create(most("last"), |_| ()).unwrap();
+    assert!(upcalls.bound(&last).is_ok());
+    let names: Vec<String> = upcalls.list().into_iter().map(|(name, ..)| name).collect();
+    assert_eq!(names, ["ends", "panics", "last"]);
+    // What is closed then is no more than before.
+    assert_eq!(ends.close().unwrap().calls, 1);
+    let least = upcalls.create(spec("least", MS), |_| ()).unwrap();
+    assert!(upcalls.bound(&least).is_ok());
+}
