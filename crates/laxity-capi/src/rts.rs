@@ -158,6 +158,7 @@ impl From<Error> for Failure {
             | Error::NoUpcall { .. } => libc::EINVAL,
             Error::Descriptor { errno } => *errno,
             Error::NotHere => libc::EBADF,
+            Error::NoBound => libc::EOPNOTSUPP,
             Error::NotAdmitted(_) | Error::Quantum { .. } => libc::EBUSY,
             Error::Coordinator(_) => libc::ECONNREFUSED,
             Error::Full => libc::ENFILE,

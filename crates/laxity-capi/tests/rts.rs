@@ -307,11 +307,7 @@ fn wrong_arguments_are_refused() {
             "`after` in attributes of size 72",
         ),
         (|of| of.period_ns = 0, libc::EINVAL, "period of 0"),
-        (
-            |of| (of.period_ns, of.deadline_ns) = (1, u64::MAX),
-            libc::EINVAL,
-            "released 1ns after it",
-        ),
+        (|of| of.deadline_ns = 1 << 20, libc::EINVAL, "after it"),
         (|of| of.pdu_ns = 2_000_000, libc::EBUSY, "would fit"),
     ];
     for (change, errno, why) in wrong {

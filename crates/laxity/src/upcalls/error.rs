@@ -74,6 +74,11 @@ pub enum Error {
     /// Somebody would be late.
     #[error("not admitted: {0}")]
     NotAdmitted(Box<NotAdmitted>),
+    /// Its order is [by deadline](super::Policy::Edf): of a set that is admitted all are in time, and it is not known when each is over at the latest.
+    #[error(
+        "where the order is by deadline no upcall has a bound of its own: each is over by its deadline"
+    )]
+    NoBound,
     /// No group can have this budget of each such period: none, or more than all.
     #[error("{0} of every {1} is no budget")]
     NoBudget(laxity_model::Service, crate::Span),

@@ -366,7 +366,7 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::Ended`]; [`Error::NotAdmitted`] where the order is by deadline, which has no bounds of single upcalls; [`Error::Over`]: its executor has ended.
+    /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::Ended`]; [`Error::NoBound`]: the order is by deadline; [`Error::NotAdmitted`]: there is none any more; [`Error::Coordinator`]; [`Error::Over`]: its executor has ended.
     pub fn bound(&self, upcall: &Upcall) -> Result<Span, Error> {
         if self.core.is_over() {
             return Err(Error::Over);
@@ -380,6 +380,9 @@ impl<S: 'static> Upcalls<S> {
         let set = members::set(self.core.counted(&members));
         let index = set.index(upcall.id.serial).filter(|_| is_own);
         let index = index.ok_or(Error::NotHere)?;
+        if footing.policy == Policy::Edf {
+            return Err(Error::NoBound);
+        }
         let all = charged(set.linked(), footing.overhead);
         let refused = |no: Unschedulable| {
             let names: Vec<&str> = set.names().into_iter().chain(beside.names()).collect();

@@ -1,5 +1,7 @@
 //! What cannot be is refused, and a first release counts from when it was asked for.
 
+use laxity::upcalls::Policy;
+
 use super::*;
 
 /// A call that is at work takes the place of the next release, unless all late ones are called.
@@ -103,4 +105,18 @@ fn who_has_ended_is_counted_no_more() {
     assert_eq!(ends.close().unwrap().calls, 1);
     let least = upcalls.create(spec("least", MS), |_| ()).unwrap();
     assert!(upcalls.bound(&least).is_ok());
+}
+
+/// It is admitted, and nothing is said of how long it may take.
+#[test]
+fn by_deadline_no_upcall_has_a_bound_of_its_own() {
+    let upcalls = Upcalls::start(Options {
+        policy: Policy::Edf,
+        ..fair()
+    });
+    let upcalls = upcalls.unwrap();
+    let one = upcalls.create(spec("one", MS), |_| ()).unwrap();
+    let no = upcalls.bound(&one).unwrap_err();
+    assert_eq!(no, Error::NoBound);
+    assert!(no.to_string().ends_with("each is over by its deadline"));
 }
