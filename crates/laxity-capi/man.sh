@@ -36,8 +36,21 @@ function others(name,    place) {
 function error_in(text) {
     return match(text, /(^|[^A-Z0-9_])E[A-Z0-9]+: /) ? RSTART + (substr(text, RSTART, 1) != "E") : 0
 }
+function error(name, text) { printf ".TP\n.B %s\n%s\n", name, plain(text) > page }
+# What every function returns that is called wrongly in a way that they have in common.
+function common_errors(prototype,    kind) {
+    if (prototype ~ /\*/)
+        error("EFAULT", "a pointer is not aligned, or is NULL and must not be.")
+    for (kind = 1; kind <= kinds; kind++)
+        if (prototype ~ "[ (]" kind_names[kind] " \\*" && structures[kind] ~ /uint32_t size;/) {
+            error("EINVAL", "no version of " kind_names[kind] " has that size.")
+            if (prototype ~ "const " kind_names[kind] " ")
+                error("E2BIG", kind_names[kind] " asks for what this library does not know.")
+        }
+    error("ENOTRECOVERABLE", "a bug in the library: what it said went to standard error.")
+}
 # A comment with what is no error first; under ERRORS what begins with the name of one.
-function describe(text, returns_errors,    begin, rest, next_begin) {
+function describe(text, prototype, returns_errors,    begin, rest, next_begin, name) {
     section("DESCRIPTION")
     begin = error_in(text)
     rest = begin ? substr(text, begin) : ""
@@ -46,18 +59,20 @@ function describe(text, returns_errors,    begin, rest, next_begin) {
         section("RETURN VALUE")
         print plain("0, or a number of errno.h, of which") "\n.BR laxity_message (3)\nsays more." > page
     }
-    if (begin)
+    if (begin || returns_errors)
         section("ERRORS")
     while (rest != "") {
         match(rest, /^E[A-Z0-9]+: /)
-        printf ".TP\n.B %s\n", substr(rest, 1, RLENGTH - 2) > page
+        name = substr(rest, 1, RLENGTH - 2)
         rest = substr(rest, RLENGTH + 1)
         next_begin = error_in(rest)
         text = next_begin ? substr(rest, 1, next_begin - 1) : rest
         sub(/[;.]? *$/, ".", text)
-        print plain(text) > page
+        error(name, text)
         rest = next_begin ? substr(rest, next_begin) : ""
     }
+    if (returns_errors)
+        common_errors(prototype)
 }
 # The first sentence, without its end.
 function first(text) {
@@ -70,7 +85,7 @@ function function_page(place,    name, told, used, kind) {
     heading(name, first(comments[place]))
     section("SYNOPSIS")
     code("#include <" header ">\n\n" prototypes[place])
-    describe(comments[place], prototypes[place] ~ /^int / && comments[place] !~ /1 or 0; -1/)
+    describe(comments[place], prototypes[place], prototypes[place] ~ /^int / && comments[place] !~ /1 or 0; -1/)
     # From the last on, as each is made of those before it.
     used = prototypes[place]
     told = ""

@@ -76,20 +76,20 @@ typedef struct laxity_delivery {
 
 #define LAXITY_DELIVERY_INIT { (uint32_t)sizeof(laxity_delivery), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* Reserves for the calling thread, which may hold one reservation at a time (EALREADY), and keeps the handle in *handle, which is as it was
- * where this fails. EINVAL: numbers that are no reservation, or a processor on which the thread may not run; EPERM: a right is missing; EBUSY: there is not so much left;
+/* Reserves for the calling thread, which may hold one reservation at a time, and keeps the handle in *handle, which is as it was
+ * where this fails. EINVAL: numbers that are no reservation, or a processor on which the thread may not run; EPERM: a right is missing; EBUSY: there is not so much left; EALREADY: it holds one;
  * EAGAIN: the machine was disturbed too much to measure what slots cost. Of the kernel's refusals the message names the one cause, and the remedy. */
 int laxity_reserve(const laxity_request *request, laxity_handle *handle);
 
-/* Gives a reservation back: the thread has the policy and the processors that it had before. Only by the thread that made it (EPERM). Done by itself
- * where a thread ends without it. EBADF: it was given back, or is that of the process that forked this one. */
+/* Gives a reservation back: the thread has the policy and the processors that it had before. Done by itself
+ * where a thread ends without it. EPERM: another thread made it; EBADF: it was given back, or is that of the process that forked this one. */
 int laxity_release(laxity_handle handle);
 
-/* What was received by a reservation, to any thread. ENODATA: this kernel does not tell. */
+/* What was received by a reservation, to any thread. EBADF: there is none; ENODATA: this kernel does not tell. */
 int laxity_read(laxity_handle handle, laxity_delivery *delivery);
 
 /* Whether a reservation was enforced until now, to any thread: *enforced becomes 1 or 0. Where 0, the message names who could take it away, or
- * says why nobody can tell whether somebody did. */
+ * says why nobody can tell whether somebody did. EBADF: there is none. */
 int laxity_enforced(laxity_handle handle, int *enforced);
 
 /* What the last call of this thread that had something to say said, "" before there was one: never NULL, and of at most 2047 bytes. Each thread

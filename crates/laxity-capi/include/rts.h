@@ -27,7 +27,7 @@
  * are for the application's own threads: those of the library block all but what an instruction itself causes, and so do a thread, and a program by posix_spawn(), that a handler starts. After fork() a child has no upcalls, and may make its own; one that a handler forks ends where the handler returns there, with status 0 as by _exit().
  *
  * Structures begin with their size, which says of what version they are: programs compiled with an older header go on with a newer library, and those compiled with a newer one work
- * with an older library as long as what they ask for was known then (E2BIG). C11 and C++17. It is installed with laxity.h, and linked as that says.
+ * with an older library as long as what they ask for was known then (E2BIG); a size that no version has is EINVAL, and a pointer that is not aligned, or is NULL and must not be, EFAULT. C11 and C++17. It is installed with laxity.h, and linked as that says.
  */
 #ifndef LAXITY_RTS_H
 #define LAXITY_RTS_H
@@ -112,7 +112,7 @@ typedef struct rts_attributes {
     const char *name;     /* for messages, UTF-8; NULL is "upcall" */
     uint64_t first_ns;    /* its first release, in nanoseconds of CLOCK_MONOTONIC; 0 is a period after it runs first */
     uint64_t period_ns;   /* from release to release; of RTS_AFTER 0 is that of the one before */
-    uint64_t deadline_ns; /* from a release, of RTS_AFTER from that of the first of its chain, to when its call is due; 0 is the period. In a group 0, or the group's period */
+    uint64_t deadline_ns; /* from a release, of RTS_AFTER from that of the first of its chain, to when its call is due; 0 is the period. More than that only of RTS_CATCH_UP with UINT32_MAX at_most, as the next may come to nothing else. In a group 0, or the group's period */
     uint64_t pdu_ns;      /* the most that a PDU takes */
     uint32_t batch;       /* PDUs a period */
     uint32_t quantum;     /* PDUs between two looks; of more than the batch, the batch */
@@ -203,14 +203,14 @@ typedef struct rts_counts {
 #define RTS_COUNTS_INIT { (uint32_t)sizeof(rts_counts), RTS_IS_SUSPENDED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Starts the executor of the process as it is to be; without this, the first rts_creat() starts one as RTS_OPTIONS_INIT says. EALREADY: there is
- * one; EINVAL: no such policy, rank, priority or processor; EPERM: a right is missing, and the message says which and how to get it; of RTS_RESERVED also what laxity_reserve() returns. */
+ * one; EINVAL: no such policy, rank, priority or processor; EPERM: a right is missing, and the message says which and how to get it; EIO: its thread was not started; of RTS_RESERVED also what laxity_reserve() returns. */
 int rts_start(const rts_options *options);
 
 /* Starts the executor of the process among those of other processes. On one processor the upcalls of all of them take turns in one rate monotonic order, and are admitted together: rts_creat() is refused where an upcall of any
  * process would be late. A process that dies, is stopped or does not come back from a handler holds no other up; the last of these loses its executor, as rts_enforced() says. An upcall that takes more than it was admitted with is called behind those of all processes until it has
  * made up for that; or it waits for its next release, and what was said for overruns becomes of it, if that is RTS_SUSPEND, RTS_END or RTS_ABORT. The coordinator that sees to that is started where there is
  * none; it is waited for, ten seconds at the most. The options say its processor, RTS_RMDP, and RTS_FIFO at its priority, 90 as a rule, or RTS_FAIR where it serves ordinary threads. EALREADY: there is an executor; EINVAL: no such policy, rank, priority or processor, or one that is not for several processes; EPERM: a right
- * is missing; ECONNREFUSED: there is no coordinator and none can be started, or it says no, or does not answer: the message says which. */
+ * is missing; EIO: its thread was not started; ECONNREFUSED: there is no coordinator and none can be started, or it says no, or does not answer: the message says which. */
 int rts_join(const rts_options *options, const rts_coordinator *coordinator);
 
 /* Whether another process of the same coordinator that had upcalls has gone: *process becomes its number, or 0. It is told until rts_settle(); a process that has gone has what it had until all have settled
@@ -225,8 +225,8 @@ int rts_settle(int process);
 int rts_end(void);
 
 /* Makes an upcall, which is not called before rts_run(), and keeps its descriptor in *rtu. EBUSY: it, or another one, would be late; the message names who, and
- * how long a PDU may take for it to fit. A quantum of those that are for several processes may be no longer than their coordinator says, which is EBUSY too. ENFILE: there are RTS_MOST; EINVAL: attributes that mean nothing; EPERM: among several processes a thread waits for what RTS_DESCRIPTOR names, and has no right to the next higher priority; EMFILE: the process has no descriptors left for that; EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; ETIMEDOUT: a handler has not returned for 10 s; ECANCELED: the executor has ended, by itself or by rts_end(); where it starts the executor also
- * what rts_start() returns. One that was called and is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
+ * how long a PDU may take for it to fit. A quantum of those that are for several processes may be no longer than their coordinator says, which is EBUSY too. ENFILE: there are RTS_MOST; EINVAL: attributes that mean nothing; EPERM: among several processes a thread waits for what RTS_DESCRIPTOR names, which cannot be waited for, as a file on a disk, or has no right to the next higher priority; EMFILE: the process has no descriptors left for that; EBADF: fd is not open, or there is no such upcall to come after, or group; EDEADLK: the caller is a handler; EAGAIN: too many commands wait to be carried out, try again; ETIMEDOUT: a handler has not returned for 10 s; ECANCELED: the executor has ended, by itself or by rts_end(); ECONNREFUSED: the coordinator does not answer, or says no; where it starts the executor also
+ * what rts_start() returns. One that was called and has ended or is closed counts until the executor has had nothing to do; where it would fit then, this waits for that. */
 int rts_creat(const rts_attributes *attributes, rts_handler handler, void *pcb, int *rtu);
 
 /* Makes an upcall of virtual time, of this name, which may be NULL, and keeps its descriptor in *rtu: it has no period, no rank and no promise, and is not called before rts_run(). While it is active it is called over and over, as what the
@@ -237,29 +237,29 @@ int rts_creat_virtual(const char *name, rts_handler handler, void *pcb, int *rtu
 /* Calls upcalls of virtual time in the calling thread until none is active, or another thread calls one. *calls becomes how many calls that were; it may be NULL. ESRCH: there is no executor; EDEADLK: the caller is a handler, of virtual time or not. */
 int rts_serve(uint64_t *calls);
 
-/* Calls an upcall at its releases from now on; one of virtual time where a thread serves it. ESRCH: it has ended; EBADF: there is none; ETIMEDOUT: a handler has not returned for 10 s, and it is called once that has; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
+/* Calls an upcall at its releases from now on; one of virtual time where a thread serves it. ESRCH: it has ended; EBADF: there is none; EAGAIN: too many commands wait to be carried out, try again; ETIMEDOUT: a handler has not returned for 10 s, and it is called once that has; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
 int rts_run(int rtu);
 
-/* Does not call an upcall any more until rts_run(), on the same grid. When this returns, its handler is not at work; of one of virtual time a call that has begun goes on. ESRCH: it has ended; EBADF: there is none; ETIMEDOUT: its handler, or another one, has not returned for 10 s: it is suspended when that does; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
+/* Does not call an upcall any more until rts_run(), on the same grid. When this returns, its handler is not at work; of one of virtual time a call that has begun goes on. ESRCH: it has ended; EBADF: there is none; EAGAIN: too many commands wait to be carried out, try again; ETIMEDOUT: its handler, or another one, has not returned for 10 s: it is suspended when that does; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
 int rts_suspend(int rtu);
 
-/* Ends an upcall; when this returns, its handler is not at work and never will be, so its pcb is the caller's again, and its descriptor may be another's. EBADF: there is none;
+/* Ends an upcall; when this returns, its handler is not at work and never will be, so its pcb is the caller's again, and its descriptor may be another's. EBADF: there is none; EAGAIN: too many commands wait to be carried out, try again;
  * ETIMEDOUT: its handler, or another one, has not returned for 10 s: it ends when that does, and until then its pcb is in use; ask again; EALREADY: it was asked before, and its handler, or another one, has not returned yet; or a handler asks while this one, of virtual time, is at work in another thread: it ends there, and until then its pcb is in use; ask again. */
 int rts_close(int rtu);
 
 /* Waits, like select, until one of these is not active: suspended or ended. *idle becomes those that are not. No longer than until this nanosecond of CLOCK_MONOTONIC, if it is not 0: then
- * *idle is empty. idle may be NULL. Meanwhile those of virtual time are called in this thread. EBADF: one of them is none; EINVAL: one of them is of virtual time; EDEADLK: the caller is a handler. */
+ * *idle is empty. idle may be NULL. Meanwhile those of virtual time are called in this thread. EBADF: one of them is none, or of an executor that has been ended; ESRCH: no executor is there any more; EINVAL: one of them is of virtual time; EDEADLK: the caller is a handler. */
 int rts_sleep(const rts_set *rtus, rts_set *idle, uint64_t until_ns);
 
 /* Something has arrived for an upcall with RTS_ARRIVALS or RTS_DESCRIPTOR: releases it once. Takes no lock, and waits for nobody. EAGAIN: as many wait already as there is room for, of RTS_REJECT; EINVAL: time
- * releases it, or another's call, or it is of virtual time; EBADF: there is none. */
+ * releases it, or another's call, or it is of virtual time; EBADF: there is none; ESRCH: it is being closed; ECANCELED: the executor has ended by itself, as rts_enforced() says. */
 int rts_release(int rtu, uint64_t first, uint64_t second);
 
 /* What an upcall has done, and what has become of it; of one of virtual time its calls and its state. EBADF: there is none. */
 int rts_read(int rtu, rts_counts *counts);
 
 /* From the release of the first of its chain, or its own, to the end of its call, at the longest, beside all upcalls there are now: in nanoseconds, in *bound_ns. Of one in a group: when the
- * group's budget was to be had, from the begin of the group's period. EBUSY: the order is by deadline, which has no bounds of single upcalls; EINVAL: it is of virtual time; EBADF: there is none; EDEADLK: the caller is a handler; ECONNREFUSED: the coordinator does not answer. */
+ * group's budget was to be had, from the begin of the group's period. EOPNOTSUPP: the order is by deadline, where no upcall has a bound of its own: each is over by its deadline; EINVAL: it is of virtual time; EBADF: there is none, or it is of an executor that has been ended; ESRCH: it has ended, or no executor is there any more; ECANCELED: the executor has ended by itself, as rts_enforced() says; EDEADLK: the caller is a handler; EBUSY: it may be late after all, as the message says; ECONNREFUSED: the coordinator does not answer, or says no. */
 int rts_bound(int rtu, uint64_t *bound_ns);
 
 /* Makes a group, whose upcalls together have a budget: admission counts that, and not what they ask for, and what is over waits for the next period. *group becomes its number, for
@@ -280,7 +280,7 @@ int rts_yield(const rts_funargs *arg);
 /* Which upcalls there are, in *rtus: those that were made, and not closed. */
 int rts_list(rts_set *rtus);
 
-/* The name of an upcall, with a zero, in so many bytes from name on. ERANGE: it is longer. */
+/* The name of an upcall, with a zero, in so many bytes from name on. ERANGE: it is longer; EBADF: there is none. */
 int rts_name(int rtu, char *name, size_t room);
 
 /* Whether the executor's thread still has the rank that was asked for, on the processors that it was started on: *enforced becomes 1 or 0, which it is also, after rts_join(), a tenth of a second after whoever guards its place does not look any more, as a coordinator that is stopped. Where 0, the message says why, also of one that has ended by itself: what could be done is rts_end(), and to start another. ESRCH: there is no executor. */

@@ -158,6 +158,7 @@ impl From<Error> for Failure {
             | Error::NoUpcall { .. } => libc::EINVAL,
             Error::Descriptor { errno } => *errno,
             Error::NotHere => libc::EBADF,
+            Error::NoBound => libc::EOPNOTSUPP,
             Error::NotAdmitted(_) | Error::Quantum { .. } => libc::EBUSY,
             Error::Coordinator(_) => libc::ECONNREFUSED,
             Error::Full => libc::ENFILE,
@@ -315,11 +316,11 @@ pub unsafe extern "C" fn rts_sleep(
         let upcalls = upcalls?;
         let each: Result<Vec<&Upcall>, _> = upcalls.iter().map(|named| named.paced()).collect();
         let each = each?;
-        // For none nobody waits, and no executor is started.
+        // For none nobody waits.
         let found = match until_ns {
             _ if each.is_empty() => Vec::new(),
-            0 => executor()?.sleep(&each)?,
-            until => executor()?.sleep_until(&each, Instant::from_nanos(until))?,
+            0 => running()?.sleep(&each)?,
+            until => running()?.sleep_until(&each, Instant::from_nanos(until))?,
         };
         // SAFETY: the caller says that it is null or points to a set.
         if let Some(idle) = unsafe { idle.as_mut() } {
@@ -429,4 +430,51 @@ fn named(rtu: c_int) -> Result<Arc<Named>, Failure> {
 
 fn no_upcall(rtu: c_int) -> Failure {
     Failure::new(libc::EBADF, format!("{rtu} is no upcall, or was closed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use laxity::Service;
+    use laxity::upcalls::{Rank, Spec};
+
+    use super::*;
+
+    /// Held by whoever has, or has not, the one executor of this process.
+    pub(super) static ALONE: Mutex<()> = Mutex::new(());
+
+    /// Whoever ends it takes its upcalls from those who have found one already, and ask about it.
+    #[test]
+    fn who_asks_about_an_upcall_starts_no_executor() {
+        let _alone = ALONE.lock();
+        let gone = Upcalls::start(Options {
+            rank: Rank::Fair,
+            ..Options::default()
+        });
+        let spec = Spec::each(Span::from_millis(1), Service::from_micros(1));
+        let upcall = gone.unwrap().create(spec, |_| ()).unwrap();
+        let named = Arc::new(Named {
+            what: What::Paced {
+                upcall,
+                work: Weak::new(),
+            },
+            name: CString::default(),
+            group: None,
+        });
+        let rtu = all().upcalls.put(Arc::clone(&named)).ok().unwrap();
+        let (mut rtus, mut bound) = (rts_set::default(), 0);
+        rtus.bits[rtu / 64] = 1 << (rtu % 64);
+        // SAFETY: all are there, or null where that is allowed.
+        let errors = unsafe {
+            [
+                rts_bound(rtu as c_int, &raw mut bound),
+                rts_sleep(&raw const rtus, ptr::null_mut(), 0),
+                rts_sleep(&raw const rtus, ptr::null_mut(), 1),
+            ]
+        };
+        assert!(all().upcalls.take(rtu, &named));
+        assert!(all().own().executor.take().is_none());
+        assert_eq!(errors, [libc::ESRCH; 3]);
+    }
 }

@@ -190,6 +190,17 @@ static void charged(rts_options options, uint32_t size, int error) {
     expect(rts_end() == 0, "it ends");
 }
 
+static void by_deadline(rts_options options) {
+    struct seen seen = { 0, 2, 0, { 0 }, 0, NULL, 0 };
+    int rtu = -1;
+    uint64_t bound = 9;
+    rts_attributes attributes = attributes_of("due");
+    options.policy = RTS_EDF;
+    expect(rts_start(&options) == 0 && rts_creat(&attributes, handle, &seen, &rtu) == 0, "it is admitted by its deadline");
+    expect(rts_bound(rtu, &bound) == EOPNOTSUPP && bound == 9, "and has no bound of its own");
+    expect(rts_end() == 0, "it ends");
+}
+
 int main(void) {
     rts_options options = RTS_OPTIONS_INIT;
     options.rank = RTS_FAIR;
@@ -204,6 +215,7 @@ int main(void) {
     costly.call_ns = 0;
     costly.quantum_ns = 5 * MS;
     charged(costly, sizeof(rts_options), EBUSY);
+    by_deadline(options);
     expect(rts_start(&options) == 0 && rts_version() == RTS_VERSION, "it starts");
     chain();
     group();

@@ -44,7 +44,7 @@ const SAID: [(&str, &str); 5] = [
 ];
 
 /// Those that functions return, without their first letter.
-const ERRORS: [&str; 22] = [
+const ERRORS: [&str; 23] = [
     "2BIG",
     "ALREADY",
     "AGAIN",
@@ -62,6 +62,7 @@ const ERRORS: [&str; 22] = [
     "NOENT",
     "NOMEM",
     "NOSYS",
+    "NOTRECOVERABLE",
     "OPNOTSUPP",
     "PERM",
     "RANGE",
@@ -87,6 +88,16 @@ fn every_function_has_a_page_of_its_comment() {
                 description.starts_with(|first: char| first.is_uppercase()),
                 "{page}"
             );
+            let is_told = |error: &str| page.contains(&format!("\n.B {error}\n"));
+            let returns_errors = page.contains(".SH RETURN VALUE\n");
+            assert_eq!(is_told("ENOTRECOVERABLE"), returns_errors, "{page}");
+            let is_by_pointer = returns_errors && declaration.contains('*');
+            assert!(is_told("EFAULT") || !is_by_pointer, "{page}");
+            // What is read and begins with its size.
+            let is_sized = ["request", "options", "coordinator", "attributes", "budget"]
+                .into_iter()
+                .any(|kind| declaration.contains(&format!("_{kind} *")));
+            assert_eq!(is_told("E2BIG"), is_sized, "{page}");
             // Each of these has a number in errno.h.
             for error in page.lines().filter_map(|line| line.strip_prefix(".B E")) {
                 assert!(ERRORS.contains(&error), "E{error}: {page}");

@@ -139,6 +139,30 @@ fn bulk_keeps_to_the_shortest_period() {
     assert_eq!((mapping.batch, mapping.period), (count(2), ms(40)));
 }
 
+/// Its PDUs are whole nanoseconds apart only where that is not too short: three PDUs every 10 ns more than 1 ms.
+#[test]
+fn no_period_is_rounded_to_less_than_the_shortest() {
+    let shortest = ms(1) + Span::from_nanos(10);
+    let limits = Limits {
+        shortest,
+        ..Limits::default()
+    };
+    let least = ms(10) + shortest * 5;
+    let stream = map(&video(3_000, ms(40), least), &COST, &path(), &limits).unwrap();
+    assert_eq!((stream.batch, stream.period), (count(3), shortest));
+    assert_eq!(stream.delay, Some(least));
+    // 3,000 bytes in just that.
+    let class = Class::Bulk {
+        bytes_per_second: NonZeroU64::new(2_999_970).unwrap(),
+    };
+    let limits = Limits {
+        longest: shortest,
+        ..limits
+    };
+    let bulk = map(&class, &COST, &path(), &limits).unwrap();
+    assert_eq!((bulk.batch, bulk.period), (count(3), shortest));
+}
+
 /// What is asked for cannot be, and why.
 #[test]
 fn what_cannot_be_is_told() {
@@ -273,8 +297,7 @@ proptest! {
         prop_assert!(mapping.deadline <= mapping.period);
         let spaced = mapping.spacing.as_nanos() * u64::from(mapping.batch.get());
         prop_assert!(spaced <= mapping.period.as_nanos());
-        // But for the nanoseconds that its PDUs are not whole ones apart.
-        prop_assert!(mapping.period + Span::from_nanos(mapping.batch.get().into()) > limits.shortest);
+        prop_assert!(mapping.period >= limits.shortest);
         let is_asked = matches!(class, Class::Transactions { .. });
         prop_assert!(is_asked || mapping.period <= limits.longest);
         // In a second, in PDUs, exactly: more than is asked for.

@@ -6,7 +6,7 @@ use laxity::upcalls::Group;
 use laxity::{Service, Span};
 
 use super::wanted::{invalid, text};
-use super::{all, executor, named, outside, rts_budget, rts_set, rts_usage};
+use super::{all, executor, named, outside, rts_budget, rts_set, rts_usage, running};
 use crate::edge::{self, Failure, edge};
 
 /// The group of this number, which is never 0.
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn rts_bound(rtu: c_int, bound_ns: *mut u64) -> c_int {
         // SAFETY: the caller says that it is null or points to a number.
         let bound_ns = unsafe { bound_ns.as_mut() }.ok_or(Failure::null("bound_ns"))?;
         let named = named(rtu)?;
-        *bound_ns = outside(executor()?)?.bound(named.paced()?)?.as_nanos();
+        *bound_ns = outside(running()?)?.bound(named.paced()?)?.as_nanos();
         Ok(())
     })
 }

@@ -248,6 +248,7 @@ mod tests {
     /// Whoever closes it may free what its handler has.
     #[test]
     fn one_that_is_closed_is_not_at_work() {
+        let _alone = super::super::tests::ALONE.lock();
         let options = Options {
             rank: Rank::Fair,
             ..Options::default()

@@ -46,6 +46,8 @@ pub struct Call {
     left: u32,
     /// So many are to be done in this call.
     batch: u32,
+    /// So often in a row nothing was done, and nobody went first.
+    idled: u8,
     /// As [`Timing`] has it.
     pauses: bool,
 }
@@ -76,7 +78,7 @@ impl Call {
         self.pauses || self.left == 0 || self.done + self.left < self.batch
     }
 
-    /// So many units are done now, and not what was to be: the others of this quantum are, as soon as nobody more urgent waits; at once where it [cannot](Self::can_pause) pause. More than were to
+    /// So many units are done now, and not what was to be: the others of this quantum are, as soon as nobody more urgent waits; at once where it [cannot](Self::can_pause) pause. Where that is none twice, and nobody goes first, there is no more to be done in this call. More than were to
     /// be done count too, up to the batch: they were done without a look, and what they took is this quantum's.
     pub fn pause_after(&mut self, units: u32) {
         self.now = units.min((self.batch - self.done).max(self.now));
@@ -387,6 +389,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             now: 0,
             left: 0,
             batch: self.timing.batch.get(),
+            idled: 0,
             pauses: self.timing.pauses,
         };
         self.quantum(context, call, now)
@@ -418,6 +421,10 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
             None => (now, Service::ZERO, Span::ZERO),
         });
         let step = (self.work)(context, &mut call);
+        call.idled = match call.now {
+            0 => call.idled + 1,
+            _ => 0,
+        };
         call.done += call.now;
         call.left = call.left.saturating_sub(call.now);
         self.at = At::Looking(call);
@@ -436,10 +443,13 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Body for Upcall<W> {
                 self.step(context)
             }
             At::Looking(call) if call.is_over() => self.end(context, &call),
-            At::Looking(call) if call.can_pause() && context.should_yield() => {
+            At::Looking(mut call) if call.can_pause() && context.should_yield() => {
+                call.idled = 0;
                 self.at = At::Resumed(call);
                 Step::Yield
             }
+            // It would be called for ever.
+            At::Looking(call) if call.idled > 1 => self.end(context, &call),
             At::Looking(call) | At::Resumed(call) => {
                 let now = context.now();
                 self.quantum(context, call, now)

@@ -1,6 +1,7 @@
 //! Handlers that let others go first in the middle of a quantum, against what admission promised of all; and who waits for a quantum.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::executor::linked::{Linked, bounds};
@@ -119,6 +120,70 @@ proptest! {
             prop_assert!(counts.longest_response <= bound, "{bound}: {counts:?}");
             prop_assert_eq!((counts.over_service, counts.missed), (0, 0));
         }
+    }
+}
+
+/// Says of each quantum that nothing of it is done, which takes a microsecond; the one of the second place does its unit.
+struct Idle(Timing, Arc<AtomicU64>);
+
+impl Keeper for Idle {
+    fn make(&mut self, _: u16) -> bool {
+        true
+    }
+
+    fn enter(&mut self, place: u16) -> Option<Entrant> {
+        let tried = (place == 0).then(|| Arc::clone(&self.1));
+        let timing = tried
+            .as_ref()
+            .map_or(timing(0, 400, 1, 1), |_| self.0.clone());
+        Some(Entrant {
+            deadline: timing.period,
+            timing,
+            paced_by: None,
+            unit: MICRO,
+            share: None,
+            account: None,
+            work: Box::new(move |_, call| {
+                if let Some(tried) = &tried {
+                    assert!(
+                        tried.fetch_add(1, Ordering::Relaxed) < 1_000,
+                        "it goes on for ever"
+                    );
+                    call.pause_after(0);
+                }
+                Step::Charge(MICRO)
+            }),
+        })
+    }
+
+    fn discard(&mut self, _: u16) {}
+
+    fn changed(&self) -> Arc<dyn Fn() + Send + Sync> {
+        Arc::new(|| ())
+    }
+}
+
+/// There is nobody whom it would let go first. It is called once more in case there was, and then at its next release: so the others are called, and what is asked is heard.
+#[test]
+fn who_does_nothing_has_nothing_to_do() {
+    for (batch, quantum, pauses) in [(1, 1, false), (4, 2, false), (4, 2, true)] {
+        let idle = Timing {
+            pauses,
+            ..timing(0, 100, batch, quantum)
+        };
+        let tried = Arc::new(AtomicU64::new(0));
+        let commands = |place| [Command::Create, Command::Run].map(|what| order(0, place, what, 0));
+        let mut script: Vec<_> = (0..2).flat_map(commands).collect();
+        script.push((us(3_950), COMMANDS, STOP));
+        let boards = boards();
+        let keep = Idle(idle, Arc::clone(&tried));
+        let control = Control::new([COMMANDS, events(0)], Arc::clone(&boards), keep);
+        let mut body = turns(Rmdp::default(), DOORBELL, Box::new(control), false);
+        Virtual::new(script).run(&mut *body);
+        let [idle, other] = [0, 1].map(|place: usize| boards[place].counts());
+        assert_eq!((idle.calls, idle.units, idle.missed), (40, 0, 0));
+        assert_eq!(tried.load(Ordering::Relaxed), 2 * idle.calls);
+        assert_eq!((other.calls, other.units, other.missed), (10, 10, 0));
     }
 }
 

@@ -80,7 +80,7 @@ fn all() -> MutexGuard<'static, Vec<Weak<Core>>> {
 /// Rung whenever something has changed in an executor of this process.
 pub(super) static CHANGED: LazyLock<Bell> = LazyLock::new(Bell::default);
 
-/// Those of an executor that are closed and [count](Core::closed) still: until it, and all whom it may have kept from a processor, have had nothing to do.
+/// Those of an executor that are closed or have ended and [count](Core::closed) still: until it, and all whom it may have kept from a processor, have had nothing to do.
 pub(super) fn closed(core: &Arc<Core>) -> Vec<u64> {
     core.ask_for_rests(&others(&all(), core));
     core.closed(&core.members())
@@ -109,7 +109,7 @@ impl Beside {
         let others = known.into_iter().map(|core| {
             core.ask_for_rests(&others(&alone, &core));
             let members = core.members();
-            let set = set(members.iter().flatten());
+            let set = set(core.counted(&members));
             let names = set.names().into_iter().map(str::to_owned).collect();
             let asked = charged(set.linked(), core.footing.overhead);
             drop(members);

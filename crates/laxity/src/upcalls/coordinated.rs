@@ -215,7 +215,7 @@ impl Core {
         let is_done = || beside::closed(self).is_empty() || self.is_over();
         beside::CHANGED.wait_for(Some(until), || is_done().then_some(()));
         let members = self.members();
-        let set = set(members.iter().flatten());
+        let set = set(self.counted(&members));
         let all = charged(set.linked(), self.footing.overhead);
         books.client.give_back(&items(&set.names(), &all));
     }

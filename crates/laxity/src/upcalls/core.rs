@@ -171,27 +171,53 @@ impl Core {
             && !board.owes()
     }
 
-    /// Those of these that it may have kept from a processor are to tell when they have had nothing to do, for each that is closed.
-    pub(super) fn ask_for_rests(&self, others: &[Arc<Self>]) {
-        let kept = || {
-            others
-                .iter()
-                .filter(|other| self.footing.delays(&other.footing))
-        };
+    /// Whether the upcall of this place is called no more, though nobody has closed it.
+    fn is_spent(&self, place: usize) -> bool {
+        let standing = self.boards[place].standing();
+        matches!(standing, Standing::Ended | Standing::Panicked)
+    }
+
+    /// Those of these that it may have kept from a processor are to tell when they have had nothing to do, for each that is closed; and itself, too, for each that has ended, of which its executor does not say what it [owes](Board::owes).
+    pub(super) fn ask_for_rests(self: &Arc<Self>, others: &[Arc<Self>]) {
+        let kept = others.iter();
+        let kept = kept.filter(|other| self.footing.delays(&other.footing));
         let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = awaited.iter_mut().enumerate();
-        for (_, awaited) in done.filter(|(place, _)| self.is_done(*place)) {
-            let all = awaited.get_or_insert_with(|| kept().map(Awaited::new).collect());
-            all.iter_mut().for_each(Awaited::ask);
+        for (place, awaited) in awaited.iter_mut().enumerate() {
+            let own = self.is_spent(place).then_some(self);
+            if own.is_some() || self.is_done(place) {
+                let all = || kept.clone().chain(own).map(Awaited::new).collect();
+                let all = awaited.get_or_insert_with(all);
+                all.iter_mut().for_each(Awaited::ask);
+            }
         }
     }
 
-    /// Those that are closed and still there: what they have done may make others later yet.
+    /// By place, those of these that admission counts: not one that has ended, once nobody is later by what it has done.
+    fn counting<'a>(&self, members: &'a [Option<Member>]) -> Vec<(usize, &'a Member)> {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = |place: usize| {
+            let all = awaited[place].as_ref();
+            !self.is_spent(place) || !all.is_some_and(|all| all.iter().all(Awaited::has_rested))
+        };
+        let there = members.iter().enumerate();
+        let there = there.filter_map(|(place, member)| Some((place, member.as_ref()?)));
+        there.filter(|(place, _)| counts(*place)).collect()
+    }
+
+    /// Those of these that admission counts.
+    pub(super) fn counted<'a>(
+        &self,
+        members: &'a [Option<Member>],
+    ) -> impl Iterator<Item = &'a Member> {
+        let all = self.counting(members).into_iter();
+        all.map(|(_, member)| member)
+    }
+
+    /// Those of them that are closed or have ended: what they have done may make others later yet.
     pub(super) fn closed(&self, members: &[Option<Member>]) -> Vec<u64> {
-        let all = members.iter().enumerate();
-        let closed = all.filter(|(place, _)| self.is_gone(*place));
-        let closed = closed.filter_map(|(_, member)| member.as_ref());
-        closed.map(|member| member.serial).collect()
+        let all = self.counting(members).into_iter();
+        let over = all.filter(|(place, _)| self.is_gone(*place) || self.is_spent(*place));
+        over.map(|(_, member)| member.serial).collect()
     }
 
     /// Tells all who wait that something has changed here.

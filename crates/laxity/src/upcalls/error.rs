@@ -74,12 +74,17 @@ pub enum Error {
     /// Somebody would be late.
     #[error("not admitted: {0}")]
     NotAdmitted(Box<NotAdmitted>),
+    /// Its order is [by deadline](super::Policy::Edf): of a set that is admitted all are in time, and it is not known when each is over at the latest.
+    #[error(
+        "where the order is by deadline no upcall has a bound of its own: each is over by its deadline"
+    )]
+    NoBound,
     /// No group can have this budget of each such period: none, or more than all.
     #[error("{0} of every {1} is no budget")]
     NoBudget(laxity_model::Service, crate::Span),
-    /// The upcall that is asked about, or the group or the one before it that it names, is of another executor, or is closed.
+    /// The upcall that is asked about, or the group or the one before it that it names, is of another executor, or is closed; or the one before it has ended.
     #[error(
-        "the upcall, its group, or the one that it is to come after, is closed or of another executor"
+        "the upcall, its group, or the one that it is to come after, is closed or of another executor, or that one has ended"
     )]
     NotHere,
     /// There are as many upcalls as an executor has room for.
@@ -119,7 +124,9 @@ pub(super) fn named(name: &str) -> Result<(), Error> {
 /// What would be admitted instead.
 fn fitting(units: u64, longest: laxity_model::Service) -> String {
     match units {
-        0 => format!("units of at most {longest} would fit"),
+        0 if longest.is_zero() => "none would fit, whatever it takes".to_owned(),
+        0 => format!("quanta of one unit, of at most {longest}, would fit"),
+        1 => "quanta of one unit would fit".to_owned(),
         units => format!("quanta of at most {units} units would fit"),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use laxity_model::executor::account::Account;
 use laxity_model::executor::share::Share;
-use laxity_model::program::upcall::{self, First, PacedBy, Timing};
+use laxity_model::program::upcall::{self, PacedBy, Timing};
 use laxity_model::program::upcalls::{Entrant, Keeper, Rests};
 use laxity_model::{Context, Instant, PortId, Service, Span, Step};
 
@@ -151,12 +151,7 @@ impl<S: 'static> Keeper for Keep<S> {
     }
 
     fn enter(&mut self, place: u16) -> Option<Entrant> {
-        let when = self.when[usize::from(place)].as_mut()?;
-        // Its grid is fixed from its first run on.
-        let period = when.timing.period;
-        if let First::AfterAPeriod = when.timing.first {
-            when.timing.first = First::At(crate::now() + period);
-        }
+        let when = self.when[usize::from(place)].as_ref()?;
         let core = Arc::clone(&self.core);
         Some(Entrant {
             timing: when.timing.clone(),

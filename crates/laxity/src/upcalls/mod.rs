@@ -218,7 +218,7 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NoUpcall`] and [`Error::Name`] of what can be none. [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and is closed counts until the executor has had nothing to do, and so have those of this process that it may have kept from a processor: for that this waits where it would fit then. [`Error::Quantum`] of one that takes turns with other processes; [`Error::Descriptor`] of one that is paced by a descriptor, and of that [`Error::Lacks`] where it takes turns with other processes. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
+    /// [`Error::NoUpcall`] and [`Error::Name`] of what can be none. [`Error::NotAdmitted`] with who would be late and what would fit; then nothing has changed. One that was called and has ended or is closed counts until the executor has had nothing to do, and so have those of this process that it may have kept from a processor: for that this waits where it would fit then. [`Error::Quantum`] of one that takes turns with other processes; [`Error::Descriptor`] of one that is paced by a descriptor, and of that [`Error::Lacks`] where it takes turns with other processes. [`Error::Full`]; [`Error::Inside`] of a handler; or the executor does not answer.
     pub fn create(
         &self,
         spec: Spec,
@@ -326,7 +326,7 @@ impl<S: 'static> Upcalls<S> {
         let footing = &self.core.footing;
         let free = members.iter().position(Option::is_none);
         let place = free.ok_or(Error::Full)?;
-        let present: Vec<&Member> = members.iter().flatten().collect();
+        let present: Vec<&Member> = self.core.counted(members).collect();
         let closed = self.core.closed(members);
         members::can_link(&self.core, spec, &present, &closed)?;
         let asked = (
@@ -366,18 +366,23 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::NotAdmitted`] where the order is by deadline, which has no bounds of single upcalls; [`Error::Over`] in a child that was forked.
+    /// [`Error::NotHere`]: it is closed, or of another executor; [`Error::Ended`]; [`Error::NoBound`]: the order is by deadline; [`Error::NotAdmitted`]: there is none any more; [`Error::Coordinator`]; [`Error::Over`]: its executor has ended.
     pub fn bound(&self, upcall: &Upcall) -> Result<Span, Error> {
-        if self.core.is_elsewhere() {
+        if self.core.is_over() {
             return Err(Error::Over);
+        }
+        let is_own = upcall.is_of(&self.core);
+        if is_own && matches!(upcall.state(), State::Ended | State::Panicked(_)) {
+            return Err(Error::Ended);
         }
         let (beside, footing) = (Beside::of(&self.core), &self.core.footing);
         let members = self.core.members();
-        let set = members::set(members.iter().flatten());
-        let index = set
-            .index(upcall.id.serial)
-            .filter(|_| upcall.is_of(&self.core));
+        let set = members::set(self.core.counted(&members));
+        let index = set.index(upcall.id.serial).filter(|_| is_own);
         let index = index.ok_or(Error::NotHere)?;
+        if footing.policy == Policy::Edf {
+            return Err(Error::NoBound);
+        }
         let all = charged(set.linked(), footing.overhead);
         let refused = |no: Unschedulable| {
             let names: Vec<&str> = set.names().into_iter().chain(beside.names()).collect();
@@ -411,7 +416,7 @@ impl<S: 'static> Upcalls<S> {
     ///
     /// # Errors
     ///
-    /// [`Error::Inside`]: a handler would wait for itself; [`Error::Over`]: the executor has failed.
+    /// [`Error::Inside`]: a handler would wait for itself; [`Error::NotHere`]: one of them is of another executor.
     pub fn sleep(&self, upcalls: &[&Upcall]) -> Result<Vec<usize>, Error> {
         upcall::sleep(&self.core, upcalls, None)
     }

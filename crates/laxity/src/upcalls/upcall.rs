@@ -24,7 +24,7 @@ pub struct Spec {
     pub timing: Timing,
     /// The most that a unit of its work (a PDU) takes.
     pub service: Service,
-    /// From a release to when its call is due; `None` is the period. Of one in a group nothing is promised alone: there it is the group's period, and nothing else can be asked for.
+    /// From a release to when its call is due; `None` is the period. It may be later than that only where all late ones are called ([`OnOverrun::CatchUp`] of [`u32::MAX`]), as the next may come to nothing else. Of one that comes [after](Pace::After) another it counts from the release of its chain's first. Of one in a group nothing is promised alone: there it is the group's period, and nothing else can be asked for.
     pub deadline: Option<Span>,
     /// What releases it.
     pub pace: Pace,
@@ -73,7 +73,18 @@ impl Spec {
                 ),
             });
         }
-        let is_task = task(&self.timing, self.service, self.deadline());
+        let (deadline, apart) = (self.deadline(), self.timing.period);
+        let all = OnOverrun::CatchUp { at_most: u32::MAX };
+        let may_miss = grouped.is_none() && self.timing.on_overrun != all;
+        if may_miss && !apart.is_zero() && deadline > apart {
+            return Err(Error::NoUpcall {
+                name: self.name.clone(),
+                why: format!(
+                    "it is to be due in {deadline}, and the next is released {apart} after it, which may come to nothing then: have it due by then, or all late ones called, 4294967295 in a row"
+                ),
+            });
+        }
+        let is_task = task(&self.timing, self.service, deadline);
         is_task.map(drop).map_err(|why| Error::NoUpcall {
             name: self.name.clone(),
             why: why.to_string(),
@@ -366,12 +377,16 @@ impl Drop for Upcall {
 
 /// Waits until one of these is not active.
 pub(super) fn sleep(
-    core: &Core,
+    core: &Arc<Core>,
     upcalls: &[&Upcall],
     until: Option<Instant>,
 ) -> Result<Vec<usize>, Error> {
     if core.is_inside() {
         return Err(Error::Inside);
+    }
+    // Nobody would be woken by what changes elsewhere.
+    if !upcalls.iter().all(|upcall| upcall.is_of(core)) {
+        return Err(Error::NotHere);
     }
     let idle = || {
         let all = upcalls.iter().enumerate();
@@ -396,8 +411,57 @@ pub(super) fn sleep(
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU32;
+
+    use proptest::prelude::*;
+
     use super::super::{Options, Rank, Upcalls};
     use super::*;
+
+    fn limited(spec: &Spec, longest: u64, each: u64) -> Result<(), Error> {
+        let [longest, each] = [longest, each].map(Service::from_nanos);
+        spec.can_share(Some(longest), each)
+    }
+
+    /// A quantum of two units, of which not even one fits.
+    #[test]
+    fn what_would_fit_is_told_by_the_quantum() {
+        let mut spec = Spec::each(Span::from_millis(1), Service::from_micros(9));
+        (spec.timing.batch, spec.timing.quantum) =
+            (NonZeroU32::new(4).unwrap(), NonZeroU32::new(2).unwrap());
+        let said = |longest| limited(&spec, longest, 2_000).unwrap_err().to_string();
+        assert!(said(12_000).ends_with("at most 10us: quanta of one unit would fit"));
+        assert!(
+            said(10_000).ends_with("at most 8us: quanta of one unit, of at most 8us, would fit")
+        );
+        assert!(said(2_000).ends_with("at most 0ns: none would fit, whatever it takes"));
+    }
+
+    proptest! {
+        /// It is granted, and no more is.
+        #[test]
+        fn what_would_fit_does(
+            service in 1..100_000_u64, [batch, quantum] in [1..64_u32, 1..64_u32],
+            [longest, each] in [0..1_000_000_u64, 0..3_000_u64],
+        ) {
+            let mut spec = Spec::each(Span::from_millis(1), Service::from_nanos(service));
+            let count = |of| NonZeroU32::new(of).unwrap();
+            (spec.timing.batch, spec.timing.quantum) = (count(batch), count(quantum));
+            let Err(Error::Quantum { longest: most, units, .. }) = limited(&spec, longest, each) else {
+                return Ok(());
+            };
+            spec.timing.quantum = count(u32::try_from(units).unwrap().max(1));
+            if units == 0 {
+                spec.service = most;
+            }
+            prop_assert_eq!(limited(&spec, longest, each), Ok(()));
+            match units {
+                0 => spec.service = Service::from_nanos(most.as_nanos() + 1),
+                units => spec.timing.quantum = count(units as u32 + 1),
+            }
+            prop_assert!(limited(&spec, longest, each).is_err());
+        }
+    }
 
     /// Who has found it open puts what arrives where nobody else is yet.
     #[test]

@@ -157,7 +157,8 @@ fn a_quantum_longer_than_the_guard_allows_is_refused() {
         refused(200, 3),
         "a quantum of it takes 600us, and one that takes turns with other processes is to take at most 500us: quanta of at most 2 units would fit"
     );
-    assert!(refused(501, 1).ends_with("units of at most 500us would fit"));
+    assert!(refused(501, 2).ends_with("quanta of one unit, of at most 500us, would fit"));
+    assert_eq!(create(500, 1), Ok(()));
 }
 
 /// What the process is told that is started in another time namespace.

@@ -8,6 +8,7 @@ mod late;
 mod links;
 mod looks;
 mod rank;
+mod refusals;
 mod time_of_day;
 mod virtual_time;
 

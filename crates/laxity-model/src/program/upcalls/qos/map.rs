@@ -112,6 +112,11 @@ impl Mapper {
         pdus.saturating_add(self.limits.call.as_nanos())
     }
 
+    /// A period of no less than the shortest, nor than a nanosecond for each PDU: whole nanoseconds from PDU to PDU, so that the link is never behind, or where that is too short, somewhat less.
+    fn rounded(&self, period: u64, batch: u64) -> u64 {
+        (period / batch * batch).max(self.limits.shortest.as_nanos())
+    }
+
     /// Frames that come no closer than `every`.
     fn stream(&self, bytes: NonZeroU32, every: Span, delay: Span) -> Result<Mapping> {
         if every.is_zero() {
@@ -136,11 +141,10 @@ impl Mapper {
         let choices = several.chain(batched).filter_map(|(calls, batch, period)| {
             let choice = Choice {
                 batch,
-                // Whole nanoseconds from PDU to PDU, so that the link is never behind.
-                period: period / batch * batch,
+                period: self.rounded(period, batch),
                 calls: unit.pdus.div_ceil(batch).min(calls),
             };
-            (period >= shortest && choice.period > 0).then_some(choice)
+            (period >= shortest && period >= batch).then_some(choice)
         });
         let share = |choice: &Choice| [self.work(&unit, choice), choice.period].map(u128::from);
         let least = choices.reduce(|best, other| {
@@ -174,17 +178,18 @@ impl Mapper {
         let fills = |batch: u128| batch * bytes * u128::from(SECOND) / rate;
         // One more than fit into the longest period is more than is asked for, and the only way to a period that is not too short.
         let batch = batch + u128::from(fills(batch) < self.limits.shortest.as_nanos().into());
-        let period = longest.min(fills(batch)) / batch * batch;
+        let period = longest.min(fills(batch));
         let [batch, period] = [batch, period].map(u64::try_from);
         let too_large = |_| Unmappable::TooLarge("the batch");
-        let choice = Choice {
-            batch: batch.map_err(too_large)?,
-            period: period.map_err(too_large)?,
-            calls: 1,
-        };
-        if choice.period == 0 {
+        let (batch, period) = (batch.map_err(too_large)?, period.map_err(too_large)?);
+        if period < batch {
             return Err(Unmappable::TooLarge("the throughput"));
         }
+        let choice = Choice {
+            batch,
+            period: self.rounded(period, batch),
+            calls: 1,
+        };
         self.mapping(&unit, choice, (Release::Timer, choice.period), None)
     }
 
