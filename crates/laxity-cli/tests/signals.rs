@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -276,6 +276,29 @@ fn ctrl_z_stops_the_job_without_its_rank_and_fg_gives_it_back() {
     }
 }
 
+/// Does something beside a stranger above all of laxity, which has this processor until that is done.
+fn outranked(cpu: usize, what: impl FnOnce()) {
+    let is_over = AtomicBool::new(false);
+    let (begin, begun) = channel();
+    thread::scope(|scope| {
+        let stranger = scope.spawn(|| {
+            let own = Tid::current();
+            sched::set_affinity(own, &CpuSet::single(cpu)).unwrap();
+            sched::set_policy(own, Policy::Fifo(99)).unwrap();
+            begin.send(()).unwrap();
+            let latest = Instant::now() + Duration::from_secs(8);
+            while !is_over.load(Ordering::SeqCst) && Instant::now() < latest {
+                std::hint::spin_loop();
+            }
+            is_over.load(Ordering::SeqCst)
+        });
+        begun.recv().unwrap();
+        what();
+        is_over.store(true, Ordering::SeqCst);
+        assert!(stranger.join().unwrap(), "it had ended before");
+    });
+}
+
 /// Above dispatcher and witness: neither sees the end where it is, and each may see it elsewhere.
 #[test]
 fn who_outranks_all_of_laxity_does_not_keep_it_from_ending() {
@@ -287,23 +310,54 @@ fn who_outranks_all_of_laxity_does_not_keep_it_from_ending() {
     let on = cpu.to_string();
     let spinner = "echo ready; while :; do :; done";
     let mut job = Job::start(&["--reserve", "2ms/8ms", "-a", &on], spinner);
-    let is_over = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let own = Tid::current();
-            sched::set_affinity(own, &CpuSet::single(cpu)).unwrap();
-            sched::set_policy(own, Policy::Fifo(99)).unwrap();
-            let latest = Instant::now() + Duration::from_secs(8);
-            while !is_over.load(Ordering::SeqCst) && Instant::now() < latest {
-                std::hint::spin_loop();
-            }
-        });
-        thread::sleep(Duration::from_millis(200));
-        let begun = Instant::now();
+    outranked(cpu, || {
         kill_process_group(job.pid(), Signal::TERM).unwrap();
         job.child.wait().unwrap();
-        let took = begun.elapsed();
-        is_over.store(true, Ordering::SeqCst);
-        assert!(took < Duration::from_secs(5), "{took:?}");
+    });
+}
+
+/// Its threads there cannot die where they are, and all that it is to end and to give back waits for their end.
+#[test]
+fn who_outranks_all_of_laxity_does_not_keep_it_from_being_killed() {
+    let needed = [Right::RealTime, Right::Processors(2), Right::Freezer];
+    let Some(_live) = rights::require(&needed) else {
+        return;
+    };
+    let cpus = sched::affinity(Tid::current()).unwrap();
+    let cpu = cpus.iter().next().unwrap();
+    let on = cpu.to_string();
+    let spin = ["-c", "while :; do :; done"];
+    let adopted = Spinner(Command::new("sh").args(spin).spawn().unwrap());
+    let group = || std::fs::read_to_string(format!("/proc/{}/cgroup", adopted.0.id())).unwrap();
+    let tid = Tid(adopted.0.id().cast_signed());
+    let (home, own) = (group(), sched::policy(tid).unwrap());
+    let mut laxity = Command::new(LAXITY);
+    laxity.args([
+        "exec",
+        "-q",
+        "--reserve",
+        "2ms/8ms",
+        "--confine=freeze",
+        "-a",
+        &on,
+    ]);
+    let mut laxity = Spinner(laxity.args(["--pid", &tid.to_string()]).spawn().unwrap());
+    eventually("it is held", || {
+        group() != home && sched::policy(tid) == Ok(Policy::Fifo(80))
+    });
+    outranked(cpu, || {
+        laxity.0.kill().unwrap();
+        eventually("it is given back", || {
+            group() == home && sched::policy(tid) == Ok(own)
+        });
+        laxity.0.wait().unwrap();
+    });
+    let mut job = Job::start(&["--reserve", "2ms/8ms", "-a", &on], COUNTER);
+    outranked(cpu, || {
+        job.child.kill().unwrap();
+        // It has its output until its end.
+        let told = job.shown.0.recv_timeout(Duration::from_secs(20));
+        assert_eq!(told, Err(RecvTimeoutError::Disconnected));
+        job.child.wait().unwrap();
     });
 }

@@ -128,7 +128,15 @@ fn several_kinds_are_judged_each_by_itself_and_shown_in_their_own_columns() {
     }
     let table = table(&results, 110, None);
     for there in [
-        "transfer", "frames", "response", "missed", "gap ms", "player", "air",
+        "transfer",
+        "frames",
+        "response,",
+        "wall max ms",
+        "call, wall",
+        "missed",
+        "gap ms",
+        "player",
+        "air",
     ] {
         assert!(table.contains(there), "{there}\n{table}");
     }
@@ -136,7 +144,9 @@ fn several_kinds_are_judged_each_by_itself_and_shown_in_their_own_columns() {
     for there in [
         "frames that arrived",
         "player: of them underrun",
-        "share of a processor",
+        "processing, wall time, p50/max",
+        "response, wall time, max",
+        "share of a processor, service",
     ] {
         assert!(page.contains(there), "{there}");
     }

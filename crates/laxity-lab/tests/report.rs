@@ -488,7 +488,8 @@ fn several_of_a_kind_each_have_a_line() {
     }
     let page = rendered(&results, vec![]);
     assert!(
-        page.contains("second: Processing time") && page.contains("slow: gap between wake-ups")
+        page.contains("second: Processing, wall time")
+            && page.contains("slow: gap between wake-ups")
     );
     let json: Value = serde_json::from_slice(&results.to_json()).unwrap();
     let variant = &json["variants"][0];

@@ -59,21 +59,51 @@ fn what_could_not_be_judged_leaves_the_whole_open_unless_something_failed() {
 }
 
 #[test]
-fn a_value_that_is_inconclusive_or_disagrees_is_in_the_last_line_too() {
-    let row = Compared {
-        verdict: Verdict::Disagrees("18 to 20 %".into()),
-        live_verdict: Verdict::Inconclusive("disturbed".into()),
-        ..Compared::new("wake-ups")
+fn a_value_that_is_inconclusive_or_disagrees_is_in_the_last_line_and_in_the_banner() {
+    let (agrees, disagrees) = (
+        Verdict::Agrees("20 %".into()),
+        Verdict::Disagrees("18 to 20 %".into()),
+    );
+    let open = Verdict::Inconclusive("disturbed".into());
+    let said = |held: &[Option<bool>], verdict: &Verdict, live_verdict: &Verdict| {
+        let row = Compared {
+            verdict: verdict.clone(),
+            live_verdict: live_verdict.clone(),
+            ..Compared::new("wake-ups")
+        };
+        let report = Report {
+            figures: vec![Figure {
+                compared: vec![row],
+                ..Figure::default()
+            }],
+            ..made(held)
+        };
+        let shown = text::render(&report, 80);
+        let last = shown.lines().last().unwrap_or_default().to_owned();
+        (last, page::render(&report).expect("a page"))
     };
-    let report = Report {
-        figures: vec![Figure {
-            compared: vec![row],
-            ..Figure::default()
-        }],
-        ..made(&[Some(true), Some(false)])
-    };
-    let last =
-        "verdict: 1 of 2 checks did not hold, one value is inconclusive, one value disagrees\n";
-    let shown = text::render(&report, 80);
-    assert!(shown.ends_with(last), "{shown}");
+    let (held, failed) = (&[Some(true)][..], &[Some(true), Some(false)][..]);
+    let [one, no] = ["every check held (1)", "1 of 2 checks did not hold"];
+    let (differs, unjudged) = ("one value disagrees", "one value is inconclusive");
+    for (checks, [verdict, live], banner, told) in [
+        (held, [&agrees, &agrees], "good", one.to_owned()),
+        (
+            held,
+            [&agrees, &disagrees],
+            "open",
+            format!("{one}, {differs}"),
+        ),
+        (held, [&open, &agrees], "open", format!("{one}, {unjudged}")),
+        (
+            failed,
+            [&disagrees, &open],
+            "bad",
+            format!("{no}, {unjudged}, {differs}"),
+        ),
+    ] {
+        let (last, page) = said(checks, verdict, live);
+        assert_eq!(last, format!("verdict: {told}"));
+        let banner = format!("<div class=\"banner {banner}\">{told}</div>");
+        assert!(page.contains(&banner), "{banner}");
+    }
 }

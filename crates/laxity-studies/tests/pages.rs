@@ -125,26 +125,22 @@ fn the_page_counts_the_verdicts_as_they_are_committed() {
     let all: Vec<Value> = keys.flat_map(|key| rows(&golden, key)).collect();
     let count = |word: &str| all.iter().filter(|row| verdict(row) == word).count();
     let [agree, consistent, disagree] = ["agrees", "consistent", "disagrees"].map(count);
-    let words = format!("{agree} agrees, {consistent} are only consistent, {disagree} disagree");
+    assert_eq!(agree, 0, "the page says that none does");
+    let words = format!("none agrees, {consistent} are only consistent, {disagree} disagree");
     assert!(PAGE.contains(&words), "committed: {words}");
 }
 
-/// What agrees must be able to come out otherwise. Figure 12 does with other seeds, as the page tells; of table 3 and figure 17 all that comes true is decided
+/// What agrees must be able to come out otherwise, by more than a draw among sums of what was put in. Of table 3 and figure 17 all that comes true is decided
 /// by what was put in, as the tests of the verdicts show.
 #[test]
-fn what_agrees_hangs_on_the_seed_and_the_page_names_it() {
-    let golden = golden();
-    let figures = golden.as_object().expect("figures by key").keys();
-    let figures = figures.filter(|key| *key != "checks" && *key != "constants");
-    let all = figures.flat_map(|key| rows(&golden, key).into_iter().map(move |row| (key, row)));
-    let agree: Vec<_> = all.filter(|(_, row)| verdict(row) == "agrees").collect();
-    let [(figure, row)] = &agree[..] else {
-        panic!("{agree:?}");
-    };
-    let is_of = (figure.as_str(), quantity(row));
-    assert_eq!(is_of, ("figure-12", "largest gap, largest of all calls"));
-    let gap = milliseconds(row);
-    let words = format!("The one that agrees is figure 12's largest gap of ten calls, {gap},");
+fn what_is_near_by_a_draw_is_said_to_be_no_more_than_consistent() {
+    let of_figure = rows(&golden(), "figure-12");
+    let mut largest = of_figure.iter();
+    let largest = largest.find(|row| quantity(row) == "largest gap, largest of all calls");
+    let gap = milliseconds(largest.expect("it is compared"));
+    let words = format!(
+        "Figure 12's largest gap of ten calls, {gap}, is within 15 % of the study's, and only consistent:"
+    );
     assert!(PAGE.contains(&words), "committed: {words}");
 }
 

@@ -35,13 +35,25 @@ pub fn render(report: &Report, width: usize) -> String {
     out
 }
 
-/// What becomes of all checks together: one that did not hold is worse than one that is open.
+/// What becomes of all checks and values together: a check that did not hold is worse than one that is open. Where a value disagrees, or is inconclusive,
+/// not all is well, whatever held.
 pub(super) fn word(report: &Report) -> Word {
     match report.outcome() {
         Outcome::Violated => Word::Bad,
-        Outcome::Inconclusive => Word::Open,
-        Outcome::Met => Word::Good,
+        Outcome::Met if values(report) == (0, 0) => Word::Good,
+        Outcome::Met | Outcome::Inconclusive => Word::Open,
     }
+}
+
+/// How many values are inconclusive, and how many disagree.
+fn values(report: &Report) -> (usize, usize) {
+    let rows = report.figures.iter().flat_map(|figure| &figure.compared);
+    let both = rows.flat_map(|row| [&row.verdict, &row.live_verdict]);
+    both.fold((0, 0), |(open, differ), verdict| match verdict {
+        Verdict::Inconclusive(_) => (open + 1, differ),
+        Verdict::Disagrees(_) => (open, differ + 1),
+        _ => (open, differ),
+    })
 }
 
 /// How many checks held, in a line.
@@ -59,13 +71,7 @@ pub(super) fn verdict(report: &Report) -> String {
             is(open)
         ),
     };
-    let rows = report.figures.iter().flat_map(|figure| &figure.compared);
-    let both = rows.flat_map(|row| [&row.verdict, &row.live_verdict]);
-    let (mut open, mut differ) = (0_usize, 0_usize);
-    for verdict in both {
-        open += usize::from(matches!(verdict, Verdict::Inconclusive(_)));
-        differ += usize::from(matches!(verdict, Verdict::Disagrees(_)));
-    }
+    let (open, differ) = values(report);
     let open = match open {
         0 => String::new(),
         1 => ", one value is inconclusive".to_owned(),

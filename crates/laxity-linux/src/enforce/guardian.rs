@@ -2,7 +2,7 @@
 //!
 //! It is forked once, as early as the application wishes, into a session of its own, and reads a pipe of which only we have the
 //! other end. Every change that would outlive this process is written to the pipe *before* it is made. When the pipe ends, we are
-//! gone: the guardian gives foreign threads back what they had, thaws and empties the groups it knows, removes them, and exits. What was undone
+//! gone (it helps us to our end, see [`life`](crate::os::life)): the guardian gives foreign threads back what they had, thaws and empties the groups it knows, removes them, and exits. What was undone
 //! properly is struck from its list, so usually there is nothing to do. If the guardian itself is killed, another takes its place and its list as soon
 //! as that is noticed: when there is something new for the list, and whenever somebody looks, as runs and reservations do. So does it where the guardian
 //! does not read what is told to it, as one that somebody stopped: nobody waits for that. Programs that were started have keepers of their own ([`crate::host::command`]).
@@ -10,7 +10,9 @@
 //! A fork of a process with threads may only make async-signal-safe calls, since locks of the C library may be held by threads
 //! that do not exist in the child. So the guardian allocates nothing and calls the kernel only; its list has a fixed size.
 
-use std::ffi::{CStr, c_int};
+mod group;
+
+use std::ffi::c_int;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -20,14 +22,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use laxity_model::enforce::ranks::OCCUPANT;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{Mode, OFlags, fcntl_setfl, open, rmdir};
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
+use self::group::{for_each_line, remove, write_file};
 use crate::os::fork::PerProcess;
+use crate::os::life::{Life, Watched};
 use crate::os::sched::{RawAttributes, Restore, Tid};
 use crate::os::{claim, descriptor};
 
@@ -238,10 +242,11 @@ fn fork(known: &[Entry]) -> io::Result<Reads> {
     let mut list = vec![FREE; MOST];
     list[..known.len()].copy_from_slice(known);
     let mut claims: Vec<Option<OwnedFd>> = list.iter().map(|_| None).collect();
+    let life = Life::own();
     // SAFETY: the child makes async-signal-safe calls only and never returns.
     let child = unsafe { libc::fork() };
     match child {
-        0 => guard(reader.as_raw_fd(), &mut list, &mut claims),
+        0 => guard((reader.as_raw_fd(), life), &mut list, &mut claims),
         -1 => return Err(io::Error::last_os_error()),
         _ => {}
     }
@@ -270,13 +275,18 @@ pub(crate) fn look_after() -> io::Result<bool> {
 }
 
 /// The guardian's life. Kernel calls only.
-fn guard(reader: c_int, list: &mut [Entry], claims: &mut [Option<OwnedFd>]) -> ! {
+fn guard(
+    (reader, life): (c_int, Option<Life>),
+    list: &mut [Entry],
+    claims: &mut [Option<OwnedFd>],
+) -> ! {
     detach(reader);
+    let mut watched = life.and_then(Life::watch);
     for (claimed, entry) in claims.iter_mut().zip(&*list) {
         *claimed = claim(entry);
     }
     let mut message = [0; MESSAGE_BYTES];
-    while read_message(&mut message) {
+    while read_message(&mut message, &mut watched) {
         if let Some(place) = note(list, &message) {
             claims[place] = claim(&list[place]);
         }
@@ -319,11 +329,12 @@ fn detach(reader: c_int) {
 }
 
 /// Reads one message; `false` at the end of the pipe.
-fn read_message(message: &mut [u8; MESSAGE_BYTES]) -> bool {
+fn read_message(message: &mut [u8; MESSAGE_BYTES], watched: &mut Option<Watched>) -> bool {
     // SAFETY: nobody closes it in this process.
     let pipe = unsafe { BorrowedFd::borrow_raw(PIPE) };
     let mut filled = 0;
     while filled < MESSAGE_BYTES {
+        help_to_end(pipe, watched);
         match rustix::io::read(pipe, &mut message[filled..]) {
             Ok(got @ 1..) => filled += got,
             Err(Errno::INTR) => {}
@@ -331,6 +342,28 @@ fn read_message(message: &mut [u8; MESSAGE_BYTES]) -> bool {
         }
     }
     true
+}
+
+/// Waits until the pipe can be read or has come to its end, to which threads that cannot die where they are must be let loose.
+fn help_to_end(pipe: BorrowedFd<'_>, watched: &mut Option<Watched>) {
+    while let Some(ended) = watched {
+        let mut polled = [
+            PollFd::new(&pipe, PollFlags::IN),
+            PollFd::new(&*ended, PollFlags::IN),
+        ];
+        match poll(&mut polled, None) {
+            Ok(_) => {}
+            Err(Errno::INTR) => continue,
+            Err(_) => return,
+        }
+        let [to_read, has_ended] = polled.map(|polled| !polled.revents().is_empty());
+        if has_ended && let Some(watched) = watched.take() {
+            watched.let_loose();
+        }
+        if to_read {
+            return;
+        }
+    }
 }
 
 /// A thread on the list is nobody else's before it has what it had. Where that cannot be, it is given back all the same.
@@ -435,65 +468,6 @@ fn give_back(entry: &Entry) {
             libc::syscall(libc::SYS_sched_setaffinity, tid, MASK_BYTES, mask);
         }
     }
-}
-
-/// Empties a group into its parent and removes it; `true` when it is gone.
-fn remove(group: &Entry) -> bool {
-    for_each_line(group, b"/cgroup.procs", |process| {
-        write_file(group, b"/../cgroup.procs", process);
-    });
-    let mut buffer = [0; PATH_BYTES];
-    let removed = join(group, b"", &mut buffer).map(rmdir);
-    matches!(removed, Some(Ok(()) | Err(Errno::NOENT)))
-}
-
-/// Room for a group's path with a suffix.
-const PATH_BYTES: usize = size_of::<Entry>() + 32;
-
-/// A group's path with a suffix, ended by 0.
-fn join<'a>(group: &Entry, suffix: &[u8], buffer: &'a mut [u8; PATH_BYTES]) -> Option<&'a CStr> {
-    let path = group[1..].split(|byte| *byte == 0).next()?;
-    let (start, rest) = buffer.split_at_mut(path.len());
-    start.copy_from_slice(path);
-    rest.get_mut(..suffix.len())?.copy_from_slice(suffix);
-    CStr::from_bytes_until_nul(buffer).ok()
-}
-
-/// A file of a group; what cannot be opened belongs to nobody any more.
-fn open_file(group: &Entry, suffix: &[u8], flags: OFlags) -> Option<OwnedFd> {
-    let mut buffer = [0; PATH_BYTES];
-    let path = join(group, suffix, &mut buffer)?;
-    open(path, flags, Mode::empty()).ok()
-}
-
-fn write_file(group: &Entry, suffix: &[u8], value: &[u8]) {
-    if let Some(file) = open_file(group, suffix, OFlags::WRONLY) {
-        let _ = rustix::io::write(file, value);
-    }
-}
-
-/// Hands over each line of a file of a group. A line that is cut, where there is more than one reading takes, is read to its end first: a part of it would be
-/// somebody else's number.
-fn for_each_line(group: &Entry, suffix: &[u8], mut with: impl FnMut(&[u8])) {
-    let Some(file) = open_file(group, suffix, OFlags::RDONLY) else {
-        return;
-    };
-    let (mut text, mut kept) = ([0; 4096], 0);
-    while let Ok(length @ 1..) = rustix::io::read(&file, &mut text[kept..]) {
-        let end = kept + length;
-        let whole = whole_lines(&text[..end], &mut with);
-        text.copy_within(whole..end, 0);
-        kept = end - whole;
-    }
-}
-
-/// Hands over the lines that are there to their ends; tells where the rest begins.
-fn whole_lines(text: &[u8], with: impl FnMut(&[u8])) -> usize {
-    let last = text.iter().rposition(|byte| *byte == b'\n');
-    let whole = last.map_or(0, |last| last + 1);
-    let lines = text[..whole].split(|byte| *byte == b'\n');
-    lines.filter(|line| !line.is_empty()).for_each(with);
-    whole
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod fact;
 pub mod fork;
 pub(crate) mod futex;
 pub mod idle;
+pub(crate) mod life;
 pub mod memory;
 pub mod open_files;
 pub mod proc;

@@ -1,13 +1,15 @@
 //! What `/proc` tells: steal time, locked memory, and who runs with real-time policies.
 
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::fmt;
 use std::fs;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::str::FromStr;
 
 use laxity_model::Span;
 use laxity_model::enforce::ranks::{BELOW_OCCUPANT, DISPATCHER, WITNESS};
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::param::clock_ticks_per_second;
 
 use crate::os::census::Census;
@@ -269,6 +271,20 @@ pub fn stat_field<T: FromStr>(stat: &[u8], number: usize) -> Option<T> {
     let mut fields = fields.filter(|field| !field.is_empty());
     let field = fields.nth(number.checked_sub(3)?)?;
     std::str::from_utf8(field).ok()?.parse().ok()
+}
+
+/// The same of a process or thread that has its directory, of this name, in this one. Kernel calls only.
+pub(crate) fn stat_in<T: FromStr>(all: impl AsFd, one: &CStr, number: usize) -> Option<T> {
+    let mut path = [0_u8; 32];
+    let name = one.to_bytes();
+    path.get_mut(..name.len())?.copy_from_slice(name);
+    path.get_mut(name.len()..name.len() + 5)?
+        .copy_from_slice(b"/stat");
+    let path = CStr::from_bytes_until_nul(&path).ok()?;
+    let file = openat(all, path, OFlags::RDONLY, Mode::empty()).ok()?;
+    let mut stat = [0_u8; 1024];
+    let length = rustix::io::read(&file, &mut stat).ok()?;
+    stat_field(&stat[..length], number)
 }
 
 /// The same of a thread that is there.

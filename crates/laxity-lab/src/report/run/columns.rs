@@ -135,8 +135,8 @@ const OF_STREAMS: [Column; 5] = [
     ),
     with(
         column(
-            "response time, max",
-            "response\nmax ms",
+            "response, wall time, max",
+            "response,\nwall max ms",
             MILLISECONDS,
             |line| time(quantity(line.stream?.0, Quantity::RESPONSE_TIME)?.told_max()),
         ),
@@ -148,8 +148,8 @@ const OF_STREAMS: [Column; 5] = [
     column(SHARE, SHARE_HEAD, PERCENT, |line| share(line.stream()?)),
 ];
 
-const PROCESSING: &str = "processing, p50/max ms";
-const PROCESSING_HEAD: &str = "processing\np50/max ms";
+const PROCESSING: &str = "processing, wall time, p50/max ms";
+const PROCESSING_HEAD: &str = "call, wall\np50/max ms";
 const TENTHS: Option<Unit> = Some((1_000_000, 2));
 
 fn processing(device: &DeviceFigures) -> Option<Value> {
@@ -158,7 +158,7 @@ fn processing(device: &DeviceFigures) -> Option<Value> {
     Some(format!("{p50}/{max}").into())
 }
 
-const SHARE: &str = "share of a processor";
+const SHARE: &str = "share of a processor, service";
 const SHARE_HEAD: &str = "cpu\n%";
 
 fn share(device: &DeviceFigures) -> Option<Value> {
@@ -169,15 +169,18 @@ fn share(device: &DeviceFigures) -> Option<Value> {
 /// What is shown of the jobs of a periodic task.
 const OF_JOBS: [Column; 4] = [
     column(
-        "response time, p99",
-        "response\np99 ms",
+        "response, wall time, p99",
+        "response,\np99 ms",
         MILLISECONDS,
         |line| time(line.of_job(Quantity::RESPONSE_TIME)?.told_p99()),
     ),
     with(
-        column("response time, max", "\nmax ms", MILLISECONDS, |line| {
-            time(line.of_job(Quantity::RESPONSE_TIME)?.told_max())
-        }),
+        column(
+            "response, wall time, max",
+            "wall\nmax ms",
+            MILLISECONDS,
+            |line| time(line.of_job(Quantity::RESPONSE_TIME)?.told_max()),
+        ),
         |line| time(line.of_job(Quantity::RESPONSE_TIME)?.disturbed_max()),
     ),
     with(
@@ -330,10 +333,8 @@ pub(super) fn tables(variants: &[VariantResults], width: usize) -> Vec<Vec<Colum
     for group in groups.into_iter().filter(|group| !group.is_empty()) {
         let last = tables.last().map_or(&[][..], Vec::as_slice);
         // The name of a task is told once a line.
-        let own = group
-            .iter()
-            .filter(|own| last.iter().all(|c| c.name != own.name));
-        let own: Vec<Column> = own.copied().collect();
+        let is_new = |own: &&Column| last.iter().all(|one| one.name != own.name);
+        let own: Vec<Column> = group.iter().filter(is_new).copied().collect();
         let end = last.len() - usize::from(tables.len() == 1);
         let joined = [&last[..end], &own, &last[end..]].concat();
         if last.len() <= 2 || wide(variants, &joined) <= width {

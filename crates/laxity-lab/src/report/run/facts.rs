@@ -233,7 +233,7 @@ fn response(all: &HistogramJson) -> String {
 fn task_facts(task: &SubjectResults) -> Vec<(&'static str, Value)> {
     let seen = |wanted: Quantity| quantity(task, wanted);
     let took = seen(Quantity::RESPONSE_TIME).filter(|all| all.count > 0);
-    let took = took.map(|all| ("response time, p99 and max", response(all).into()));
+    let took = took.map(|all| ("response, wall time, p99 and max", response(all).into()));
     let misses = seen(Quantity::DEADLINE_MISSES).map(|jobs| {
         let [missed, all] = missed(jobs).map(count);
         ("deadline misses", format!("{missed} of {all} jobs").into())

@@ -80,13 +80,13 @@ pub(super) fn of(variant: &VariantResults, limits: &Limits) -> Vec<Chart> {
             charts.push(chart);
         }
         if let Some(response) = response(subject) {
-            let title = format!("{name}: response time");
+            let title = format!("{name}: response, wall time");
             charts.push(chart(&title, (response, None), limits.response));
         }
     }
     for (whose, device) in variant.each_device() {
         let (processing, pending) = (&device.processing_ns, &device.samples_pending);
-        let title = format!("{whose}Processing time");
+        let title = format!("{whose}Processing, wall time");
         charts.push(chart(&title, (processing, None), limits.processing));
         let title = format!("{whose}Samples pending");
         charts.push(chart(&title, (pending, None), limits.pending));

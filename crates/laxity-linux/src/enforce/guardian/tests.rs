@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::group::{PATH_BYTES, join, whole_lines};
 use super::*;
 use crate::os::sched::{self, Policy};
 

@@ -1,8 +1,8 @@
 //! The keeper: a process between us and a program, to which everything comes back that the program starts.
 //!
 //! It is the program's parent, and a subreaper: whatever loses its parent below it, by whatever `setsid` or double fork, becomes its
-//! child. When it is told to, or when we are gone (it reads a pipe of which only we have the other end), it kills its children until
-//! none is left. So nothing escapes, and nobody else's processes are touched, which could not be said if this process were the subreaper.
+//! child. When it is told to, or when we are gone (it reads a pipe of which only we have the other end, and helps us to our end, see [`life`](crate::os::life)),
+//! it kills its children until none is left. So nothing escapes, and nobody else's processes are touched, which could not be said if this process were the subreaper.
 //!
 //! A keeper of a program in our own process group stays in that group. Signals that people and shells send are pending with it for ever: so
 //! it shows which of those that we got were for all of the group, the program included, and which for us alone.
@@ -11,13 +11,12 @@
 //!
 //! A fork of a process with threads may only make async-signal-safe calls: both sides here allocate nothing and call the kernel only.
 
-use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use laxity_model::Span;
-use rustix::fs::{Mode, OFlags, RawDir, open, openat};
+use rustix::fs::{Mode, OFlags, RawDir, open};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process};
@@ -28,8 +27,9 @@ use super::ProcessGroup;
 use super::told::Told;
 use crate::os::clock;
 use crate::os::descriptor;
+use crate::os::life::{Life, Watched};
 use crate::os::open_files;
-use crate::os::proc::stat_field;
+use crate::os::proc;
 
 /// The exit code of a keeper that could not end everything.
 const LEFT_SOMETHING: i32 = 1;
@@ -101,6 +101,7 @@ pub(super) fn hook(
 ) -> impl FnMut() -> io::Result<()> + Send + Sync + 'static + use<> {
     let ours = [&ours.control, &ours.told, &ours.go].map(AsRawFd::as_raw_fd);
     let [control, told, go] = [&theirs.control, &theirs.told, &theirs.go].map(AsRawFd::as_raw_fd);
+    let life = Life::own();
     move || {
         let keeper = std::process::id();
         let (control, told) = (out_of_the_way(control)?, out_of_the_way(told)?);
@@ -108,7 +109,7 @@ pub(super) fn hook(
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => wait_to_be_let_go(keeper, ours, go, group),
-            program => keep(program, (control, told), group),
+            program => keep(program, (control, told), group, life),
         }
     }
 }
@@ -189,15 +190,16 @@ const CONTROL: RawFd = 3;
 const TOLD: RawFd = 4;
 
 /// The keeper's life.
-fn keep(program: i32, pipes: (RawFd, RawFd), group: ProcessGroup) -> ! {
+fn keep(program: i32, pipes: (RawFd, RawFd), group: ProcessGroup, life: Option<Life>) -> ! {
     let ended = detach(pipes, group);
+    let mut watched = life.and_then(Life::watch);
     tell(Told::Held(program));
     let mut keeper = Keeper {
         program,
         has_ended: false,
     };
     while keeper.reap(true) {
-        match wanted(ended) {
+        match wanted(ended, &mut watched) {
             Wanted::Nothing => {}
             Wanted::Forget => {
                 forget_pending();
@@ -323,20 +325,29 @@ enum Wanted {
 }
 
 /// Waits until a child has ended or stopped, or something is wanted.
-fn wanted(ended: RawFd) -> Wanted {
+fn wanted(ended: RawFd, watched: &mut Option<Watched>) -> Wanted {
     let poll = |fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
         revents: 0,
     };
-    let mut polled = [poll(CONTROL), poll(ended)];
+    let of_watched = watched
+        .as_ref()
+        .map_or(-1, |watched| watched.as_fd().as_raw_fd());
+    let mut polled = [poll(CONTROL), poll(ended), poll(of_watched)];
     let patience_ms = if ended < 0 { 10 } else { -1 };
     let mut bytes = [0_u8; 128];
-    // SAFETY: `polled` is two entries long, and there is room in `bytes` for what is read.
+    // SAFETY: `polled` is three entries long, and there is room in `bytes` for what is read.
     unsafe {
-        libc::poll(polled.as_mut_ptr(), 2, patience_ms);
+        libc::poll(polled.as_mut_ptr(), 3, patience_ms);
         if polled[1].revents != 0 {
             libc::read(ended, bytes.as_mut_ptr().cast(), bytes.len());
+        }
+        // When all of them have ended, so does the pipe.
+        if polled[2].revents != 0
+            && let Some(watched) = watched.take()
+        {
+            watched.let_loose();
         }
         if polled[0].revents == 0 {
             return Wanted::Nothing;
@@ -423,7 +434,7 @@ fn kill_children() -> rustix::io::Result<i32> {
         let Some(process) = number(entry.file_name().to_bytes()) else {
             continue;
         };
-        if parent_of(&proc, entry.file_name()) == Some(own)
+        if proc::stat_in(&proc, entry.file_name(), 4) == Some(own)
             && let Some(child) = Pid::from_raw(process)
         {
             // What has gone meanwhile needs no signal: it is a zombie until it is waited for, so its number is nobody else's.
@@ -438,20 +449,6 @@ fn number(text: &[u8]) -> Option<i32> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Whose child a process is, by its `stat`.
-fn parent_of(proc: &OwnedFd, process: &CStr) -> Option<i32> {
-    let mut path = [0_u8; 32];
-    let name = process.to_bytes();
-    path.get_mut(..name.len())?.copy_from_slice(name);
-    path.get_mut(name.len()..name.len() + 5)?
-        .copy_from_slice(b"/stat");
-    let path = CStr::from_bytes_until_nul(&path).ok()?;
-    let file = openat(proc, path, OFlags::RDONLY, Mode::empty()).ok()?;
-    let mut stat = [0_u8; 256];
-    let length = rustix::io::read(&file, &mut stat).ok()?;
-    stat_field(&stat[..length], 4)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -459,6 +456,6 @@ mod tests {
     #[test]
     fn a_parent_is_found() {
         let own = open(c"/proc", OFlags::RDONLY, Mode::empty()).unwrap();
-        assert!(parent_of(&own, c"self").is_some_and(|parent| parent > 0));
+        assert!(proc::stat_in(&own, c"self", 4).is_some_and(|parent: i32| parent > 0));
     }
 }

@@ -64,7 +64,7 @@ pub(super) struct Quantity {
     charged_if: Option<Reading>,
     #[serde(default = "measured")]
     live: Origin,
-    /// What is put in and leaves the twin no other outcome, though the number itself comes out: then that it agrees shows nothing.
+    /// What is put in and leaves the twin no other outcome, or none but by a draw, though the number itself comes out: then that it agrees shows nothing.
     rests_on: Option<String>,
     /// On this machine it is judged only where this is nought.
     live_if_none: Option<Reading>,
