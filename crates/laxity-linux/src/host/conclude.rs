@@ -1,12 +1,13 @@
 //! What a run's grants were worth, and what excuses it: the witness's late wake-ups weighed by who was seen, and the grade of each grant as
 //! of its worst moment.
 
+mod alone;
 mod crawling;
 mod finding;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use laxity_model::enforce::{DISPATCHER_ACTIVITY, Holder, WITNESS_ACTIVITY, Witness, ranks};
+use laxity_model::enforce::{Holder, WITNESS_ACTIVITY, Witness, ranks};
 use laxity_model::request::Strangers;
 use laxity_model::verify::contract::not_the_kernels;
 use laxity_model::{Disturbance, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span};
@@ -72,7 +73,7 @@ pub(super) struct Conclusion {
 /// none any more goes.
 pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conclusion {
     let (mut findings, mut spared) = (Vec::new(), Vec::new());
-    evidence.stopped(events, &mut findings);
+    evidence.late_alone(events, &mut findings);
     let of_ours = |event: &&Event| event.kind == EventKind::Stopped;
     // Several who watch saw the same.
     let ours = Disturbance::joined(events.iter().filter(of_ours).map(Disturbance::of));
@@ -186,39 +187,6 @@ impl Evidence<'_> {
     fn after_the_start(&self, at: Instant) -> String {
         let after = rounded(at.saturating_since(self.start), MILLISECOND);
         format!("{after} after the start")
-    }
-
-    /// Takes out what dispatchers were late by while the witness beside them woke in time: then somebody stopped them, and nothing else stood still.
-    fn stopped(&self, events: &mut Vec<Event>, findings: &mut Vec<Finding>) {
-        let seen: Vec<Disturbance> = witnessed(events)
-            .chain(self.before.iter().copied())
-            .collect();
-        let mut stopped: BTreeMap<usize, Vec<Disturbance>> = BTreeMap::new();
-        events.retain(|event| {
-            let late = Disturbance::of(event);
-            let mut witnesses = self.witnesses.iter();
-            let would_see = witnesses
-                .any(|one| one.processor == late.processor && one.would_see(late.from, late.to));
-            let is_seen = |one: &Disturbance| {
-                one.processor == late.processor && one.overlaps(late.from, late.to)
-            };
-            let is_alone = is_late(event)
-                && event.activity == DISPATCHER_ACTIVITY
-                && would_see
-                && !seen.iter().any(is_seen);
-            if is_alone {
-                let here = stopped.entry(self.cpu(late.processor)).or_default();
-                here.push(late);
-            }
-            !is_alone
-        });
-        for (cpu, all) in stopped {
-            let text = format!(
-                "the dispatcher of processor {cpu} was stopped {}",
-                self.often(&all)
-            );
-            findings.push(Finding::against_slots(cpu, text));
-        }
     }
 
     /// How often something was, for how long at most, and when first; of one at least.
