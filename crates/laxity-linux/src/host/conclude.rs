@@ -4,6 +4,7 @@
 mod alone;
 mod crawling;
 mod finding;
+mod strangers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -300,42 +301,6 @@ impl Evidence<'_> {
         told.collect::<Vec<_>>().join("; ")
     }
 
-    fn strangers(&self, processor: usize, findings: &mut Vec<Finding>) {
-        let cpu = self.cpus[processor];
-        let all = self.above(cpu).filter(|seen| !seen.is_idle());
-        let (in_time, late): (Vec<_>, Vec<_>) = all.partition(|seen| self.came_in_time(seen));
-        for is_as_given in [true, false] {
-            let all = in_time.iter().copied();
-            let told = self.named(all.filter(|seen| seen.is_as_given() == is_as_given));
-            if !told.is_empty() {
-                let text = format!("ranked above the slot on its processor: {told}");
-                findings.push(Finding {
-                    only_there: is_as_given,
-                    ..Finding::against_slots(cpu, text)
-                });
-            }
-        }
-        if !late.is_empty() {
-            let named = self.named(late.into_iter());
-            let text = format!(
-                "may have ranked above the slot on its processor: {named}, when it was over"
-            );
-            findings.push(Finding::of_doubt(cpu, text));
-        }
-        if self.seen.more > 0 {
-            let text = format!("and {} more of others", self.seen.more);
-            findings.push(Finding::against_slots(cpu, text));
-        }
-        if let Some(why) = &self.seen.unseen {
-            let text = format!("cannot see who outranks the slot: {why}");
-            findings.push(Finding::against_slots(cpu, text));
-        }
-        if let Some(why) = &self.seen.doubted {
-            let text = format!("who outranks the slot may have gone unseen: {why}");
-            findings.push(Finding::of_doubt(cpu, text));
-        }
-    }
-
     /// That somebody held up the witness or the dispatcher of a processor.
     fn holds(&self, processor: usize, events: &[Event], findings: &mut Vec<Finding>) {
         let cpu = self.cpus[processor];
@@ -422,6 +387,7 @@ impl Evidence<'_> {
                 holder,
                 only_there: false,
                 grade: Grade::Unenforced { reason },
+                without_slots: None,
             });
         }
     }
@@ -439,7 +405,7 @@ impl Conclusion {
     pub(super) fn outranked(&self, granted: &[Granted]) -> Vec<String> {
         let findings = self.findings.iter();
         let of_others = findings.filter(|one| one.is_of_others() && one.is_against_none(granted));
-        let reasons = of_others.filter_map(|finding| finding.grade.reason());
+        let reasons = of_others.filter_map(Finding::against_none);
         reasons.map(str::to_owned).collect()
     }
 
@@ -447,7 +413,7 @@ impl Conclusion {
     pub(super) fn notices(self, granted: &[Granted]) -> Vec<String> {
         let mut findings = self.findings;
         findings.retain(|finding| finding.is_against_none(granted));
-        let untold = findings.iter().filter_map(|finding| finding.grade.reason());
+        let untold = findings.iter().filter_map(Finding::against_none);
         let untold: Vec<String> = untold.map(str::to_owned).collect();
         let has_slots = |cpu| {
             let mut all = granted.iter();
