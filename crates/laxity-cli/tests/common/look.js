@@ -25,6 +25,8 @@ addEventListener('load', () => {
   for (const cell of cells) {
     const [box, place] = [cell.getBoundingClientRect(), cell.closest('.scroll').getBoundingClientRect()];
     if (box.right > place.right + 1 || box.left < place.left - 1) wrong.add(`cut off: ${cell.textContent}`);
+    const [text, next] = [cell, cell.nextElementSibling].map(one => { const range = document.createRange(); if (one) range.selectNodeContents(one); return range.getBoundingClientRect(); });
+    if (next.width > 0 && next.left - text.right < 9 && !cell.closest('.many')) wrong.add(`columns touch: ${cell.textContent} | ${cell.nextElementSibling.textContent}`);
     for (const other of cell.parentElement.cells) if (other !== cell && overlap(box, other.getBoundingClientRect())) wrong.add(`covered: ${cell.textContent} | ${other.textContent}`);
   }
   if (document.documentElement.scrollWidth > innerWidth) wrong.add('the page is wider than its window');

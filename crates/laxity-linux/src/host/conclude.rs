@@ -1,12 +1,14 @@
 //! What a run's grants were worth, and what excuses it: the witness's late wake-ups weighed by who was seen, and the grade of each grant as
 //! of its worst moment.
 
+mod alone;
 mod crawling;
 mod finding;
+mod strangers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use laxity_model::enforce::{DISPATCHER_ACTIVITY, Holder, WITNESS_ACTIVITY, Witness, ranks};
+use laxity_model::enforce::{Holder, WITNESS_ACTIVITY, Witness, ranks};
 use laxity_model::request::Strangers;
 use laxity_model::verify::contract::not_the_kernels;
 use laxity_model::{Disturbance, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span};
@@ -72,7 +74,7 @@ pub(super) struct Conclusion {
 /// none any more goes.
 pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conclusion {
     let (mut findings, mut spared) = (Vec::new(), Vec::new());
-    evidence.stopped(events, &mut findings);
+    evidence.late_alone(events, &mut findings);
     let of_ours = |event: &&Event| event.kind == EventKind::Stopped;
     // Several who watch saw the same.
     let ours = Disturbance::joined(events.iter().filter(of_ours).map(Disturbance::of));
@@ -188,39 +190,6 @@ impl Evidence<'_> {
         format!("{after} after the start")
     }
 
-    /// Takes out what dispatchers were late by while the witness beside them woke in time: then somebody stopped them, and nothing else stood still.
-    fn stopped(&self, events: &mut Vec<Event>, findings: &mut Vec<Finding>) {
-        let seen: Vec<Disturbance> = witnessed(events)
-            .chain(self.before.iter().copied())
-            .collect();
-        let mut stopped: BTreeMap<usize, Vec<Disturbance>> = BTreeMap::new();
-        events.retain(|event| {
-            let late = Disturbance::of(event);
-            let mut witnesses = self.witnesses.iter();
-            let would_see = witnesses
-                .any(|one| one.processor == late.processor && one.would_see(late.from, late.to));
-            let is_seen = |one: &Disturbance| {
-                one.processor == late.processor && one.overlaps(late.from, late.to)
-            };
-            let is_alone = is_late(event)
-                && event.activity == DISPATCHER_ACTIVITY
-                && would_see
-                && !seen.iter().any(is_seen);
-            if is_alone {
-                let here = stopped.entry(self.cpu(late.processor)).or_default();
-                here.push(late);
-            }
-            !is_alone
-        });
-        for (cpu, all) in stopped {
-            let text = format!(
-                "the dispatcher of processor {cpu} was stopped {}",
-                self.often(&all)
-            );
-            findings.push(Finding::against_slots(cpu, text));
-        }
-    }
-
     /// How often something was, for how long at most, and when first; of one at least.
     fn often(&self, all: &[Disturbance]) -> String {
         let longest = all.iter().map(|one| one.length()).max().unwrap_or_default();
@@ -332,42 +301,6 @@ impl Evidence<'_> {
         told.collect::<Vec<_>>().join("; ")
     }
 
-    fn strangers(&self, processor: usize, findings: &mut Vec<Finding>) {
-        let cpu = self.cpus[processor];
-        let all = self.above(cpu).filter(|seen| !seen.is_idle());
-        let (in_time, late): (Vec<_>, Vec<_>) = all.partition(|seen| self.came_in_time(seen));
-        for is_as_given in [true, false] {
-            let all = in_time.iter().copied();
-            let told = self.named(all.filter(|seen| seen.is_as_given() == is_as_given));
-            if !told.is_empty() {
-                let text = format!("ranked above the slot on its processor: {told}");
-                findings.push(Finding {
-                    only_there: is_as_given,
-                    ..Finding::against_slots(cpu, text)
-                });
-            }
-        }
-        if !late.is_empty() {
-            let named = self.named(late.into_iter());
-            let text = format!(
-                "may have ranked above the slot on its processor: {named}, when it was over"
-            );
-            findings.push(Finding::of_doubt(cpu, text));
-        }
-        if self.seen.more > 0 {
-            let text = format!("and {} more of others", self.seen.more);
-            findings.push(Finding::against_slots(cpu, text));
-        }
-        if let Some(why) = &self.seen.unseen {
-            let text = format!("cannot see who outranks the slot: {why}");
-            findings.push(Finding::against_slots(cpu, text));
-        }
-        if let Some(why) = &self.seen.doubted {
-            let text = format!("who outranks the slot may have gone unseen: {why}");
-            findings.push(Finding::of_doubt(cpu, text));
-        }
-    }
-
     /// That somebody held up the witness or the dispatcher of a processor.
     fn holds(&self, processor: usize, events: &[Event], findings: &mut Vec<Finding>) {
         let cpu = self.cpus[processor];
@@ -454,6 +387,7 @@ impl Evidence<'_> {
                 holder,
                 only_there: false,
                 grade: Grade::Unenforced { reason },
+                without_slots: None,
             });
         }
     }
@@ -471,7 +405,7 @@ impl Conclusion {
     pub(super) fn outranked(&self, granted: &[Granted]) -> Vec<String> {
         let findings = self.findings.iter();
         let of_others = findings.filter(|one| one.is_of_others() && one.is_against_none(granted));
-        let reasons = of_others.filter_map(|finding| finding.grade.reason());
+        let reasons = of_others.filter_map(Finding::against_none);
         reasons.map(str::to_owned).collect()
     }
 
@@ -479,7 +413,7 @@ impl Conclusion {
     pub(super) fn notices(self, granted: &[Granted]) -> Vec<String> {
         let mut findings = self.findings;
         findings.retain(|finding| finding.is_against_none(granted));
-        let untold = findings.iter().filter_map(|finding| finding.grade.reason());
+        let untold = findings.iter().filter_map(Finding::against_none);
         let untold: Vec<String> = untold.map(str::to_owned).collect();
         let has_slots = |cpu| {
             let mut all = granted.iter();

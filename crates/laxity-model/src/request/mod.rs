@@ -7,8 +7,8 @@ mod work;
 
 pub use constraint::{Refused, TimeConstraint, TimeConstraintError};
 pub use reservation::{
-    Enforcer, Grade, Grant, Outside, Reservation, ReservationError, ReservationRequest, Stranger,
-    Strangers,
+    Enforcer, Grade, Grant, Outranked, Outside, Reservation, ReservationError, ReservationRequest,
+    Stranger, Strangers,
 };
 pub(crate) use shortage::Share;
 pub use shortage::Shortage;

@@ -190,24 +190,54 @@ impl Strangers {
         });
         active.map(|stranger| stranger.name.as_str())
     }
+
+    /// Why whoever is outranked there may not have the processor, by these and by others of the program, by name: they go first, or nobody can see who does.
+    /// `None` where nobody does.
+    pub fn reason<'a>(
+        &'a self,
+        own: impl Iterator<Item = &'a str>,
+        outranked: Outranked,
+    ) -> Option<String> {
+        let seen = self.seen.iter().map(|stranger| stranger.name.as_str());
+        let started = self.started.iter().map(String::as_str);
+        let names = own.chain(started).chain(seen);
+        let names = names.collect::<Vec<&str>>().join(", ");
+        let above = match outranked {
+            Outranked::Slot => "ranked above the slot on its processor",
+            Outranked::Rank => "somebody else here goes first",
+        };
+        let who = match outranked {
+            Outranked::Slot => "who outranks the slot",
+            Outranked::Rank => "who goes first here",
+        };
+        match &self.unseen {
+            None if names.is_empty() => None,
+            None => Some(format!("{above}: {names}")),
+            Some(why) if names.is_empty() => Some(format!("cannot see {who}: {why}")),
+            Some(why) => Some(format!(
+                "{above}: {names}; cannot see who else outranks it: {why}"
+            )),
+        }
+    }
+}
+
+/// Whom those outrank who go first on a processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outranked {
+    /// Whoever holds a slot.
+    Slot,
+    /// Whoever has no slots there, and runs by its rank.
+    Rank,
 }
 
 impl Grade {
     /// The grade of slots on whose processor these rank above them who are not kept from it: of the program, by name, and of others.
     #[must_use]
     pub fn below<'a>(own: impl Iterator<Item = &'a str>, strangers: &'a Strangers) -> Self {
-        let seen = strangers.seen.iter().map(|stranger| stranger.name.as_str());
-        let started = strangers.started.iter().map(String::as_str);
-        let names = own.chain(started).chain(seen);
-        let names = names.collect::<Vec<&str>>().join(", ");
-        let above = format!("ranked above the slot on its processor: {names}");
-        let reason = match &strangers.unseen {
-            None if names.is_empty() => return Self::Enforced,
-            None => above,
-            Some(why) if names.is_empty() => format!("cannot see who outranks the slot: {why}"),
-            Some(why) => format!("{above}; cannot see who else outranks it: {why}"),
-        };
-        Self::Unenforced { reason }
+        match strangers.reason(own, Outranked::Slot) {
+            None => Self::Enforced,
+            Some(reason) => Self::Unenforced { reason },
+        }
     }
 
     /// Why it is not enforced; `None` if it is.

@@ -10,7 +10,8 @@ use laxity_model::admission::Supply;
 use laxity_model::analysis::supply::KernelDeadline;
 use laxity_model::analysis::{Task, fixed_priority};
 use laxity_model::enforce::machine::{Figure, Machine};
-use laxity_model::{Enforcer, Grade, Reservation, ReservationRequest, Service, Span};
+use laxity_model::request::Outranked;
+use laxity_model::{Enforcer, Reservation, ReservationRequest, Service, Span};
 
 use super::bounds::Analyst;
 use super::sources::{Source, Work};
@@ -108,18 +109,18 @@ impl<'a> Live<'a> {
         }
         let processors = &admission.supply().processors;
         let here = processors.get(usize::from(analyst.stage.processor));
-        let strangers = here.map(|here| Grade::below([].into_iter(), &here.outranking));
+        let outranked = match subject.slots {
+            None => Outranked::Rank,
+            Some(_) => Outranked::Slot,
+        };
+        let others = here.and_then(|here| here.outranking.reason([].into_iter(), outranked));
         let found = NoBound::settle(analyst.bound(subject))?;
-        match strangers.as_ref().and_then(Grade::reason) {
+        match others {
             // What is too much without strangers is so with them.
             Some(reason)
                 if charged != Charged::Least && !matches!(&found, Err(why) if why.is_too_much) =>
             {
-                // It is said of slots, and who has none waits for the same.
-                let others = reason.strip_prefix("ranked above the slot on its processor: ");
-                let others = others.filter(|_| subject.slots.is_none());
-                let others = others.map(|names| format!("somebody else here goes first: {names}"));
-                Err(others.unwrap_or_else(|| reason.to_owned()).into())
+                Err(reason.into())
             }
             _ => Ok(found?),
         }

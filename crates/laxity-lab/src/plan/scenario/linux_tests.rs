@@ -295,6 +295,17 @@ fn what_is_too_much_is_so_whoever_else_is_there() {
     );
 }
 
+/// Of who has no slots nothing is said of any.
+#[test]
+fn who_runs_by_its_rank_is_told_that_others_may_go_first_unseen() {
+    let text = "[tasks.ui]\nkind = \"periodic\"\nservice = \"1ms\"\nperiod = \"4ms\"\npriority = 20\n[variants.v]\n";
+    let plan = with_lines(text, |strangers| {
+        strangers.unseen = Some("it is dark".to_owned());
+    });
+    let why = plan.lines[0].no_bound.clone().expect("nobody sees");
+    assert_eq!(why, "cannot see who goes first here: it is dark");
+}
+
 /// A job that is late by little is so beside a stranger too.
 #[test]
 fn what_is_missed_is_so_whoever_else_is_there() {

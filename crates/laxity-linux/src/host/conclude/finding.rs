@@ -11,6 +11,8 @@ pub(super) struct Finding {
     /// Where it is against nothing that was granted it is nothing to be told.
     pub(super) only_there: bool,
     pub(super) grade: Grade,
+    /// Why, in the words for where there are no slots, if they are others.
+    pub(super) without_slots: Option<String>,
 }
 
 /// Slots of several holders.
@@ -31,6 +33,7 @@ impl Finding {
             holder: None,
             only_there: false,
             grade: Grade::Unenforced { reason },
+            without_slots: None,
         }
     }
 
@@ -41,6 +44,7 @@ impl Finding {
             holder: None,
             only_there: false,
             grade: Grade::Uncertain { reason },
+            without_slots: None,
         }
     }
 
@@ -57,6 +61,19 @@ impl Finding {
 
     pub(super) fn is_against_none(&self, granted: &[Granted]) -> bool {
         !self.only_there && !granted.iter().any(|grant| self.is_against(*grant))
+    }
+
+    /// The same, said so where there are no slots.
+    pub(super) fn or_without_slots(self, reason: String) -> Self {
+        Self {
+            without_slots: Some(reason),
+            ..self
+        }
+    }
+
+    /// Why, where it [is against none](Self::is_against_none).
+    pub(super) fn against_none(&self) -> Option<&str> {
+        self.without_slots.as_deref().or(self.grade.reason())
     }
 
     /// Whether others than the program could have taken the processor, or did, or could not be seen.

@@ -176,7 +176,9 @@ fn who_belongs_to_the_scenario_goes_by_its_name_and_is_no_stranger() {
     let told = "the program itself held processor 3 for 30ms, 7ms after the start";
     assert_eq!(found.notices, [told]);
     // Where there are no slots nobody ranks above any; who gave itself that rank is told all the same, for what it took from others.
-    for (raised, expected) in [(false, vec![]), (true, vec![named.to_owned()])] {
+    let could =
+        "could have taken processor 3: rogue (SCHED_FIFO priority 99), there from the start";
+    for (raised, expected) in [(false, vec![]), (true, vec![could.to_owned()])] {
         let seen = beside(raised);
         let evidence = Evidence {
             own: vec![Span::MAX],
@@ -201,10 +203,12 @@ fn who_outranked_what_had_no_grant_is_told_apart_from_what_the_program_did() {
     let was_held = "processor 3 was held for 5ms, 7ms after the start";
     let none = [""; 0];
     let busy = stranger(99, BUSY);
-    assert_eq!(outranked(&busy, Span::ZERO, &[]), [ABOVE, was_held]);
+    let could = format!("could have taken processor 3: {NAMED}, there from the start");
+    assert_eq!(outranked(&busy, Span::ZERO, &[]), [&could, was_held]);
     let slots = (Enforcer::Slots, HOLDER, CPU);
     assert_eq!(outranked(&busy, Span::ZERO, &[slots]), none);
-    assert_eq!(outranked(&unseen(), Span::ZERO, &[]), [BLIND, was_held]);
+    let blind = "cannot see who could have taken processor 3: it is dark";
+    assert_eq!(outranked(&unseen(), Span::ZERO, &[]), [blind, was_held]);
     assert_eq!(outranked(&stranger(99, IDLE), Span::ZERO, &[]), none);
     assert_eq!(outranked(&Seen::default(), Span::MAX, &[]), none);
     assert_eq!(outranked(&beside(false), Span::MAX, &[]), none);
@@ -441,9 +445,10 @@ fn what_admission_said_stays_said() {
     let grade = conclusion.grade(admitted, (Enforcer::Slots, HOLDER, CPU));
     assert_eq!(grade.reason(), Some(&*format!("a rogue; {ABOVE}")));
     // Where there are no slots it is not for a grade, and told all the same.
+    let told = format!("could have taken processor 3: {NAMED}, there from the start");
     assert_eq!(
         conclusion.notices(&[(Enforcer::Deadline, OTHER, CPU)]),
-        [ABOVE]
+        [told]
     );
 }
 

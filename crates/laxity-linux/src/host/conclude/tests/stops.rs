@@ -33,6 +33,21 @@ fn a_dispatcher_that_was_late_alone_was_stopped_and_the_machine_was_not() {
     );
 }
 
+/// It waited for its processor, and the witness did not: whoever had it is below that one. Where the kernel does not tell that it waited, it may have been stopped.
+#[test]
+fn a_dispatcher_that_was_held_alone_was_not_stopped() {
+    let held = Event {
+        activity: DISPATCHER_ACTIVITY,
+        ..late(EventKind::Held, 7, 35)
+    };
+    let told = |tells| found(&Seen::default(), vec![held], tells, Span::ZERO).slots;
+    let kept = "kept from its processor";
+    let by = "by somebody of its own rank, for 35ms, 7ms after the start";
+    let dispatcher = "the dispatcher of processor 3 was";
+    assert_eq!(told(true), format!("{dispatcher} {kept}, {by}"));
+    assert_eq!(told(false), format!("{dispatcher} stopped, or {kept} {by}"));
+}
+
 #[test]
 fn what_was_stopped_by_a_signal_is_no_standstill_of_the_machine() {
     // The dispatcher woke up late from the same stop, and does not know why.
