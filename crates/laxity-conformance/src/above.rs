@@ -2,7 +2,7 @@
 
 use crate::meter::{expect_kept, expect_undisturbed, meter, readings, received_by_period};
 use crate::reservations::{holder, run};
-use crate::stage::{CPU, DEVICE, NORMAL, counted, marked, spinner};
+use crate::stage::{CPU, DEVICE, NORMAL, counted, spinner};
 use crate::{Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::request::Work;
 use laxity_model::{
@@ -118,8 +118,8 @@ fn expect_in_time(
     tolerance: &Tolerance,
 ) -> Result {
     let period = reservation.period();
-    let ends: Vec<Instant> = marked(record, done).map(|event| event.at).collect();
-    let arrivals = marked(record, arrival).map(|event| event.at);
+    let ends: Vec<Instant> = record.marked(done).map(|event| event.at).collect();
+    let arrivals = record.marked(arrival).map(|event| event.at);
     let jobs: Vec<(usize, Instant)> = arrivals.enumerate().collect();
     let came = jobs.len();
     ensure_in_time!(

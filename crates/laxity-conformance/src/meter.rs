@@ -3,7 +3,7 @@
 //! A holder works in small pieces, and marks after each how much service it has received since it began. Between two marks lies at least the
 //! piece that lies between their services, so the service in a window that begins at a mark is known to within a piece.
 
-use crate::stage::{is_disturbed, marked};
+use crate::stage::is_disturbed;
 use crate::{Failure, Result, Tolerance, ensure_in_time};
 use laxity_model::{
     Body, Context, EventKind, Instant, Mark, Reservation, RunRecord, Service, Step,
@@ -25,7 +25,8 @@ pub(crate) struct Reading {
 }
 
 pub(crate) fn readings(record: &RunRecord, mark: Mark) -> Vec<Reading> {
-    marked(record, mark)
+    record
+        .marked(mark)
         .map(|event| Reading {
             at: event.at,
             service: Service::from_nanos(event.args[0]),

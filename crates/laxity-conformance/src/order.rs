@@ -1,7 +1,7 @@
 //! The order in which upcalls take turns, quantum by quantum, is on every host that which a list of their releases gives. So two hosts agree with each other, too.
 
 use crate::executors::executor;
-use crate::stage::{Stage, at, marked, marks};
+use crate::stage::{Stage, at, marks};
 use crate::upcalls::{units, upcall};
 use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::executor::rmdp::Rmdp;
@@ -198,7 +198,7 @@ pub(crate) fn upcalls_take_turns(host: &mut dyn Host, _: &Tolerance) -> Result {
     });
     let epoch = first.ok_or_else(|| Failure::Wrong("nobody was called".to_owned()))?;
     let mut windows = vec![Vec::new(); WINDOWS as usize];
-    for event in marked(&play.record, turns) {
+    for event in play.record.marked(turns) {
         let (window, turn) = Turn::told(event.args, event.at, epoch);
         // A call that was missed puts others off, beyond the last.
         if let Some(turns) = windows.get_mut(window as usize) {

@@ -246,13 +246,7 @@ impl Play {
 
 /// The arguments of all marks of a kind, in order.
 pub(crate) fn marks(record: &RunRecord, mark: Mark) -> Vec<[u64; 2]> {
-    marked(record, mark).map(|event| event.args).collect()
-}
-
-/// All marks of a kind, in order.
-pub(crate) fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> {
-    let events = record.events.iter();
-    events.filter(move |event| event.kind == EventKind::Mark(mark))
+    record.marked(mark).map(|event| event.args).collect()
 }
 
 /// An activity's events of a kind, in order.

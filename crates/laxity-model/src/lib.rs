@@ -33,7 +33,7 @@ pub use base::ids::{
 };
 pub use base::time::{Instant, Service, Span};
 pub use enforce::host::{Host, RunEnd, RunRecord, Usage};
-pub use enforce::{Disturbance, Disturbances, Whereabouts};
+pub use enforce::{Disturbance, Disturbances, Stretches, Whereabouts};
 pub use policy::classes::Scheduling;
 pub use program::{Activity, Body, Context, HostError, Placement, Program, Step};
 pub use request::{

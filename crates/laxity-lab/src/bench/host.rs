@@ -2,9 +2,7 @@
 
 use laxity::{LiveHost, Twin, Watch};
 use laxity_model::request::Strangers;
-use laxity_model::{
-    Event, EventKind, Host, HostError, Mark, ProcessorId, Program, RunRecord, Span,
-};
+use laxity_model::{Host, HostError, ProcessorId, Program, RunRecord, Span};
 
 use super::{Here, Said};
 use crate::runner::live::{self, watched_host};
@@ -179,12 +177,6 @@ impl Live {
 fn watched_throughout(processors: u16) -> Result<LiveHost, RunError> {
     let all: Vec<ProcessorId> = (0..processors).map(ProcessorId).collect();
     watched_host(processors, &all)
-}
-
-/// What a program recorded under a mark, in order.
-pub fn marked(record: &RunRecord, mark: Mark) -> impl Iterator<Item = &Event> + Clone {
-    let events = record.events.iter();
-    events.filter(move |event| event.kind == EventKind::Mark(mark))
 }
 
 #[cfg(test)]

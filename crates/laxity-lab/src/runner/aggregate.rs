@@ -1,7 +1,9 @@
 //! From runs to results: each variant's repeats put together, judged, and compared with what the scenario expects.
 
+mod halts;
+
 use laxity_model::verify::contract::{
-    Cause, Doubts, Evidence, Expectation, Halts, HaltsUnseen, Outcome, Quantity, RunFacts, Verdict,
+    Cause, Doubts, Evidence, Expectation, HaltsUnseen, Outcome, Quantity, RunFacts, Verdict,
     as_expected, judge,
 };
 
@@ -11,11 +13,12 @@ use super::commands::CommandEnd;
 use super::conclude::{Circumstances, steal_ns};
 use super::figures::{Component, Told, components, worst};
 use super::longest::{longest_call, proposed};
-use super::unseen;
+use super::{unmet, unseen};
+use halts::{disturbed, halts};
+
 use crate::each_once::each_once;
 use crate::evidence::results::{
-    ContractResults, Disturbed, DisturbedProcessor, Speed, SummaryJson, Surprise, VariantResults,
-    VerdictJson,
+    ContractResults, Speed, SummaryJson, Surprise, VariantResults, VerdictJson,
 };
 use crate::evidence::subjects::{
     DeviceFigures, Figures, ModemFigures, Proposed, SubjectResults, label,
@@ -83,7 +86,7 @@ pub fn variant(
         verdict: SummaryJson::default(),
     };
     judge_all(
-        variant,
+        (variant, unmet::loads(variant, circumstances, &results)),
         (&components, &doubts),
         (&facts, control.err().as_deref()),
         &mut results,
@@ -183,42 +186,10 @@ fn yardstick<'a>(
     }
 }
 
-/// When the machine stood still in these runs: what that excuses of commands, too, wherever they ran.
-fn halts(runs: &[&RunDone]) -> Halts {
-    let mut halts = Halts::of(runs.iter().map(|run| &run.record));
-    let commands = runs.iter().flat_map(|run| &run.commands);
-    halts.ran(commands.map(CommandEnd::ran));
-    halts
-}
-
-fn disturbed(runs: &[&RunDone], halts: &Halts) -> Disturbed {
-    let crawled = runs.iter().map(|run| run.record.crawled_most().as_nanos());
-    let by_processor = halts.by_processor();
-    let by_processor = by_processor.map(|(processor, stood)| DisturbedProcessor {
-        processor: processor.0,
-        count: stood.count,
-        total_ns: stood.total.as_nanos(),
-    });
-    let by_processor: Vec<DisturbedProcessor> = by_processor.collect();
-    let is_first = |one: &DisturbedProcessor| one.processor == 0;
-    Disturbed {
-        count: by_processor.iter().map(|one| one.count).sum(),
-        witness_wakeups: halts.wakeups(),
-        total_ns: by_processor.iter().map(|one| one.total_ns).sum(),
-        crawled_ns: crawled.sum(),
-        share_ppm: halts.ppm().unwrap_or(0),
-        by_processor: if by_processor.iter().all(is_first) {
-            Vec::new()
-        } else {
-            by_processor
-        },
-    }
-}
-
 /// Judges a variant by each of its contracts, and compares all with what is expected of it; `no_control` says why there is none that could be
 /// compared with.
 fn judge_all(
-    variant: &ResolvedVariant,
+    (variant, unmet): (&ResolvedVariant, Vec<String>),
     (components, doubts): (&[Component<'_>], &[Doubts]),
     (facts, no_control): (&RunFacts, Option<&str>),
     results: &mut VariantResults,
@@ -270,6 +241,7 @@ fn judge_all(
             [why, excused].into_iter().flatten()
         })
         .chain(late)
+        .chain(unmet)
         .collect();
     results.verdict.reasons.extend(notes);
 }

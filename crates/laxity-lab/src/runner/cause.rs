@@ -84,7 +84,7 @@ impl Held {
             return Cause::Above;
         };
         let [had, longest] = loss.service.unwrap_or_default();
-        let took = took(loss);
+        let took = loss.took();
         // What a window is sure of cannot be reckoned in numbers that large: then nobody knows.
         let lasts = |service| Some(supply.window_for(service).ok()? + loss.halted);
         // What was taken from its holder meanwhile comes later.
@@ -109,7 +109,7 @@ impl Held {
     fn words(&self, cause: Cause, loss: &Loss, unkept: Option<&Grade>) -> String {
         let reserved = format_reservation(self.reservation);
         let [had, longest] = loss.service.unwrap_or_default();
-        let (within, while_in) = (took(loss), during(&loss.phase));
+        let (within, while_in) = (loss.took(), during(&loss.phase));
         let due = self.due(&loss.phase);
         let supply = self.supply.as_ref();
         let least = supply.map_or(Service::ZERO, |supply| supply.least_service(due));
@@ -199,7 +199,7 @@ pub(super) fn outgrew_usual<'a>(losses: impl Iterator<Item = &'a Loss>, usual: S
     each(losses, |loss| {
         let [had, longest] = loss.service.unwrap_or_default();
         let had = had.as_dedicated_span();
-        let is_whole = took(loss) <= had + had / 10 + loss.halted;
+        let is_whole = loss.took() <= had + had / 10 + loss.halted;
         longest > usual + usual / 4 && is_whole
     })
 }
@@ -208,12 +208,6 @@ pub(super) fn outgrew_usual<'a>(losses: impl Iterator<Item = &'a Loss>, usual: S
 fn each<'a>(losses: impl Iterator<Item = &'a Loss>, is_so: impl Fn(&Loss) -> bool) -> bool {
     let mut losses = losses.peekable();
     losses.peek().is_some() && losses.all(is_so)
-}
-
-/// How long the work of a loss took.
-fn took(loss: &Loss) -> Span {
-    let [from, to] = loss.span;
-    to.saturating_since(from)
 }
 
 /// Of a device without phases nothing.

@@ -229,8 +229,7 @@ impl Found {
     /// What is to be known of it, where it is more than was wanted.
     #[must_use]
     pub fn beyond(&self, wanted: &Load) -> Option<String> {
-        let most = u64::from(wanted.share.ppm) + u64::from(wanted.tolerance.ppm);
-        (self.share_ppm > most).then(|| {
+        wanted.beside(self.share_ppm).is_gt().then(|| {
             let least = percent(self.share_ppm);
             format!("the work takes {least} % of this processor without any repeats, more than the {wanted} that are asked for")
         })
@@ -346,7 +345,7 @@ impl Calibration {
     }
 
     fn is_within(&self, share_ppm: u64) -> bool {
-        share_ppm.abs_diff(self.wanted()) <= u64::from(self.wanted.tolerance.ppm)
+        self.wanted.beside(share_ppm).is_eq()
     }
 
     /// Whether this is what the work takes at least.

@@ -33,6 +33,7 @@ pub mod speed;
 pub mod tasks;
 pub(crate) mod together;
 pub mod twin;
+mod unmet;
 mod unseen;
 pub(crate) mod work;
 

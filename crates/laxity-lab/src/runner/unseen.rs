@@ -76,16 +76,11 @@ pub(super) fn overlooked(variant: &ResolvedVariant, tick: Span) -> Span {
     }
 }
 
-fn took(loss: &Loss) -> Span {
-    let [from, to] = loss.span;
-    to.saturating_since(from)
-}
-
 /// Whether these are losses, and so many halts, each of which was `overlooked` and so was no longer than that, come to what they took, but for what is less than one: a loss is told with the time in which
 /// what had come in was worked off, which goes on after its halt. While the witness was held for longer than by all budgets, it is that.
 fn are_no_more(losses: &[&Loss], halts: usize, overlooked: Span) -> bool {
     let wanted = |loss: &&Loss| {
-        let alone = took(loss).saturating_sub(loss.held);
+        let alone = loss.took().saturating_sub(loss.held);
         let least = u64::from(loss.held.is_zero());
         (alone / overlooked).max(least)
     };

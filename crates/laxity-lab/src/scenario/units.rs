@@ -5,6 +5,7 @@
 
 mod reserved;
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::layout::TimeUnit;
@@ -325,6 +326,15 @@ impl Load {
     pub fn work(&self, period: Span) -> Service {
         let share = u64::from(self.share.ppm);
         Service::from_nanos(period.as_nanos() * share / 1_000_000)
+    }
+
+    /// What a share is beside it, in parts per million: within the tolerance they are equal.
+    pub fn beside(&self, share_ppm: u64) -> Ordering {
+        let wanted = u64::from(self.share.ppm);
+        match share_ppm.abs_diff(wanted) <= u64::from(self.tolerance.ppm) {
+            true => Ordering::Equal,
+            false => share_ppm.cmp(&wanted),
+        }
     }
 }
 

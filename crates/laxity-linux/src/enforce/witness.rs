@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use laxity_model::base::ring::Producer;
-use laxity_model::enforce::{Pace, WITNESS_ACTIVITY, Waits, Witness, ranks};
+use laxity_model::enforce::{PieceTimes, WITNESS_ACTIVITY, Waits, Witness, ranks};
 use laxity_model::{ActivityId, Event, EventKind, HostError, Instant, ProcessorId, Span};
 
 use crate::os::clock;
@@ -124,7 +124,7 @@ impl Time for &Run {
 
 /// What a processor does in a small fixed piece of work, each time that its witness wakes.
 struct Yardstick {
-    pace: Pace,
+    usual: PieceTimes,
     processor: ProcessorId,
     /// Until then it was seen at work, and whether it crawled then.
     before: (Instant, bool),
@@ -132,9 +132,9 @@ struct Yardstick {
 
 impl Yardstick {
     /// It begins at `now`; `usual`: of its pieces in runs before.
-    fn new(processor: ProcessorId, usual: Pace, now: Instant) -> Self {
+    fn new(processor: ProcessorId, usual: PieceTimes, now: Instant) -> Self {
         Self {
-            pace: usual,
+            usual,
             processor,
             before: (now, false),
         }
@@ -148,7 +148,7 @@ impl Yardstick {
 
     /// Records the time since the last piece if the processor crawls, or did then: of what lies between two pieces nobody knows how much it was.
     fn take(&mut self, took: Span, at: Instant, ring: &mut Producer) {
-        let crawls = self.pace.crawls(took);
+        let crawls = self.usual.crawls(took);
         let (from, crawled) = self.before;
         self.before = (at, crawls);
         if crawls || crawled {
@@ -164,17 +164,18 @@ impl Yardstick {
 }
 
 /// What pieces took in this process until now, by the kernel's number of their processor: a run that begins while that crawls knows so all the same.
-static USUAL: PerProcess<Mutex<BTreeMap<usize, Pace>>> = PerProcess::new(|_| Mutex::default());
+static USUAL: PerProcess<Mutex<BTreeMap<usize, PieceTimes>>> =
+    PerProcess::new(|_| Mutex::default());
 
-fn usual(cpu: usize) -> Pace {
+fn usual(cpu: usize) -> PieceTimes {
     let mut all = USUAL.get().lock().unwrap_or_else(PoisonError::into_inner);
     all.entry(cpu).or_default().clone()
 }
 
 /// For the next run. Of one that was [asked for](usual) nothing is allocated.
-fn keep(cpu: usize, pace: Pace) {
+fn keep(cpu: usize, times: PieceTimes) {
     let mut all = USUAL.get().lock().unwrap_or_else(PoisonError::into_inner);
-    all.insert(cpu, pace);
+    all.insert(cpu, times);
 }
 
 /// What a piece takes: the least of three, as an interrupt may fall into one. Each step waits for the one before, so that neither memory nor a sibling that shares the core counts.
@@ -218,7 +219,7 @@ fn watch(config: Witness, cpu: usize, ring: &mut Producer, run: &Run) -> Result<
 
 /// Looks from the start to the end of a run, and keeps what pieces took there; how often it woke.
 fn look(
-    (cpu, usual): (usize, Pace),
+    (cpu, usual): (usize, PieceTimes),
     (mut vigil, start): (Vigil, Instant),
     ring: &mut Producer,
     (run, mut time): (&Run, impl Time),
@@ -236,7 +237,7 @@ fn look(
             yardstick.work(&mut time, ring);
         }
         if !goes_on {
-            keep(cpu, yardstick.pace);
+            keep(cpu, yardstick.usual);
             return wakeups;
         }
         due = vigil.rule.next(due, now);
@@ -341,7 +342,7 @@ mod tests {
     fn from_the_last_good_piece_to_the_next_a_processor_crawled() {
         let (mut producer, mut consumer) = ring::channel(4);
         let mut at = Instant::from_millis(1);
-        let mut yardstick = Yardstick::new(ProcessorId(3), Pace::default(), at);
+        let mut yardstick = Yardstick::new(ProcessorId(3), PieceTimes::default(), at);
         let mut works = |nanos| {
             at += Span::from_millis(1);
             yardstick.take(Span::from_nanos(nanos), at, &mut producer);

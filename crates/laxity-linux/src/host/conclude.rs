@@ -11,7 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use laxity_model::enforce::{Holder, WITNESS_ACTIVITY, Witness, ranks};
 use laxity_model::request::Strangers;
 use laxity_model::verify::contract::not_the_kernels;
-use laxity_model::{Disturbance, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span};
+use laxity_model::{
+    Disturbance, Disturbances, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span,
+    Stretches, Whereabouts,
+};
 
 use super::lookout::Seen;
 use super::sighting::Sighting;
@@ -35,6 +38,8 @@ pub(super) struct Evidence<'a> {
     pub(super) before: &'a [Disturbance],
     /// What [was held by nobody who was found](Conclusion::unfound) then, as far back as that is added up.
     pub(super) unfound: &'a [Disturbance],
+    /// What [others held](Conclusion::held) then, as far back.
+    pub(super) held: &'a [Disturbance],
     /// Since when what was granted is over, where the last look comes later: who is seen then for the first time may have come since.
     pub(super) over: Option<Instant>,
     /// Whether the kernel told how long the witness waited; `None` without a witness.
@@ -64,6 +69,8 @@ pub(super) struct Conclusion {
     pub(super) doubts: Vec<Disturbance>,
     /// What passes for the kernel's own work if there is not too much of it, and did just before, in order and apart.
     pub(super) unfound: Vec<Disturbance>,
+    /// What others than the program held, and did just before: in what crawled meanwhile that is theirs.
+    pub(super) held: Vec<Disturbance>,
     findings: Vec<Finding>,
     /// What is to be known of slots on a processor, and is not against them.
     spared: Vec<(usize, String)>,
@@ -78,12 +85,11 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     let of_ours = |event: &&Event| event.kind == EventKind::Stopped;
     // Several who watch saw the same.
     let ours = Disturbance::joined(events.iter().filter(of_ours).map(Disturbance::of));
+    // Our own process is stopped as a whole, and the machine is not.
+    let stops = Disturbances::bearing_on(&ours, [Whereabouts::Anywhere]);
     let (mut doubtful, mut unfound) = (Vec::new(), evidence.unfound.to_vec());
     events.retain_mut(|event| {
-        let weighed = match is_late(event) {
-            true => evidence.weigh(event, &ours),
-            false => Weighed::As(event.kind),
-        };
+        let weighed = evidence.weigh(event, &stops);
         match weighed {
             Weighed::As(kind) => event.kind = kind,
             Weighed::Kernels => {
@@ -98,7 +104,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         }
         weighed != Weighed::Nothing
     });
-    crawling::cut(events, |event| evidence.is_untrue(event));
+    let held = crawling::cut(events, evidence);
     let [doubtful, unfound] = [doubtful, unfound].map(Disturbance::joined);
     let all = 0..evidence.cpus.len();
     let too_much = all.flat_map(|processor| not_the_kernels(&on(processor, &unfound)));
@@ -115,7 +121,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         evidence.strangers(processor, &mut findings);
         spared.extend(evidence.spared(*cpu).map(|text| (*cpu, text)));
         evidence.holds(processor, events, &mut findings);
-        evidence.doubts(processor, (&doubtful, &ours), &mut findings);
+        evidence.doubts(processor, (&doubtful, &stops), &mut findings);
         evidence.adds_up(*cpu, &on(processor, &too_much), &mut findings);
     }
     evidence.tampered(&mut findings);
@@ -126,6 +132,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
         crawled,
         doubts: Disturbance::joined(doubtful.into_iter().chain(too_much)),
         unfound,
+        held,
         findings,
         spared,
         notices: untold
@@ -154,11 +161,6 @@ pub(super) fn witnessed(events: &[Event]) -> impl Iterator<Item = Disturbance> +
 fn on(processor: usize, all: &[Disturbance]) -> Vec<Disturbance> {
     let is_here = |one: &&Disturbance| one.processor.index() == processor;
     all.iter().filter(is_here).copied().collect()
-}
-
-/// Whether our own process stood still then, and not the machine: it is stopped as a whole.
-fn was_ours(late: Disturbance, ours: &[Disturbance]) -> bool {
-    ours.iter().any(|one| one.overlaps(late.from, late.to))
 }
 
 /// To whole multiples of a grain.
@@ -212,13 +214,16 @@ impl Evidence<'_> {
         })
     }
 
-    /// What a late wake-up was, now that everybody was looked for.
-    fn weigh(&self, event: &Event, ours: &[Disturbance]) -> Weighed {
+    /// What a late wake-up was, now that everybody was looked for; anything else is what it was recorded as.
+    fn weigh(&self, event: &Event, stops: &Disturbances) -> Weighed {
         let (late, cpu) = (Disturbance::of(event), self.cpu(event.processor));
+        if !is_late(event) {
+            return Weighed::As(event.kind);
+        }
         if self.is_untrue(event) {
             return Weighed::Nothing;
         }
-        if was_ours(late, ours) {
+        if stops.overlap(late.from, late.to) {
             return Weighed::Doubtful;
         }
         if event.kind == EventKind::Disturbed || self.tells != Some(true) {
@@ -237,9 +242,7 @@ impl Evidence<'_> {
     /// That our own process was stopped, by what one of those who watch saw of it.
     fn stops(&self, ours: &[Disturbance]) -> Option<String> {
         let one = ours.first()?.processor;
-        let mut by_one = ours.to_vec();
-        by_one.retain(|late| late.processor == one);
-        let often = self.often(&by_one);
+        let often = self.often(&on(one.index(), ours));
         let told = "what was late then says nothing of the machine";
         Some(format!(
             "somebody stopped laxity itself, which stood still {often}: {told}"
@@ -329,11 +332,12 @@ impl Evidence<'_> {
     fn doubts(
         &self,
         processor: usize,
-        (doubtful, ours): (&[Disturbance], &[Disturbance]),
+        (doubtful, stops): (&[Disturbance], &Disturbances),
         findings: &mut Vec<Finding>,
     ) {
         let here = on(processor, doubtful).into_iter();
-        let (ours, here): (Vec<_>, Vec<_>) = here.partition(|held| was_ours(*held, ours));
+        let (ours, here): (Vec<_>, Vec<_>) =
+            here.partition(|held| stops.overlap(held.from, held.to));
         if !ours.is_empty() {
             let (cpu, often) = (self.cpus[processor], self.often(&ours));
             let reason = format!(

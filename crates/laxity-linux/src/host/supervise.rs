@@ -166,6 +166,7 @@ fn conclude_run(
             .first()
             .map(|_| Account::of_current().is_some()),
         unfound: &[],
+        held: &[],
         // The last look begins at the end: who is seen then was there.
         over: None,
         seen: &seen,

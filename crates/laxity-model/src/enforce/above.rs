@@ -1,26 +1,62 @@
 //! Who goes first where somebody runs: a halt of the machine that pushes a job into what these do next costs it that as well.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::ranks;
+use crate::analysis::Task;
 use crate::request::Work;
-use crate::{Activity, Enforcer, Placement, Program, Span};
+use crate::{Activity, ActivityId, Enforcer, Placement, Program, Span};
 
 /// Above whatever has a `SCHED_FIFO` priority.
 const BY_DEADLINE: u8 = 100;
 
-/// By [`ActivityId`](crate::ActivityId): the work that is declared of those that may go first where it runs. Of who has a reservation nothing: it has what is reserved.
+/// By [`ActivityId`](crate::ActivityId): the work that is declared of those that may go first where it runs, and of those that take turns with it on an executor. Of who has a
+/// reservation nothing: it has what is reserved.
 #[must_use]
 pub fn above(program: &Program) -> Vec<Vec<Work>> {
     let each = program.numbered().map(|(own, activity)| {
-        let others = program.work.iter().filter(|(other, _)| *other != own);
-        let above = others.filter(|(other, _)| {
-            let other = program.activities.get(other.index());
-            activity.reservation.is_none() && other.is_some_and(|other| goes_first(other, activity))
+        let beside = match activity.placement {
+            Placement::On { executor, .. } => Some(executor),
+            _ => None,
+        };
+        let host = program.executors().find(|(id, _)| Some(*id) == beside);
+        let thread = host.map_or(own, |(_, thread)| thread);
+        let place = &program.activities[thread.index()];
+        if place.reservation.is_some() {
+            return Vec::new();
+        }
+        let others = program.work.iter().filter(|(other, _)| {
+            let is_above = |one| goes_first(one, place);
+            *other != thread && program.activities.get(other.index()).is_some_and(is_above)
         });
-        above.map(|(_, work)| *work).collect()
+        let above = others.flat_map(|(other, together)| each_of(program, *other, *together));
+        let turns = beside.into_iter().flat_map(|on| program.tasks_on(on));
+        let turns = turns.filter(|(other, _)| *other != own);
+        above.chain(turns.map(|(_, task)| work(&task))).collect()
     });
     each.collect()
+}
+
+/// What is declared of an activity; of an executor where more is known what each does that takes turns on it, as often as that comes.
+fn each_of(program: &Program, activity: ActivityId, together: Work) -> Vec<Work> {
+    let mut executors = program.executors();
+    let host = executors.find(|(_, thread)| *thread == activity);
+    let host = host.filter(|(id, _)| program.undeclared_on(*id).next().is_none());
+    let tasks = host.into_iter().flat_map(|(id, _)| program.tasks_on(id));
+    let each: Vec<Work> = tasks.map(|(_, task)| work(&task)).collect();
+    if each.is_empty() {
+        vec![together]
+    } else {
+        each
+    }
+}
+
+fn work(task: &Task) -> Work {
+    Work {
+        service: task.cost(),
+        period: task.period(),
+    }
 }
 
 /// Equals may.
@@ -30,7 +66,7 @@ fn goes_first(one: &Activity, own: &Activity) -> bool {
     is_here && rank(one) >= rank(own)
 }
 
-/// What takes turns on an executor is below all: it is not known here how that is ranked.
+/// What takes turns on an executor goes by the executor's rank, and has no work of its own to be told of.
 fn rank(activity: &Activity) -> Option<u8> {
     let own = match activity.placement {
         Placement::On { .. } => None,
@@ -70,11 +106,120 @@ pub(super) fn behind(halted: Span, above: &[Work]) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::boxed::Box;
+
+    use crate::executor::fcfs::Fcfs;
+    use crate::policy::classes::Scheduling;
+    use crate::{Context, Outside, ProcessorId, Reservation, ReservationRequest, Service, Step};
+
+    fn fifo(priority: u8) -> Placement {
+        Placement::Linux(Scheduling::Fifo(priority))
+    }
+
+    /// Of these, each on a processor and perhaps with a reservation, and each with work that comes once in a millisecond more than that of the one before: how often that
+    /// comes which goes before each, in milliseconds.
+    fn goes_before(all: &[(Placement, u16, Option<Enforcer>)]) -> Vec<Vec<u64>> {
+        let (service, period) = (Service::from_millis(1), Span::from_millis(10));
+        let mut program = Program::new(2);
+        for (ms, (placement, processor, enforcer)) in (1..).zip(all) {
+            let reservation = Reservation::new(service, period).expect("it fits");
+            let id = program.push(Activity {
+                name: "it".into(),
+                processor: ProcessorId(*processor),
+                placement: *placement,
+                reservation: enforcer.map(|enforcer| ReservationRequest {
+                    reservation,
+                    enforcer,
+                    outside: Outside::AsPlaced,
+                    begins_at_start: true,
+                }),
+                body: Box::new(|_: &mut dyn Context| Step::Finish),
+            });
+            let period = Span::from_millis(ms);
+            program.declare_work(id, Work { service, period });
+        }
+        let period_ms = |work: &Work| work.period.as_nanos() / 1_000_000;
+        let above = above(&program).into_iter();
+        let each = above.map(|all| all.iter().map(period_ms).collect());
+        each.collect()
+    }
+
+    #[test]
+    fn who_ranks_as_high_on_the_same_processor_may_go_first_and_nobody_else() {
+        let here = |priority| (fifo(priority), 0, None);
+        assert_eq!(goes_before(&[here(50)]), [[0; 0]], "its own work");
+        assert_eq!(goes_before(&[here(50), here(50)]), [[2], [1]], "equals");
+        let ranks = goes_before(&[here(51), here(50), here(52)]);
+        assert_eq!(ranks, [vec![3], vec![1, 3], vec![]]);
+        let elsewhere = (fifo(99), 1, None);
+        assert_eq!(goes_before(&[here(50), elsewhere]), [[0; 0]; 2]);
+        let outside = (Placement::External, 0, None);
+        assert_eq!(goes_before(&[here(50), outside]), [[0; 0]; 2]);
+    }
+
+    /// Two take turns on an executor beside a thread above it, and one below: 1 ms every 5 and 3 ms every 20, which were declared as 4 ms every 5.
+    #[test]
+    fn on_an_executor_what_goes_first_is_not_its_own() {
+        let ms = Service::from_millis;
+        let of = |service_ms, period_ms| Work {
+            service: ms(service_ms),
+            period: Span::from_millis(period_ms),
+        };
+        let mut program = Program::new(1);
+        let here = ProcessorId(0);
+        let on = program.executor("turns", (here, fifo(50)), None, Fcfs::default());
+        let mut push = |placement, work: Work| {
+            let id = program.push(Activity {
+                name: "it".into(),
+                processor: here,
+                placement,
+                reservation: None,
+                body: Box::new(|_: &mut dyn Context| Step::Finish),
+            });
+            if !matches!(placement, Placement::On { .. }) {
+                program.declare_work(id, work);
+            }
+        };
+        let turn = |work: Work| Placement::On {
+            executor: on,
+            task: Some(Task::new(work.service, work.period).expect("it fits")),
+        };
+        let [often, seldom, high, low] = [of(1, 5), of(3, 20), of(2, 10), of(4, 40)];
+        push(turn(often), often);
+        push(turn(seldom), seldom);
+        push(fifo(60), high);
+        push(fifo(40), low);
+        program.declare_work(ActivityId(0), of(4, 5));
+        for _ in ["before bodies are placed", "and then"] {
+            let found = above(&program);
+            assert_eq!(found[0], [high], "the executor");
+            assert_eq!(found[1], [high, seldom]);
+            assert_eq!(found[2], [high, often]);
+            assert_eq!(found[3], []);
+            let mut below = found[4].clone();
+            below.sort_by_key(|work| work.period);
+            assert_eq!(below, [often, high, seldom]);
+            program.place_bodies();
+        }
+    }
+
+    #[test]
+    fn before_who_has_a_reservation_nobody_goes_who_is_not_reckoned_with() {
+        let low = |enforcer| (fifo(1), 0, enforcer);
+        for enforcer in [Enforcer::Slots, Enforcer::Deadline] {
+            let found = goes_before(&[low(Some(enforcer)), (fifo(99), 0, None), low(None)]);
+            let by_rank = match enforcer {
+                Enforcer::Slots => vec![],
+                Enforcer::Deadline => vec![1],
+            };
+            assert_eq!(found, [vec![], by_rank, vec![1, 2]], "{enforcer:?}");
+        }
+    }
 
     #[test]
     fn a_halt_that_pushes_a_job_into_what_goes_first_costs_that_too() {
         let of = |service_ms, period_ms| Work {
-            service: crate::Service::from_millis(service_ms),
+            service: Service::from_millis(service_ms),
             period: Span::from_millis(period_ms),
         };
         let ms = Span::from_millis;

@@ -1,4 +1,4 @@
-//! Stretches in which a processor itself stood still, or as good as that ([`super::Pace`]), and whom that excuses: who ran there, or may have.
+//! Stretches in which a processor itself stood still, or as good as that ([`super::PieceTimes`]), and whom that excuses: who ran there, or may have.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -27,14 +27,9 @@ impl Disturbance {
     /// The same stretches in order, and apart on each processor: several threads may have seen one halt.
     #[must_use]
     pub fn joined(all: impl IntoIterator<Item = Self>) -> Vec<Self> {
-        let mut seen: BTreeMap<ProcessorId, Vec<Stretch>> = BTreeMap::new();
-        for one in all {
-            let here = seen.entry(one.processor).or_default();
-            here.push([one.from, one.to]);
-        }
-        let each = seen.into_iter().flat_map(|(processor, here)| {
-            let here = apart(here).into_iter();
-            here.map(move |[from, to]| Self {
+        let each = Stretches::of(all).0.into_iter();
+        let each = each.flat_map(|(processor, here)| {
+            here.into_iter().map(move |[from, to]| Self {
                 processor,
                 from,
                 to,
@@ -56,11 +51,6 @@ impl Disturbance {
         }
     }
 
-    /// Whether this is a part of that one.
-    fn is_of(&self, all: &Self) -> bool {
-        self.processor == all.processor && all.from <= self.from && self.to <= all.to
-    }
-
     /// Whether it shares time with what took from `from` to `to`. What merely touches it shares none: who ended as the halt began, or began as it was over, was
     /// not kept from anything. An instant shares time with the halt that it lies in.
     #[must_use]
@@ -68,18 +58,14 @@ impl Disturbance {
         self.from < to && from < self.to
     }
 
-    /// What of it lies outside those, which are in order and apart on each processor.
+    /// What of it lies outside those.
     #[must_use]
-    pub fn outside(self, those: &[Self]) -> Vec<Self> {
+    pub fn outside(self, those: &Stretches) -> Vec<Self> {
         let mut left = self;
         let mut parts = Vec::new();
-        let here = those.iter().filter(|one| one.processor == self.processor);
-        for one in here.filter(|one| one.overlaps(self.from, self.to)) {
-            parts.push(Self {
-                to: one.from,
-                ..left
-            });
-            left.from = one.to;
+        for [from, to] in those.overlapping(&self) {
+            parts.push(Self { to: *from, ..left });
+            left.from = *to;
         }
         parts.push(left);
         parts.retain(|part| part.from < part.to);
@@ -106,6 +92,50 @@ fn apart(mut all: Vec<Stretch>) -> Vec<Stretch> {
         overlaps
     });
     all
+}
+
+/// Of these, which are in order and apart, those that [overlap](Disturbance::overlaps) the time from `from` to `to`. O(log n).
+fn overlapping(all: &[Stretch], from: Instant, to: Instant) -> &[Stretch] {
+    let first = all.partition_point(|[_, end]| *end <= from);
+    let rest = &all[first..];
+    &rest[..rest.partition_point(|[begin, _]| *begin < to)]
+}
+
+/// Stretches of each processor, in order and apart, for asking which of them something shares time with.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Stretches(BTreeMap<ProcessorId, Vec<Stretch>>);
+
+impl Stretches {
+    /// When each processor had one of these or several.
+    #[must_use]
+    pub fn of(all: impl IntoIterator<Item = Disturbance>) -> Self {
+        let mut here: BTreeMap<ProcessorId, Vec<Stretch>> = BTreeMap::new();
+        for one in all {
+            let here = here.entry(one.processor).or_default();
+            here.push([one.from, one.to]);
+        }
+        let each = here.into_iter();
+        Self(each.map(|(on, here)| (on, apart(here))).collect())
+    }
+
+    /// Those on its processor that [share time](Disturbance::overlaps) with this one. O(log n): whoever asks so of as many as there are looks at each a few times.
+    #[must_use]
+    pub fn overlapping(&self, one: &Disturbance) -> &[Stretch] {
+        let here = self.0.get(&one.processor);
+        here.map_or(&[], |here| overlapping(here, one.from, one.to))
+    }
+
+    /// Whether this one is a part of any.
+    fn has_around(&self, one: &Disturbance) -> bool {
+        let mut all = self.overlapping(one).iter();
+        all.any(|[from, to]| *from <= one.from && one.to <= *to)
+    }
+
+    /// Whether any is a part of this one.
+    fn has_within(&self, all: &Disturbance) -> bool {
+        let mut each = self.overlapping(all).iter();
+        each.any(|[from, to]| all.from <= *from && *to <= all.to)
+    }
 }
 
 /// Where an activity ran, and so which halts of processors may have kept it from its work.
@@ -148,8 +178,8 @@ pub struct Disturbances {
     stretches: Vec<Stretch>,
     /// Each may have begun so much before it was seen.
     unseen: Span,
-    /// What goes first where they bear on.
-    above: Vec<Work>,
+    /// What goes first where they bear on, of each of those who work there together.
+    above: Vec<Vec<Work>>,
 }
 
 /// A halt between two looks of a witness that woke so often in a run of this length may have been seen by nobody, or as shorter by as much: zero without a
@@ -159,6 +189,10 @@ pub(crate) fn between_looks(run: Span, wakeups: u64) -> Span {
         .checked_div(wakeups)
         .map_or(Span::ZERO, Span::from_nanos)
 }
+
+/// Who wakes late by no more than this while its processor crawls may do so because of that: who usually is in time, within a tenth of a millisecond, takes as long at
+/// a twelfth of its speed, which is the least that was seen.
+const LATE_BY_CRAWLING: Span = Span::from_micros(1_200);
 
 impl RunRecord {
     /// Where these activities ran.
@@ -181,17 +215,14 @@ impl RunRecord {
     pub fn halts(&self, ran: impl IntoIterator<Item = Whereabouts>) -> u64 {
         let ran: Vec<Whereabouts> = ran.into_iter().collect();
         let mut often: BTreeMap<ProcessorId, u64> = BTreeMap::new();
-        let [mut by_witness, by_dispatcher] =
+        let [by_witness, by_dispatcher] =
             [WITNESS_ACTIVITY, DISPATCHER_ACTIVITY].map(|by| self.seen_by(by));
-        // Who crawls is late, too.
-        by_witness.retain(|late| !self.crawled.iter().any(|all| late.is_of(all)));
-        let has = |all: &[Disturbance], halt: &Disturbance| all.iter().any(|one| one.is_of(halt));
-        let begun = self.disturbances.iter().filter(|one| one.from < self.end);
-        for one in begun.filter(|one| ran.iter().any(|ran| ran.may_be_on(one.processor))) {
-            let is_known = has(&by_dispatcher, one) || has(&self.crawled, one);
-            if has(&by_witness, one) || !is_known {
-                *often.entry(one.processor).or_default() += 1;
-            }
+        let is_looked_for =
+            |one: &Disturbance| by_witness.has_within(one) || !by_dispatcher.has_within(one);
+        let begun = self.standstills().filter(|one| one.from < self.end);
+        let bearing = begun.filter(|one| ran.iter().any(|ran| ran.may_be_on(one.processor)));
+        for one in bearing.filter(is_looked_for) {
+            *often.entry(one.processor).or_default() += 1;
         }
         often.into_values().max().unwrap_or(0)
     }
@@ -206,27 +237,32 @@ impl RunRecord {
         long.into_values().max().unwrap_or_default()
     }
 
-    /// The disturbances in which a processor stood still: those in which nothing crawled, and of the others what was seen to be late.
+    /// The disturbances in which a processor stood still: those in which nothing crawled, and of the others what was seen to be late by more than comes of crawling.
     pub fn standstills(&self) -> impl Iterator<Item = Disturbance> {
-        let late = self.events.iter();
-        let late = late.filter(|event| event.kind == EventKind::Disturbed);
+        let crawled = Stretches::of(self.crawled.iter().copied());
+        let crawls = |all: &&Disturbance| crawled.has_within(all);
+        let (crawling, still): (Vec<&Disturbance>, Vec<_>) =
+            self.disturbances.iter().partition(crawls);
+        let crawling = Stretches::of(crawling.into_iter().copied());
+        let late = self.late().filter(|event| {
+            let late = Disturbance::of(event);
+            crawling.has_around(&late)
+                && (late.length() > LATE_BY_CRAWLING || !crawled.has_around(&late))
+        });
         let late = Disturbance::joined(late.map(Disturbance::of));
-        let crawls = |all: &Disturbance| self.crawled.iter().any(|one| one.is_of(all));
-        let (crawling, still): (Vec<Disturbance>, Vec<Disturbance>) =
-            self.disturbances.iter().partition(|one| crawls(one));
-        let beside = move |one: &Disturbance| crawling.iter().any(|all| one.is_of(all));
-        still.into_iter().chain(late.into_iter().filter(beside))
+        still.into_iter().copied().chain(late)
+    }
+
+    /// That those who watch woke late, and nobody else was why.
+    fn late(&self) -> impl Iterator<Item = &Event> {
+        let events = self.events.iter();
+        events.filter(|event| event.kind == EventKind::Disturbed)
     }
 
     /// What one of these recorded of halts.
-    fn seen_by(&self, activity: ActivityId) -> Vec<Disturbance> {
-        let of_it =
-            |event: &&Event| event.kind == EventKind::Disturbed && event.activity == activity;
-        self.events
-            .iter()
-            .filter(of_it)
-            .map(Disturbance::of)
-            .collect()
+    fn seen_by(&self, activity: ActivityId) -> Stretches {
+        let of_it = self.late().filter(|event| event.activity == activity);
+        Stretches::of(of_it.map(Disturbance::of))
     }
 }
 
@@ -239,10 +275,8 @@ impl Disturbances {
     ) -> Self {
         let all: Vec<&ActivityId> = activities.into_iter().collect();
         let usage = all.iter().filter_map(|id| record.usage.get(id.index()));
-        // Of those that work together who waits for most.
-        let above = usage.map(|usage| &usage.above).max_by_key(|all| all.len());
         Self {
-            above: above.cloned().unwrap_or_default(),
+            above: usage.map(|usage| usage.above.clone()).collect(),
             ..Self::of_who_ran(record, record.ran(all))
         }
     }
@@ -285,14 +319,29 @@ impl Disturbances {
     }
 
     fn overlapping(&self, from: Instant, to: Instant) -> &[Stretch] {
-        let first = self.stretches.partition_point(|[_, end]| *end <= from);
-        let rest = &self.stretches[first..];
-        &rest[..rest.partition_point(|[begin, _]| *begin < to)]
+        overlapping(&self.stretches, from, to)
     }
 
     /// Whether any [overlaps](Disturbance::overlaps) the time from `from` to `to`. O(log n).
     pub fn overlap(&self, from: Instant, to: Instant) -> bool {
         !self.overlapping(from, to).is_empty()
+    }
+
+    /// Whether any bears on what whoever has this reservation did from `from` to `to`: it overlaps that, or it began before, though not before `since`, and what it
+    /// [delayed](Self::delayed) was not done by then.
+    pub fn bear_on(
+        &self,
+        since: Instant,
+        [from, to]: [Instant; 2],
+        reservation: Option<Reservation>,
+    ) -> bool {
+        let mut stood = Span::ZERO;
+        let mut before = self.overlapping(since, from).iter().rev();
+        self.overlap(from, to)
+            || before.any(|[begin, end]| {
+                stood += end.saturating_since(*begin) + self.unseen;
+                *begin + self.delay(stood, reservation) > from
+            })
     }
 
     /// How much of each that [overlaps](Disturbance::overlaps) the time from `from` to `to` lies in it. O(log n) and as many as there are.
@@ -325,7 +374,9 @@ impl Disturbances {
     /// reserved again; and without one when those that go first are done with what they do meanwhile.
     pub(super) fn delay(&self, stood: Span, reservation: Option<Reservation>) -> Span {
         let Some(reservation) = reservation else {
-            return behind(stood, &self.above);
+            // Of those that work together who waits for longest.
+            let each = self.above.iter().map(|above| behind(stood, above));
+            return each.max().unwrap_or(stood);
         };
         let service = reservation.service().as_dedicated_span();
         let periods = stood.as_nanos().div_ceil(service.as_nanos());

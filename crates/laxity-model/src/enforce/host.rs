@@ -9,7 +9,7 @@ use crate::base::port::PortUsage;
 use crate::program::HostError;
 use crate::program::Program;
 use crate::request::Work;
-use crate::{Event, Grant, Instant, Service, Span};
+use crate::{Event, EventKind, Grant, Instant, Mark, Service, Span};
 
 /// The longest stretch of burning ([`Step::Burn`](crate::program::Step::Burn)) between two readings of the thread's own processor time, which cost a
 /// system call each. Linux settles its account of a thread for each, and may find that its slice is used up.
@@ -108,7 +108,7 @@ pub struct RunRecord {
     pub ports: Vec<PortUsage>,
     /// What the witness and dispatchers saw, in order and [apart](Disturbance::joined); empty in the study's twin, or where no witness can serve.
     pub disturbances: Vec<Disturbance>,
-    /// Those stretches of them in which a processor [crawled](super::Pace), joined likewise.
+    /// Those stretches of them in which a processor [crawled](super::PieceTimes), joined likewise.
     pub crawled: Vec<Disturbance>,
     /// Those that may have been somebody's doing: the processor was held, and nobody was found who could. What they excuse is not known to be the
     /// machine's; always empty in the twin of the study.
@@ -127,6 +127,12 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// What a program recorded under a mark, in order.
+    pub fn marked(&self, mark: Mark) -> impl Iterator<Item = &Event> + Clone {
+        let events = self.events.iter();
+        events.filter(move |event| event.kind == EventKind::Mark(mark))
+    }
+
     /// One between these instants of which nothing else is known: nobody ran, and nobody looked for halts.
     #[must_use]
     pub const fn empty(start: Instant, end: Instant) -> Self {

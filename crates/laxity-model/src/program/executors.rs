@@ -13,10 +13,11 @@ use crate::base::port::PortKind;
 use crate::executor::{ExecutorPolicy, Unschedulable};
 use crate::{ActivityId, ExecutorId, ProcessorId, Span};
 
-/// An executor whose program is being put together.
+/// An executor.
 pub(super) struct Declared {
     activity: ActivityId,
-    body: Box<dyn Executes>,
+    /// Until its program is put together: then its activity has it.
+    body: Option<Box<dyn Executes>>,
 }
 
 impl fmt::Debug for Declared {
@@ -56,7 +57,7 @@ impl Program {
         let body: Executor<_> = Executor::new(policy, doorbell);
         self.executors.push(Declared {
             activity,
-            body: Box::new(body),
+            body: Some(Box::new(body)),
         });
         ExecutorId((self.executors.len() - 1) as u16)
     }
@@ -101,8 +102,9 @@ impl Program {
         let members = self.members_on(executor);
         self.can_link(&members)?;
         let charged = charged(members.linked(), overhead);
-        match self.executors.get(executor.index()) {
-            Some(declared) if !charged.is_empty() => declared.body.admit(&charged, supply),
+        let declared = self.executors.get(executor.index());
+        match declared.and_then(|declared| declared.body.as_ref()) {
+            Some(body) if !charged.is_empty() => body.admit(&charged, supply),
             _ => Ok(Vec::new()),
         }
     }
@@ -110,18 +112,20 @@ impl Program {
     /// Moves the bodies of all activities that are placed on an executor there. What is left of them has nothing to run: hosts start no
     /// such activity.
     pub(crate) fn place_bodies(&mut self) {
-        let mut executors = core::mem::take(&mut self.executors);
         for (id, activity) in (0..=u16::MAX).map(ActivityId).zip(&mut self.activities) {
             if let Placement::On { executor, task } = activity.placement
-                && let Some(declared) = executors.get_mut(executor.index())
+                && let Some(declared) = self.executors.get_mut(executor.index())
+                && let Some(host) = &mut declared.body
             {
                 let body = core::mem::replace(&mut activity.body, Box::new(absent));
                 let deadline = task.map(|task| task.deadline());
-                declared.body.place(id, deadline, body);
+                host.place(id, deadline, body);
             }
         }
-        for declared in executors {
-            self.activities[declared.activity.index()].body = declared.body;
+        for declared in &mut self.executors {
+            if let Some(body) = declared.body.take() {
+                self.activities[declared.activity.index()].body = body;
+            }
         }
     }
 }

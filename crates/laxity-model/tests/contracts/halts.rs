@@ -1,5 +1,6 @@
 //! Halts of the machine: whom they excuse, and those that are too short for its witness.
 
+use laxity_model::request::Work;
 use laxity_model::verify::contract::{Halts, Stood};
 use laxity_model::{ActivityId, Disturbances, Reservation, Service, Usage, Whereabouts};
 
@@ -463,4 +464,25 @@ fn what_several_limits_find_alike_is_told_once() {
     let mut once = told.clone();
     once.dedup();
     assert_eq!(told, once);
+}
+
+/// By what that takes, and not by how many do it.
+#[test]
+fn of_those_who_work_together_who_waits_for_longest_is_judged_by() {
+    let works = |all: &[(u64, u64)]| Usage {
+        above: all
+            .iter()
+            .map(|(service_ms, period_ms)| Work {
+                service: Service::from_millis(*service_ms),
+                period: Span::from_millis(*period_ms),
+            })
+            .collect(),
+        ..Usage::default()
+    };
+    let mut record = record(&[(10, 12)], 0);
+    record.usage = vec![works(&[(1, 100), (1, 100)]), works(&[(5, 10)]), works(&[])];
+    let ids = [0, 1, 2].map(ActivityId);
+    let all = Disturbances::of(&record, &ids);
+    let span = [0, 50].map(Instant::from_millis);
+    assert_eq!(all.delayed(span, None), Some(Span::from_millis(7)));
 }

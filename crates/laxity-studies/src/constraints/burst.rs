@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use laxity::observe::Disturbances;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::confined;
-use laxity_lab::bench::host::marked;
 use laxity_lab::runner::tasks::Spinner;
 use laxity_model::{
     ActivityId, Context, EventKind, HostError, Instant, Mark, Placement, Priority, ProcessorId,
@@ -217,7 +216,7 @@ pub fn every((service, period): (Service, Span)) -> Reservation {
 }
 
 fn bursts_of(record: &RunRecord, [done, took]: [Mark; 2]) -> Vec<Burst> {
-    let both = marked(record, done).zip(marked(record, took));
+    let both = record.marked(done).zip(record.marked(took));
     let done = both.map(|(event, took)| {
         let release = Instant::from_nanos(event.args[0]);
         let still = Disturbances::of(record, [&event.activity]);
@@ -248,7 +247,7 @@ fn in_slots(record: &RunRecord, holder: ActivityId, [from, to]: [Instant; 2]) ->
 
 /// The service between two marks that are a window apart, for each that is undisturbed, in nanoseconds.
 fn services(record: &RunRecord, received: Mark, window: Span) -> Vec<u64> {
-    let received = marked(record, received);
+    let received = record.marked(received);
     let holders = received.clone().map(|event| &event.activity);
     let still = Disturbances::of(record, holders.take(1));
     let readings: Vec<(Instant, u64)> = received.map(|event| (event.at, event.args[0])).collect();

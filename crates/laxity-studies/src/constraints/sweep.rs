@@ -3,7 +3,6 @@
 use laxity::observe::Disturbances;
 use laxity_lab::bench::Runner;
 use laxity_lab::bench::bodies::confined;
-use laxity_lab::bench::host::marked;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::{
     Body, Context, HostError, Instant, Mark, Placement, Priority, Program, Refused, RunRecord,
@@ -164,7 +163,7 @@ fn draw(random: &mut SplitMix64, now: Instant) -> Option<TimeConstraint> {
 fn judge(record: &RunRecord, told: Mark) -> Swept {
     let mut swept = Swept::default();
     let longest = Span::from_millis(48);
-    for event in marked(record, told) {
+    for event in record.marked(told) {
         match event.args {
             [0, NO_TIME] => swept.no_time += 1,
             [0, OTHERWISE] => swept.otherwise += 1,

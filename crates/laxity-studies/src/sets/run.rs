@@ -14,7 +14,6 @@ use crate::served::{Served, calls, unserved};
 use laxity::observe::Disturbances;
 use laxity_devices::card::Unserved;
 use laxity_lab::bench::Runner;
-use laxity_lab::bench::host::marked;
 use laxity_lab::bench::load::{Counted, Measured, Trouble, beside_nobody};
 use laxity_lab::scenario::devices::Account;
 use laxity_model::program::upcall::{Timing, Upcall};
@@ -208,7 +207,7 @@ impl Outcome {
 /// The one that is open when the run ends counts as far as it got, and where nothing was seen, all of the run. Of one in which halts of the machine were
 /// hardly of weight, the rest is judged.
 fn largest_gap(record: &RunRecord, mark: Mark) -> Option<Span> {
-    let runs = marked(record, mark);
+    let runs = record.marked(mark);
     let still = match runs.clone().next() {
         Some(event) => Disturbances::of(record, [&event.activity]),
         None => Disturbances::of_who_ran(record, [Whereabouts::Anywhere]),

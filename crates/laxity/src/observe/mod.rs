@@ -95,6 +95,15 @@ pub struct Loss {
     pub reserved: bool,
 }
 
+impl Loss {
+    /// How long its work took.
+    #[must_use]
+    pub fn took(&self) -> Span {
+        let [from, to] = self.span;
+        to.saturating_since(from)
+    }
+}
+
 impl Observation {
     /// Of a component that has no phases.
     #[must_use]

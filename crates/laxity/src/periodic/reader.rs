@@ -20,6 +20,10 @@ pub(super) struct PeriodicReader<'a> {
     last_due: Option<Instant>,
     /// When the job before ended.
     ended: Option<Instant>,
+    /// By how much halts delayed the job before, if they did.
+    delayed: Option<Span>,
+    /// When that ended for whom the job at work waited, and by how much of its delay that one waited for longer.
+    waited_for: Option<(Instant, Span)>,
     /// So many jobs in a row began late, each released before the job before it ended.
     late: u32,
     /// When the job at work was due, or the one that was released and has not begun; of a successor, when the first of its chain was due, which its begin tells.
@@ -56,6 +60,8 @@ impl<'a> PeriodicReader<'a> {
             ran: None,
             last_due: None,
             ended: None,
+            delayed: None,
+            waited_for: None,
             late: 0,
             job: None,
             released: None,
@@ -91,8 +97,10 @@ impl<'a> PeriodicReader<'a> {
         self.skipped_upto(origin.saturating_sub(skipped), (before, true));
         self.recorder
             .value(Quantity::RELEASES_MISSED, 0, [due, ran]);
-        let is_late = self.ended.is_some_and(|ended| due < ended);
-        self.late = if is_late { self.late + 1 } else { 0 };
+        let over = self.ended.filter(|ended| due < *ended);
+        self.late = if over.is_some() { self.late + 1 } else { 0 };
+        let delayed = over.zip(self.delayed);
+        self.waited_for = delayed.map(|(ended, by)| (ended, by.min(ended - due)));
         self.last_due = Some(due);
         self.job = Some(due);
     }
@@ -130,8 +138,7 @@ impl<'a> PeriodicReader<'a> {
     /// done are not judged, and if it `began`, those at which it would have been at work all the same are, whatever stood still since.
     fn skipped_upto(&mut self, last: Instant, (before, began): (Option<[Instant; 2]>, bool)) {
         let handed_down = before.map(|span| {
-            let halts = self.recorder.disturbances();
-            let delayed = halts.delayed(span, self.reservation);
+            let delayed = self.delayed(span, span[1]);
             [span[1].saturating_sub(delayed.unwrap_or_default()), span[1]]
         });
         let mut skipped = self.next_due();
@@ -195,16 +202,28 @@ impl<'a> PeriodicReader<'a> {
         self.end.saturating_sub(passed)
     }
 
-    /// Whether a job kept its deadline that was due then and at work until `at`. A miss is the machine's where it stood still before the deadline, and the
-    /// job would have kept it, had it ended sooner by as much as that delayed it: a halt that began before the job was due, through others.
+    /// By how much halts delayed a job that was due then and at work until `at`, if any bore on it before `until`: also one before it was due, through others or through its
+    /// own job before, for which it waited.
+    fn delayed(&self, [due, at]: [Instant; 2], until: Instant) -> Option<Span> {
+        let halts = self.recorder.disturbances();
+        let since = due.saturating_sub(self.probe.period);
+        let bear_on = halts.bear_on(since, [due, until], self.reservation);
+        let delayed = halts.delayed([since, at], self.reservation);
+        let has_begun = self.last_due == Some(due);
+        let through_own = self.waited_for.filter(|_| has_begun).map(|(ended, by)| {
+            let since = halts.delayed([ended, at], self.reservation);
+            by + since.unwrap_or_default()
+        });
+        delayed.filter(|_| bear_on).max(through_own)
+    }
+
+    /// Whether a job kept its deadline that was due then and at work until `at`. A miss is the machine's where a halt before the deadline bore on the job, and that
+    /// would have kept it, had it ended sooner by as much as that delayed it.
     fn kept_deadline(&mut self, [due, at]: [Instant; 2]) {
         let deadline = self.probe.deadline;
         let response = at.saturating_since(due);
-        let halts = self.recorder.disturbances();
-        let since = due.saturating_sub(self.probe.period);
-        let delayed = halts.delayed([since, at], self.reservation);
-        let without = response.saturating_sub(delayed.unwrap_or_default());
-        let is_excused = halts.overlap(due, at.min(due + deadline)) && without <= deadline;
+        let delayed = self.delayed([due, at], at.min(due + deadline));
+        let is_excused = delayed.is_some_and(|by| response.saturating_sub(by) <= deadline);
         let missed = u64::from(response > deadline);
         let excused = is_excused.then_some(missed);
         self.recorder
@@ -246,6 +265,7 @@ impl<'a> PeriodicReader<'a> {
         self.recorder.value(Quantity::JOBS_DONE, 1, [at; 2]);
         self.has_done = true;
         self.kept_deadline([due, at]);
+        self.delayed = self.delayed([due, at], at);
         self.overran([due, at]);
         if !self.sees_preemptions {
             let since = self.since(due);
@@ -330,12 +350,11 @@ impl Reader for PeriodicReader<'_> {
             }
             if !self.sees_preemptions && (has_begun || !self.probe.is_successor) {
                 let service = self.probe.service.as_dedicated_span();
-                let gap = end
-                    .saturating_since(self.since(due))
-                    .saturating_sub(service);
-                let gap = gap.as_nanos();
+                let open = end.saturating_since(self.since(due));
+                let gap = open.saturating_sub(service).as_nanos();
                 self.recorder.value(Quantity::SERVICE_GAP, gap, own);
             }
+            self.waited_for = self.waited_for.filter(|_| has_begun);
             self.last_due = Some(due);
             self.skipped_upto(self.past_deadline(), (Some([due, end]), has_begun));
         }

@@ -115,6 +115,7 @@ fn watched(seen: &Seen) -> Evidence<'_> {
         witnesses: vec![Witness::new(ProcessorId(0))],
         before: &[],
         unfound: &[],
+        held: &[],
         over: None,
         own: vec![Span::ZERO],
         tells: Some(true),

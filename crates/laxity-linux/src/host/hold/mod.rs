@@ -486,3 +486,6 @@ fn own_thread() -> Fact<Box<dyn Subject>> {
     shows_own_numbers()?;
     Ok(Box::new(OneThread::new(Tid::current())?))
 }
+
+#[cfg(test)]
+mod tests;

@@ -141,6 +141,8 @@ pub(crate) struct Watcher {
     before: Vec<Disturbance>,
     /// What nobody was found for who held the processor, of the last second.
     unfound: Vec<Disturbance>,
+    /// What others held, of the same.
+    held: Vec<Disturbance>,
     /// When the dispatcher stopped the holder, if it stands.
     stopped: Option<Instant>,
     /// Who could take from it, and whether our threads are what they ought to be.
@@ -171,6 +173,7 @@ impl Watcher {
             events: Vec::new(),
             before: Vec::new(),
             unfound: Vec::new(),
+            held: Vec::new(),
             stopped: None,
             lookout,
             tells: Account::of_current().is_some(),
@@ -291,6 +294,7 @@ impl Watcher {
         self.events.clear();
         self.before.clear();
         self.unfound.clear();
+        self.held.clear();
         self.stopped = None;
         self.was_stopped = false;
         self.lost_before = self.lost();
@@ -344,6 +348,7 @@ impl Watcher {
             witnesses: self.start.witnesses().collect(),
             before: &before,
             unfound: &self.unfound,
+            held: &self.held,
             over,
             cpus,
             tells: Some(self.tells),
@@ -351,8 +356,11 @@ impl Watcher {
         };
         let mut found = conclude(&mut self.events, &evidence);
         let now = clock::now();
-        self.unfound = std::mem::take(&mut found.unfound);
-        self.unfound.retain(|held| held.to + ADDED_UP > now);
+        let told = [&mut found.unfound, &mut found.held].map(std::mem::take);
+        [self.unfound, self.held] = told;
+        for kept in [&mut self.unfound, &mut self.held] {
+            kept.retain(|held| held.to + ADDED_UP > now);
+        }
         // They are by processor: halts of one may lie between those of another.
         found.disturbances.sort_by_key(|still| still.from);
         let enforcer = slots_on.map_or(Enforcer::Deadline, |_| Enforcer::Slots);

@@ -1,6 +1,10 @@
 //! What the lookout says of itself, and when it looks.
 
+use laxity_model::ActivityId;
+
 use super::*;
+use crate::os::sched::{Policy, Tid};
+use crate::run::own::{Kept, Ought};
 use crate::run::port::Ports;
 
 fn ms(millis: u64) -> Span {
@@ -117,4 +121,26 @@ fn no_alarm_puts_off_the_look_that_comes_by_itself() {
     lookout.took = [ms(4); 2];
     run.raise_alarm();
     assert_eq!(lookout.due(run.alarm()), lookout.last + ms(20));
+}
+
+/// It is raised, or let loose of its processor, so that it ends.
+#[test]
+fn what_becomes_of_who_works_on_long_after_its_run_is_nobodys_doing() {
+    let other = Policy::Fifo(98);
+    let tampered = |run: &Run| {
+        run.register(Own {
+            tid: Tid::current(),
+            who: "a thread".to_owned(),
+            role: Role::Activity(ActivityId(0)),
+            cpu: 0,
+            may_wander: true,
+            ought: Ought::Kept(Arc::new(Kept::new(Tid::current(), other))),
+        });
+        let mut lookout = Lookout::at_own();
+        lookout.look_at_own(run, || false);
+        lookout.seen.tampered.len()
+    };
+    assert_eq!(tampered(&Run::that_ended(Instant::from_nanos(1))), 0);
+    assert_eq!(tampered(&Run::that_ended(clock::now())), 1);
+    assert_eq!(tampered(&Run::new(1, 0, Ports::default())), 1);
 }

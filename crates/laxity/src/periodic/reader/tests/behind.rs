@@ -59,3 +59,62 @@ fn a_halt_that_pushes_a_job_into_who_goes_first_excuses_all_that_this_costs() {
     assert_eq!(convicted(vec![above]), [0, 0]);
     assert_eq!(convicted(Vec::new()), [2, 1], "by itself it is late");
 }
+
+/// How many deadlines were missed, and convict, of jobs that were due and ended then, where the machine stood still from then to then, in milliseconds, and this goes first.
+fn missed(jobs: &[(u64, u64)], [from, to]: [u64; 2], above: &[Work]) -> u64 {
+    let jobs = jobs.iter().map(|(due, ended)| {
+        let run = event(*due, EventKind::Mark(RUNS), [*due, *due]);
+        [run, event(*ended, Block, [0, 0])]
+    });
+    let events: Vec<Event> = jobs.flatten().collect();
+    let halt = Disturbance {
+        processor: ProcessorId(0),
+        from: Instant::from_millis(from),
+        to: Instant::from_millis(to),
+    };
+    let mut record = RunRecord {
+        disturbances: vec![halt],
+        ..record(events, 40)
+    };
+    record.usage[0].above = above.to_vec();
+    let run = Run {
+        disturbances: laxity_model::Disturbances::of(&record, [&ActivityId(0)]),
+        ..Run::of(&record)
+    };
+    let probe = probe();
+    let mut reader = Box::new(PeriodicReader::new(&probe, run));
+    for event in &record.events {
+        reader.take(event, &Phase::RUN);
+    }
+    let seen = reader.finish(probe.subject.clone()).quantities;
+    let missed = seen.whole(Quantity::DEADLINE_MISSES).undisturbed.sum();
+    u64::try_from(missed).expect("few")
+}
+
+/// A job of 6 ms that is due at 20 ms behind one of 3 ms of every 10 ends at 29, and at 31 where a halt of 2 ms ends just before it is due: what goes first has yet to do its work then.
+#[test]
+fn a_halt_that_is_over_as_a_job_is_due_excuses_it_where_others_are_behind() {
+    let above = [Work {
+        service: Service::from_millis(3),
+        period: Span::from_millis(10),
+    }];
+    let jobs = [(10, 15), (20, 31)];
+    assert_eq!(missed(&jobs, [17, 19], &above), 0);
+    // And the release at 30 ms as well.
+    assert_eq!(missed(&jobs, [17, 19], &[]), 2, "nobody is behind");
+    assert_eq!(missed(&jobs, [14, 15], &above), 2, "all is done by 18 ms");
+}
+
+/// Two of 9 ms: a halt of 3 ms in the first makes that end at 22 and the second at 31. Behind a first one that was in time the second was late of itself.
+#[test]
+fn a_halt_excuses_the_job_that_its_own_one_before_kept_waiting() {
+    assert_eq!(missed(&[(10, 22), (20, 31)], [13, 16], &[]), 0);
+    assert_eq!(missed(&[(10, 19), (20, 31)], [13, 16], &[]), 2);
+}
+
+/// A halt of 1 ms in the first: where each takes 11 ms of every 10 they are late all the same, and where each takes 10 all are because of it. The release at 30 ms finds the last at work.
+#[test]
+fn a_halt_excuses_no_more_of_those_after_it_than_they_waited_for_it() {
+    assert_eq!(missed(&[(0, 12), (10, 23), (20, 34)], [3, 4], &[]), 4);
+    assert_eq!(missed(&[(0, 11), (10, 21), (20, 31)], [3, 4], &[]), 1);
+}

@@ -18,21 +18,21 @@ const KNOWN_AFTER: u32 = 64;
 ///
 /// ```
 /// use laxity_model::Span;
-/// use laxity_model::enforce::Pace;
+/// use laxity_model::enforce::PieceTimes;
 ///
-/// let mut pace = Pace::default();
-/// let mut crawls = |nanos| pace.crawls(Span::from_nanos(nanos));
+/// let mut times = PieceTimes::default();
+/// let mut crawls = |nanos| times.crawls(Span::from_nanos(nanos));
 /// assert!((0..100).all(|_| !crawls(400)));
 /// assert!(!crawls(700));
 /// assert!(crawls(4_800));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct PieceTimes {
     seen: [u32; CLASSES],
     pieces: u32,
 }
 
-impl Default for Pace {
+impl Default for PieceTimes {
     fn default() -> Self {
         Self {
             seen: [0; CLASSES],
@@ -41,7 +41,7 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
+impl PieceTimes {
     /// A piece took so long: whether the processor is at half of its usual speed or less, by an eighth of that at most. Usual is the median of the pieces until now, of which those that are long past are forgotten; of the first nobody knows.
     pub fn crawls(&mut self, took: Span) -> bool {
         let class = class(took);
@@ -81,10 +81,10 @@ mod tests {
     use super::*;
 
     fn crawled(pieces: impl IntoIterator<Item = u64>) -> Vec<bool> {
-        let mut pace = Pace::default();
+        let mut times = PieceTimes::default();
         let pieces = pieces.into_iter();
         pieces
-            .map(|nanos| pace.crawls(Span::from_nanos(nanos)))
+            .map(|nanos| times.crawls(Span::from_nanos(nanos)))
             .collect()
     }
 
