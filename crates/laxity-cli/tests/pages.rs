@@ -165,7 +165,7 @@ fn a_page_with_a_fault_is_not_passed() {
         return skip("there is no browser here");
     };
     let right = r#"<svg class="chart" viewBox="0 0 300 100"><g class="s0"><path class="bars" d="M0 0h9v9z"/></g><text x="20" y="9">it</text><path class="grid" d="M0 50h300"/><text x="9" y="90">0</text><text x="99" y="90">1</text><g class="s0"><path class="bars" d="M9 50h9v9z"/></g></svg><div class="scroll"><table><tbody><tr><td>a</td><td>met</td></tr></tbody></table></div>"#;
-    let faults: [(&str, &str, &str); 7] = [
+    let faults: [(&str, &str, &str); 8] = [
         (r#"x="99" y="90""#, r#"x="12" y="90""#, "texts collide"),
         (
             r#"<g class="s0"><path class="bars" d="M9"#,
@@ -176,6 +176,11 @@ fn a_page_with_a_fault_is_not_passed() {
             "<td>a</td>",
             r#"<td style="padding-right:3000px">a</td>"#,
             "cut off",
+        ),
+        (
+            "<td>a</td>",
+            r#"<td style="padding-right:3px">a</td>"#,
+            "columns touch",
         ),
         (
             "<td>a</td>",
@@ -198,7 +203,7 @@ fn a_page_with_a_fault_is_not_passed() {
             "the same badge on all of a column",
         ),
     ];
-    let style = "<style>.scroll{overflow-x:auto} table{border-collapse:collapse} svg{display:block;width:100%}</style>";
+    let style = "<style>.scroll{overflow-x:auto} table{border-collapse:collapse} td{padding:5px} svg{display:block;width:100%}</style>";
     let bench = Bench::new();
     let found = |body: &str| {
         let page = bench.write(
@@ -212,9 +217,7 @@ fn a_page_with_a_fault_is_not_passed() {
         let body = right.replace(was, is);
         assert_ne!(body, right, "{words}");
         let found = found(&body);
-        assert!(
-            found.iter().any(|line| line.contains(words)),
-            "{words}: {found:?}"
-        );
+        let is_told = found.iter().any(|line| line.contains(words));
+        assert!(is_told, "{words}: {found:?}");
     }
 }
