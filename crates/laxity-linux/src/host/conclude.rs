@@ -13,7 +13,7 @@ use laxity_model::request::Strangers;
 use laxity_model::verify::contract::not_the_kernels;
 use laxity_model::{
     Disturbance, Disturbances, Enforcer, Event, EventKind, Grade, Instant, ProcessorId, Span,
-    Stretches, Whereabouts,
+    Whereabouts,
 };
 
 use super::lookout::Seen;
