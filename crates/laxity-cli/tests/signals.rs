@@ -319,7 +319,12 @@ fn who_outranks_all_of_laxity_does_not_keep_it_from_ending() {
 /// Its threads there cannot die where they are, and all that it is to end and to give back waits for their end.
 #[test]
 fn who_outranks_all_of_laxity_does_not_keep_it_from_being_killed() {
-    let needed = [Right::RealTime, Right::Processors(2), Right::Freezer];
+    let needed = [
+        Right::RealTime,
+        Right::Processors(2),
+        Right::Freezer,
+        Right::ThreadPidfd,
+    ];
     let Some(_live) = rights::require(&needed) else {
         return;
     };

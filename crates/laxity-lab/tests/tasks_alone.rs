@@ -271,7 +271,7 @@ fn a_report_without_a_modem_tells_of_its_tasks() {
     assert!(missed.0 == 1 && missed.1 > 0, "{missed:?}");
     for there in [
         "audio: gap between wake-ups",
-        "audio: response time",
+        "audio: response, wall time",
         "audio: deadline misses",
         &format!("{} of {jobs} jobs", missed.1),
         "no contract, seed 1",

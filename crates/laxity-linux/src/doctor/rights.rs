@@ -5,6 +5,7 @@ use std::fs::File;
 
 use crate::doctor::{self, Machine, Operation};
 use crate::enforce::confine::{FairQuota, Freezer};
+use crate::os::life;
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
 /// Something a live run needs.
@@ -18,6 +19,8 @@ pub enum Right {
     Freezer,
     /// A group with the fair class's bandwidth control.
     FairQuota,
+    /// A descriptor that tells of the end of a single thread (Linux 6.9).
+    ThreadPidfd,
     /// At least this many processors to run on.
     Processors(usize),
 }
@@ -31,6 +34,7 @@ pub fn missing(right: Right) -> Option<String> {
         Right::FairQuota => FairQuota::create("probe", 10_000)
             .map(drop)
             .map_err(Into::into),
+        Right::ThreadPidfd => life::can_watch().map_err(Into::into),
         Right::Processors(wanted) => {
             let found = sched::affinity(Tid::current()).map_or(0, |set| set.len());
             let enough = (found >= wanted).then_some(());

@@ -2,7 +2,7 @@
 //!
 //! It is forked once, as early as the application wishes, into a session of its own, and reads a pipe of which only we have the
 //! other end. Every change that would outlive this process is written to the pipe *before* it is made. When the pipe ends, we are
-//! gone (it helps us to our end, see [`life`](crate::os::life)): the guardian gives foreign threads back what they had, thaws and empties the groups it knows, removes them, and exits. What was undone
+//! gone (it helps us to our end): the guardian gives foreign threads back what they had, thaws and empties the groups it knows, removes them, and exits. What was undone
 //! properly is struck from its list, so usually there is nothing to do. If the guardian itself is killed, another takes its place and its list as soon
 //! as that is noticed: when there is something new for the list, and whenever somebody looks, as runs and reservations do. So does it where the guardian
 //! does not read what is told to it, as one that somebody stopped: nobody waits for that. Programs that were started have keepers of their own ([`crate::host::command`]).
@@ -31,7 +31,7 @@ use rustix::time::Timespec;
 
 use self::group::{for_each_line, remove, write_file};
 use crate::os::fork::PerProcess;
-use crate::os::life::{Life, Watched};
+use crate::os::life::{Life, Watched, run_anywhere};
 use crate::os::sched::{RawAttributes, Restore, Tid};
 use crate::os::{claim, descriptor};
 
@@ -387,6 +387,7 @@ fn note(list: &mut [Entry], message: &[u8; MESSAGE_BYTES]) -> Option<usize> {
 fn undo(list: &[Entry]) {
     let of_kind = |kind| list.iter().filter(move |entry| entry[0] == kind);
     if list.iter().any(|entry| *entry != FREE) {
+        run_anywhere();
         // Above those threads, where that may be: they may leave an ordinary process nothing. And no longer than that.
         schedule(0, libc::SCHED_FIFO, 99);
         of_kind(GROUP).for_each(take_ranks);

@@ -21,8 +21,20 @@ use crate::os::proc;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::signals;
 
-/// Of a thread that has begun to exit, in its `stat` (the kernel's `PF_EXITING`).
-const EXITING: u32 = 0x4;
+/// Of a thread that has begun to exit, in its `stat` (the kernel's `PF_EXITING`), or takes the signal by which it will (`PF_SIGNALED`).
+const EXITING: u32 = 0x4 | 0x400;
+
+/// A pidfd of one thread, as the kernel has it; where it knows none, it says so.
+const OF_THREAD: PidfdFlags = PidfdFlags::from_bits_retain(OFlags::EXCL.bits());
+
+/// Whether the kernel has such descriptors.
+///
+/// # Errors
+///
+/// What it says where it has none.
+pub(crate) fn can_watch() -> rustix::io::Result<()> {
+    pidfd_open(rustix::thread::gettid(), OF_THREAD).map(drop)
+}
 
 /// It does nothing.
 const STACK_BYTES: usize = 1 << 16;
@@ -51,9 +63,7 @@ impl Life {
         let own = DecInt::new(self.process);
         let process = openat(all, own, flags, Mode::empty()).ok()?;
         let threads = openat(process, c"task", flags, Mode::empty()).ok()?;
-        // As the kernel has it; where it knows none, it says so.
-        let of_thread = PidfdFlags::from_bits_retain(OFlags::EXCL.bits());
-        match pidfd_open(Pid::from_raw(self.thread.0)?, of_thread) {
+        match pidfd_open(Pid::from_raw(self.thread.0)?, OF_THREAD) {
             Ok(ended) => Some(Watched { ended, threads }),
             // The parent was killed before this.
             Err(Errno::SRCH) => {
@@ -65,7 +75,7 @@ impl Life {
     }
 }
 
-/// Starts the thread. It is ordinary and may run anywhere, whatever its starter is.
+/// Starts the thread. It may run anywhere, whatever its starter is, and is ordinary, as soon as it gets to that: nobody waits for it then, as others may go first.
 fn idle() -> Option<Tid> {
     let (tell, told) = channel();
     let builder = thread::Builder::new().name("laxity-life".to_owned());
@@ -73,9 +83,10 @@ fn idle() -> Option<Tid> {
         let own = Tid::current();
         // Bound, its end might come as late as the others', and made ordinary first it might wait for those of its starter's processor.
         let free = sched::allow_all(own);
-        let is_free = free.and_then(|()| sched::set_policy(own, Policy::Other { nice: 0 }));
-        let heard = tell.send(is_free.is_ok().then_some(own));
-        while is_free.is_ok() && heard.is_ok() {
+        let heard = tell.send(free.is_ok().then_some(own));
+        // It takes no time, whatever it is.
+        let _ = sched::set_policy(own, Policy::Other { nice: 0 });
+        while free.is_ok() && heard.is_ok() {
             thread::park();
         }
     });
@@ -122,15 +133,26 @@ fn let_loose(threads: &OwnedFd) {
 
 /// Lets a thread run everywhere, from now on elsewhere where that may be: let run everywhere at once, it stays and waits where it is.
 fn move_off(thread: Pid, cpu: usize) {
-    let mut allowed = CpuSet::new();
-    (0..CpuSet::MAX_CPU).for_each(|cpu| allowed.set(cpu));
-    let all = allowed;
+    let all = every_processor();
+    let mut allowed = all;
     if cpu < CpuSet::MAX_CPU {
         allowed.unset(cpu);
     }
     // Where there is none but this one, or it has gone, there is nothing to be done.
     let _ = sched_setaffinity(Some(thread), &allowed);
     let _ = sched_setaffinity(Some(thread), &all);
+}
+
+fn every_processor() -> CpuSet {
+    let mut all = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
+    all
+}
+
+/// Lets the calling process, of one thread, run wherever its cpuset has a processor: what it is to do may have to be done while somebody keeps it from those that its parent had. Kernel calls only.
+pub(crate) fn run_anywhere() {
+    // Where that cannot be it stays where it is.
+    let _ = sched_setaffinity(None, &every_processor());
 }
 
 /// The processor of a thread that was killed and has not died. One that executes another program has killed the others only, and stays where it is.
@@ -157,7 +179,7 @@ mod tests {
     /// The thread that would tell had ended before anybody watched, and the other is exiting.
     #[test]
     fn who_was_killed_before_is_let_loose_at_once() {
-        let Some(_live) = rights::require(&[Right::Processors(2)]) else {
+        let Some(_live) = rights::require(&[Right::Processors(2), Right::ThreadPidfd]) else {
             return;
         };
         let gone = thread::spawn(Tid::current).join().unwrap();

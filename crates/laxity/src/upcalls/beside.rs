@@ -1,6 +1,7 @@
 //! What executors of one process are to each other: admission of one knows of those that take from its processor, and of those from whose it takes.
 
 use std::iter;
+use std::mem;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 use laxity_linux::host::alone::Bell;
@@ -64,9 +65,37 @@ impl Footing {
     }
 }
 
+/// An executor, the names of its upcalls and groups, and what they ask for, as they are charged.
+struct Other {
+    core: Arc<Core>,
+    names: Vec<String>,
+    asked: Vec<Linked>,
+    /// Those that count though they are closed or have ended.
+    closed: Vec<u64>,
+}
+
+impl Other {
+    /// Without these.
+    fn of(core: Arc<Core>, without: &[u64]) -> Self {
+        let members = core.members();
+        let closed = core.closed(&members);
+        let counted = core.counted(&members);
+        let set = set(counted.filter(|member| !without.contains(&member.serial)));
+        let names = set.names().into_iter().map(str::to_owned).collect();
+        let asked = charged(set.linked(), core.footing.overhead);
+        drop(members);
+        Self {
+            core,
+            names,
+            asked,
+            closed,
+        }
+    }
+}
+
 /// The other executors of this process that have upcalls, none of which changes while this lives.
 pub(super) struct Beside {
-    others: Vec<(Arc<Core>, Vec<String>, Vec<Linked>)>,
+    others: Vec<Other>,
     _alone: MutexGuard<'static, Vec<Weak<Core>>>,
 }
 
@@ -80,10 +109,15 @@ fn all() -> MutexGuard<'static, Vec<Weak<Core>>> {
 /// Rung whenever something has changed in an executor of this process.
 pub(super) static CHANGED: LazyLock<Bell> = LazyLock::new(Bell::default);
 
-/// Those of an executor that are closed or have ended and [count](Core::closed) still: until it, and all whom it may have kept from a processor, have had nothing to do.
-pub(super) fn closed(core: &Arc<Core>) -> Vec<u64> {
-    core.ask_for_rests(&others(&all(), core));
-    core.closed(&core.members())
+/// Those of an executor, and of each other one, that are closed or have ended and [count](Core::closed) still: until it, and all whom it may have kept from a processor, have had nothing to do.
+pub(super) fn closed(core: &Arc<Core>) -> Vec<Vec<u64>> {
+    let all = all();
+    let others = others(&all, core);
+    let each = iter::once(core).chain(&others).map(|core| {
+        core.ask_for_rests(&self::others(&all, core));
+        core.closed(&core.members())
+    });
+    each.collect()
 }
 
 /// Those that go on, without this one.
@@ -108,30 +142,39 @@ impl Beside {
         own.ask_for_rests(&known);
         let others = known.into_iter().map(|core| {
             core.ask_for_rests(&others(&alone, &core));
-            let members = core.members();
-            let set = set(core.counted(&members));
-            let names = set.names().into_iter().map(str::to_owned).collect();
-            let asked = charged(set.linked(), core.footing.overhead);
-            drop(members);
-            (core, names, asked)
+            Other::of(core, &[])
         });
-        let others = others.filter(|(.., asked): &(_, Vec<String>, Vec<Linked>)| !asked.is_empty());
+        let others = others.filter(|other| !other.asked.is_empty());
         Self {
             others: others.collect(),
             _alone: alone,
         }
     }
 
+    /// Those of others that count though they are closed or have ended.
+    pub(super) fn closed(&self) -> Vec<u64> {
+        let all = self.others.iter().flat_map(|other| &other.closed);
+        all.copied().collect()
+    }
+
+    /// Nothing of others is late any more by those of them that are closed or have ended.
+    pub(super) fn rests(&mut self) {
+        for other in &mut self.others {
+            let (core, closed) = (Arc::clone(&other.core), mem::take(&mut other.closed));
+            *other = Other::of(core, &closed);
+        }
+    }
+
     /// The names of their upcalls and groups, whose indices follow those of an executor's own.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        let names = self.others.iter().flat_map(|(_, names, _)| names);
+        let names = self.others.iter().flat_map(|other| &other.names);
         names.map(String::as_str)
     }
 
     /// This executor, where its upcalls ask for so much, and then the others; each with its policy.
     fn parties<'a>(&'a self, own: &'a Footing, all: &'a [Linked]) -> (Vec<Policy>, Vec<Party<'a>>) {
         let others = self.others.iter();
-        let others = others.map(|(core, _, all)| (&core.footing, &**all));
+        let others = others.map(|other| (&other.core.footing, &*other.asked));
         let each: Vec<_> = iter::once((own, all)).chain(others).collect();
         let turns = |region: &Region| {
             let is_there = |(footing, _): &(&Footing, _)| {

@@ -43,7 +43,7 @@ impl<S> Call<'_, S> {
         self.call.finish();
     }
 
-    /// So many units are done now, because [somebody more urgent waits](Self::should_yield): the rest of the quantum goes on after them. More than [were to be done](upcall::Call::now) count too, up to the batch; others waited for them longer than was admitted.
+    /// So many units are done now, because [somebody more urgent waits](Self::should_yield): the rest of the quantum goes on after them. Who says twice that none are done, while nobody more urgent waits, has no more to do in this call. More than [were to be done](upcall::Call::now) count too, up to the batch; others waited for them longer than was admitted.
     pub fn pause_after(&mut self, units: u32) {
         self.call.pause_after(units);
     }

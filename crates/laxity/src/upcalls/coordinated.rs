@@ -212,7 +212,7 @@ impl Core {
             return;
         }
         let until = crate::now() + PATIENCE;
-        let is_done = || beside::closed(self).is_empty() || self.is_over();
+        let is_done = || beside::closed(self)[0].is_empty() || self.is_over();
         beside::CHANGED.wait_for(Some(until), || is_done().then_some(()));
         let members = self.members();
         let set = set(self.counted(&members));

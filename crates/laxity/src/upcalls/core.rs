@@ -192,12 +192,12 @@ impl Core {
         }
     }
 
-    /// By place, those of these that admission counts: not one that has ended, once nobody is later by what it has done.
+    /// By place, those of these that admission counts: not one that has ended, closed or not, once nobody is later by what it has done.
     fn counting<'a>(&self, members: &'a [Option<Member>]) -> Vec<(usize, &'a Member)> {
         let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
         let counts = |place: usize| {
             let all = awaited[place].as_ref();
-            !self.is_spent(place) || !all.is_some_and(|all| all.iter().all(Awaited::has_rested))
+            !all.is_some_and(|all| all.iter().all(Awaited::has_rested))
         };
         let there = members.iter().enumerate();
         let there = there.filter_map(|(place, member)| Some((place, member.as_ref()?)));
@@ -481,11 +481,42 @@ mod tests {
         let until = Some(crate::now() + PATIENCE);
         let is_done = || upper.core.is_done(0).then_some(());
         upper.core.bell.wait_for(until, is_done).unwrap();
-        assert_eq!(beside::closed(&upper.core).len(), 1);
+        assert_eq!(beside::closed(&upper.core)[0].len(), 1);
         // Nobody whom it may have delayed, and nobody at all, is waited for here.
-        assert_eq!(beside::closed(&lower.core).len(), 0);
+        assert_eq!(beside::closed(&lower.core)[0].len(), 0);
         go_on.send(()).unwrap();
-        let rested = || beside::closed(&upper.core).is_empty().then_some(());
+        let rested = || beside::closed(&upper.core)[0].is_empty().then_some(());
         beside::CHANGED.wait_for(until, rested).unwrap();
+    }
+
+    /// Whoever asks another executor for that time is who asks whether it is free.
+    #[test]
+    fn time_of_one_that_has_ended_on_another_executor_is_had_at_once() {
+        let Some(_live) = rights::require(&[Right::RealTime]) else {
+            return;
+        };
+        let here = sched::affinity(Tid::current()).unwrap().iter().next();
+        let [one, other] = [(), ()].map(|()| {
+            let rank = Rank::Fifo {
+                priority: 40,
+                processor: here,
+            };
+            let options = Options {
+                rank,
+                ..Options::default()
+            };
+            Upcalls::start(options).unwrap()
+        });
+        let most = || Spec::each(Span::from_millis(10), Service::from_millis(6));
+        let ends = one.create(most(), |call: &mut crate::upcalls::Call<'_>| {
+            call.end();
+        });
+        let ends = ends.unwrap();
+        let refused = other.create(most(), |_| ()).map(drop);
+        assert!(matches!(refused, Err(Error::NotAdmitted(_))), "{refused:?}");
+        ends.run().unwrap();
+        one.sleep(&[&ends]).unwrap();
+        let last = other.create(most(), |_| ()).unwrap();
+        assert!(other.bound(&last).is_ok());
     }
 }

@@ -132,6 +132,8 @@ use crate::reserve::lock_memory_now;
 pub struct Upcalls<S = ()> {
     core: Arc<Core>,
     letters: Letters<S>,
+    /// Of one upcall so many arrivals may wait.
+    events: u32,
     alone: Alone,
     memory: Option<Result<MemoryLock, Diagnosis>>,
 }
@@ -208,6 +210,7 @@ impl<S: 'static> Upcalls<S> {
         Ok(Self {
             core,
             letters,
+            events: options.events,
             alone,
             memory,
         })
@@ -244,7 +247,7 @@ impl<S: 'static> Upcalls<S> {
         if self.core.is_over() {
             return Err(Error::Over);
         }
-        spec.check()?;
+        spec.check(self.events)?;
         if let Some(region) = self.core.footing.region() {
             let longest = region.terms().map(|terms| terms.longest);
             spec.can_share(longest, self.core.footing.overhead.of(1, 1))?;
@@ -285,8 +288,11 @@ impl<S: 'static> Upcalls<S> {
     fn admit(&self, spec: &Spec) -> Result<Predecessor, Error> {
         let until = crate::now() + PATIENCE;
         loop {
-            let beside = Beside::of(&self.core);
+            let mut beside = Beside::of(&self.core);
             let mut members = self.core.members();
+            // Whoever rests while it is judged counted then.
+            let closed = self.core.closed(&members);
+            let rest = [closed.clone(), beside.closed()].concat();
             let refused = match self.placed(spec, &members, &beside, true) {
                 Ok((place, member)) => {
                     let serial = member.serial;
@@ -296,16 +302,16 @@ impl<S: 'static> Upcalls<S> {
                 }
                 Err(refused) => refused,
             };
-            let closed = self.core.closed(&members);
             let mut others = members.clone();
             drop(members);
             for other in &mut others {
                 other.take_if(|member| closed.contains(&member.serial));
             }
-            let fits = !closed.is_empty() && self.placed(spec, &others, &beside, false).is_ok();
+            beside.rests();
+            let fits = !rest.is_empty() && self.placed(spec, &others, &beside, false).is_ok();
             drop(beside);
             let changes = || {
-                let changed = beside::closed(&self.core) != closed;
+                let changed = beside::closed(&self.core).concat() != rest;
                 (changed || self.core.is_over()).then_some(())
             };
             let waited = fits && CHANGED.wait_for(Some(until), changes).is_some();
@@ -372,12 +378,13 @@ impl<S: 'static> Upcalls<S> {
             return Err(Error::Over);
         }
         let is_own = upcall.is_of(&self.core);
-        if is_own && matches!(upcall.state(), State::Ended | State::Panicked(_)) {
-            return Err(Error::Ended);
-        }
         let (beside, footing) = (Beside::of(&self.core), &self.core.footing);
         let members = self.core.members();
         let set = members::set(self.core.counted(&members));
+        // One that has ended may be counted still, and not a moment later.
+        if is_own && matches!(upcall.state(), State::Ended | State::Panicked(_)) {
+            return Err(Error::Ended);
+        }
         let index = set.index(upcall.id.serial).filter(|_| is_own);
         let index = index.ok_or(Error::NotHere)?;
         if footing.policy == Policy::Edf {

@@ -24,7 +24,7 @@ pub struct Spec {
     pub timing: Timing,
     /// The most that a unit of its work (a PDU) takes.
     pub service: Service,
-    /// From a release to when its call is due; `None` is the period. It may be later than that only where all late ones are called ([`OnOverrun::CatchUp`] of [`u32::MAX`]), as the next may come to nothing else. Of one that comes [after](Pace::After) another it counts from the release of its chain's first. Of one in a group nothing is promised alone: there it is the group's period, and nothing else can be asked for.
+    /// From a release to when its call is due; `None` is the period. It may be later than that only where all late ones are called ([`OnOverrun::CatchUp`] of [`u32::MAX`]), as the next may come to nothing else; and of what time does not release, no later than as many periods as arrivals have [room](super::Options::events). Of one that comes [after](Pace::After) another it counts from the release of its chain's first. Of one in a group nothing is promised alone: there it is the group's period, and nothing else can be asked for.
     pub deadline: Option<Span>,
     /// What releases it.
     pub pace: Pace,
@@ -59,36 +59,37 @@ impl Spec {
         }
     }
 
-    /// Whether it can be an upcall, whoever else there is.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    /// Whether it can be an upcall, whoever else there is, where so many arrivals may wait.
+    pub(super) fn check(&self, events: u32) -> Result<(), Error> {
         error::named(&self.name)?;
+        let refused = |why: String| {
+            let name = self.name.clone();
+            Err(Error::NoUpcall { name, why })
+        };
         let grouped = self.group.as_ref().map(|group| group.0.share.period());
         if let Some((deadline, period)) = self.deadline.zip(grouped)
             && deadline != period
         {
-            return Err(Error::NoUpcall {
-                name: self.name.clone(),
-                why: format!(
-                    "it is to be due in {deadline}, and of one in a group nothing is promised: its place among others is that of the group, which has a period of {period}. Leave the deadline out"
-                ),
-            });
+            return refused(format!(
+                "it is to be due in {deadline}, and of one in a group nothing is promised: its place among others is that of the group, which has a period of {period}. Leave the deadline out"
+            ));
         }
         let (deadline, apart) = (self.deadline(), self.timing.period);
         let all = OnOverrun::CatchUp { at_most: u32::MAX };
         let may_miss = grouped.is_none() && self.timing.on_overrun != all;
         if may_miss && !apart.is_zero() && deadline > apart {
-            return Err(Error::NoUpcall {
-                name: self.name.clone(),
-                why: format!(
-                    "it is to be due in {deadline}, and the next is released {apart} after it, which may come to nothing then: have it due by then, or all late ones called, 4294967295 in a row"
-                ),
-            });
+            return refused(format!(
+                "it is to be due in {deadline}, and the next is released {apart} after it, which may come to nothing then: have it due by then, or all late ones called, 4294967295 in a row"
+            ));
+        }
+        let kept = apart.checked_mul(events.into()).unwrap_or(Span::MAX);
+        if grouped.is_none() && !matches!(self.pace, Pace::Timer) && deadline > kept.max(apart) {
+            return refused(format!(
+                "it is to be due in {deadline}, and what arrives every {apart} may come to nothing then, as no more than {events} wait: have it due in {kept}, or make room for more"
+            ));
         }
         let is_task = task(&self.timing, self.service, deadline);
-        is_task.map(drop).map_err(|why| Error::NoUpcall {
-            name: self.name.clone(),
-            why: why.to_string(),
-        })
+        is_task.map(drop).or_else(|why| refused(why.to_string()))
     }
 
     /// What a quantum of it takes.

@@ -10,7 +10,7 @@ fn nobody_is_due_after_a_release_that_may_come_to_nothing() {
     let upcalls = Upcalls::start(fair()).unwrap();
     let first = upcalls.create(spec("first", MS * 16), |_| ()).unwrap();
     let chained = Spec::after(&first, Service::from_micros(1)).pace;
-    for pace in [Pace::Timer, Pace::Arrivals, chained] {
+    for pace in [Pace::Timer, Pace::Arrivals, chained.clone()] {
         let ask = |deadline, at_most| {
             let mut asked = spec("lo", MS * 16);
             (asked.deadline, asked.pace) = (Some(deadline), pace.clone());
@@ -23,6 +23,27 @@ fn nobody_is_due_after_a_release_that_may_come_to_nothing() {
         );
         assert_eq!(ask(MS * 16, 0), Ok(()));
         assert_eq!(ask(MS * 40, u32::MAX), Ok(()));
+    }
+    // Of those that do not come by time no more wait than there is room for.
+    for (pace, fits) in [
+        (Pace::Timer, true),
+        (Pace::Arrivals, false),
+        (chained, false),
+    ] {
+        let ask = |deadline| {
+            let mut asked = spec("lo", MS * 16);
+            (asked.deadline, asked.pace) = (Some(deadline), pace.clone());
+            asked.timing.on_overrun = OnOverrun::CatchUp { at_most: u32::MAX };
+            upcalls.create(asked, |_| ()).map(drop)
+        };
+        assert_eq!(ask(MS * 16 * 16), Ok(()));
+        let later = ask(MS * 16 * 16 + MS);
+        assert_eq!(later.is_ok(), fits, "{later:?}");
+        let why = later.map_err(|no| no.to_string()).err().unwrap_or_default();
+        assert!(
+            fits || why.ends_with("have it due in 256ms, or make room for more"),
+            "{why}"
+        );
     }
 }
 
@@ -103,6 +124,7 @@ fn who_has_ended_is_counted_no_more() {
     assert_eq!(names, ["ends", "panics", "last"]);
     // What is closed then is no more than before.
     assert_eq!(ends.close().unwrap().calls, 1);
+    assert!(upcalls.bound(&last).is_ok());
     let least = upcalls.create(spec("least", MS), |_| ()).unwrap();
     assert!(upcalls.bound(&least).is_ok());
 }

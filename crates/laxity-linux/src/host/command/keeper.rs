@@ -27,7 +27,7 @@ use super::ProcessGroup;
 use super::told::Told;
 use crate::os::clock;
 use crate::os::descriptor;
-use crate::os::life::{Life, Watched};
+use crate::os::life::{Life, Watched, run_anywhere};
 use crate::os::open_files;
 use crate::os::proc;
 
@@ -396,6 +396,7 @@ impl Keeper {
     ///
     /// What a child leaves becomes a child in its turn, so each round reaches one generation more.
     fn end_all(&mut self) -> bool {
+        run_anywhere();
         // Above whatever it is to end, where that may be.
         let highest = libc::sched_param { sched_priority: 99 };
         // SAFETY: `highest` outlives the call.

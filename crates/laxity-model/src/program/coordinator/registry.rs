@@ -189,7 +189,7 @@ impl Registry {
     }
 
     /// One that was awaited is there, with what it was granted before. It is believed as far as that is granted again: what its user may have, how long a quantum may be, and whether
-    /// all who have come back so far are in time beside it. What was granted passes in any order, as whatever is in time is so with fewer beside it.
+    /// all who have come back so far are in time beside it. By the terms by which it was granted all of that passes in any order, as whatever is in time is so with fewer beside it.
     ///
     /// # Errors
     ///
