@@ -206,7 +206,7 @@ fn while_nobody_can_look_nothing_is_enforced_and_nothing_kept() {
     );
     // 600 ms of a spinner that waits in each period: what it had in which, nobody knows.
     let unseen = received["received"]["periods_unseen"].as_u64().unwrap();
-    assert!(unseen > 40, "{line}");
+    assert!(unseen > 40, "{unseen}: {line}");
 }
 
 /// The thread of laxity that has this name.
