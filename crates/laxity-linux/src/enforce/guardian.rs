@@ -326,6 +326,7 @@ fn detach(reader: c_int) {
     }
     // Whichever thread of ours started it.
     schedule(0, libc::SCHED_OTHER, 0);
+    run_anywhere();
 }
 
 /// Reads one message; `false` at the end of the pipe.
@@ -387,7 +388,6 @@ fn note(list: &mut [Entry], message: &[u8; MESSAGE_BYTES]) -> Option<usize> {
 fn undo(list: &[Entry]) {
     let of_kind = |kind| list.iter().filter(move |entry| entry[0] == kind);
     if list.iter().any(|entry| *entry != FREE) {
-        run_anywhere();
         // Above those threads, where that may be: they may leave an ordinary process nothing. And no longer than that.
         schedule(0, libc::SCHED_FIFO, 99);
         of_kind(GROUP).for_each(take_ranks);

@@ -327,21 +327,24 @@ impl Disturbances {
         !self.overlapping(from, to).is_empty()
     }
 
-    /// Whether any bears on what whoever has this reservation did from `from` to `to`: it overlaps that, or it began before, though not before `since`, and what it
-    /// [delayed](Self::delayed) was not done by then.
-    pub fn bear_on(
+    /// Since when any bear on what whoever has this reservation did from `from` to `to`; `None` where none do. One does that overlaps that, or began before, though not before `since`, if what
+    /// it [delayed](Self::delayed) with those after it was not done by then.
+    pub fn bear_since(
         &self,
         since: Instant,
         [from, to]: [Instant; 2],
         reservation: Option<Reservation>,
-    ) -> bool {
+    ) -> Option<Instant> {
         let mut stood = Span::ZERO;
-        let mut before = self.overlapping(since, from).iter().rev();
-        self.overlap(from, to)
-            || before.any(|[begin, end]| {
-                stood += end.saturating_since(*begin) + self.unseen;
-                *begin + self.delay(stood, reservation) > from
-            })
+        let before = self.overlapping(since, from).iter().rev();
+        let bear = before.filter_map(|[begin, end]| {
+            stood += end.saturating_since(*begin) + self.unseen;
+            // What is unseen of one lies before it.
+            let done = begin.saturating_sub(self.unseen) + self.delay(stood, reservation);
+            (done > from).then_some(*begin)
+        });
+        bear.last()
+            .or_else(|| self.overlap(from, to).then_some(from))
     }
 
     /// How much of each that [overlaps](Disturbance::overlaps) the time from `from` to `to` lies in it. O(log n) and as many as there are.

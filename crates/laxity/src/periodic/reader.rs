@@ -22,8 +22,8 @@ pub(super) struct PeriodicReader<'a> {
     ended: Option<Instant>,
     /// By how much halts delayed the job before, if they did.
     delayed: Option<Span>,
-    /// When that ended for whom the job at work waited, and by how much of its delay that one waited for longer.
-    waited_for: Option<(Instant, Span)>,
+    /// When that job was due that waited for its own one before, when that ended, and by how much of its delay it waited for longer.
+    waited_for: Option<([Instant; 2], Span)>,
     /// So many jobs in a row began late, each released before the job before it ended.
     late: u32,
     /// When the job at work was due, or the one that was released and has not begun; of a successor, when the first of its chain was due, which its begin tells.
@@ -97,12 +97,20 @@ impl<'a> PeriodicReader<'a> {
         self.skipped_upto(origin.saturating_sub(skipped), (before, true));
         self.recorder
             .value(Quantity::RELEASES_MISSED, 0, [due, ran]);
-        let over = self.ended.filter(|ended| due < *ended);
-        self.late = if over.is_some() { self.late + 1 } else { 0 };
-        let delayed = over.zip(self.delayed);
-        self.waited_for = delayed.map(|(ended, by)| (ended, by.min(ended - due)));
+        self.late = match self.waits_for(due) {
+            true => self.late + 1,
+            false => 0,
+        };
         self.last_due = Some(due);
         self.job = Some(due);
+    }
+
+    /// A job that was due then has its own job before to wait for, if that was still at work.
+    fn waits_for(&mut self, due: Instant) -> bool {
+        let over = self.ended.filter(|ended| due < *ended);
+        let delayed = over.zip(self.delayed);
+        self.waited_for = delayed.map(|(ended, by)| ([due, ended], by.min(ended - due)));
+        over.is_some()
     }
 
     /// A job that was due began.
@@ -206,15 +214,15 @@ impl<'a> PeriodicReader<'a> {
     /// own job before, for which it waited.
     fn delayed(&self, [due, at]: [Instant; 2], until: Instant) -> Option<Span> {
         let halts = self.recorder.disturbances();
-        let since = due.saturating_sub(self.probe.period);
-        let bear_on = halts.bear_on(since, [due, until], self.reservation);
-        let delayed = halts.delayed([since, at], self.reservation);
-        let has_begun = self.last_due == Some(due);
-        let through_own = self.waited_for.filter(|_| has_begun).map(|(ended, by)| {
+        let before = due.saturating_sub(self.probe.period);
+        let since = halts.bear_since(before, [due, until], self.reservation);
+        let delayed = since.and_then(|since| halts.delayed([since, at], self.reservation));
+        let waited_for = self.waited_for.filter(|([of, _], _)| *of == due);
+        let through_own = waited_for.map(|([_, ended], by)| {
             let since = halts.delayed([ended, at], self.reservation);
             by + since.unwrap_or_default()
         });
-        delayed.filter(|_| bear_on).max(through_own)
+        delayed.max(through_own)
     }
 
     /// Whether a job kept its deadline that was due then and at work until `at`. A miss is the machine's where a halt before the deadline bore on the job, and that
@@ -310,6 +318,9 @@ impl Reader for PeriodicReader<'_> {
         let deadline = due + self.probe.deadline;
         let own = [due, deadline.min(end)];
         let has_begun = self.last_due == Some(due);
+        if !has_begun {
+            self.waits_for(due);
+        }
         if due < end && !has_begun {
             // A successor is not to begin before its release.
             let since = match self.probe.is_successor {
@@ -354,7 +365,6 @@ impl Reader for PeriodicReader<'_> {
                 let gap = open.saturating_sub(service).as_nanos();
                 self.recorder.value(Quantity::SERVICE_GAP, gap, own);
             }
-            self.waited_for = self.waited_for.filter(|_| has_begun);
             self.last_due = Some(due);
             self.skipped_upto(self.past_deadline(), (Some([due, end]), has_begun));
         }

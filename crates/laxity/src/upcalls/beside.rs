@@ -157,6 +157,11 @@ impl Beside {
         all.copied().collect()
     }
 
+    /// Whether the caller is a handler of one of them.
+    pub(super) fn is_inside(&self) -> bool {
+        self.others.iter().any(|other| other.core.is_inside())
+    }
+
     /// Nothing of others is late any more by those of them that are closed or have ended.
     pub(super) fn rests(&mut self) {
         for other in &mut self.others {

@@ -309,12 +309,14 @@ impl<S: 'static> Upcalls<S> {
             }
             beside.rests();
             let fits = !rest.is_empty() && self.placed(spec, &others, &beside, false).is_ok();
+            // A handler would wait for its own executor, or for one that it keeps from its processor.
+            let may_wait = fits && !beside.is_inside();
             drop(beside);
             let changes = || {
                 let changed = beside::closed(&self.core).concat() != rest;
                 (changed || self.core.is_over()).then_some(())
             };
-            let waited = fits && CHANGED.wait_for(Some(until), changes).is_some();
+            let waited = may_wait && CHANGED.wait_for(Some(until), changes).is_some();
             if !waited || self.core.is_over() {
                 return Err(refused);
             }
@@ -382,8 +384,10 @@ impl<S: 'static> Upcalls<S> {
         let members = self.core.members();
         let set = members::set(self.core.counted(&members));
         // One that has ended may be counted still, and not a moment later.
-        if is_own && matches!(upcall.state(), State::Ended | State::Panicked(_)) {
-            return Err(Error::Ended);
+        match upcall.state() {
+            State::Ended | State::Panicked(_) if is_own => return Err(Error::Ended),
+            State::Closed => return Err(Error::NotHere),
+            _ => {}
         }
         let index = set.index(upcall.id.serial).filter(|_| is_own);
         let index = index.ok_or(Error::NotHere)?;

@@ -192,6 +192,8 @@ const TOLD: RawFd = 4;
 /// The keeper's life.
 fn keep(program: i32, pipes: (RawFd, RawFd), group: ProcessGroup, life: Option<Life>) -> ! {
     let ended = detach(pipes, group);
+    // The program was forked before, and stays where it may run.
+    run_anywhere();
     let mut watched = life.and_then(Life::watch);
     tell(Told::Held(program));
     let mut keeper = Keeper {
@@ -396,7 +398,6 @@ impl Keeper {
     ///
     /// What a child leaves becomes a child in its turn, so each round reaches one generation more.
     fn end_all(&mut self) -> bool {
-        run_anywhere();
         // Above whatever it is to end, where that may be.
         let highest = libc::sched_param { sched_priority: 99 };
         // SAFETY: `highest` outlives the call.

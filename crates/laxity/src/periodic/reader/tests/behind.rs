@@ -61,19 +61,29 @@ fn a_halt_that_pushes_a_job_into_who_goes_first_excuses_all_that_this_costs() {
 }
 
 /// How many deadlines were missed, and convict, of jobs that were due and ended then, where the machine stood still from then to then, in milliseconds, and this goes first.
-fn missed(jobs: &[(u64, u64)], [from, to]: [u64; 2], above: &[Work]) -> u64 {
+fn missed(jobs: &[(u64, u64)], halts: &[[u64; 2]], above: &[Work]) -> u64 {
+    missed_by(jobs, halts, above, 0)
+}
+
+/// The same, where somebody looked so often whether it stood still.
+fn missed_by(jobs: &[(u64, u64)], halts: &[[u64; 2]], above: &[Work], looks: u64) -> u64 {
     let jobs = jobs.iter().map(|(due, ended)| {
         let run = event(*due, EventKind::Mark(RUNS), [*due, *due]);
         [run, event(*ended, Block, [0, 0])]
     });
     let events: Vec<Event> = jobs.flatten().collect();
-    let halt = Disturbance {
-        processor: ProcessorId(0),
-        from: Instant::from_millis(from),
-        to: Instant::from_millis(to),
-    };
+    let halts = halts.iter().map(|halt| {
+        let [from, to] = halt.map(Instant::from_millis);
+        let processor = ProcessorId(0);
+        Disturbance {
+            processor,
+            from,
+            to,
+        }
+    });
     let mut record = RunRecord {
-        disturbances: vec![halt],
+        disturbances: halts.collect(),
+        witness_wakeups: looks,
         ..record(events, 40)
     };
     record.usage[0].above = above.to_vec();
@@ -99,22 +109,41 @@ fn a_halt_that_is_over_as_a_job_is_due_excuses_it_where_others_are_behind() {
         period: Span::from_millis(10),
     }];
     let jobs = [(10, 15), (20, 31)];
-    assert_eq!(missed(&jobs, [17, 19], &above), 0);
+    assert_eq!(missed(&jobs, &[[17, 19]], &above), 0);
     // And the release at 30 ms as well.
-    assert_eq!(missed(&jobs, [17, 19], &[]), 2, "nobody is behind");
-    assert_eq!(missed(&jobs, [14, 15], &above), 2, "all is done by 18 ms");
+    assert_eq!(missed(&jobs, &[[17, 19]], &[]), 2, "nobody is behind");
+    assert_eq!(
+        missed(&jobs, &[[14, 15]], &above),
+        2,
+        "all is done by 18 ms"
+    );
 }
 
 /// Two of 9 ms: a halt of 3 ms in the first makes that end at 22 and the second at 31. Behind a first one that was in time the second was late of itself.
 #[test]
 fn a_halt_excuses_the_job_that_its_own_one_before_kept_waiting() {
-    assert_eq!(missed(&[(10, 22), (20, 31)], [13, 16], &[]), 0);
-    assert_eq!(missed(&[(10, 19), (20, 31)], [13, 16], &[]), 2);
+    assert_eq!(missed(&[(10, 22), (20, 31)], &[[13, 16]], &[]), 0);
+    assert_eq!(missed(&[(10, 19), (20, 31)], &[[13, 16]], &[]), 2);
 }
 
 /// A halt of 1 ms in the first: where each takes 11 ms of every 10 they are late all the same, and where each takes 10 all are because of it. The release at 30 ms finds the last at work.
 #[test]
 fn a_halt_excuses_no_more_of_those_after_it_than_they_waited_for_it() {
-    assert_eq!(missed(&[(0, 12), (10, 23), (20, 34)], [3, 4], &[]), 4);
-    assert_eq!(missed(&[(0, 11), (10, 21), (20, 31)], [3, 4], &[]), 1);
+    assert_eq!(missed(&[(0, 12), (10, 23), (20, 34)], &[[3, 4]], &[]), 4);
+    assert_eq!(missed(&[(0, 11), (10, 21), (20, 31)], &[[3, 4]], &[]), 1);
+}
+
+/// The first is worked off by 15 ms, and the second costs the job that is due at 20 ms its own millisecond. The release at 30 ms finds that at work.
+#[test]
+fn a_halt_excuses_nothing_by_another_that_was_over_and_done_with() {
+    let jobs = [(10, 12), (20, 33)];
+    assert_eq!(missed(&jobs, &[[12, 15], [25, 26]], &[]), 2);
+}
+
+/// What nobody saw of a halt lies before it: one that ends at 19 ms by a look, and began up to a millisecond before another one, was over when the job was due.
+#[test]
+fn a_halt_ends_when_it_was_seen_to() {
+    let jobs = [(10, 12), (20, 31)];
+    assert_eq!(missed_by(&jobs, &[[15, 19]], &[], 40), 2);
+    assert_eq!(missed_by(&jobs, &[[15, 21]], &[], 40), 0);
 }
