@@ -113,6 +113,31 @@ impl<'a> PeriodicReader<'a> {
         over.is_some()
     }
 
+    /// A job that was due then, and is judged by so long, has not begun at the run's end.
+    fn still_waits(&mut self, due: Instant, own: [Instant; 2]) {
+        self.waits_for(due);
+        if self.end <= due {
+            return;
+        }
+        // A successor is not to begin before its release.
+        self.ready = match self.probe.is_successor {
+            true => self.ready,
+            false => self.ready.or(Some(due)),
+        };
+        let [latency, gap] = self.longest;
+        let since = self.ready.map(|since| since.max(due));
+        let waits = [
+            (Quantity::WAKEUP_LATENCY, since, latency),
+            (Quantity::WAKEUP_GAP, self.ran, gap),
+        ];
+        for (quantity, from, longest) in waits {
+            let open = from.map(|from| self.end.saturating_since(from));
+            if let Some(open) = open.filter(|open| *open > longest) {
+                self.recorder.value(quantity, open.as_nanos(), own);
+            }
+        }
+    }
+
     /// A job that was due began.
     fn waited(&mut self, due: Instant, began: Instant) {
         let waits = [
@@ -319,30 +344,7 @@ impl Reader for PeriodicReader<'_> {
         let own = [due, deadline.min(end)];
         let has_begun = self.last_due == Some(due);
         if !has_begun {
-            self.waits_for(due);
-        }
-        if due < end && !has_begun {
-            // A successor is not to begin before its release.
-            let since = match self.probe.is_successor {
-                true => self.ready,
-                false => self.ready.or(Some(due)),
-            };
-            self.ready = since;
-            let [latency, gap] = self.longest;
-            let waits = [
-                (
-                    Quantity::WAKEUP_LATENCY,
-                    since.map(|since| since.max(due)),
-                    latency,
-                ),
-                (Quantity::WAKEUP_GAP, self.ran, gap),
-            ];
-            for (quantity, from, longest) in waits {
-                let open = from.map(|from| end.saturating_since(from));
-                if let Some(open) = open.filter(|open| *open > longest) {
-                    self.recorder.value(quantity, open.as_nanos(), own);
-                }
-            }
+            self.still_waits(due, own);
         }
         if let Some(since) = self.ready.take() {
             let gap = end.saturating_since(since).as_nanos();
