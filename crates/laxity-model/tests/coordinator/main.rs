@@ -376,11 +376,17 @@ fn what_a_dead_process_had_is_kept_until_all_have_settled_or_a_limit_passes() {
     }
 }
 
-#[test]
-fn a_new_coordinator_grants_nothing_before_all_have_said_what_they_have() {
+/// Two processes have seats from the coordinator before.
+fn awaiting() -> Registry {
     let mut registry = Registry::new(terms());
     registry.awaits(0, who(10));
     registry.awaits(1, who(11));
+    registry
+}
+
+#[test]
+fn a_new_coordinator_grants_nothing_before_all_have_said_what_they_have() {
+    let mut registry = awaiting();
     let big = || vec![item("big", 12_000, 20)];
     let name = || "one".to_owned();
     // Only whoever has a seat, and that once.
@@ -404,9 +410,7 @@ fn a_new_coordinator_grants_nothing_before_all_have_said_what_they_have() {
 /// Each alone could have been granted that, and both together were not.
 #[test]
 fn who_resumes_with_more_than_there_is_beside_those_who_did_is_refused() {
-    let mut registry = Registry::new(terms());
-    registry.awaits(0, who(10));
-    registry.awaits(1, who(11));
+    let mut registry = awaiting();
     let big = || vec![item("big", 12_000, 20)];
     registry.resumes(0, who(10), "one", big()).unwrap();
     let refused = registry.resumes(1, who(11), "liar", big()).unwrap_err();

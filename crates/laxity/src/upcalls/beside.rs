@@ -120,6 +120,13 @@ pub(super) fn closed(core: &Arc<Core>) -> Vec<Vec<u64>> {
     each.collect()
 }
 
+/// Whether the caller is a handler of any executor: it would wait for that, or for one that it keeps from its processor.
+pub(super) fn is_handler() -> bool {
+    let all = all();
+    let mut known = all.iter().filter_map(Weak::upgrade);
+    known.any(|core| core.is_inside())
+}
+
 /// Those that go on, without this one.
 fn others(all: &[Weak<Core>], own: &Arc<Core>) -> Vec<Arc<Core>> {
     let known = all.iter().filter_map(Weak::upgrade);
@@ -155,11 +162,6 @@ impl Beside {
     pub(super) fn closed(&self) -> Vec<u64> {
         let all = self.others.iter().flat_map(|other| &other.closed);
         all.copied().collect()
-    }
-
-    /// Whether the caller is a handler of one of them.
-    pub(super) fn is_inside(&self) -> bool {
-        self.others.iter().any(|other| other.core.is_inside())
     }
 
     /// Nothing of others is late any more by those of them that are closed or have ended.

@@ -205,7 +205,7 @@ impl Core {
 
     /// What is closed is the others' again, once it [counts](Core::closed) no more. By a handler that is not said, which would wait: then it is by whatever is created or closed next.
     pub(super) fn gives_back(self: &Arc<Self>) {
-        let Some(books) = self.books.as_ref().filter(|_| !self.is_inside()) else {
+        let Some(books) = self.books.as_ref().filter(|_| !beside::is_handler()) else {
             return;
         };
         if self.is_elsewhere() {

@@ -309,9 +309,8 @@ impl<S: 'static> Upcalls<S> {
             }
             beside.rests();
             let fits = !rest.is_empty() && self.placed(spec, &others, &beside, false).is_ok();
-            // A handler would wait for its own executor, or for one that it keeps from its processor.
-            let may_wait = fits && !beside.is_inside();
             drop(beside);
+            let may_wait = fits && !beside::is_handler();
             let changes = || {
                 let changed = beside::closed(&self.core).concat() != rest;
                 (changed || self.core.is_over()).then_some(())

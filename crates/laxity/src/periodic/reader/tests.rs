@@ -3,6 +3,7 @@ mod ends;
 
 use super::*;
 use laxity_model::executor::pacing::OnOverrun;
+use laxity_model::verify::contract::Observations;
 use laxity_model::{ActivityId, Mark, ProcessorId, RunRecord, Service, Usage};
 
 const RUNS: Mark = Mark(0);
@@ -50,15 +51,17 @@ fn values(record: &RunRecord, quantity: Quantity) -> Vec<u64> {
     values_of(&probe(), record, quantity)
 }
 
-fn values_of(probe: &PeriodicProbe, record: &RunRecord, quantity: Quantity) -> Vec<u64> {
-    let mut reader = Box::new(PeriodicReader::new(probe, Run::of(record)));
+/// All that is seen of a record, read as this says.
+fn seen(probe: &PeriodicProbe, record: &RunRecord, run: Run<'_>) -> Observations {
+    let mut reader = Box::new(PeriodicReader::new(probe, run));
     for event in &record.events {
         reader.take(event, &Phase::RUN);
     }
-    let seen = reader
-        .finish(probe.subject.clone())
-        .quantities
-        .whole(quantity);
+    reader.finish(probe.subject.clone()).quantities
+}
+
+fn values_of(probe: &PeriodicProbe, record: &RunRecord, quantity: Quantity) -> Vec<u64> {
+    let seen = seen(probe, record, Run::of(record)).whole(quantity);
     let scale = match quantity.unit() {
         laxity_model::verify::contract::Unit::Nanoseconds => 1_000_000.0,
         laxity_model::verify::contract::Unit::Count => 1.0,
@@ -213,11 +216,7 @@ fn jobs_are_counted_in_windows_when_they_end_from_the_first_release_on() {
         ..Run::of(&record)
     };
     let probe = probe();
-    let mut reader = Box::new(PeriodicReader::new(&probe, run));
-    for event in &record.events {
-        reader.take(event, &Phase::RUN);
-    }
-    let seen = reader.finish(probe.subject.clone()).quantities;
+    let seen = seen(&probe, &record, run);
     let extremes = windows.map(|window| {
         let sums = seen.whole(window).undisturbed;
         sums.min().zip(sums.max())
@@ -279,11 +278,7 @@ fn misses_after_a_standstill(
         reservation,
         ..Run::of(&record)
     };
-    let mut reader = Box::new(PeriodicReader::new(&probe, run));
-    for event in &record.events {
-        reader.take(event, &Phase::RUN);
-    }
-    let seen = reader.finish(probe.subject.clone()).quantities;
+    let seen = seen(&probe, &record, run);
     let misses = seen.whole(Quantity::DEADLINE_MISSES);
     [misses.undisturbed, misses.disturbed].map(|misses| u64::try_from(misses.sum()).unwrap())
 }

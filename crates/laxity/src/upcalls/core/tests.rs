@@ -9,24 +9,27 @@ use laxity_model::Service;
 use super::super::{Options, Rank, Spec, Upcalls};
 use super::*;
 
+/// An executor of this priority on the first processor that the test may use.
+fn fifo(priority: u8) -> Upcalls {
+    let processor = sched::affinity(Tid::current()).unwrap().iter().next();
+    let rank = Rank::Fifo {
+        priority,
+        processor,
+    };
+    let options = Options {
+        rank,
+        ..Options::default()
+    };
+    Upcalls::start(options).unwrap()
+}
+
 /// What is done of it may make late who is less urgent on its processor, and that one may be behind still when its own executor has nothing to do.
 #[test]
 fn one_that_is_closed_counts_until_all_have_rested_whom_it_delayed() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
-    let here = sched::affinity(Tid::current()).unwrap().iter().next();
-    let [upper, lower] = [41, 40].map(|priority| {
-        let rank = Rank::Fifo {
-            priority,
-            processor: here,
-        };
-        let options = Options {
-            rank,
-            ..Options::default()
-        };
-        Upcalls::start(options).unwrap()
-    });
+    let [upper, lower] = [41, 40].map(fifo);
     let spec = || Spec::each(Span::from_millis(10), Service::from_millis(1));
     let (begins, begun) = channel();
     let (go_on, goes_on) = channel::<()>();
@@ -62,18 +65,7 @@ fn time_of_one_that_has_ended_on_another_executor_is_had_at_once() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
-    let here = sched::affinity(Tid::current()).unwrap().iter().next();
-    let [one, other] = [(), ()].map(|()| {
-        let rank = Rank::Fifo {
-            priority: 40,
-            processor: here,
-        };
-        let options = Options {
-            rank,
-            ..Options::default()
-        };
-        Upcalls::start(options).unwrap()
-    });
+    let [one, other] = [40, 40].map(fifo);
     let most = || Spec::each(Span::from_millis(10), Service::from_millis(6));
     let ends = one.create(most(), |call: &mut crate::upcalls::Call<'_>| {
         call.end();

@@ -112,7 +112,7 @@ impl Mapper {
         pdus.saturating_add(self.limits.call.as_nanos())
     }
 
-    /// A period of no less than the shortest, nor than a nanosecond for each PDU: whole nanoseconds from PDU to PDU, so that the link is never behind, or where that is too short, somewhat less.
+    /// Whole nanoseconds from PDU to PDU, so that the link is never behind; but no less than the shortest period.
     fn rounded(&self, period: u64, batch: u64) -> u64 {
         (period / batch * batch).max(self.limits.shortest.as_nanos())
     }

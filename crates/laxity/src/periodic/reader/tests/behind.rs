@@ -30,13 +30,8 @@ fn a_halt_that_pushes_a_job_into_who_goes_first_excuses_all_that_this_costs() {
         }
     }
     let convicted = |above: Vec<Work>| {
-        let halt = Disturbance {
-            processor: ProcessorId(0),
-            from: Instant::from_millis(20),
-            to: Instant::from_millis(22),
-        };
         let mut record = RunRecord {
-            disturbances: vec![halt],
+            disturbances: vec![still([20, 22])],
             ..record(events.clone(), 80)
         };
         record.usage[0].above = above;
@@ -44,11 +39,7 @@ fn a_halt_that_pushes_a_job_into_who_goes_first_excuses_all_that_this_costs() {
             disturbances: laxity_model::Disturbances::of(&record, [&ActivityId(0)]),
             ..Run::of(&record)
         };
-        let mut reader = Box::new(PeriodicReader::new(&probe, run));
-        for event in &record.events {
-            reader.take(event, &Phase::RUN);
-        }
-        let seen = reader.finish(probe.subject.clone()).quantities;
+        let seen = seen(&probe, &record, run);
         [Quantity::DEADLINE_MISSES, Quantity::RELEASES_MISSED]
             .map(|quantity| seen.whole(quantity).undisturbed.sum())
     };
@@ -58,6 +49,16 @@ fn a_halt_that_pushes_a_job_into_who_goes_first_excuses_all_that_this_costs() {
     };
     assert_eq!(convicted(vec![above]), [0, 0]);
     assert_eq!(convicted(Vec::new()), [2, 1], "by itself it is late");
+}
+
+/// That the machine stood still, from then to then.
+fn still(span: [u64; 2]) -> Disturbance {
+    let [from, to] = span.map(Instant::from_millis);
+    Disturbance {
+        processor: ProcessorId(0),
+        from,
+        to,
+    }
 }
 
 /// How many deadlines were missed, and convict, of jobs that were due and ended then, where the machine stood still from then to then, in milliseconds, and this goes first.
@@ -72,17 +73,8 @@ fn missed_by(jobs: &[(u64, u64)], halts: &[[u64; 2]], above: &[Work], looks: u64
         [run, event(*ended, Block, [0, 0])]
     });
     let events: Vec<Event> = jobs.flatten().collect();
-    let halts = halts.iter().map(|halt| {
-        let [from, to] = halt.map(Instant::from_millis);
-        let processor = ProcessorId(0);
-        Disturbance {
-            processor,
-            from,
-            to,
-        }
-    });
     let mut record = RunRecord {
-        disturbances: halts.collect(),
+        disturbances: halts.iter().copied().map(still).collect(),
         witness_wakeups: looks,
         ..record(events, 40)
     };
@@ -92,11 +84,7 @@ fn missed_by(jobs: &[(u64, u64)], halts: &[[u64; 2]], above: &[Work], looks: u64
         ..Run::of(&record)
     };
     let probe = probe();
-    let mut reader = Box::new(PeriodicReader::new(&probe, run));
-    for event in &record.events {
-        reader.take(event, &Phase::RUN);
-    }
-    let seen = reader.finish(probe.subject.clone()).quantities;
+    let seen = seen(&probe, &record, run);
     let missed = seen.whole(Quantity::DEADLINE_MISSES).undisturbed.sum();
     u64::try_from(missed).expect("few")
 }
