@@ -43,18 +43,6 @@ pub(crate) fn loom() -> Result<()> {
     let mut cargo = cargo();
     cargo.env("RUSTFLAGS", "--cfg loom");
     cargo.env("CARGO_TARGET_DIR", target_dir().join("loom"));
-    let package = [
-        "--package",
-        "laxity-model",
-        "--test",
-        "ring_loom",
-        "--test",
-        "arrivals_loom",
-        "--test",
-        "upcalls_loom",
-        "--test",
-        "together_loom",
-        "--release",
-    ];
+    let package = ["--package", "laxity-model", "--test", "loom", "--release"];
     cargo_test::run_as(cargo, &package)
 }

@@ -6,7 +6,7 @@
 #[path = "analysis/fixed.rs"]
 mod fixed;
 #[allow(dead_code)]
-#[path = "../tests/edf_support/mod.rs"]
+#[path = "../tests/it/edf_support/mod.rs"]
 mod support;
 #[path = "analysis/yardstick.rs"]
 mod yardstick;

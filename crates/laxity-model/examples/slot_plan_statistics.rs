@@ -8,7 +8,7 @@ use std::time::Instant;
 use laxity_model::policy::slots::{MAX_ENTRIES, PlanCosts, plan};
 use laxity_model::{Reservation, Service, Span};
 
-#[path = "../tests/slot_sets/mod.rs"]
+#[path = "../tests/it/slot_sets/mod.rs"]
 mod slot_sets;
 
 use slot_sets::{Random, edges_per_1000_s};

@@ -13,7 +13,7 @@ use crate::scenario::{Length, parse};
 
 mod turns;
 
-#[path = "../../../tests/random_scenarios/mod.rs"]
+#[path = "../../../tests/it/random_scenarios/mod.rs"]
 #[expect(dead_code, reason = "modems are beside tasks in the study's twin only")]
 mod random_scenarios;
 

@@ -78,3 +78,34 @@ fn time_of_one_that_has_ended_on_another_executor_is_had_at_once() {
     let last = other.create(most(), |_| ()).unwrap();
     assert!(other.bound(&last).is_ok());
 }
+
+/// What it waits for comes when it has returned.
+#[test]
+fn a_handler_that_asks_another_executor_for_such_time_waits_for_nobody() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let [one, other] = [40, 40].map(fifo);
+    let other = Arc::new(other);
+    let of_ten = |millis| Spec::each(Span::from_millis(10), Service::from_millis(millis));
+    let ends = one.create(of_ten(8), |call: &mut crate::upcalls::Call<'_>| {
+        call.end();
+    });
+    let ends = ends.unwrap();
+    let (tell, told) = channel();
+    let there = Arc::clone(&other);
+    let asks = one.create(of_ten(1), move |call| {
+        let begun = crate::now();
+        let refused = there.create(of_ten(3), |_| ()).map(drop);
+        let _ = tell.send((refused, crate::now() - begun));
+        call.end();
+    });
+    let asks = asks.unwrap();
+    // Nobody has asked for a rest before.
+    ends.run().unwrap();
+    one.sleep(&[&ends]).unwrap();
+    asks.run().unwrap();
+    let (refused, waited) = told.recv().unwrap();
+    assert!(matches!(refused, Err(Error::NotAdmitted(_))), "{refused:?}");
+    assert!(waited < PATIENCE, "{waited}");
+}

@@ -63,11 +63,16 @@ fn still(span: [u64; 2]) -> Disturbance {
 
 /// How many deadlines were missed, and convict, of jobs that were due and ended then, where the machine stood still from then to then, in milliseconds, and this goes first.
 fn missed(jobs: &[(u64, u64)], halts: &[[u64; 2]], above: &[Work]) -> u64 {
-    missed_by(jobs, halts, above, 0)
+    missed_by(&probe(), (jobs, halts), above, (0, 40))
 }
 
-/// The same, where somebody looked so often whether it stood still.
-fn missed_by(jobs: &[(u64, u64)], halts: &[[u64; 2]], above: &[Work], looks: u64) -> u64 {
+/// The same of this task, where somebody looked so often whether it stood still, until the run's end.
+fn missed_by(
+    probe: &PeriodicProbe,
+    (jobs, halts): (&[(u64, u64)], &[[u64; 2]]),
+    above: &[Work],
+    (looks, end): (u64, u64),
+) -> u64 {
     let jobs = jobs.iter().map(|(due, ended)| {
         let run = event(*due, EventKind::Mark(RUNS), [*due, *due]);
         [run, event(*ended, Block, [0, 0])]
@@ -76,15 +81,14 @@ fn missed_by(jobs: &[(u64, u64)], halts: &[[u64; 2]], above: &[Work], looks: u64
     let mut record = RunRecord {
         disturbances: halts.iter().copied().map(still).collect(),
         witness_wakeups: looks,
-        ..record(events, 40)
+        ..record(events, end)
     };
     record.usage[0].above = above.to_vec();
     let run = Run {
         disturbances: laxity_model::Disturbances::of(&record, [&ActivityId(0)]),
         ..Run::of(&record)
     };
-    let probe = probe();
-    let seen = seen(&probe, &record, run);
+    let seen = seen(probe, &record, run);
     let missed = seen.whole(Quantity::DEADLINE_MISSES).undisturbed.sum();
     u64::try_from(missed).expect("few")
 }
@@ -132,6 +136,22 @@ fn a_halt_excuses_nothing_by_another_that_was_over_and_done_with() {
 #[test]
 fn a_halt_ends_when_it_was_seen_to() {
     let jobs = [(10, 12), (20, 31)];
-    assert_eq!(missed_by(&jobs, &[[15, 19]], &[], 40), 2);
-    assert_eq!(missed_by(&jobs, &[[15, 21]], &[], 40), 0);
+    assert_eq!(missed_by(&probe(), (&jobs, &[[15, 19]]), &[], (40, 40)), 2);
+    assert_eq!(missed_by(&probe(), (&jobs, &[[15, 21]]), &[], (40, 40)), 0);
+}
+
+/// One that is called late, and has not begun at the run's end, waited as well for its own one before.
+#[test]
+fn a_halt_excuses_the_job_that_its_own_one_before_kept_from_ever_beginning() {
+    let probe = PeriodicProbe {
+        on_overrun: OnOverrun::CatchUp { at_most: 2 },
+        ..probe()
+    };
+    let convicts = |ended, end| {
+        let jobs = [(10, ended)];
+        missed_by(&probe, (&jobs, &[[13, 16]]), &[], (0, end))
+    };
+    // The first would have been late by itself by 9 ms, and kept the other waiting for 12.
+    assert_eq!(convicts(32, 33), 1);
+    assert_eq!(convicts(32, 34), 2);
 }

@@ -1,0 +1,32 @@
+//! The model through its public items: one program, since each costs a link against all of it.
+
+mod adaptive;
+mod admissions;
+mod attribution;
+mod contracts;
+mod coordinator;
+mod devices;
+mod edf;
+mod edf_support;
+mod executor;
+mod exhaustive;
+mod fixed_priority;
+mod histogram;
+mod multiprocessor;
+mod pacing;
+mod pages;
+mod qos;
+mod random;
+mod rivals;
+mod run_queue;
+mod slot_changes;
+mod slot_dispatcher;
+mod slot_following;
+mod slot_oracle;
+mod slot_plans;
+mod slot_refusals;
+mod slot_sets;
+mod supplies;
+mod together;
+mod upcalls;
+mod utilization;
