@@ -109,7 +109,7 @@ fn row(mutant: &Mutant, kill: &Kill, outcome: Outcome) -> String {
     )
 }
 
-/// The mutants whose code has moved on, so that they change nothing any more.
+/// The mutants whose code has moved on, so that they change nothing any more, or whose tests have.
 pub(crate) fn stale() -> Result<Vec<String>> {
     let mut found = Vec::new();
     for mutant in read(&[])? {
@@ -120,8 +120,33 @@ pub(crate) fn stale() -> Result<Vec<String>> {
         if !applies.success() {
             found.push(format!("{patch} does not apply"));
         }
+        let gone = mutant.kills.iter().filter(|kill| !kill.has_program());
+        found.extend(gone.map(|kill| format!("{patch}: no program has {}", kill.test)));
     }
     Ok(found)
+}
+
+impl Kill {
+    /// Whether the test's program is there; that of a crate's own tests always is.
+    fn has_program(&self) -> bool {
+        let named = |what: &[&str]| {
+            let mut pairs = self.binary.windows(2);
+            pairs.find_map(|pair| what.contains(&&*pair[0]).then(|| pair[1].clone()))
+        };
+        let (package, Some(test)) = (named(&["-p", "--package"]), named(&["--test"])) else {
+            return true;
+        };
+        let tests = root()
+            .join("crates")
+            .join(package.unwrap_or_default())
+            .join("tests");
+        let mut places = [
+            tests.join(format!("{test}.rs")),
+            tests.join(test).join("main.rs"),
+        ]
+        .into_iter();
+        places.any(|place| place.exists())
+    }
 }
 
 /// The patches of these names, or all; by name.
@@ -294,6 +319,18 @@ mod tests {
             parse("x", "# about: a\n# kills twin: -p a --lib\n").is_err(),
             "no test's name"
         );
+    }
+
+    #[test]
+    fn a_test_of_a_program_that_is_not_there_is_stale() {
+        let has = |program: &str| {
+            let patch = format!("# about: a\n# kills twin: {program} x::y\ndiff --git a/x b/x\n");
+            parse("x", &patch).expect("a mutant").kills[0].has_program()
+        };
+        assert!(has("-p laxity-sim --test conformance"));
+        assert!(has("--package laxity-model --test it"));
+        assert!(has("-p laxity-model --lib"));
+        assert!(!has("--package laxity-model --test slot_plans"));
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn another_process() {
     };
     let options = Options {
         rank: env::var_os(ORDINARY).map_or(rank, |_| Rank::Fair),
-        coordinated: Some(Coordinated::on(processor.parse().unwrap())),
+        together: Some(Coordinated::on(processor.parse().unwrap()).into()),
         ..Options::default()
     };
     let upcalls = Upcalls::start(options).unwrap();
@@ -286,7 +286,7 @@ fn an_ordinary_process() {
     };
     let options = Options {
         rank: Rank::Fair,
-        coordinated: Some(Coordinated::on(processor.parse().unwrap())),
+        together: Some(Coordinated::on(processor.parse().unwrap()).into()),
         ..Options::default()
     };
     match Upcalls::start(options) {

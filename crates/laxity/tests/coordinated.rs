@@ -8,7 +8,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use laxity::upcalls::coordinator::{At, Coordinator, CoordinatorError, Settings, list};
-use laxity::upcalls::{Call, Coordinated, Error, Options, Policy, Rank, Spec, Upcall, Upcalls};
+use laxity::upcalls::{
+    Call, Coordinated, Error, Options, Policy, Rank, Spec, Together, Upcall, Upcalls,
+};
 use laxity::{Service, Span};
 use tempfile::TempDir;
 
@@ -57,12 +59,12 @@ impl Served {
     fn options(&self) -> Options {
         Options {
             rank: Rank::Fair,
-            coordinated: Some(Coordinated {
+            together: Some(Together::Coordinated(Coordinated {
                 directory: Some(self.directory.path().to_owned()),
                 // It says that another serves.
                 program: Some(PathBuf::from("true")),
                 ..Coordinated::on(0)
-            }),
+            })),
             ..Options::default()
         }
     }
@@ -230,7 +232,7 @@ fn without_a_coordinator_that_can_be_started_it_is_said_why() {
         };
         let options = Options {
             rank: Rank::Fair,
-            coordinated: Some(coordinated),
+            together: Some(coordinated.into()),
             ..Options::default()
         };
         Upcalls::start(options).err().unwrap().to_string()

@@ -82,7 +82,7 @@ fn only_an_executor_that_its_guards_can_judge_takes_a_seat() {
         let (together, options) = (seat, Options::default());
         let started = Upcalls::start(Options {
             rank,
-            together,
+            together: together.map(Into::into),
             ..options
         });
         started.map(drop).map_err(|error| error.to_string())

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use laxity::upcalls::{Coordinated, Options};
+use laxity::upcalls::{Coordinated, Options, Together};
 
 use super::wanted::{bytes, invalid, text, wanted};
 use super::{RTS_RESERVED, all, outside, rts_coordinator, rts_options, running, start_new};
@@ -52,11 +52,11 @@ pub unsafe extern "C" fn rts_join(
         };
         start_new(Options {
             name,
-            coordinated: Some(Coordinated {
+            together: Some(Together::Coordinated(Coordinated {
                 directory,
                 program,
                 ..Coordinated::on(processor)
-            }),
+            })),
             ..wanted
         })
     })

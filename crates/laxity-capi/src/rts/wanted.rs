@@ -27,9 +27,6 @@ pub(super) fn invalid(what: &str, value: impl fmt::Display, right: &str) -> Fail
 }
 
 pub(super) fn wanted(options: &rts_options) -> Result<Options, Failure> {
-    if options.events == 0 {
-        return Err(invalid("room for events", 0, "say from 1 to 4096"));
-    }
     let processor = match usize::try_from(options.processor) {
         Ok(processor) => Some(processor),
         Err(_) if options.processor == LAXITY_ANY_PROCESSOR => None,

@@ -130,7 +130,7 @@ fn device(
         HostError::Failed(why) => HostError::Failed(format!("`{}`: {why}", device.name)),
         other => other,
     })?;
-    work::declare(program, &installed, device, twin);
+    work::declare(program, &installed, device, (twin, spec.start));
     if !is_only {
         let activities = program.activities[first..].iter_mut();
         let activities = activities.map(|activity| &mut activity.name);

@@ -16,7 +16,7 @@ use laxity_devices::modem::{CardClock, Costs, Hypothesis, Phase};
 use laxity_model::analysis::devices::{Device, DeviceError};
 use laxity_model::{Service, Span};
 
-use crate::scenario::{ResolvedDevice, Start, TwinProfile};
+use crate::scenario::{ResolvedDevice, Start, TwinProfile, devices};
 
 /// Calls of the signal processing under one setting of the card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,6 +154,48 @@ pub(crate) fn modes(start: Start, modem: Modem) -> Vec<Mode> {
         ..dialing
     };
     vec![on_hook, dialing, answer, connected]
+}
+
+/// The modes of a device in a twin; none where it is no modem, or live, where what its calls take is measured.
+pub(crate) fn modes_of(
+    device: &ResolvedDevice,
+    (twin, start): (Option<TwinProfile>, Start),
+) -> Vec<Mode> {
+    let is_modem = device.device.kind() == devices::KINDS[0];
+    match twin.filter(|_| is_modem) {
+        Some(twin) => modes(start, Modem::of(device, Some(twin))),
+        None => Vec::new(),
+    }
+}
+
+/// What the calls of a device take from others: so much so often, and once so much more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Demand {
+    pub(crate) usual: Service,
+    pub(crate) every: Span,
+    /// By the one call that recognises the answer.
+    pub(crate) more: Option<Service>,
+}
+
+impl Demand {
+    /// Of a device with these modes; without any it has the same to do all the time, and that is its `work`. A call of such a cost `takes` so much.
+    pub(crate) fn of(
+        device: &ResolvedDevice,
+        modes: &[Mode],
+        work: Service,
+        takes: impl Fn(Service) -> Service,
+    ) -> Self {
+        let last = modes.last();
+        let every = last.map_or(device.device.interrupts_every(), |mode| mode.period);
+        // The phases of a call lie so far apart that no window has more of two than of the one that takes most.
+        let usual = modes.iter().filter(|mode| !mode.once);
+        let usual =
+            usual.map(|mode| takes(mode.cost) * every.as_nanos().div_ceil(mode.period.as_nanos()));
+        let usual = usual.max().unwrap_or_else(|| takes(work));
+        let once = modes.iter().find(|mode| mode.once);
+        let more = once.map(|mode| takes(mode.cost).saturating_sub(usual));
+        Self { usual, every, more }
+    }
 }
 
 /// The mode in which a phase's calls are; `None` once the call is over.

@@ -12,12 +12,12 @@ use laxity_model::analysis::supply::{
 use laxity_model::analysis::{Overflow, Task};
 use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::policy::slots::SlotTable;
-use laxity_model::request::Work;
+use laxity_model::request::{ONCE, Work};
 use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest, Service, Span};
 
 use super::left::Granted;
 use super::machine::{Charged, Machine};
-use super::modes::{ANSWER, Mode, Modem, modes, paced};
+use super::modes::{ANSWER, Demand, Mode, Modem, modes, modes_of, paced};
 use super::proposal::{GRAIN, periods};
 use super::together::{Choice, Outcome, find};
 use super::work::HANDLER;
@@ -28,9 +28,6 @@ use crate::scenario::{
 
 /// So many calls before the one that recognises the answer may wait when it comes; if more can, the modem is not served.
 const MOST_BEFORE: u64 = 1_000;
-
-/// The period of what comes once: longer than any window that is looked at.
-pub(crate) const ONCE: Span = Span::from_secs(100_000);
 
 /// What a processor takes from the slots of one on it. On Linux the dispatcher makes up for switches and ticks, and edges may be late.
 #[derive(Clone, Debug, Default)]
@@ -118,26 +115,18 @@ fn of_device(
         }
         Placing::Reserved(..) => handlers + machine.thread(Service::ZERO),
     };
-    let is_modem = device.device.kind() == devices::KINDS[0];
-    let mut phases = Vec::new();
-    if let Some(twin) = twin.filter(|_| is_modem && is_other) {
-        phases = modes(start, Modem::of(device, Some(twin)));
-    }
-    let last = phases.last();
-    let every = last.map_or(device.device.interrupts_every(), |mode| mode.period);
-    let (rare, usual): (Vec<Mode>, Vec<Mode>) = phases.into_iter().partition(|mode| mode.once);
-    // The phases of a call lie so far apart that no window has more of two than of the one that takes most.
-    let usual = usual
-        .iter()
-        .map(|mode| takes(mode.cost) * every.as_nanos().div_ceil(mode.period.as_nanos()));
-    let usual = usual.max().unwrap_or_else(|| takes(device.work(twin)));
-    // The one call that recognises the answer, and the interrupt behind it that finds nothing to do.
-    let rare = rare.into_iter().map(move |mode| {
-        let more = takes(mode.cost).saturating_sub(usual);
-        Task::new(more + machine.handler(Service::ZERO), ONCE)
-    });
-    let once = rare.collect::<Vec<_>>();
-    let tasks = [Task::new(usual, every)].into_iter().chain(once);
+    // Of its own calls it is known which is at work.
+    let modes = match is_other {
+        true => modes_of(device, (twin, start)),
+        false => Vec::new(),
+    };
+    let demand = Demand::of(device, &modes, device.work(twin), takes);
+    // And the interrupt behind it that finds nothing to do.
+    let empty = machine.handler(Service::ZERO);
+    let once = demand.more.map(|more| Task::new(more + empty, ONCE));
+    let tasks = [Task::new(demand.usual, demand.every)]
+        .into_iter()
+        .chain(once);
     tasks.filter_map(Result::ok)
 }
 

@@ -7,7 +7,7 @@ use core::cmp::Reverse;
 
 use super::{Keeps, ProcessorSupply, SlotSupply};
 use crate::analysis::Task;
-use crate::request::{Strangers, Work};
+use crate::request::{ONCE, Strangers, Work};
 use crate::{
     Activity, ActivityId, Enforcer, Grade, Outside, Placement, Program, Reservation,
     ReservationRequest, Service, Span,
@@ -97,19 +97,19 @@ impl Above {
             if !is_above {
                 continue;
             }
-            match program.work.iter().find(|(known, _)| *known == id) {
-                Some((_, work)) => this.known.push((name.clone(), *work)),
-                None => {
-                    // Of a thread nobody says that it keeps its work short, as a handler does.
-                    if matches!(
-                        activity.placement,
-                        Placement::Linux(_) | Placement::Thread(_)
-                    ) {
-                        this.interfering.push((id, named(activity)));
-                    }
-                    this.uncharged.push(name.clone());
+            let known = program.work.iter().filter(|(known, _)| *known == id);
+            let known: Vec<_> = known.map(|(_, work)| (name.clone(), *work)).collect();
+            if known.is_empty() {
+                // Of a thread nobody says that it keeps its work short, as a handler does.
+                if matches!(
+                    activity.placement,
+                    Placement::Linux(_) | Placement::Thread(_)
+                ) {
+                    this.interfering.push((id, named(activity)));
                 }
+                this.uncharged.push(name.clone());
             }
+            this.known.extend(known);
         }
         this
     }
@@ -125,11 +125,10 @@ impl Above {
         shares.fold(0, u64::saturating_add)
     }
 
-    /// What the known work can take from any window: of each ⌈window/T⌉ jobs that begin in it, and one from before.
+    /// What the known work can take from any window.
     fn taken(&self, window: Span) -> Service {
         let taken = self.known.iter().map(|(_, work)| {
-            let period = work.period.as_nanos().max(1);
-            let jobs = window.as_nanos().div_ceil(period).saturating_add(1);
+            let jobs = work.jobs_in(window);
             work.service.as_nanos().saturating_mul(jobs)
         });
         Service::from_nanos(taken.fold(0, u64::saturating_add))
@@ -245,7 +244,11 @@ impl Above {
     pub(super) fn notes(&self) -> Vec<String> {
         let known = self.known.iter().map(|(name, work)| {
             let Work { service, period } = work;
-            format!("`{name}` runs above the slots and may take {service} every {period} from them")
+            let often = match *period {
+                ONCE => "once more".into(),
+                period => format!("every {period}"),
+            };
+            format!("`{name}` runs above the slots and may take {service} {often} from them")
         });
         let unknown = self.uncharged.iter().map(|name| {
             format!("`{name}` runs above the slots, and nobody keeps it to an amount: no grant counts it")

@@ -304,6 +304,11 @@ impl Program {
     /// told of, it can only name.
     pub fn declare_work(&mut self, activity: ActivityId, work: Work) {
         self.work.retain(|(known, _)| *known != activity);
+        self.declare_more_work(activity, work);
+    }
+
+    /// Says what work an activity will have beside what was said before.
+    pub fn declare_more_work(&mut self, activity: ActivityId, work: Work) {
         self.work.push((activity, work));
     }
 

@@ -12,4 +12,4 @@ pub use reservation::{
 };
 pub(crate) use shortage::Share;
 pub use shortage::Shortage;
-pub use work::Work;
+pub use work::{ONCE, Work};

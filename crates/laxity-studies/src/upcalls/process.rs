@@ -76,7 +76,7 @@ impl Part {
                 priority: PRIORITY,
                 processor: Some(self.processor),
             },
-            together: Some(seat),
+            together: Some(seat.into()),
             ..Options::default()
         };
         let name = options.name.clone();

@@ -113,8 +113,8 @@ impl<'a> PeriodicReader<'a> {
         over.is_some()
     }
 
-    /// A job that was due then, and is judged by so long, has not begun at the run's end.
-    fn still_waits(&mut self, due: Instant, own: [Instant; 2]) {
+    /// A job that was due then has not begun at the run's end.
+    fn still_waits(&mut self, due: Instant) {
         self.waits_for(due);
         if self.end <= due {
             return;
@@ -131,9 +131,9 @@ impl<'a> PeriodicReader<'a> {
             (Quantity::WAKEUP_GAP, self.ran, gap),
         ];
         for (quantity, from, longest) in waits {
-            let open = from.map(|from| self.end.saturating_since(from));
-            if let Some(open) = open.filter(|open| *open > longest) {
-                self.recorder.value(quantity, open.as_nanos(), own);
+            let from = from.filter(|from| self.end.saturating_since(*from) > longest);
+            if let Some(from) = from {
+                self.recorder.span(quantity, from, self.end);
             }
         }
     }
@@ -250,24 +250,21 @@ impl<'a> PeriodicReader<'a> {
         delayed.max(through_own)
     }
 
-    /// Whether a job kept its deadline that was due then and at work until `at`. A miss is the machine's where a halt before the deadline bore on the job, and that
-    /// would have kept it, had it ended sooner by as much as that delayed it.
-    fn kept_deadline(&mut self, [due, at]: [Instant; 2]) {
-        let deadline = self.probe.deadline;
-        let response = at.saturating_since(due);
-        let delayed = self.delayed([due, at], at.min(due + deadline));
-        let is_excused = delayed.is_some_and(|by| response.saturating_sub(by) <= deadline);
-        let missed = u64::from(response > deadline);
-        let excused = is_excused.then_some(missed);
-        self.recorder
-            .told_apart(Quantity::DEADLINE_MISSES, missed, excused, due);
+    /// Whether a job that was due then, and at work until `at`, kept its deadline, and was over when the next was released.
+    fn was_in_time(&mut self, job: [Instant; 2]) {
+        self.exceeded(Quantity::DEADLINE_MISSES, self.probe.deadline, job);
+        self.exceeded(Quantity::JOB_OVERRUNS, self.probe.period, job);
     }
 
-    /// Whether a job that was due then, and at work until `at`, was so when the next was released.
-    fn overran(&mut self, [due, at]: [Instant; 2]) {
-        let overran = u64::from(at > due + self.probe.period);
-        self.recorder
-            .value(Quantity::JOB_OVERRUNS, overran, [due, at]);
+    /// Whether a job took longer than it is to. That is the machine's where a halt within that time bore on the job, which would have been in time, had it ended sooner by as much as
+    /// that delayed it.
+    fn exceeded(&mut self, quantity: Quantity, within: Span, [due, at]: [Instant; 2]) {
+        let response = at.saturating_since(due);
+        let delayed = self.delayed([due, at], at.min(due + within));
+        let is_excused = delayed.is_some_and(|by| response.saturating_sub(by) <= within);
+        let exceeded = u64::from(response > within);
+        let excused = is_excused.then_some(exceeded);
+        self.recorder.told_apart(quantity, exceeded, excused, due);
     }
 
     /// When the job was released that was due then: a successor's when the one before it was over.
@@ -297,9 +294,8 @@ impl<'a> PeriodicReader<'a> {
         self.recorder.span(Quantity::RESPONSE_TIME, due, at);
         self.recorder.value(Quantity::JOBS_DONE, 1, [at; 2]);
         self.has_done = true;
-        self.kept_deadline([due, at]);
+        self.was_in_time([due, at]);
         self.delayed = self.delayed([due, at], at);
-        self.overran([due, at]);
         if !self.sees_preemptions {
             let since = self.since(due);
             let service = self.probe.service.as_dedicated_span();
@@ -329,8 +325,8 @@ impl Reader for PeriodicReader<'_> {
     }
 
     /// A job that the run's end finds unfinished has missed its deadline if that is past, and so have all that were due after it. One that
-    /// was due and has not begun has waited as long as it has, whether or not anybody has seen it wake. A stretch in which the machine
-    /// stood still excuses that only where it lies in the job's own period, and those after it by no more than it lasted.
+    /// was due and has not begun has waited as long as it has, whether or not anybody has seen it wake. Stretches in which the machine
+    /// stood still excuse no more of that than of what was over.
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
         let end = self.end;
         if !self.has_done {
@@ -341,31 +337,29 @@ impl Reader for PeriodicReader<'_> {
             return Observation::of(subject, self.recorder.finish());
         };
         let deadline = due + self.probe.deadline;
-        let own = [due, deadline.min(end)];
         let has_begun = self.last_due == Some(due);
         if !has_begun {
-            self.still_waits(due, own);
+            self.still_waits(due);
         }
         if let Some(since) = self.ready.take() {
-            let gap = end.saturating_since(since).as_nanos();
-            let from = since.max(own[0].min(end));
-            self.recorder
-                .value(Quantity::SERVICE_GAP, gap, [from, from.max(own[1])]);
+            self.recorder.span(Quantity::SERVICE_GAP, since, end);
+        }
+        if has_begun && due + self.probe.period < end {
+            self.exceeded(Quantity::JOB_OVERRUNS, self.probe.period, [due, end]);
         }
         if deadline < end {
-            let response = (end - due).as_nanos();
-            self.recorder.value(Quantity::RESPONSE_TIME, response, own);
-            self.kept_deadline([due, end]);
-            if has_begun {
-                self.overran([due, end]);
-            } else {
-                self.recorder.value(Quantity::RELEASES_MISSED, 1, own);
+            self.recorder.span(Quantity::RESPONSE_TIME, due, end);
+            self.exceeded(Quantity::DEADLINE_MISSES, self.probe.deadline, [due, end]);
+            if !has_begun {
+                self.recorder
+                    .value(Quantity::RELEASES_MISSED, 1, [due, deadline]);
             }
             if !self.sees_preemptions && (has_begun || !self.probe.is_successor) {
                 let service = self.probe.service.as_dedicated_span();
-                let open = end.saturating_since(self.since(due));
-                let gap = open.saturating_sub(service).as_nanos();
-                self.recorder.value(Quantity::SERVICE_GAP, gap, own);
+                let since = self.since(due);
+                let gap = end.saturating_since(since).saturating_sub(service);
+                self.recorder
+                    .lasted(Quantity::SERVICE_GAP, gap, [since, end]);
             }
             self.last_due = Some(due);
             self.skipped_upto(self.past_deadline(), (Some([due, end]), has_begun));

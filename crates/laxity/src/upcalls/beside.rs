@@ -31,8 +31,12 @@ pub(super) struct Footing {
 }
 
 impl Footing {
-    /// Of an executor that such an overhead is charged.
-    pub(super) fn new(options: &mut Options, overhead: Overhead) -> Result<Self, Error> {
+    /// Of an executor that takes turns in this region, and is charged such an overhead.
+    pub(super) fn new(
+        options: &mut Options,
+        region: Option<Region>,
+        overhead: Overhead,
+    ) -> Result<Self, Error> {
         let fifo = match options.fifo() {
             Some((priority, processor)) => {
                 let inherited = || sched::affinity(Tid::current()).map_err(Error::Sched);
@@ -49,7 +53,7 @@ impl Footing {
             supply: options.take_supply()?,
             overhead,
             fifo,
-            region: options.together.as_ref().map(|seat| seat.region.clone()),
+            region,
         })
     }
 

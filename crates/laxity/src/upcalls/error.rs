@@ -43,8 +43,8 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
-    /// More arrivals are to wait for each upcall than there is room for.
-    #[error("of {0} arrivals that are to wait for each upcall there is room for 4096")]
+    /// No arrivals are to wait for each upcall, or more than there is room for.
+    #[error("there is no room for events {0}: say from 1 to 4096")]
     Events(u32),
     /// The descriptor that is to release an upcall cannot be waited for: as a rule there are too many of them.
     #[error("its descriptor cannot be waited for: {}", io::Error::from_raw_os_error(*errno))]
@@ -94,7 +94,7 @@ pub enum Error {
     #[error("the upcall is not released by arrivals: nothing can arrive for it")]
     NoArrivals,
     /// More commands wait than there is room for.
-    #[error("too many commands wait to be carried out; try again")]
+    #[error("as many wait already as there is room for; try again")]
     Busy,
     /// The caller is a handler of this executor, and would wait for itself.
     #[error("a handler cannot wait for its own executor")]

@@ -112,7 +112,7 @@ pub use self::call::Call;
 pub use self::coordinated::Coordinated;
 pub use self::error::Error;
 pub use self::members::Group;
-pub use self::options::{Options, Policy, Rank, Supply};
+pub use self::options::{Options, Policy, Rank, Supply, Together};
 pub use self::upcall::{Before, Pace, Spec, State, Upcall, WhenFull};
 pub use self::virtual_time::{Virtual, VirtualCall};
 
@@ -163,23 +163,29 @@ impl<S: 'static> Upcalls<S> {
         // Locked first: to fault everything in would take many periods.
         let memory = (options.rank != Rank::Fair).then(lock_memory_now);
         let overhead = options.overhead_put_off_by(put_off());
-        if options.events > MOST_EVENTS {
+        if !(1..=MOST_EVENTS).contains(&options.events) {
             return Err(Error::Events(options.events));
         }
         let policy = options.policy;
-        let shares = options.together.is_some() || options.coordinated.is_some();
+        let shares = options.together.is_some();
         if shares && policy != Policy::Rmdp {
             return Err(Error::Order);
         }
         let mut books = None;
-        if let Some(coordinated) = options.coordinated.take() {
-            let client = coordinated.join(&options.name, &mut options.rank)?;
-            options.together = Some(client.seat());
-            books = Some(Books::new(client));
-        }
-        let footing = Footing::new(&mut options, overhead)?;
+        let seat = match options.together.take() {
+            Some(Together::Coordinated(coordinated)) => {
+                let client = coordinated.join(&options.name, &mut options.rank)?;
+                let seat = client.seat();
+                books = Some(Books::new(client));
+                Some(seat)
+            }
+            Some(Together::Seat(seat)) => Some(seat),
+            None => None,
+        };
+        let region = seat.as_ref().map(|seat| seat.region.clone());
+        let footing = Footing::new(&mut options, region, overhead)?;
         let mut inbox = Inbox::new(&core::ports(options.events));
-        if let Some(seat) = options.together.take() {
+        if let Some(seat) = seat {
             let rank = options.rank.clone().into();
             inbox = inbox.in_seat(seat, &options.name, &rank);
         }

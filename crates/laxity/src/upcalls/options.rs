@@ -30,10 +30,29 @@ pub struct Options {
     pub overhead: Overhead,
     /// So many arrivals wait for each upcall that is [released by them](super::Pace::Arrivals); what becomes of more says its [`WhenFull`](super::WhenFull).
     pub events: u32,
-    /// Its upcalls take turns with those of other processes, all in one rate-monotonic order: those that have seats in the same region, which are on the same processor.
-    pub together: Option<Seat>,
-    /// The same, where a coordinator gives the seat, and all of them are admitted together.
-    pub coordinated: Option<Coordinated>,
+    /// Its upcalls take turns with those of other processes, all in one rate-monotonic order.
+    pub together: Option<Together>,
+}
+
+/// By what upcalls take turns with those of other processes.
+#[derive(Debug)]
+pub enum Together {
+    /// A seat in a region, with those that have seats in the same one, which are on the same processor.
+    Seat(Seat),
+    /// A coordinator gives the seat, and all of them are admitted together.
+    Coordinated(Coordinated),
+}
+
+impl From<Seat> for Together {
+    fn from(seat: Seat) -> Self {
+        Self::Seat(seat)
+    }
+}
+
+impl From<Coordinated> for Together {
+    fn from(coordinated: Coordinated) -> Self {
+        Self::Coordinated(coordinated)
+    }
 }
 
 /// What admission counts on.
@@ -57,7 +76,6 @@ impl Default for Options {
             overhead: Overhead::default(),
             events: EVENTS,
             together: None,
-            coordinated: None,
         }
     }
 }

@@ -21,7 +21,7 @@ fn what_a_seat_cannot_do_is_refused() {
     let region = Region::create().unwrap();
     let fair = |seat: &Seat| Options {
         rank: Rank::Fair,
-        together: Some(seat.clone()),
+        together: Some(seat.clone().into()),
         ..Options::default()
     };
     let guard = Guard::without_threads(&region);

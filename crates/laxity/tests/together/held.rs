@@ -10,7 +10,7 @@ use std::{env, thread};
 
 use laxity::upcall::{First, OnOverrun};
 use laxity::upcalls::coordinator::{At, Coordinator, Settings};
-use laxity::upcalls::{Call, Coordinated, Options, Rank, Spec, Upcalls, Watch};
+use laxity::upcalls::{Call, Coordinated, Options, Rank, Spec, Together, Upcalls, Watch};
 use laxity::{Instant, Service, Span, now};
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::os::sched::{self, Tid};
@@ -55,11 +55,11 @@ fn options(processor: usize, directory: &Path) -> Options {
             priority: 90,
             processor: Some(processor),
         },
-        coordinated: Some(Coordinated {
+        together: Some(Together::Coordinated(Coordinated {
             directory: Some(directory.to_owned()),
             program: Some(PathBuf::from("false")),
             ..Coordinated::on(processor)
-        }),
+        })),
         ..Options::default()
     }
 }

@@ -176,7 +176,7 @@ fn options(seat: Seat, processor: usize) -> Options {
             priority: 90,
             processor: Some(processor),
         },
-        together: Some(seat),
+        together: Some(seat.into()),
         ..Options::default()
     }
 }

@@ -7,6 +7,7 @@
 
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Overflow, Task};
+use laxity_model::request::ONCE;
 use laxity_model::{Service, Span};
 
 use super::bounds::Analyst;
@@ -15,7 +16,6 @@ use super::ranks::is_thread;
 use super::sources::Source;
 use crate::plan::{Deadline, Line, NoBound, Reason, slack_ns};
 use crate::runner::machine::Charged;
-use crate::runner::served::ONCE;
 
 impl Live<'_> {
     /// Says of a line what is so with the usual costs, and whether its deadline can be missed by what is so with the least, if none goes first that need not.

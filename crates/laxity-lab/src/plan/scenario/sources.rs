@@ -4,6 +4,7 @@ use laxity_devices::card::Overheads;
 use laxity_devices::modem::Phase;
 use laxity_model::analysis::Task;
 use laxity_model::executor::pacing::OnOverrun;
+use laxity_model::request::ONCE;
 use laxity_model::{Activity, ActivityId, Placement, ReservationRequest, Service, Span};
 
 use super::Ready;
@@ -13,7 +14,6 @@ use super::ranks::{
 };
 use crate::runner::machine::Machine;
 use crate::runner::modes::Mode;
-use crate::runner::served::ONCE;
 use crate::scenario::devices::Installed;
 use crate::scenario::{
     PeriodicRank, Placing, Rank, ResolvedTask, ResolvedVariant, Start, TaskKind, TwinProfile,

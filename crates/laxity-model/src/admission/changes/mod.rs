@@ -6,7 +6,7 @@
 //! module `mode_change` has the rule and why its search misses nothing. Of random changes among up to four reservations for which there is a
 //! table, 1 in 100 finds no such instant and is refused. *A time constraint* ([`crate::TimeConstraint`]) is given what its owner's own slots
 //! lack out of unreserved time, earliest deadline first, and refused if that does not suffice. Both are held against brute force in
-//! `tests/slot_changes.rs`.
+//! `tests/it/slot_changes.rs`.
 
 mod mode_change;
 mod slack;

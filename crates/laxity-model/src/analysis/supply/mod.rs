@@ -43,7 +43,7 @@ use crate::{Enforcer, Reservation, Service, Span};
 
 /// A lower bound on the service in any window of a given length, however the window lies.
 ///
-/// What an implementation must keep (and `tests/supplies` checks): sbf(0) = 0; sbf does not fall, and grows by at most one tick a
+/// What an implementation must keep (and `tests/it/supplies` checks): sbf(0) = 0; sbf does not fall, and grows by at most one tick a
 /// tick; `window_for` is its least inverse; sbf(t) ≥ rate · (t − delay) for all t; and it repeats itself: with a rate of n/d, as the
 /// fraction stands, `window_for(c + n)` is d more than `window_for(c)` for all c from two ticks on.
 ///

@@ -184,10 +184,7 @@ impl Board {
 
     /// It is this now. For the executor's thread alone, as all that follows.
     pub fn becomes(&self, standing: Standing) {
-        let mut codes = (0..).zip(Standing::ALL);
-        let code = codes.find(|(_, known)| *known == standing);
-        self.standing
-            .store(code.map_or(0, |(code, _)| code), Ordering::Release);
+        self.standing.store(standing as u32, Ordering::Release);
     }
 
     /// Whether an upcall of this place that was called and is closed counts as if it were there: what it has done may make others later until the executor has had nothing to do. So

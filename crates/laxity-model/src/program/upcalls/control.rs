@@ -109,10 +109,10 @@ impl Order {
     /// As a port carries it.
     #[must_use]
     pub fn payload(self) -> [u64; 2] {
-        let mut codes = (0..).zip(Command::ALL);
-        let code = codes.find(|(_, known)| *known == self.command);
-        let code = code.map_or(0, |(code, _)| code);
-        [u64::from(self.place) << 8 | code, self.ticket]
+        [
+            u64::from(self.place) << 8 | self.command as u64,
+            self.ticket,
+        ]
     }
 
     fn of([what, ticket]: [u64; 2]) -> Option<Self> {

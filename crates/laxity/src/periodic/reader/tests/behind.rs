@@ -69,15 +69,30 @@ fn missed(jobs: &[(u64, u64)], halts: &[[u64; 2]], above: &[Work]) -> u64 {
 /// The same of this task, where somebody looked so often whether it stood still, until the run's end.
 fn missed_by(
     probe: &PeriodicProbe,
+    course: (&[(u64, u64)], &[[u64; 2]]),
+    above: &[Work],
+    looked: (u64, u64),
+) -> u64 {
+    let seen = course_of(probe, course, above, looked);
+    let missed = seen.whole(Quantity::DEADLINE_MISSES).undisturbed.sum();
+    u64::try_from(missed).expect("few")
+}
+
+/// All that is seen of it.
+fn course_of(
+    probe: &PeriodicProbe,
     (jobs, halts): (&[(u64, u64)], &[[u64; 2]]),
     above: &[Work],
     (looks, end): (u64, u64),
-) -> u64 {
+) -> Observations {
     let jobs = jobs.iter().map(|(due, ended)| {
         let run = event(*due, EventKind::Mark(RUNS), [*due, *due]);
         [run, event(*ended, Block, [0, 0])]
     });
-    let events: Vec<Event> = jobs.flatten().collect();
+    let jobs = jobs
+        .flatten()
+        .filter(|event| event.at <= Instant::from_millis(end));
+    let events: Vec<Event> = jobs.collect();
     let mut record = RunRecord {
         disturbances: halts.iter().copied().map(still).collect(),
         witness_wakeups: looks,
@@ -88,9 +103,41 @@ fn missed_by(
         disturbances: laxity_model::Disturbances::of(&record, [&ActivityId(0)]),
         ..Run::of(&record)
     };
-    let seen = seen(probe, &record, run);
-    let missed = seen.whole(Quantity::DEADLINE_MISSES).undisturbed.sum();
-    u64::try_from(missed).expect("few")
+    seen(probe, &record, run)
+}
+
+/// What of a quantity of such a job convicts at most, where the machine stood still for 2 ms of its period, until the run's end.
+fn most(quantity: Quantity, job: (u64, u64), end: u64) -> u64 {
+    let seen = course_of(&probe(), (&[job], &[[12, 14]]), &[], (0, end));
+    seen.whole(quantity).undisturbed.max().unwrap_or_default()
+}
+
+/// An overrun is the machine's where it made the job longer by as much as that.
+#[test]
+fn a_halt_excuses_an_overrun_as_it_excuses_a_miss() {
+    for quantity in [Quantity::JOB_OVERRUNS, Quantity::DEADLINE_MISSES] {
+        assert_eq!(most(quantity, (10, 32), 40), 1, "{quantity:?}");
+        assert_eq!(most(quantity, (10, 21), 29), 0, "{quantity:?}");
+    }
+}
+
+/// What the run's end finds at work, or waiting, is excused by as much as what was over.
+#[test]
+fn a_short_halt_excuses_nothing_of_a_long_wait_that_the_runs_end_finds() {
+    let open = most(Quantity::RESPONSE_TIME, (10, 400), 300);
+    assert!(open > 280_000_000, "{open}");
+    // The next has not begun.
+    for quantity in [
+        Quantity::WAKEUP_GAP,
+        Quantity::WAKEUP_LATENCY,
+        Quantity::SERVICE_GAP,
+        Quantity::RESPONSE_TIME,
+    ] {
+        let halts = [[22, 23]];
+        let seen = course_of(&probe(), (&[(10, 12)], &halts), &[], (0, 300));
+        let open = seen.whole(quantity).undisturbed.max().unwrap_or_default();
+        assert!(open > 270_000_000, "{quantity:?} {open}");
+    }
 }
 
 /// A job of 6 ms that is due at 20 ms behind one of 3 ms of every 10 ends at 29, and at 31 where a halt of 2 ms ends just before it is due: what goes first has yet to do its work then.
