@@ -362,7 +362,12 @@ impl Disturbances {
         span: [Instant; 2],
         reservation: Option<Reservation>,
     ) -> (Span, bool) {
-        match self.delayed(span, reservation) {
+        Self::judged(lasted, self.delayed(span, reservation))
+    }
+
+    /// The same of what halts delayed by so much; `None`: there were none.
+    pub fn judged(lasted: Span, delayed: Option<Span>) -> (Span, bool) {
+        match delayed {
             Some(delayed) if delayed * 10 <= lasted => (lasted.saturating_sub(delayed), false),
             delayed => (lasted, delayed.is_some()),
         }

@@ -143,13 +143,21 @@ impl<'a> Recorder<'a> {
 
     /// Records something that lasted so long of the time from `from` to `to`; where halts of the machine were no more than a tenth of that, the rest.
     pub fn lasted(&mut self, quantity: Quantity, lasted: Span, span: [Instant; 2]) {
-        let Run {
-            disturbances,
-            reservation,
-            ..
-        } = &self.run;
-        let (judged, disturbed) = disturbances.told_apart(lasted, span, *reservation);
-        self.record(quantity, judged.as_nanos(), span[0], disturbed);
+        let halts = self.disturbances();
+        let delayed = halts.delayed(span, self.run.reservation);
+        self.lasted_behind(quantity, lasted, delayed, span[0]);
+    }
+
+    /// The same of what halts, wherever they were, delayed by so much; `None`: there were none.
+    pub fn lasted_behind(
+        &mut self,
+        quantity: Quantity,
+        lasted: Span,
+        delayed: Option<Span>,
+        since: Instant,
+    ) {
+        let (judged, disturbed) = Disturbances::judged(lasted, delayed);
+        self.record(quantity, judged.as_nanos(), since, disturbed);
     }
 
     /// All that was recorded.

@@ -178,8 +178,8 @@ impl<'a> PeriodicReader<'a> {
         while skipped <= last {
             let span = [skipped, skipped + self.probe.deadline];
             let excused = match handed_down {
-                Some([done, _]) if began && skipped <= done => None,
-                Some([done, ended]) if done < skipped && skipped <= ended => Some(1),
+                Some([done, _]) if began && skipped < done => None,
+                Some([done, ended]) if done <= skipped && skipped <= ended => Some(1),
                 _ => {
                     let halts = self.recorder.disturbances();
                     halts.overlap(span[0], span[1]).then_some(1)
@@ -250,6 +250,15 @@ impl<'a> PeriodicReader<'a> {
         delayed.max(through_own)
     }
 
+    /// A job that was due then was at work until `at`; tells by how much halts delayed it.
+    fn responds(&mut self, [due, at]: [Instant; 2]) -> Option<Span> {
+        let delayed = self.delayed([due, at], at);
+        let response = at.saturating_since(due);
+        self.recorder
+            .lasted_behind(Quantity::RESPONSE_TIME, response, delayed, due);
+        delayed
+    }
+
     /// Whether a job that was due then, and at work until `at`, kept its deadline, and was over when the next was released.
     fn was_in_time(&mut self, job: [Instant; 2]) {
         self.exceeded(Quantity::DEADLINE_MISSES, self.probe.deadline, job);
@@ -291,11 +300,10 @@ impl<'a> PeriodicReader<'a> {
     fn complete(&mut self, at: Instant) {
         let Some(due) = self.job.take() else { return };
         self.ended = Some(at);
-        self.recorder.span(Quantity::RESPONSE_TIME, due, at);
         self.recorder.value(Quantity::JOBS_DONE, 1, [at; 2]);
         self.has_done = true;
+        self.delayed = self.responds([due, at]);
         self.was_in_time([due, at]);
-        self.delayed = self.delayed([due, at], at);
         if !self.sees_preemptions {
             let since = self.since(due);
             let service = self.probe.service.as_dedicated_span();
@@ -348,7 +356,7 @@ impl Reader for PeriodicReader<'_> {
             self.exceeded(Quantity::JOB_OVERRUNS, self.probe.period, [due, end]);
         }
         if deadline < end {
-            self.recorder.span(Quantity::RESPONSE_TIME, due, end);
+            self.responds([due, end]);
             self.exceeded(Quantity::DEADLINE_MISSES, self.probe.deadline, [due, end]);
             if !has_begun {
                 self.recorder

@@ -110,7 +110,7 @@ fn what_is_above_slots_is_taken_from_them() {
 fn seats_of_one_region_are_admitted_together() {
     let guard = Guard::without_threads(&Region::create().unwrap());
     let [one, other] = [0; 2].map(|_| {
-        let together = guard.give(std::process::id());
+        let together = guard.give(std::process::id()).map(Into::into);
         Upcalls::start(Options { together, ..fair() }).unwrap()
     });
     let first = tenths(&one, "first", 6, MS * 10).unwrap();

@@ -226,7 +226,7 @@ fn a_child_that_a_handler_forks_calls_none_and_ends_with_its_quantum() {
         );
     }
     let guard = Guard::without_threads(&Region::create().unwrap());
-    for together in [None, guard.give(process::id())] {
+    for together in [None, guard.give(process::id()).map(Into::into)] {
         let options = Options { together, ..fair() };
         let upcalls = Upcalls::start(options).unwrap();
         let (upcall, calls) = ticking(&upcalls);

@@ -68,7 +68,7 @@ fn a_look_makes_no_system_call() {
         return succeeds("looks::a_look_makes_no_system_call");
     }
     let guard = Guard::without_threads(&Region::create().unwrap());
-    for together in [None, guard.give(process::id())] {
+    for together in [None, guard.give(process::id()).map(Into::into)] {
         let upcalls = Upcalls::start(Options { together, ..fair() }).unwrap();
         let first = now() + MS * 20;
         let [mut urgent, mut long] = [spec("urgent", MS * 50), spec("long", MS * 100)];
@@ -107,7 +107,7 @@ fn a_release_that_makes_nobody_yield_costs_no_switch() {
     const PARTS: u32 = 5;
     const CALLS: usize = 5;
     let guard = Guard::without_threads(&Region::create().unwrap());
-    for together in [None, guard.give(process::id())] {
+    for together in [None, guard.give(process::id()).map(Into::into)] {
         let upcalls = Upcalls::start(Options { together, ..fair() }).unwrap();
         let first = now() + MS * 20;
         let [mut long, mut later] = ["long", "later"].map(|name| spec(name, MS * 50));
