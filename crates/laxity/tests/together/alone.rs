@@ -41,7 +41,7 @@ fn what_a_seat_cannot_do_is_refused() {
 fn executor(guard: &Guard) -> Upcalls {
     let options = Options {
         rank: Rank::Fair,
-        together: guard.give(process::id()),
+        together: guard.give(process::id()).map(Into::into),
         ..Options::default()
     };
     Upcalls::start(options).unwrap()

@@ -68,7 +68,7 @@ fn executor(guard: &Guard, name: &str) -> Upcalls {
     let options = Options {
         name: name.to_owned(),
         rank: Rank::Fair,
-        together: guard.give(process::id()),
+        together: guard.give(process::id()).map(Into::into),
         ..Options::default()
     };
     Upcalls::start(options).unwrap()
