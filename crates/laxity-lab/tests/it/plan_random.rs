@@ -371,3 +371,32 @@ fn a_reservation_that_is_refused_bounds_nothing() {
     }
     assert!(lines[2].bound_ns.is_some(), "{:?}", lines[2]);
 }
+
+/// A modem above the slots of an executor calls, and recognises the answer once: what its tasks are promised counts that call, too.
+#[test]
+fn the_longest_call_of_a_modem_above_slots_is_counted_in_what_is_promised_there() {
+    let mut compared = 0;
+    for seed in 0..6 * factor() {
+        for (above, load, reserved, service) in [
+            ("interrupt", "14.7 %", "7ms/10ms", "2ms"),
+            ("deferred", "14.7 %", "7ms/10ms", "2ms"),
+            ("interrupt", "2 %", "4ms/10ms", "1.6ms"),
+        ] {
+            for policy in ["rmdp", "edf"] {
+                let text = format!(
+                    r#"
+devices = {{ modem = {{ kind = "soft-modem", load = "{load}" }} }}
+executors = {{ e = {{ policy = "{policy}", placement = "reserved {reserved}", outside = "confined" }} }}
+tasks = {{ up = {{ kind = "periodic", period = "12.5ms", service = "{service}", on = "e" }} }}
+[variants.a]
+placement = {{ modem = "{above}" }}
+"#
+                );
+                let plan = planned(&text, seed);
+                compared += within(&plan, &text);
+                promised(&plan, &text);
+            }
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}

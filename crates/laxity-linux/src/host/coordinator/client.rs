@@ -263,24 +263,10 @@ impl Client {
     ///
     /// Then it has what it had; what is granted after that is given back at once.
     pub fn hold(&self, items: &[Item], keep: bool) -> Result<Vec<Span>, Refusal> {
-        let answers = locked(&self.answers);
         let until = Instant::now() + PATIENCE;
-        let lost = || CoordinatorError::Lost(self.link.at.processor);
         let refused = |why| CoordinatorError::Refused(self.link.at.processor, why);
         loop {
-            let own = self.link.put(items, keep, until).map_err(Refusal::Failed)?;
-            let answer = loop {
-                let left = until.saturating_duration_since(Instant::now());
-                match answers.recv_timeout(left) {
-                    Ok((ticket, answer)) if ticket == own => break answer,
-                    // Nobody waits for it any more.
-                    Ok(_) => {}
-                    // Else it was answered just then.
-                    Err(RecvTimeoutError::Timeout) if !self.link.gives_up(own) => {}
-                    Err(_) => return Err(Refusal::Failed(lost())),
-                }
-            };
-            return Err(Refusal::Failed(match answer {
+            return Err(Refusal::Failed(match self.asks(items, keep, until)? {
                 Some(Answer::Held(bounds)) if bounds.len() == items.len() => return Ok(bounds),
                 Some(Answer::No { bottleneck, reason }) => {
                     return Err(Refusal::No(bottleneck, reason));
@@ -293,15 +279,36 @@ impl Client {
                 // It is the same to the next one.
                 None => continue,
                 Some(Answer::Refused(why)) => refused(why),
-                Some(_) => lost(),
+                Some(_) => self.lost(),
             }));
         }
     }
 
-    /// This process has no more than this, whether or not anybody hears that now.
+    /// Asks that once, and waits for the answer until then; `None` where the coordinator ended before it answered.
+    fn asks(&self, items: &[Item], keep: bool, until: Instant) -> Result<Option<Answer>, Refusal> {
+        let answers = locked(&self.answers);
+        let own = self.link.put(items, keep, until).map_err(Refusal::Failed)?;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match answers.recv_timeout(left) {
+                Ok((ticket, answer)) if ticket == own => return Ok(answer),
+                // Nobody waits for it any more.
+                Ok(_) => {}
+                // Else it was answered just then.
+                Err(RecvTimeoutError::Timeout) if !self.link.gives_up(own) => {}
+                Err(_) => return Err(Refusal::Failed(self.lost())),
+            }
+        }
+    }
+
+    fn lost(&self) -> CoordinatorError {
+        CoordinatorError::Lost(self.link.at.processor)
+    }
+
+    /// This process has no more than this, whether or not anybody hears that now: it is said once, and whoever has not heard it is told with what this process asks for next.
     pub fn give_back(&self, items: &[Item]) {
         locked(&self.link.state).held = items.to_vec();
-        let _ = self.hold(items, true);
+        let _ = self.asks(items, true, Instant::now() + PATIENCE);
     }
 
     /// Who has gone since this was asked last.

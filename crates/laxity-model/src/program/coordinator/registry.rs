@@ -218,12 +218,15 @@ impl Registry {
         Ok(())
     }
 
-    /// All that the process of a seat is to have from now on, or where it is not to `keep` that, whether it could.
+    /// All that the process of a seat is to have from now on, or where it is not to `keep` that, whether it could. To have nothing needs nobody else to be known.
     ///
     /// What a user keeps from others, of which there may be a limit, is a density: what each call takes, with all that is charged for it, in its period or until it is due, whichever is shorter; and once, in the
     /// shortest of these, the time that is kept free for a handler that does not come back. It is reckoned as if there were always several processes.
     pub fn holds(&mut self, seat: u16, items: Vec<Item>, keep: bool) -> Answer {
-        if let Err(reason) = self.all_known() {
+        let gives_all_back = keep && items.is_empty();
+        if let Err(reason) = self.all_known()
+            && !gives_all_back
+        {
             return Answer::NotYet(reason);
         }
         let Some(process) = self.processes.get(&seat) else {
