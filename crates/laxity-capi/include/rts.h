@@ -197,7 +197,7 @@ typedef struct rts_counts {
     uint64_t longest_quantum_ns;  /* on the clock, with all that took the processor away meanwhile */
     uint64_t over_service;        /* calls with a quantum that took longer than was declared */
     uint64_t dropped;             /* arrivals that found no room */
-    uint64_t late;                /* calls that ended, or were cut off, after their deadline */
+    uint64_t late;                /* calls that ended, or were cut off, after their deadline; of members of a group none, since they wait for its budget */
 } rts_counts;
 
 #define RTS_COUNTS_INIT { (uint32_t)sizeof(rts_counts), RTS_IS_SUSPENDED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }

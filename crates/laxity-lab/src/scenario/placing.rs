@@ -307,8 +307,7 @@ fn is_by_slots(table: &Section<'_>, name: &str, found: &Found<Option<Place>>) ->
     let request = placing.request();
     let is_by_slots = request.is_some_and(|request| request.enforcer == Enforcer::Slots);
     if is_by_slots {
-        let cause =
-            "`slots` confine threads of laxity's own process only, and a command is another";
+        let cause = "`slots` confine threads of laxity's own process only, and a command is another; `laxity exec --enforcer slots` gives it some";
         let remedy = format!(
             "write: {name} = {{ placement = \"{}\", enforcer = \"deadline\" }}",
             show_placing(placing)

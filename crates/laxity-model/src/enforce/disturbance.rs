@@ -327,6 +327,12 @@ impl Disturbances {
         !self.overlapping(from, to).is_empty()
     }
 
+    /// When the first began that [overlaps](Disturbance::overlaps) the time from `from` to `to`. O(log n).
+    pub fn first(&self, from: Instant, to: Instant) -> Option<Instant> {
+        let first = self.overlapping(from, to).first();
+        first.map(|[begin, _]| *begin)
+    }
+
     /// Since when any bear on what whoever has this reservation did from `from` to `to`; `None` where none do. One does that overlaps that, or began before, though not before `since`, if what
     /// it [delayed](Self::delayed) with those after it was not done by then.
     pub fn bear_since(

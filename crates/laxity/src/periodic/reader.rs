@@ -35,6 +35,8 @@ pub(super) struct PeriodicReader<'a> {
     /// Whether the host records who loses the processor. Linux does not: all that a job took beyond its service then counts as one gap.
     sees_preemptions: bool,
     has_done: bool,
+    /// Whether no event of the run was lost: else nobody knows what its end finds.
+    has_all: bool,
     /// The one that its thread was granted.
     reservation: Option<Reservation>,
 }
@@ -68,6 +70,7 @@ impl<'a> PeriodicReader<'a> {
             ready: Some(record.start).filter(|_| !probe.is_successor),
             sees_preemptions,
             has_done: false,
+            has_all: record.events_lost == 0,
         }
     }
 
@@ -168,18 +171,19 @@ impl<'a> PeriodicReader<'a> {
 
     /// Releases up to this one while the job before was still at work, or the task had not had the processor at all: they never ran, and so missed
     /// their deadlines. That job, `before`, hands down how much later it ended because the machine stood still: releases at which it would have been
-    /// done are not judged, and if it `began`, those at which it would have been at work all the same are, whatever stood still since.
+    /// done are not judged. If it `began`, those at which it would have been at work all the same are, whatever stood still since, and so are those before anything did.
     fn skipped_upto(&mut self, last: Instant, (before, began): (Option<[Instant; 2]>, bool)) {
         let handed_down = before.map(|span| {
             let delayed = self.delayed(span, span[1]);
-            [span[1].saturating_sub(delayed.unwrap_or_default()), span[1]]
+            let done = span[1].saturating_sub(delayed.unwrap_or_default());
+            [self.first_bearing(span).unwrap_or(span[1]), done, span[1]]
         });
         let mut skipped = self.next_due();
         while skipped <= last {
             let span = [skipped, skipped + self.probe.deadline];
             let excused = match handed_down {
-                Some([done, _]) if began && skipped < done => None,
-                Some([done, ended]) if done <= skipped && skipped <= ended => Some(1),
+                Some([bears, done, _]) if began && (skipped < done || skipped <= bears) => None,
+                Some([_, done, ended]) if done <= skipped && skipped <= ended => Some(1),
                 _ => {
                     let halts = self.recorder.disturbances();
                     halts.overlap(span[0], span[1]).then_some(1)
@@ -257,6 +261,14 @@ impl<'a> PeriodicReader<'a> {
         self.recorder
             .lasted_behind(Quantity::RESPONSE_TIME, response, delayed, due);
         delayed
+    }
+
+    /// When the first halt began that bore on a job that was due then and at work until `at`: that of one before its release counts from that.
+    fn first_bearing(&self, [due, at]: [Instant; 2]) -> Option<Instant> {
+        match self.delayed([due, due], due) {
+            Some(_) => Some(due),
+            None => self.recorder.disturbances().first(due, at),
+        }
     }
 
     /// Whether a job that was due then, and at work until `at`, kept its deadline, and was over when the next was released.
@@ -341,7 +353,8 @@ impl Reader for PeriodicReader<'_> {
             let all = [self.start, end];
             self.recorder.value(Quantity::JOBS_DONE, 0, all);
         }
-        let Some(due) = self.open_at_end() else {
+        let open = self.has_all.then(|| self.open_at_end());
+        let Some(due) = open.flatten() else {
             return Observation::of(subject, self.recorder.finish());
         };
         let deadline = due + self.probe.deadline;

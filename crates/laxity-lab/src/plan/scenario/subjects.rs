@@ -1,13 +1,13 @@
 //! Whose response times are asked for in a variant, and what is said of them besides.
 
-use laxity_model::Span;
 use laxity_model::analysis::Task;
+use laxity_model::{ActivityId, Service, Span};
 
 use super::bounds::{Analyst, By, beside};
 use super::drivers::During;
 use super::sources::{Source, Wakes, Work};
 use crate::plan::{Bottleneck, Line, NoBound, unserved_ns};
-use crate::scenario::TaskKind;
+use crate::scenario::{PeriodicRank, TaskKind, TurnPolicy};
 
 impl Analyst<'_> {
     /// Everything that recurs or runs on this processor, once: an activity, the driver in each mode; and what is said of it besides its
@@ -99,7 +99,8 @@ impl Analyst<'_> {
                 continue;
             };
             // The rest of the window is its own job's.
-            let all_ns = asked_within(task, window);
+            let behind = own.and_then(|own| self.behind(source, own));
+            let all_ns = behind.map_or_else(|| asked_within(task, window), Service::as_nanos);
             taken.push((&source.name, all_ns.min(window - cost_ns)));
         }
         let most = taken.into_iter().max_by_key(|(_, taken_ns)| *taken_ns);
@@ -124,6 +125,31 @@ impl Analyst<'_> {
             }
             Ok(None) | Err(_) => found,
         }
+    }
+
+    /// What goes before a job of one whose executor goes by rate of another one there that comes more seldom: one quantum. `None`: it is no such one.
+    fn behind(&self, source: &Source, own: &Source) -> Option<Service> {
+        let stage = &self.stage;
+        let mut tasks = stage.variant.tasks.iter();
+        tasks.find(|task| {
+            let rank = match &task.kind {
+                TaskKind::Periodic { rank, .. } => rank,
+                _ => return false,
+            };
+            let by_rate =
+                matches!(rank, PeriodicRank::On(on) if on.policy == TurnPolicy::RateMonotonic);
+            task.name == own.name && by_rate
+        })?;
+        let program = &stage.ready.admission().program;
+        let thread = stage.thread_of(own.activity?);
+        let mut executors = program.executors();
+        let (executor, _) = executors.find(|(_, host)| *host == thread)?;
+        let task_of = |id: ActivityId| {
+            let mut tasks = program.tasks_on(executor);
+            tasks.find_map(|(of, task)| (of == id).then_some(task))
+        };
+        let (one, other) = (task_of(source.activity?)?, task_of(own.activity?)?);
+        (one.period() > other.period()).then(|| one.longest_region())
     }
 
     /// Of those above one that never stop, the highest has all of a window that those above it leave. `None` where there is none, or nothing is left;

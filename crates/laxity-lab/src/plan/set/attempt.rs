@@ -48,7 +48,7 @@ pub(super) enum Method {
     BestOrder,
     /// Earliest deadline first.
     Edf,
-    /// Priorities by rate, admitted by the upcalls paper's test.
+    /// Priorities by rate; who is preempted goes on to the end of its region (Gopalakrishnan, Parulkar, "Real-time Upcalls").
     Rmdp,
 }
 
@@ -59,7 +59,7 @@ impl Method {
             Self::Monotonic => "response times, priorities by deadline",
             Self::BestOrder => "response times, best priorities",
             Self::Edf => "earliest deadline first, by demand",
-            Self::Rmdp => "RMDP",
+            Self::Rmdp => "response times, priorities by rate",
         }
     }
 
@@ -142,15 +142,9 @@ pub(super) fn accepts(
             });
         }
         Method::Edf => edf::test(tasks, &supply)?,
-        Method::Rmdp if !is_whole(supply) => return Ok(Answer::Refuses),
-        // A bound on the load: whom it does not admit it refuses.
         Method::Rmdp => {
-            let admits = by_rate(tasks, utilization::rmdp)?.verdict.is_schedulable();
-            return Ok(if admits {
-                Answer::Admits
-            } else {
-                Answer::Refuses
-            });
+            let order = fixed_priority::rate_monotonic(tasks);
+            fixed_priority::test(&in_order(tasks, &order), &supply)?
         }
         Method::AsGiven | Method::Monotonic => {
             let order = fixed_priority::deadline_monotonic(tasks);
@@ -171,8 +165,6 @@ pub(super) fn in_order(tasks: &[Task], order: &[usize]) -> Vec<Task> {
 
 /// What a test for priorities by rate says.
 pub(super) struct ByRate {
-    /// The shortest period first.
-    pub(super) order: Vec<usize>,
     pub(super) verdict: Verdict,
     /// Whether min(T, D) − J stands for the periods.
     pub(super) is_shortened: bool,
@@ -188,7 +180,6 @@ pub(super) fn by_rate(
         let order = fixed_priority::rate_monotonic(tasks);
         let verdict = test(&in_order(tasks, &order))?;
         Ok(ByRate {
-            order,
             verdict,
             is_shortened,
         })
@@ -258,10 +249,7 @@ pub(super) fn attempt(
             ordered(tasks, order, supply)
         }),
         Method::Rmdp => free(method, members, |tasks| {
-            let found = by_rate(tasks, utilization::rmdp)?;
-            let (order, responses, _) = ordered(tasks, found.order, supply)?;
-            let says = found.verdict.is_schedulable();
-            Ok((order, responses, says && is_whole(supply)))
+            ordered(tasks, fixed_priority::rate_monotonic(tasks), supply)
         }),
     }
 }

@@ -3,13 +3,11 @@
 use std::num::NonZeroU16;
 
 use laxity_model::analysis::supply::SupplyBound;
-use laxity_model::analysis::{
-    Overflow, Preemption, Response, Search, Task, Verdict, edf, fixed_priority,
-};
+use laxity_model::analysis::{Overflow, Response, Search, Task, Verdict, edf, fixed_priority};
 use laxity_model::{Service, Span};
 
 use super::advice::Advisor;
-use super::attempt::{Answer, Attempt, Member, Method, accepts, admits, attempt, known, methods};
+use super::attempt::{Answer, Attempt, Member, Method, admits, attempt, known, methods};
 use super::budgets::{kernel_refusal, seen_below};
 use super::effort::Effort;
 use super::observe::{Seen, observe};
@@ -260,7 +258,6 @@ fn longest_regions(
         return Ok(Err(None));
     }
     let found = match attempt.method {
-        Method::Rmdp => regions_by_rmdp(&tasks, supply)?,
         method if method.has_fixed_priorities() => {
             fixed_priority::longest_regions(&tasks, &supply)?
         }
@@ -281,39 +278,6 @@ fn longest_regions(
             "the longest regions: whether deadlines are met without any is not known; {doubt}"
         ))),
     })
-}
-
-/// The same where the test is RMDP's, which is about the longest region of all: with a longer one it does not admit them, whatever response times say.
-fn regions_by_rmdp(
-    tasks: &[Task],
-    supply: &dyn SupplyBound,
-) -> Result<Search<Vec<Service>>, Overflow> {
-    let are_admitted = |longest: Service| -> Result<bool, Overflow> {
-        let with = tasks.iter().map(|task| {
-            let preemption = match task.cost().min(longest) {
-                Service::ZERO => Preemption::Anywhere,
-                longest => Preemption::Floating { longest },
-            };
-            task.with_preemption(preemption).unwrap_or(*task)
-        });
-        let answer = accepts(Method::Rmdp, &with.collect::<Vec<_>>(), supply)?;
-        Ok(answer == Answer::Admits)
-    };
-    if !are_admitted(Service::ZERO)? {
-        return Ok(Search::None);
-    }
-    let costs = tasks.iter().map(|task| task.cost().as_nanos());
-    let (mut least, mut most) = (0, costs.max().unwrap_or(0));
-    while least < most {
-        let middle = least + (most - least).div_ceil(2);
-        match are_admitted(Service::from_nanos(middle))? {
-            true => least = middle,
-            false => most = middle - 1,
-        }
-    }
-    let longest = Service::from_nanos(least);
-    let regions = tasks.iter().map(|task| task.cost().min(longest));
-    Ok(Search::Found(regions.collect()))
 }
 
 /// The first member that is promised something and does not get it, else the one with the least slack; and who takes most of its time.

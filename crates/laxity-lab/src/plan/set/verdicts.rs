@@ -31,7 +31,7 @@ const BOUNDS: [Bound; 6] = [
         "hyperbolic with blocking",
         utilization::hyperbolic_with_blocking,
     ),
-    (Method::Rmdp.name(), utilization::rmdp),
+    ("RMDP", utilization::rmdp),
 ];
 
 /// What a test says that can neither admit nor refuse.
@@ -54,11 +54,20 @@ pub(super) fn run(
         tests.push(as_given(members, attempt, supply)?);
     }
     tests.extend(kernel(members, NonZeroU16::MIN));
-    let order = fixed_priority::deadline_monotonic(&tasks);
-    let verdict = fixed_priority::test(&in_order(&tasks, &order), &supply)?;
-    tests.push(of_verdict(Method::Monotonic.name(), verdict, |index| {
-        known(order[index])
-    }));
+    let mut fixed = |method: Method, order: Vec<usize>| -> Result<(), Overflow> {
+        let verdict = fixed_priority::test(&in_order(&tasks, &order), &supply)?;
+        let whose = |index: usize| known(order[index]);
+        tests.push(of_verdict(method.name(), verdict, whose));
+        Ok(())
+    };
+    if attempt.method == Method::Rmdp {
+        fixed(Method::Rmdp, fixed_priority::rate_monotonic(&tasks))?;
+    }
+    fixed(
+        Method::Monotonic,
+        fixed_priority::deadline_monotonic(&tasks),
+    )?;
+
     let best = fixed_priority::best_order(&tasks, &supply)?;
     let nothing = "no order meets all deadlines";
     tests.push(of_search("best priorities (Audsley)", best, name, nothing));

@@ -221,3 +221,26 @@ fn a_halt_excuses_the_job_that_its_own_one_before_kept_from_ever_beginning() {
     assert_eq!(convicts(32, 33), 1);
     assert_eq!(convicts(32, 34), 2);
 }
+
+/// What a job waited for its own one before, and its own halt besides: 2 ms of 3, and 2.
+#[test]
+fn a_job_is_behind_by_what_it_waited_and_by_its_own_halt() {
+    let halts = [[13, 16], [25, 27]];
+    assert_eq!(missed(&[(10, 22), (20, 33)], &halts, &[]), 0);
+}
+
+/// A halt of 5 ms keeps the next job waiting for 2 ms, and that takes 11 by itself: it is late, and so is the release at 30 ms.
+#[test]
+fn a_job_waited_for_no_longer_than_its_own_one_before_was_at_work() {
+    assert_eq!(missed(&[(10, 22), (20, 33)], &[[12, 17]], &[]), 2);
+}
+
+/// A job that is at work as the next is released is late for both, whatever comes after that and costs however much behind others.
+#[test]
+fn a_halt_excuses_nothing_that_was_late_before_it() {
+    let above = [Work {
+        service: Service::from_millis(3),
+        period: Span::from_millis(10),
+    }];
+    assert_eq!(missed(&[(10, 22)], &[[21, 22]], &above), 2);
+}

@@ -110,3 +110,23 @@ fn what_was_passed_over_before_a_job_that_waits_at_the_end_is_missed() {
     assert_eq!(values(&record, Quantity::RELEASES_MISSED), [0, 1]);
     assert_eq!(values(&record, Quantity::DEADLINE_MISSES), [1, 1]);
 }
+
+/// Of a job that no event ends it may be that the event was lost.
+#[test]
+fn where_events_were_lost_nothing_is_told_of_what_the_end_finds() {
+    let events = vec![
+        event(10, EventKind::Mark(RUNS), [10, 10]),
+        event(12, Block, [0, 0]),
+        event(20, EventKind::Mark(RUNS), [20, 20]),
+    ];
+    let of = |events_lost| {
+        let record = RunRecord {
+            events_lost,
+            ..record(events.clone(), 500)
+        };
+        let quantities = [Quantity::RESPONSE_TIME, Quantity::DEADLINE_MISSES];
+        quantities.map(|quantity| values(&record, quantity).len())
+    };
+    assert_eq!(of(0), [2, 48]);
+    assert_eq!(of(7), [1, 1]);
+}
