@@ -497,18 +497,3 @@ fn a_job_that_takes_a_tick_or_more_has_a_bound() {
         assert!(work.bound_ns < Some(5_000_000), "{seen}");
     }
 }
-
-/// Of who comes more seldom on an executor by rate one quantum goes before a job, and no more.
-#[test]
-fn who_is_less_urgent_on_an_executor_takes_one_quantum() {
-    let text = r#"
-executors = { e = { policy = "rmdp", placement = "reserved 9ms/10ms" } }
-tasks.fast = { kind = "periodic", period = "10ms", service = "1ms", on = "e" }
-tasks.slow = { kind = "periodic", period = "500ms", service = "1.3ms", batch = 13, on = "e" }
-variants.a = {}
-"#;
-    let plan = unobserved(&resolved(text));
-    let found = plan.variants[0].bottleneck.as_ref().expect("one");
-    assert_eq!(found.name, "fast");
-    assert_ne!(found.contributor.as_deref(), Some("slow"), "{found:?}");
-}
