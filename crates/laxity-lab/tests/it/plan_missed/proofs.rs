@@ -1,9 +1,9 @@
 //! What a plan rests it on that a deadline is met or can be missed.
 
-use laxity_lab::plan::scenario::VariantPlan;
+use laxity_lab::plan::scenario::{self as scenarios, VariantPlan};
 use laxity_lab::plan::{Deadline, Line};
 
-use super::{of_devices, of_tasks, periodic};
+use super::{of_devices, of_tasks, periodic, unbroken};
 
 fn line<'p>(variant: &'p VariantPlan, name: &str) -> &'p Line {
     let mut lines = variant.lines.iter();
@@ -46,4 +46,37 @@ fn that_a_thread_could_come_each_tick_proves_no_miss() {
     let found = line(&plan.variants[0], "turn");
     assert!(found.bound_ns > found.deadline_ns, "{found:?}");
     assert_eq!(found.deadline, Some(Deadline::NotKnown), "{found:?}");
+}
+
+/// Members of a group that are as urgent get no more at once than its budget, however long their jobs are.
+#[test]
+fn who_is_as_urgent_as_a_group_does_not_wait_for_more_than_its_budget() {
+    let group = "[groups.g]\nbudget = \"1ms\"\nperiod = \"20ms\"\n[executors.grouped]\npolicy = \"rmdp\"\nplacement = \"thread 16\"\n[tasks.long]\nkind = \"periodic\"\nperiod = \"5ms\"\nservice = \"4.9ms\"\nbatch = 49\non = \"grouped\"\ngroup = \"g\"\n";
+    let executor = "[executors.e]\npolicy = \"rmdp\"\nplacement = \"thread 16\"\n[tasks.t]\nkind = \"periodic\"\nperiod = \"5ms\"\nservice = \"200us\"\non = \"e\"\n";
+    for equal in [executor.to_owned(), periodic("t", ("200us", "5ms"), 16)] {
+        let quick = "[quick]\nidle = \"5s\"\n";
+        let (variant, headline) = of_devices(&format!("{group}{equal}[variants.v]\n{quick}"));
+        let unknown = "; 1 deadline is not known to be met: `t`";
+        assert!(headline.ends_with(unknown), "{headline}");
+        let found = line(&variant, "t");
+        assert!(found.observed_max_ns < found.deadline_ns, "{found:?}");
+        assert!(found.no_proof.is_some() && !found.grows, "{found:?}");
+    }
+}
+
+/// Equals that ask for more than there is leave out what they miss: one waits for a job of the other, and no longer each time.
+#[test]
+fn who_is_late_behind_one_job_of_an_equal_is_not_later_and_later() {
+    let tasks = periodic("a", ("3ms", "5ms"), 20) + &periodic("b", ("3ms", "6ms"), 20);
+    let plan = of_tasks(&tasks);
+    for name in ["a", "b"] {
+        let found = line(&plan.variants[0], name);
+        assert_eq!(found.deadline, Some(Deadline::CanBeMissed), "{found:?}");
+        assert!(!found.grows, "{found:?}");
+    }
+    let text = unbroken(&scenarios::render(&plan, 100));
+    let headline = "x: nothing to admit; 2 deadlines can be missed: `a`, `b` activity";
+    assert!(text.contains(headline), "{text}");
+    let why = "it and what goes first ask for more than there is, if all go first who may";
+    assert!(text.contains(why), "{text}");
 }
