@@ -80,3 +80,32 @@ fn who_is_late_behind_one_job_of_an_equal_is_not_later_and_later() {
     let why = "it and what goes first ask for more than there is, if all go first who may";
     assert!(text.contains(why), "{text}");
 }
+
+/// What one executor promises does not depend on that another one is refused.
+#[test]
+fn what_an_executor_promises_holds_beside_one_that_is_refused() {
+    let executor = |name: &str, policy: &str| {
+        format!(
+            "[executors.{name}]\npolicy = \"{policy}\"\nplacement = \"reserved 3ms/20ms\"\noutside = \"confined\"\n"
+        )
+    };
+    let chain = "[tasks.a]\nkind = \"periodic\"\nperiod = \"40ms\"\nservice = \"0.2ms\"\non = \"kept\"\n[tasks.b]\nkind = \"periodic\"\nservice = \"0.4ms\"\non = \"kept\"\nafter = \"a\"\n";
+    let more =
+        "[tasks.c]\nkind = \"periodic\"\nperiod = \"20ms\"\nservice = \"5ms\"\non = \"little\"\n";
+    let both = executor("kept", "rmdp") + &executor("little", "edf");
+    let plan = of_tasks(&(both + chain + more));
+    let variant = &plan.variants[0];
+    assert!(!variant.admitted);
+    let mut executors = variant.executors.iter();
+    let kept = executors.find(|executor| executor.executor == "kept");
+    let kept = kept.expect("what it promises");
+    assert_eq!(kept.grade.as_deref(), Some("enforced"));
+    for (task, bound_ns) in &kept.bounds {
+        let found = line(variant, task);
+        assert_eq!(found.deadline, Some(Deadline::Met), "{found:?}");
+        assert_eq!(found.bound_ns, Some(*bound_ns));
+    }
+    assert_eq!(kept.bounds.len(), 2);
+    let refused = line(variant, "c").deadline;
+    assert_eq!(refused, Some(Deadline::CanBeMissed));
+}
