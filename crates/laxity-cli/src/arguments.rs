@@ -213,7 +213,7 @@ pub(crate) struct Plan {
 pub(crate) enum Scheduler {
     /// As the file says; else the first that admits it of: priorities by deadline, best priorities, EDF.
     Auto,
-    /// Fixed priorities: the file's, or by deadline.
+    /// Fixed priorities: the file's; else the first that admits it of: priorities by deadline, best priorities.
     Fp,
     /// Earliest deadline first.
     Edf,

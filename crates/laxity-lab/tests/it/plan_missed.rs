@@ -1,5 +1,7 @@
 //! Which deadlines can be missed, in a plan's headline and in its lines, most of all those that have no bound.
 
+mod proofs;
+
 use laxity_lab::import::{Format, read};
 use laxity_lab::machine_file::Known;
 use laxity_lab::plan::scenario::{self as scenarios, Plan, VariantPlan};

@@ -198,12 +198,20 @@ impl Analyst<'_> {
     /// The longest response and the busy window during that of the modem's call.
     fn among(&self, subject: &Source, during: During, case: Case) -> Result<(Span, Span), NoBound> {
         let late = self.late();
-        let [by_tick, by_period] = [false, true].map(|by_period| Wakes { late, by_period });
-        match self.among_those(subject, during, case, by_tick) {
-            // Threads that could take every tick together need not do so.
-            Err(NoBound::Because(_)) => self.among_those(subject, during, case, by_period),
-            found => found,
+        let found = |by_period| {
+            let wakes = Wakes { late, by_period };
+            NoBound::settle(self.among_those(subject, during, case, wakes))
+        };
+        let by_period = found(true)?;
+        // Threads that could take every tick together need not do so: that is a bound, and proves nothing.
+        if self.others != Others::May {
+            return Ok(by_period?);
         }
+        Ok(match (by_period, found(false)?) {
+            (Ok(one), Ok(other)) => (one.0.min(other.0), one.1.min(other.1)),
+            (Err(_), Ok(found)) | (Ok(found), Err(_)) => found,
+            (Err(why), Err(_)) => return Err(why.into()),
+        })
     }
 
     /// The same, if those who sleep wake so.

@@ -45,11 +45,7 @@ impl Live<'_> {
         if !is_missed && !was_missed {
             return Ok(());
         }
-        if !least.as_ref().is_err_and(|why| why.is_too_much) && line.grows {
-            let largest = |why| format!("{why}, if everything costs the largest");
-            line.no_bound = line.no_bound.take().map(largest);
-            line.grows = false;
-        }
+        line.grow_by(&least, "everything costs the largest");
         if is_missed {
             line.deadline = Some(Deadline::CanBeMissed);
             return Ok(());
@@ -116,12 +112,14 @@ impl Analyst<'_> {
         Task::new(task.cost().min(given), task.period()).ok()
     }
 
-    /// Of those who do not go first in any order, a job of each that does: of threads of its rank the one that came just before.
+    /// Of those who do not go first in any order, a job of each that does: of threads of its rank the one that came just before. Of who waits for a budget
+    /// that may be cut short, and of who waits for another's end it need not come then.
     pub(super) fn one_each(&self, own: &Source, sources: &[Source]) -> Vec<Task> {
         let thread = |source: &Source| source.activity.map(|one| self.stage.thread_of(one));
         let is_equal = |source: &&Source| {
             let are_threads = own.slots.is_none() && source.slots.is_none();
-            are_threads && source.rank == own.rank && thread(source) != thread(own)
+            let is_equal = source.rank == own.rank && !source.waits;
+            are_threads && is_equal && thread(source) != thread(own)
         };
         let equals = sources.iter().filter(is_equal);
         let equals = equals.filter(|_| self.others != Others::May && is_thread(own.rank));
@@ -141,11 +139,11 @@ pub(super) fn heed_others<'a>(
         return Ok(());
     }
     let bound = |analyst: &Analyst<'_>| NoBound::settle(analyst.bound(subject));
-    let (_, is_missed) = line.proof((analyst, subject), true, bound)?;
+    let (found, is_missed) = line.proof((analyst, subject), true, bound)?;
+    line.grow_by(&found, "all go first who may");
     if !is_missed {
         line.deadline = Some(Deadline::NotKnown);
         line.no_proof = Some(NEED_NOT.to_owned());
-        line.grows = false;
     }
     Ok(())
 }
@@ -177,6 +175,16 @@ impl Line {
         let is_exact = share.links(subject).is_none();
         let is_missed = is_exact && self.is_missed(&found, is_attained);
         Ok((found, is_missed))
+    }
+
+    /// Has jobs get later and later only where this proves it; else it is said what was supposed that need not be so.
+    fn grow_by(&mut self, found: &Result<Span, Reason>, supposed: &str) {
+        let is_proved = found.as_ref().is_err_and(|why| why.is_too_much);
+        if self.grows && !is_proved {
+            let why = self.no_bound.take();
+            self.no_bound = why.map(|why| format!("{why}, if {supposed}"));
+            self.grows = false;
+        }
     }
 
     /// Whether this proves that a job can be late.

@@ -26,7 +26,8 @@ impl Analyst<'_> {
 
     /// What its executor says, if that is a promise that nobody can break.
     fn promise(&self, subject: &Source) -> Option<&ExecutorAdmission> {
-        let admission = self.stage.ready.answer.as_ref().ok()?;
+        // It stands where another is refused.
+        let admission = self.stage.ready.admission();
         let holder = subject.slots?;
         let mut executors = admission.executors.iter();
         let executor = executors.find(|executor| executor.activity == holder)?;

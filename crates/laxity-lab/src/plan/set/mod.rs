@@ -44,7 +44,7 @@ pub enum Scheduler {
     /// deadline first.
     #[default]
     Auto,
-    /// Fixed priorities: those of the file, or by deadline.
+    /// Fixed priorities: those of the file, where it gives all; else the first that admits the set of: by deadline, the best.
     FixedPriority,
     /// Earliest deadline first.
     Edf,
