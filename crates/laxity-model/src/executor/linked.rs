@@ -2,6 +2,7 @@
 //!
 //! Rate monotonic with delayed preemption; deadline monotonic where a deadline is not the period.
 
+use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -220,11 +221,11 @@ impl Set {
         Ok(set)
     }
 
-    /// Who is seen late is released as it is seen, and no sooner than a period after that again: so what came a period later may wait for as long, and for another call besides.
+    /// Who is seen late, behind whatever call, is released as it is seen, and no sooner than a period after that again: so what came a period later may wait for as long, and for another call besides.
+    /// What is promised counts from when it could have been seen.
     fn seen_late(&mut self) {
         for place in 0..self.all.len() {
-            let deadline = self.all[place].task.deadline();
-            let unseen = self.unseen(place, deadline, |other| other != place);
+            let unseen = self.unseen(place, |other, _| other != place);
             let task = &mut self.all[place].task;
             let jitter = task.jitter().checked_add(unseen.as_dedicated_span());
             *task = task.with_jitter(jitter.unwrap_or(Span::MAX));
@@ -289,7 +290,9 @@ impl Set {
         let tasks = self.interfering(own.deadline());
         let there = |other: usize| other != place;
         let (before, blocking) = rmdp::beside(own.deadline(), &tasks, there);
-        let blocking = blocking.max(self.unseen(place, own.deadline(), there));
+        let less_urgent =
+            |other, linked: &Linked| there(other) && linked.task.deadline() > own.deadline();
+        let blocking = blocking.max(self.unseen(place, less_urgent));
         let among = (supply, &self.budget);
         let mut bound = rmdp::response(own, place, (&before, blocking), among)?;
         let precedes = |linked: &Linked| linked.after == Some(place);
@@ -306,16 +309,24 @@ impl Set {
                 .last()
                 .and_then(|first| self.before(*first, Span::MAX));
         }
-        rmdp::in_time(own, place, (bound, blocking), supply)
+        let bound = rmdp::in_time(own, place, (bound, blocking), supply)?;
+        if self.all[place].polled && bound > own.period() {
+            return Err(Unschedulable {
+                bottleneck: Some(place),
+                reason: format!(
+                    "what releases the bottleneck is looked for between calls alone, and a call of it may take {bound}, longer than its period of {}: what comes meanwhile is seen later and later",
+                    own.period()
+                ),
+            });
+        }
+        Ok(bound)
     }
 
-    /// For how long what releases this may not be seen, as one of those who are there and less urgent than that is in a call. A share may have its budget twice in that: to the end of a period, and from there on.
-    fn unseen(&self, place: usize, deadline: Span, there: impl Fn(usize) -> bool) -> Service {
+    /// For how long what releases this may not be seen, as one of those is in a call. A share may have its budget twice in that: to the end of a period, and from there on.
+    fn unseen(&self, place: usize, those: impl Fn(usize, &Linked) -> bool) -> Service {
         let all = self.all.iter().enumerate();
-        let less_urgent = all.filter(|(other, linked)| {
-            self.all[place].polled && there(*other) && linked.task.deadline() > deadline
-        });
-        let calls = less_urgent.map(|(_, linked)| {
+        let those = all.filter(|(other, linked)| self.all[place].polled && those(*other, linked));
+        let calls = those.map(|(_, linked)| {
             let cost = linked.task.cost();
             let twice = cost.checked_add(cost).unwrap_or(Service::MAX);
             if linked.defers { twice } else { cost }
@@ -338,7 +349,9 @@ impl Set {
         }
         // With all who come after it in the same window.
         let (before, blocking) = rmdp::beside(deadline, &tasks, |other| others[other]);
-        let blocking = blocking.max(self.unseen(begin, deadline, |other| others[other]));
+        let less_urgent =
+            |other: usize, linked: &Linked| others[other] && linked.task.deadline() > deadline;
+        let blocking = blocking.max(self.unseen(begin, less_urgent));
         let among = (supply, &self.budget);
         let window = rmdp::response(&own, place, (&before, blocking), among).ok()?;
         // They come after it, and those of the call before came before that window.

@@ -7,6 +7,7 @@ mod links;
 mod long_chains;
 mod machine;
 mod pauses;
+mod polled;
 
 use std::sync::Arc;
 
