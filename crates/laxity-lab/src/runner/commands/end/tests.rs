@@ -155,24 +155,24 @@ fn what_its_first_thread_had_little_of_may_have_waited_all_the_time() {
 
 #[test]
 fn a_code_that_is_not_expected_is_not_judged_after_a_halt_unless_the_program_did_what_it_cannot() {
-    let none = |end| end;
     let at_most_two = |end| limited(kinds::EXIT_CODE, Bound::AtMost(2), end);
     let halt = Some(Span::from_millis(12));
-    // The status, by whom it is limited, and whether it is judged after a halt; without one all are.
-    let cases: [(i32, fn(CommandEnd) -> CommandEnd, bool); 8] = [
-        (0, none, true),
-        (1 << 8, none, false),
-        (1 << 8, at_most_two, true),
-        (3 << 8, at_most_two, false),
+    // The status, whether a contract limits it, and whether it is judged after a halt; without one all are.
+    let cases = [
+        (0, false, true),
+        (1 << 8, false, false),
+        (1 << 8, true, true),
+        (3 << 8, true, false),
         // SIGSEGV, by itself and as a shell says it; SIGKILL and SIGABRT may come of time.
-        (11, none, true),
-        (139 << 8, at_most_two, true),
-        (9, at_most_two, false),
-        (6, none, false),
+        (11, false, true),
+        (139 << 8, true, true),
+        (9, true, false),
+        (6, false, false),
     ];
-    for (status, limited, is_judged) in cases {
+    for (status, is_limited, is_judged) in cases {
         for (stood, is_judged) in [(None, true), (halt, is_judged)] {
-            let end = limited(ended(status, stood));
+            let end = ended(status, stood);
+            let end = if is_limited { at_most_two(end) } else { end };
             let codes = seen(&end, &[], kinds::EXIT_CODE);
             let (judged, left) = (codes.undisturbed.count(), codes.disturbed.count());
             let expected = if is_judged { (1, 0) } else { (0, 1) };
