@@ -163,11 +163,12 @@ fn failures(index: usize, runs: &[&RunDone], circumstances: &Circumstances) -> V
     failures.chain(failed).collect()
 }
 
-/// Whether all of that may be the machine's doing.
+/// Whether there are any, and all may be the machine's doing.
 fn failures_are_open(index: usize, runs: &[&RunDone], circumstances: &Circumstances) -> bool {
     let commands = runs.iter().flat_map(|run| &run.commands);
-    let mut failed = commands.filter(|end| end.failure().is_some());
-    !circumstances.failed.contains_key(&index) && failed.all(CommandEnd::may_be_machines)
+    let failed = commands.filter(|end| end.failure().is_some());
+    let all_open = failed.map(CommandEnd::may_be_machines).min();
+    !circumstances.failed.contains_key(&index) && all_open == Some(true)
 }
 
 /// The runs of a control, or why nothing can be compared with them: by what cannot be judged itself nobody else is.
