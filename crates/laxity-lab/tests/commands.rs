@@ -75,12 +75,14 @@ contracts = ["ten-seconds"{own}]
 fn are_told(results: &RunResults) -> bool {
     let stood_still = |reason: &&String| {
         reason.contains("of the run was disturbed")
+            || reason.contains("the machine stood still for")
             || (reason.contains("nothing undisturbed was observed")
                 && !reason.contains("exit code: nothing"))
     };
     let contracts = results.variants.iter().flat_map(|one| &one.contracts);
-    let mut reasons = contracts.flat_map(|contract| &contract.verdict.reasons);
-    let found = reasons.find(stood_still);
+    let reasons = contracts.flat_map(|contract| &contract.verdict.reasons);
+    let besides = results.variants.iter().flat_map(|one| &one.verdict.reasons);
+    let found = reasons.chain(besides).find(stood_still);
     if let Some(reason) = found {
         rights::skip(reason);
     }
@@ -118,6 +120,9 @@ fn a_command_that_fails_is_named_and_nothing_is_met() {
     ] {
         let command = format!(r#"argv = ["sh", "-c", "{script}"]"#);
         let results = beside(&command).expect("the others are told all the same");
+        if !are_told(&results) {
+            return;
+        }
         assert_eq!(results.exit_code, 1, "{:?}", results.verdict);
         let variant = &results.variants[0];
         assert!(!variant.as_expected);
@@ -234,8 +239,7 @@ control = "alone"
         (&["false"], Outcome::Inconclusive, 1),
     ] {
         let results = of_variants(&executes("other", argv), variants).expect("it runs");
-        // The second is told by its control, whatever stood still.
-        if exit_code == 2 && !are_told(&results) {
+        if !are_told(&results) {
             return;
         }
         let verdict = &results.variant("beside").unwrap().contracts[0].verdict;
@@ -337,10 +341,7 @@ fn the_code_that_is_expected_is_no_failure() {
         if !are_told(&results) {
             return;
         }
-        assert_eq!(
-            (results.verdict.result, results.exit_code),
-            (Some(Outcome::Met), 0)
-        );
+        assert_eq!(results.exit_code, 0, "{:?}", results.verdict);
     }
     let results = beside("argv = [\"true\"]\nexit = 3").expect("it runs");
     if !are_told(&results) {
@@ -428,12 +429,7 @@ fn the_service_gap_of_a_reserved_command_is_told_and_limited() {
     if !are_told(&results) {
         return;
     }
-    assert_eq!(
-        results.verdict.result,
-        Some(Outcome::Met),
-        "{:?}",
-        results.verdict
-    );
+    assert_eq!(results.exit_code, 0, "{:?}", results.verdict);
     let own = told(&results);
     let longest = own["quantities"]["service_gap_ns"]["max"].as_u64();
     assert!(longest > Some(15_000_000), "{own}");
@@ -442,7 +438,7 @@ fn the_service_gap_of_a_reserved_command_is_told_and_limited() {
         table(&results, 80, None),
         page::render(&report(&results, Vec::new())).expect("a page"),
     ] {
-        assert!(text.contains("service"), "{text}");
+        assert!(text.contains("thread"), "{text}");
     }
     let limit = "quantity = \"service_gap\", at_most = \"1ms\"";
     let results = placed(SPIN, RESERVED, limit).expect("it runs");
@@ -453,6 +449,22 @@ fn the_service_gap_of_a_reserved_command_is_told_and_limited() {
         (results.verdict.result, results.exit_code),
         (Some(Outcome::Violated), 2)
     );
+}
+
+/// The reservation is the first thread's: what that starts may wait for as long as the run lasts, and nobody sees it.
+#[test]
+fn where_the_first_thread_has_little_of_what_a_command_took_its_gaps_are_not_all_there_were() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Deadline]) else {
+        return;
+    };
+    let children = r#"argv = ["sh", "-c", "while :; do :; done & while :; do sleep 0.01; done"]"#;
+    let limit = "quantity = \"service_gap\", at_most = \"200ms\"";
+    let results = placed(children, RESERVED, limit).expect("it runs");
+    if are_told(&results) {
+        assert_eq!(results.exit_code, 5, "{:?}", results.verdict);
+        let unknown = &told(&results)["command_runs"][0]["service_gap_unknown"];
+        assert!(unknown.as_str().unwrap().contains("first thread's alone"));
+    }
 }
 
 /// What somebody took away was not granted, however much the command got all the same.

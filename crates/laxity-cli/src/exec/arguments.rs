@@ -22,7 +22,8 @@ use crate::outputs::Json;
 pub(crate) const HELP: &str = "\
 With --enforcer slots the program has X in every window of Y on one processor, its threads together; outside its
 slots it competes as before, or is kept from running (--confine):
-  quota    leaks up to 0.1 % of a processor, in bursts; the program notices nothing
+  quota    leaks up to 0.1 % of a processor, in bursts; a thread that the program starts waits until it is found, for
+           20 ms and until the next slot at the most: for programs that start some while they work freeze is better
   freeze   nothing runs; a call that cannot be restarted (epoll_wait, ...) returns EINTR to the program
 With --enforcer deadline each thread has a reservation of its own by SCHED_DEADLINE, and nothing outside it.
 

@@ -98,9 +98,7 @@ impl Received {
             Holders::FromTheBeginning | Holders::CameAfter(_) => observer.delivery(),
         };
         let both = used.as_ref().ok().zip(delivery.as_ref().ok());
-        let unseen = both.and_then(|(used, seen)| {
-            too_much_unseen(&request, (*used, seen.service), seen.together)
-        });
+        let unseen = both.and_then(|(used, seen)| too_much_unseen(&request, *used, seen));
         let enforcer = request.hold.enforcer;
         let is_short = delivery.as_ref().is_ok_and(|seen| seen.kept < seen.periods);
         let by_kernel = enforcer == laxity::Enforcer::Deadline;

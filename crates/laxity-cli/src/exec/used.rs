@@ -4,10 +4,7 @@ use std::fmt;
 
 use laxity::command::Used;
 use laxity::hold::{Choice, Confinement, ProgramRequest};
-use laxity::{Enforcer, Service, Unknown};
-
-/// Of what a program used, one part of so many may not have been seen.
-const UNNOTICED: u64 = 10;
+use laxity::{Delivery, Enforcer, Service, Unknown};
 
 /// Why it is not known how much of what a program used nobody saw.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,12 +76,11 @@ pub(super) fn is_comparable(choice: &Choice) -> Result<(), Uncounted> {
     }
 }
 
-/// How much of what was used nobody saw, where that is too much to say what was received: more than a tenth, and more than what a program may have had
-/// before the first look at it and after the last, however it works.
+/// How much of what was used nobody saw, where that is [too much](Delivery::too_much_unseen), however the program works.
 pub(super) fn too_much_unseen(
     request: &ProgramRequest,
-    (used, seen): (Service, Service),
-    together: u64,
+    used: Service,
+    seen: &Delivery,
 ) -> Option<Service> {
     let reservation = request.hold.reservation;
     let stands_outside = request.confinement == Some(Confinement::Freeze);
@@ -93,9 +89,7 @@ pub(super) fn too_much_unseen(
     } else {
         Service::from_nanos(reservation.period().as_nanos())
     };
-    let unseen = used.saturating_sub(seen);
-    let unnoticed = (used / UNNOTICED).max(in_a_period * together.max(1) * 2);
-    (unseen > unnoticed).then_some(unseen)
+    seen.too_much_unseen(used, in_a_period)
 }
 
 #[cfg(test)]
@@ -142,8 +136,12 @@ mod tests {
             (&by_kernel, 20, 7, 3, Some(13)),
         ];
         for (request, used, seen, together, expected) in cases {
-            let times = (Service::from_millis(used), Service::from_millis(seen));
-            let found = too_much_unseen(request, times, together);
+            let delivery = Delivery {
+                service: Service::from_millis(seen),
+                together,
+                ..Delivery::default()
+            };
+            let found = too_much_unseen(request, Service::from_millis(used), &delivery);
             let expected = expected.map(Service::from_millis);
             assert_eq!(found, expected, "{seen} of {used}, {together}");
         }

@@ -42,7 +42,7 @@ pub fn run(
         Runner::Twin(_) => None,
     };
     let record = host.run(program, length)?;
-    let ends = commands.map(|commands| commands.end(record.start));
+    let ends = commands.map(|commands| commands.end(&record));
     if let Some(failure) = ends.iter().flatten().find_map(CommandEnd::failure) {
         return Err(HostError::Failed(failure));
     }

@@ -172,6 +172,9 @@ pub struct VariantResults {
     /// What of the conditions was not as declared, such as a command that failed: then nothing is judged, and the run ends in error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<String>,
+    /// Whether the machine may be why each of them failed, as it stood still meanwhile: then the run ends inconclusive.
+    #[serde(skip)]
+    pub failures_are_open: bool,
     /// What is not as the scenario expects, beside the contracts: samples, the transfer, the grade.
     pub surprises: Vec<String>,
     /// Of these, whether at least one is certain: not the machine's doing as far as anybody could see.
@@ -317,6 +320,11 @@ impl VariantResults {
             [] => "no reason".to_owned(),
             _ => first.join(" and "),
         }
+    }
+
+    /// Whether something failed, and not as the machine stood still.
+    pub fn has_failed(&self) -> bool {
+        !self.failures.is_empty() && !self.failures_are_open
     }
 
     /// Whether what is not as expected may all be the machine's doing.

@@ -197,7 +197,7 @@ pub struct CommandRun {
     pub processor_time_ns: Option<u64>,
     /// Why it is not known what became of it.
     pub problem: Option<String>,
-    /// Why the gaps in its service are not known, though it had a reservation.
+    /// Why the gaps in its service are not known, though it had a reservation, or are not all that there were: that is its first thread's alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_gap_unknown: Option<String>,
 }

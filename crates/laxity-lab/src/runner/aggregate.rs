@@ -59,11 +59,10 @@ pub fn variant(
     let halts = halts(&made);
     let overlooked = unseen::overlooked(variant, circumstances.tick());
     let facts = RunFacts::of_halts(&halts).beside_budgets(overlooked);
-    let doubts = components.iter().map(|one| Doubts {
+    let doubts = Vec::from_iter(components.iter().map(|one| Doubts {
         outgrown: outgrown(variant, one, circumstances),
         ..unseen::doubts(resolved, index, one, runs, circumstances.tick())
-    });
-    let doubts: Vec<Doubts> = doubts.collect();
+    }));
     let mut results = VariantResults {
         name: variant.name.clone(),
         about: variant.about.clone(),
@@ -80,6 +79,7 @@ pub fn variant(
         speed: Speed::of(made.iter().flat_map(|run| run.speed.iter().copied())),
         expected_besides: variant.expected_besides(),
         failures: failures(index, &made, circumstances),
+        failures_are_open: failures_are_open(index, &made, circumstances),
         surprises: Vec::new(),
         is_certain: false,
         as_expected: false,
@@ -161,6 +161,14 @@ fn failures(index: usize, runs: &[&RunDone], circumstances: &Circumstances) -> V
     let failures = commands.filter_map(CommandEnd::failure);
     let failed = circumstances.failed.get(&index).cloned();
     failures.chain(failed).collect()
+}
+
+/// Whether there are any, and all may be the machine's doing.
+fn failures_are_open(index: usize, runs: &[&RunDone], circumstances: &Circumstances) -> bool {
+    let commands = runs.iter().flat_map(|run| &run.commands);
+    let failed = commands.filter(|end| end.failure().is_some());
+    let all_open = failed.map(CommandEnd::may_be_machines).min();
+    !circumstances.failed.contains_key(&index) && all_open == Some(true)
 }
 
 /// The runs of a control, or why nothing can be compared with them: by what cannot be judged itself nobody else is.

@@ -220,7 +220,7 @@ impl<'a> Alone<'a> {
                 let commands = commands::start(of.1, host.config())?;
                 host.run_beside(commands.beside());
                 let seen = run(host, of, receivers, how, length)?;
-                commands.end(seen.record.start);
+                commands.end(&seen.record);
                 Ok(seen)
             },
         );

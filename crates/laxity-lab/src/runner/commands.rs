@@ -1,31 +1,26 @@
 //! Programs of the user's own, run beside a scenario's variant: started before it, placed as it says, ended with it.
 
-use std::os::unix::process::ExitStatusExt;
+mod end;
+
 use std::process::{Command, Stdio};
 
 use super::RunError;
 use super::admit::{Answer, answer};
 use laxity::LiveConfig;
-use laxity::command::{
-    self, Beside, CpuSet, End, EndError, Ended, Held, ProcessGroup, Right, RunningCommand,
-};
-use laxity::hold::{CloseHold, Stretch};
-use laxity::observe::Disturbances;
-use laxity::{Unknown, Whereabouts};
+use laxity::Whereabouts;
+use laxity::command::{self, Beside, CpuSet, Held, ProcessGroup, Right, RunningCommand};
+use laxity::hold::CloseHold;
 use laxity_model::admission::{ProcessorSupply, Supply};
 use laxity_model::analysis::multiprocessor::Bandwidth;
 use laxity_model::enforce::ranks;
-use laxity_model::verify::contract::{Observations, Phase, Quantity, Subject};
-use laxity_model::verify::delivery::UNCOUNTED;
+use laxity_model::verify::contract::{Limit, Subject};
 use laxity_model::{
-    Activity, Context, Disturbance, Enforcer, Grade, HostError, Instant, Placement, Program,
-    Reservation, Scheduling, Service, Step,
+    Activity, Context, Enforcer, HostError, Placement, Program, RunRecord, Scheduling, Step,
 };
 
-use crate::evidence::subjects::CommandRun;
-use crate::scenario::kinds;
-use crate::scenario::units::format_span;
 use crate::scenario::{Placing, ResolvedTask, ResolvedVariant, TaskKind};
+
+pub use end::CommandEnd;
 
 /// A variant's commands while it runs. They end when this is dropped, or this process is.
 #[derive(Debug)]
@@ -38,8 +33,8 @@ struct OneRunning {
     name: String,
     /// The code with which it may end before the run does.
     expected: u8,
-    /// Unless a contract says that.
-    is_judged: bool,
+    /// What contracts say of it.
+    limits: Vec<Limit>,
     right: Right,
     command: RunningCommand,
     /// Given back after it has ended.
@@ -86,7 +81,7 @@ pub fn start(variant: &ResolvedVariant, config: &LiveConfig) -> Result<Running, 
             commands.push(OneRunning {
                 name: task.name.clone(),
                 expected: *exit,
-                is_judged: is_judged(variant, task),
+                limits: limits(variant, task),
                 right,
                 command,
                 ran: match hold {
@@ -100,17 +95,17 @@ pub fn start(variant: &ResolvedVariant, config: &LiveConfig) -> Result<Running, 
     Ok(Running { commands })
 }
 
-/// Whether a contract of the variant is about the exit code of its command.
-fn is_judged(variant: &ResolvedVariant, task: &ResolvedTask) -> bool {
+/// What the contracts of the variant say of its command.
+fn limits(variant: &ResolvedVariant, task: &ResolvedTask) -> Vec<Limit> {
     let subject = Subject {
         name: task.name.clone(),
         kind: task.kind.kind(),
     };
     let contracts = variant.judged_by().into_iter();
-    let mut limits = contracts
+    let own = contracts
         .filter(|contract| contract.subjects.include(&subject))
         .flat_map(|contract| &contract.limits);
-    limits.any(|limit| limit.quantity == kinds::EXIT_CODE)
+    own.cloned().collect()
 }
 
 fn start_one(
@@ -245,24 +240,25 @@ impl Running {
             .collect()
     }
 
-    /// Ends them all with everything that they started; `start` is when the run began.
-    pub fn end(self, start: Instant) -> Vec<CommandEnd> {
+    /// Ends them all with everything that they started, after this run.
+    pub fn end(self, record: &RunRecord) -> Vec<CommandEnd> {
         let ends = self.commands.into_iter();
-        ends.map(|one| one.end(start)).collect()
+        ends.map(|one| one.end(record)).collect()
     }
 }
 
 impl OneRunning {
-    fn end(self, start: Instant) -> CommandEnd {
+    fn end(self, record: &RunRecord) -> CommandEnd {
         let how = self.command.end();
         let (received, grade) = self.hold.map(CloseHold::end).unzip();
         CommandEnd {
+            stood: end::stood_still(&how, self.ran, record),
             name: self.name,
             expected: self.expected,
-            is_judged: self.is_judged,
-            start,
+            limits: self.limits,
+            start: record.start,
             how,
-            received: received.unwrap_or(Ok(Vec::new())),
+            received,
             grade,
             ran: self.ran,
             reservation: match self.right {
@@ -270,192 +266,5 @@ impl OneRunning {
                 Right::Scheduled(..) => None,
             },
         }
-    }
-}
-
-/// What became of a command.
-#[derive(Debug)]
-pub struct CommandEnd {
-    /// Its name.
-    pub name: String,
-    expected: u8,
-    /// A contract says what its exit code may be.
-    is_judged: bool,
-    start: Instant,
-    how: Result<End, EndError>,
-    /// What its reservation gave it, if it had one.
-    received: Result<Vec<Stretch>, Unknown>,
-    /// How firmly it was held.
-    grade: Option<Grade>,
-    /// Where it was placed.
-    ran: Whereabouts,
-    reservation: Option<Reservation>,
-}
-
-impl CommandEnd {
-    /// Where it may have run.
-    pub(super) const fn ran(&self) -> Whereabouts {
-        self.ran
-    }
-
-    /// What it was granted, and how firmly that was held, if it had a reservation.
-    pub(super) fn grade(&self) -> Option<(String, Grade)> {
-        let (reservation, grade) = self.reservation.zip(self.grade.clone())?;
-        Some((format!("{reservation} by {}", Enforcer::Deadline), grade))
-    }
-
-    fn ended(&self) -> Option<Ended> {
-        self.how.as_ref().ok()?.by_itself
-    }
-
-    /// Its exit code, as a shell says it, if it ended by itself.
-    fn exit_code(&self) -> Option<u64> {
-        let status = self.ended()?.status;
-        let code = status.code().or(status.signal().map(|signal| 128 + signal));
-        u64::try_from(code?).ok()
-    }
-
-    /// Leaves what contracts judge by: of its reservation, what it gave between the run's begin and its end.
-    pub(super) fn observe(
-        &self,
-        quantities: &mut Observations,
-        [begin, end]: [Instant; 2],
-        all: &[Disturbance],
-    ) {
-        let service = self.how.as_ref().ok().and_then(|end| end.service);
-        let seen = [
-            (kinds::EXIT_CODE, self.exit_code()),
-            (kinds::PROCESSOR_TIME, service.map(Service::as_nanos)),
-        ];
-        for (quantity, value) in seen {
-            if let Some(value) = value {
-                quantities.record(quantity, &Phase::RUN, value, false);
-            }
-        }
-        let disturbances = Disturbances::bearing_on(all, [self.ran]);
-        let received = self.received.iter().flatten();
-        let in_run = |stretch: &&Stretch| stretch.to > begin && stretch.from < end;
-        for Stretch { from, to, gap } in received.filter(in_run) {
-            let (gap, disturbed) = disturbances.told_apart(*gap, [*from, *to], self.reservation);
-            // As `exec` tells it: the kernel does not count all of a wait.
-            if !disturbed && !gap.is_zero() {
-                let possible = (gap + UNCOUNTED).as_nanos();
-                quantities.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, possible);
-            }
-            quantities.record(
-                Quantity::SERVICE_GAP,
-                &Phase::RUN,
-                gap.as_nanos(),
-                disturbed,
-            );
-        }
-    }
-
-    /// In a sentence, if it did not run as declared: it ended by itself with another code than is expected of it, and no contract judges that,
-    /// or nobody knows what became of it.
-    pub fn failure(&self) -> Option<String> {
-        let name = &self.name;
-        let ended = match &self.how {
-            Ok(End { by_itself, .. }) => (*by_itself)?,
-            Err(error) => return Some(format!("the command of `{name}`: {error}")),
-        };
-        if self.is_judged || ended.status.code() == Some(self.expected.into()) {
-            return None;
-        }
-        let how = how(&ended);
-        let when = match ended.at > self.start {
-            true => format!("{} after the start", format_span(ended.at - self.start)),
-            false => "before the start".to_owned(),
-        };
-        Some(format!("the command of `{name}` {how} {when}"))
-    }
-
-    /// In a sentence, what else is to be known of it.
-    pub(super) fn notice(&self) -> Option<String> {
-        let end = self.how.as_ref().ok()?;
-        end.keeper_was_stopped.then(|| {
-            format!(
-                "somebody had stopped the process that looks after the command of `{}`; it was let go on, and may have noticed the command's end late",
-                self.name
-            )
-        })
-    }
-
-    /// The same as a program reads it.
-    pub(super) fn figures(&self) -> CommandRun {
-        let ended = self.ended();
-        let service = self.how.as_ref().ok().and_then(|end| end.service);
-        CommandRun {
-            exit_code: ended.and_then(|ended| ended.status.code()),
-            signal: ended.and_then(|ended| ended.status.signal()),
-            ended_after_ns: ended.map(|ended| ended.at.saturating_since(self.start).as_nanos()),
-            processor_time_ns: service.map(Service::as_nanos),
-            problem: self.how.as_ref().err().map(ToString::to_string),
-            service_gap_unknown: self.received.as_ref().err().map(ToString::to_string),
-        }
-    }
-}
-
-fn how(ended: &Ended) -> String {
-    match (ended.status.code(), ended.status.signal()) {
-        (Some(code), _) => format!("ended with exit code {code}"),
-        (None, Some(signal)) => format!("was killed by signal {signal}"),
-        (None, None) => format!("ended: {}", ended.status),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use laxity_model::{ProcessorId, Span};
-
-    #[test]
-    fn of_a_reservation_what_it_gave_in_the_run_is_judged_where_the_machine_did_not_stand_still() {
-        let at = Instant::from_millis;
-        let stretch = |from_ms, gap_ms| Stretch {
-            from: at(from_ms),
-            to: at(from_ms + 8),
-            gap: Span::from_millis(gap_ms),
-        };
-        let received = [
-            stretch(2, 9),
-            stretch(96, 6),
-            stretch(104, 7),
-            stretch(200, 5),
-            stretch(301, 8),
-        ];
-        let end = CommandEnd {
-            name: "it".to_owned(),
-            expected: 0,
-            is_judged: false,
-            start: at(100),
-            how: Err(EndError::Unwatched),
-            received: Ok(received.to_vec()),
-            grade: None,
-            ran: Whereabouts::On(ProcessorId(1)),
-            reservation: None,
-        };
-        let mut seen = Observations::new();
-        let stood = |processor| Disturbance {
-            processor: ProcessorId(processor),
-            from: at(110),
-            to: at(111),
-        };
-        // What was seen where it does not run excuses nothing.
-        end.observe(&mut seen, [at(100), at(300)], &[stood(0)]);
-        assert_eq!(seen.whole(Quantity::SERVICE_GAP).disturbed.count(), 0);
-        let mut seen = Observations::new();
-        end.observe(&mut seen, [at(100), at(300)], &[stood(1)]);
-        let gaps = seen.whole(Quantity::SERVICE_GAP);
-        let undisturbed = (gaps.undisturbed.count(), gaps.undisturbed.max());
-        assert_eq!(undisturbed, (2, Some(6_000_000)));
-        assert_eq!(gaps.disturbed.max(), Some(7_000_000));
-        assert_eq!(end.figures().service_gap_unknown, None);
-        let unseen = CommandEnd {
-            received: Err(Unknown("no account".to_owned())),
-            ..end
-        };
-        let why = unseen.figures().service_gap_unknown;
-        assert_eq!(why.as_deref(), Some("no account"));
     }
 }

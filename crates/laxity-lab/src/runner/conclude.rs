@@ -95,13 +95,13 @@ fn contracts(resolved: &Resolved) -> String {
 }
 
 /// Violated if any variant that can be judged is not as expected, whatever became of others; an error if something failed without which a variant
-/// cannot be judged, or was not made; inconclusive if all that is not as expected may be the machine's doing; met if every variant came as the
+/// cannot be judged, and that is not the machine's doing, or was not made; inconclusive if all that is not as expected may be the machine's doing; met if every variant came as the
 /// scenario expects, and at least one was judged by a contract.
 fn overall(variants: &[VariantResults], unmade: &[Skipped]) -> (SummaryJson, u8) {
     let surprising = variants.iter().filter(|variant| !variant.as_expected);
     let (mut judged, has_failed) = (
         surprising.clone().filter(|one| one.failures.is_empty()),
-        variants.iter().any(|one| !one.failures.is_empty()) || !unmade.is_empty(),
+        variants.iter().any(VariantResults::has_failed) || !unmade.is_empty(),
     );
     let (result, exit_code) = if judged.any(|one| !one.is_open()) {
         (Some(Outcome::Violated), exit::VIOLATED)

@@ -155,8 +155,8 @@ fn make(host: &mut LiveHost, resolved: &Resolved, ready: Ready) -> Result<RunDon
         let commands = commands::start(variant, host.config())?;
         host.run_beside(commands.beside());
         let mut record = host.run(admitted, length)?;
-        let ends = commands.end(record.start);
-        let notices = ends.iter().filter_map(CommandEnd::notice);
+        let ends = commands.end(&record);
+        let notices = ends.iter().flat_map(CommandEnd::notices);
         record.notices.extend(notices);
         Ok((record, ends))
     })

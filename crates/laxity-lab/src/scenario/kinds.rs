@@ -25,7 +25,7 @@ pub const ROGUE: Kind = unseen("rogue");
 pub const EXIT_CODE: Quantity = Quantity::level("exit_code");
 /// The processor time that it took, with everything that it started.
 pub const PROCESSOR_TIME: Quantity = Quantity::time("processor_time");
-/// A program of the user's own; of one with a reservation, the gaps in the service of its first thread too.
+/// A program of the user's own; of one with a reservation, the gaps in the service of its first thread alone too.
 pub const COMMAND: Kind = Kind {
     name: "command",
     quantities: &[EXIT_CODE, PROCESSOR_TIME, Quantity::SERVICE_GAP],
@@ -88,7 +88,7 @@ const MEANINGS: [(Quantity, &str); 24] = [
     ),
     (
         Quantity::SERVICE_GAP,
-        "For how long a thread that had work was without the processor, each time; of a command, in its reservation alone.",
+        "For how long a thread that had work was without the processor, each time; of a command, its first thread alone, in its reservation.",
     ),
     (
         Quantity::DEADLINE_MISSES,
@@ -128,11 +128,11 @@ const MEANINGS: [(Quantity, &str); 24] = [
     (RETRAININGS, "Times that a modem had to be trained again."),
     (
         EXIT_CODE,
-        "With which code it ended by itself, as a shell says it: 128 and more for a signal.",
+        "With which code it ended by itself, as a shell says it: 128 and more for a signal. One that breaks a limit is not judged where the machine stood still before, unless the program did what it cannot (SIGILL, SIGBUS, SIGFPE, SIGSEGV, SIGSYS).",
     ),
     (
         PROCESSOR_TIME,
-        "The processor time that it took, with everything that it started.",
+        "The processor time that it took, with everything that it started. It is not judged where it breaks a limit by no more than the machine stood still.",
     ),
     (
         SHORT_PERIODS,

@@ -33,10 +33,9 @@ impl Noise {
     /// Near `center`, seldom further than `width` from it, once in a thousand much larger.
     fn around(&mut self, center: u64, width: u64) -> u64 {
         let bell = (0..4).map(|_| self.below(width)).sum::<u64>() / 2;
-        let tail = if self.below(1000) == 0 {
-            self.below(4 * width)
-        } else {
-            0
+        let tail = match self.below(1000) {
+            0 => self.below(4 * width),
+            _ => 0,
         };
         (center + bell + tail).saturating_sub(width)
     }
@@ -161,6 +160,7 @@ fn variant(name: &str, modem: ModemFigures, gap_width: u64) -> VariantResults {
             },
         }],
         failures: Vec::new(),
+        failures_are_open: false,
         speed: None,
         surprises: Vec::new(),
         is_certain: false,

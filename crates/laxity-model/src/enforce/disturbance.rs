@@ -398,7 +398,7 @@ impl Disturbances {
     }
 
     /// For how long the machine may have stood still from `from` to `to`; `None`: it did not.
-    pub(super) fn stood(&self, [from, to]: [Instant; 2]) -> Option<Span> {
+    pub fn stood(&self, [from, to]: [Instant; 2]) -> Option<Span> {
         let each = self.within(from, to).map(|still| still + self.unseen);
         each.reduce(|all, one| all + one)
     }

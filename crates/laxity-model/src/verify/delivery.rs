@@ -42,6 +42,8 @@ pub const KIND: Kind = Kind {
 
 /// Of a hundred undisturbed periods so many at most may be short.
 const SHORT_PERCENT: u64 = 2;
+/// Of what a program used, one part of so many may not have been seen.
+const UNNOTICED: u64 = 10;
 
 impl Delivery {
     /// What a contract is judged by: of gaps the largest alone is known. Nothing, where it asked for nothing in any period that was seen; and nothing of single
@@ -165,6 +167,25 @@ impl Delivery {
             return Grade::Enforced;
         };
         Grade::Uncertain { reason }
+    }
+
+    /// How much of what a program used nobody saw, where that is too much to say what it received: more than a tenth, and more than what it may have had before the
+    /// first look at it and after the last, which is so much `in_a_period` at the most.
+    ///
+    /// ```
+    /// use laxity_model::Service;
+    /// use laxity_model::verify::delivery::Delivery;
+    ///
+    /// let ms = Service::from_millis;
+    /// let seen = Delivery { service: ms(230), ..Delivery::default() };
+    /// assert_eq!(seen.too_much_unseen(ms(380), ms(2)), Some(ms(150)));
+    /// assert_eq!(seen.too_much_unseen(ms(250), ms(2)), None);
+    /// ```
+    #[must_use]
+    pub fn too_much_unseen(&self, used: Service, in_a_period: Service) -> Option<Service> {
+        let unseen = used.saturating_sub(self.service);
+        let unnoticed = (used / UNNOTICED).max(in_a_period * self.together.max(1) * 2);
+        (unseen > unnoticed).then_some(unseen)
     }
 
     /// Adds what another holder received.

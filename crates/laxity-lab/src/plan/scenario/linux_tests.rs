@@ -158,6 +158,7 @@ fn what_a_command_reserves_is_planned_like_all_that_is_reserved() {
     };
     assert!(offer.possible && offer.enforcer == "deadline");
     assert_eq!(offer.grade.as_deref(), Some("enforced"));
+    assert!(plan.notes[0].contains("`player` is its first thread's alone"));
     let refused = beside_a_budget("9.9ms/10ms", tick);
     assert!(!refused.admitted && !of_player(&refused).offers[0].possible);
     let own = |refusal: &&String| refusal.starts_with("`player` (9.900ms/10ms by deadline");

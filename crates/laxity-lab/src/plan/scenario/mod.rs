@@ -309,6 +309,7 @@ fn variant_plan(variant: &ResolvedVariant, ready: &Ready) -> VariantPlan {
     // A command is no thread of laxity's own, so that nobody else could reserve for it.
     let of_commands = commands.into_iter().flat_map(|asked| requests(asked, 1));
     let explained = commands.into_iter().flat_map(Admission::explain);
+    let first_threads = commands.into_iter().flat_map(first_threads);
     let executors = admission.executors.iter();
     let executors = executors.map(|found| executor_plan(admission, found));
     VariantPlan {
@@ -318,9 +319,23 @@ fn variant_plan(variant: &ResolvedVariant, ready: &Ready) -> VariantPlan {
         commands: variant.commands().collect(),
         requests: requests(admission, 2).chain(of_commands).collect(),
         executors: executors.collect(),
-        notes: whole_quanta(&admission.program),
+        notes: whole_quanta(&admission.program)
+            .into_iter()
+            .chain(first_threads)
+            .collect(),
         ..VariantPlan::default()
     }
+}
+
+/// Of commands that reserve something, for whom.
+fn first_threads(commands: &Admission) -> impl Iterator<Item = String> {
+    let reserving = commands.requests.iter();
+    reserving.map(move |request| {
+        let name = &commands.asker(request).0.name;
+        format!(
+            "the reservation of `{name}` is its first thread's alone: what that starts has none"
+        )
+    })
 }
 
 /// Of groups whose budget is a whole number of quanta, that they may get one less.

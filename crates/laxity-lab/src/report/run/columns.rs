@@ -218,8 +218,8 @@ const OF_COMMANDS: [Column; 2] = [
 ];
 const COMMAND_GAP: Column = with(
     column(
-        "command's service gap, max",
-        "service\ngap ms",
+        "service gap of the command's first thread alone, max",
+        "1st thread\ngap ms",
         MILLISECONDS,
         |line| service_gap(line.command?.0),
     ),

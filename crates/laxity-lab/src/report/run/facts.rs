@@ -213,7 +213,7 @@ fn device_facts(device: &DeviceFigures) -> Vec<(&'static str, Value)> {
 /// What a program of the user's own took and had, and how it ended.
 fn command_facts(command: &SubjectResults, figures: &CommandFigures) -> Vec<(&'static str, Value)> {
     let took = processor_time(figures).map(|took| ("processor time", took));
-    let gap = service_gap(command).map(|gap| ("service gap, max", gap));
+    let gap = service_gap(command).map(|gap| ("service gap of its first thread alone, max", gap));
     let facts = [Some(("exit", ended(figures))), took, gap];
     facts.into_iter().flatten().collect()
 }

@@ -1,6 +1,6 @@
 //! A reservation of which every stretch is kept: for who judges it beside what became of the machine meanwhile.
 
-use laxity_model::verify::delivery::Stretch;
+use laxity_model::verify::delivery::{Delivery, Stretch};
 use laxity_model::{Enforcer, Grade, Outside, Reservation};
 
 use super::super::command::Held;
@@ -34,10 +34,12 @@ impl CloseHold {
         ProgramHold::closely(&request, held).map(Self)
     }
 
-    /// Gives it back. What was seen of the thread as long as it lived, 24 bytes for each stretch of a period or so, or why that cannot be seen here:
+    /// Gives it back. What was seen of the thread as long as it lived, in all and 24 bytes for each stretch of a period or so, or why that cannot be seen here:
     /// the kernel does not tell how long a thread waits; and how firmly it was held, by the worst moment that was seen.
-    pub fn end(self) -> (Fact<Vec<Stretch>>, Grade) {
-        let seen = self.0.end();
-        (seen.stretches(), seen.grade())
+    pub fn end(self) -> (Fact<(Delivery, Vec<Stretch>)>, Grade) {
+        let observer = self.0.end();
+        let seen = observer.delivery();
+        let seen = seen.and_then(|delivery| Ok((delivery, observer.stretches()?)));
+        (seen, observer.grade())
     }
 }

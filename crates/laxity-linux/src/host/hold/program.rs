@@ -28,9 +28,10 @@ use crate::os::sched::{self, Attributes, Tid};
 /// How a program is kept from running outside its slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Confinement {
-    /// By a quota of the fair class: it leaks up to 0.1 % of a processor, in bursts of some milliseconds, and the program notices nothing.
+    /// By a quota of the fair class: it leaks up to 0.1 % of a processor, in bursts of some milliseconds. What the program starts has no more than that until it is
+    /// found: it may wait for 20 ms, and for the next slot then.
     Quota,
-    /// By the freezer of cgroup v2: nothing runs, and a call that cannot be restarted (`epoll_wait`, …) returns `EINTR`.
+    /// By the freezer of cgroup v2: nothing runs, and a call that cannot be restarted (`epoll_wait`, …) returns `EINTR`. What the program starts has its slots at once.
     Freeze,
 }
 

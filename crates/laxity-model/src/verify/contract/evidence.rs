@@ -65,15 +65,14 @@ impl Evidence {
     }
 
     pub(super) fn all_holds(&self, limit: &Limit) -> bool {
-        let bound_value = match limit.bound {
-            Bound::AtMost(value) | Bound::AtLeast(value) => value,
-            Bound::AtMostTimesControl { .. } => return false,
-        };
+        if let Bound::AtMostTimesControl { .. } = limit.bound {
+            return false;
+        }
         self.phases_to_judge(limit).iter().all(|phase| {
             let all = self.together(limit.quantity, phase.as_ref()).raw();
             // Where nothing was seen, other reasons say so.
             let value = limit.value_of(&all);
-            value.is_none_or(|value| limit.holds(value, bound_value))
+            value.is_none_or(|value| limit.is_kept_by(value))
         })
     }
 
@@ -265,6 +264,14 @@ impl Limit {
         let (least, most) = values.percentile_bounds(ppm)?;
         let holds = |value| self.holds(value, bound_value);
         (holds(least) != holds(most)).then_some((least, most))
+    }
+
+    /// Whether a value keeps it by itself: none does where it is compared with a control.
+    pub const fn is_kept_by(&self, value: u64) -> bool {
+        match self.bound {
+            Bound::AtMost(bound) | Bound::AtLeast(bound) => self.holds(value, bound),
+            Bound::AtMostTimesControl { .. } => false,
+        }
     }
 
     const fn holds(&self, measured: u64, bound_value: u64) -> bool {
