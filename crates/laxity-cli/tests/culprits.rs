@@ -202,7 +202,7 @@ fn a_command_of_the_scenario_goes_by_its_own_name() {
     }
     for variant in variants {
         let told = variant.to_string();
-        assert!(!told.contains("of process"), "it is no stranger: {told}");
+        assert!(!told.contains("of process "), "it is no stranger: {told}");
     }
     let told = variants[2].to_string();
     assert!(!told.contains("ranked above"), "there is no slot: {told}");
