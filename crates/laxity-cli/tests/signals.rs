@@ -73,9 +73,16 @@ impl Drop for Job {
     }
 }
 
+/// A program that heeds ^C whoever runs the tests: a shell starts in the background what ignores it.
+fn heeding(program: &str) -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT,QUIT", program]);
+    command
+}
+
 impl Job {
     fn start(options: &[&str], program: &str) -> Self {
-        let mut command = Command::new(LAXITY);
+        let mut command = heeding(LAXITY);
         command.arg("exec").args(options);
         command.args(["--", "sh", "-c", program]).process_group(0);
         let command = command.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -145,7 +152,7 @@ impl Terminal {
         let open =
             || File::from(open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap());
         let bench = Bench::new();
-        let mut shell = Command::new("setsid");
+        let mut shell = heeding("setsid");
         // Without line editing, which would change the terminal's settings at each prompt.
         shell.args(["--ctty", "bash", "--norc", "--noediting", "-i"]);
         shell
@@ -336,7 +343,7 @@ fn who_outranks_all_of_laxity_does_not_keep_it_from_being_killed() {
     let group = || std::fs::read_to_string(format!("/proc/{}/cgroup", adopted.0.id())).unwrap();
     let tid = Tid(adopted.0.id().cast_signed());
     let (home, own) = (group(), sched::policy(tid).unwrap());
-    let mut laxity = Command::new(LAXITY);
+    let mut laxity = heeding(LAXITY);
     laxity.args([
         "exec",
         "-q",
