@@ -408,6 +408,7 @@ impl Disturbances {
 mod tests {
     use super::*;
     use crate::Service;
+    use alloc::vec;
 
     #[test]
     fn what_a_halt_took_of_a_reservation_comes_with_its_next_periods() {
@@ -417,5 +418,45 @@ mod tests {
         assert_eq!(halts.delay(ms(1), None), ms(1));
         assert_eq!(halts.delay(ms(1), Some(two_of_eight)), ms(7));
         assert_eq!(halts.delay(ms(3), Some(two_of_eight)), ms(15));
+    }
+
+    /// That the machine stood still from then to then, in milliseconds.
+    fn halts(all: &[[u64; 2]]) -> Disturbances {
+        let stretches = all.iter().map(|halt| halt.map(Instant::from_millis));
+        Disturbances::default().and(stretches)
+    }
+
+    /// Both were not worked off by 16 ms, where 3 of every 10 ms go first: that of 2 ms by 18, and with that before it by 17.
+    #[test]
+    fn the_first_of_the_halts_that_bear_on_a_job_is_told() {
+        let above = Work {
+            service: Service::from_millis(3),
+            period: Span::from_millis(10),
+        };
+        let halts = Disturbances {
+            above: vec![vec![above]],
+            ..halts(&[[10, 12], [13, 15]])
+        };
+        let since = |from| {
+            let [from, to] = [from, 25].map(Instant::from_millis);
+            halts.bear_since(Instant::ZERO, [from, to], None)
+        };
+        assert_eq!(since(16), Some(Instant::from_millis(10)));
+        assert_eq!(since(18), None);
+    }
+
+    /// A halt that a look found at its end, and that may have begun a millisecond sooner, was over then all the same.
+    #[test]
+    fn what_nobody_saw_of_a_halt_lies_before_it() {
+        let halts = Disturbances {
+            unseen: Span::from_millis(1),
+            ..halts(&[[15, 17]])
+        };
+        let since = |from| {
+            let [from, to] = [from, 25].map(Instant::from_millis);
+            halts.bear_since(Instant::ZERO, [from, to], None)
+        };
+        assert_eq!(since(17), None);
+        assert_eq!(since(16), Some(Instant::from_millis(15)));
     }
 }
