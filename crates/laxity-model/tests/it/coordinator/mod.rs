@@ -466,3 +466,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn who_gives_all_back_is_heard_before_all_have_said_what_they_have() {
+    let mut registry = awaiting();
+    let big = || vec![item("big", 12_000, 20)];
+    registry.resumes(0, who(10), "one", big()).unwrap();
+    assert!(matches!(
+        registry.holds(0, Vec::new(), false),
+        Answer::NotYet(_)
+    ));
+    let given_back = registry.holds(0, Vec::new(), true);
+    assert_eq!(given_back, Answer::Held(Vec::new()));
+    registry.resumes(1, who(11), "two", Vec::new()).unwrap();
+    assert!(matches!(registry.holds(1, big(), true), Answer::Held(_)));
+}
