@@ -10,6 +10,7 @@
 //! * [`analysis`]: schedulability of task sets on supplies of every kind.
 //! * [`verify`]: what timeliness means, the verdict with its reasons, who made a job late, and what a reservation delivered.
 //! * [`adaptive`]: reservations that follow the load.
+//! * [`nif`]: whose a packet is, whether it is kept, what is sent next.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
@@ -22,6 +23,7 @@ pub mod analysis;
 pub mod base;
 pub mod enforce;
 pub mod executor;
+pub mod nif;
 pub mod policy;
 pub mod program;
 pub mod request;

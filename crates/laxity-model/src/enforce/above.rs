@@ -203,6 +203,28 @@ mod tests {
         }
     }
 
+    /// What only some of them are declared to do is less than what was declared of the executor.
+    #[test]
+    fn of_an_executor_with_one_of_which_nothing_is_known_its_own_work_counts() {
+        let (service, period) = (Service::from_millis(4), Span::from_millis(5));
+        let together = Work { service, period };
+        let mut program = Program::new(1);
+        let on = program.executor("turns", (ProcessorId(0), fifo(50)), None, Fcfs::default());
+        let known = Task::new(Service::from_millis(1), period).expect("it fits");
+        let turns = [Some(known), None].map(|task| Placement::On { executor: on, task });
+        for placement in turns.into_iter().chain([fifo(40)]) {
+            program.push(Activity {
+                name: "it".into(),
+                processor: ProcessorId(0),
+                placement,
+                reservation: None,
+                body: Box::new(|_: &mut dyn Context| Step::Finish),
+            });
+        }
+        program.declare_work(ActivityId(0), together);
+        assert_eq!(above(&program)[3], [together]);
+    }
+
     #[test]
     fn before_who_has_a_reservation_nobody_goes_who_is_not_reckoned_with() {
         let low = |enforcer| (fifo(1), 0, enforcer);

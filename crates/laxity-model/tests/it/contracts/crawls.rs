@@ -16,22 +16,36 @@ fn a_processor_that_crawled_is_told_from_one_that_stood_still() {
     assert_eq!(both.halts([Whereabouts::Anywhere]), 1);
 }
 
-/// A halt in the middle of a crawl is one, whoever counts it, and what is late because it crawls is none.
-#[test]
-fn a_halt_beside_a_crawl_is_not_forgotten() {
-    let late = |from_ms: u64, to_ms: u64| Event {
+/// The witness woke late by so much.
+fn late(from_ms: u64, to_ms: u64) -> Event {
+    Event {
         at: Instant::from_millis(to_ms),
         kind: EventKind::Disturbed,
         processor: ProcessorId(0),
         activity: laxity_model::enforce::WITNESS_ACTIVITY,
         args: [from_ms, to_ms].map(|ms| Instant::from_millis(ms).as_nanos()),
-    };
+    }
+}
+
+/// A halt in the middle of a crawl is one, whoever counts it, and what is late because it crawls is none.
+#[test]
+fn a_halt_beside_a_crawl_is_not_forgotten() {
     let mut both = record(&[(1_000, 1_031), (1_500, 1_504)], 100);
     both.crawled = both.disturbances[..1].to_vec();
     both.events = vec![late(1_002, 1_003), late(1_010, 1_030), late(1_500, 1_504)];
     let long: Vec<Span> = both.standstills().map(Disturbance::length).collect();
     assert_eq!(long, [4, 20].map(Span::from_millis));
     assert_eq!(both.halts([Whereabouts::Anywhere]), 2);
+}
+
+/// What is told to others of a halt with a crawl in it is both, and what was seen to be late before the crawl is a halt however short.
+#[test]
+fn a_short_halt_just_before_a_crawl_is_not_taken_for_a_part_of_it() {
+    let mut both = record(&[(1_000, 1_031)], 100);
+    both.crawled = record(&[(1_005, 1_031)], 100).disturbances;
+    both.events = vec![late(1_000, 1_001), late(1_006, 1_007)];
+    let seen: Vec<Disturbance> = both.standstills().collect();
+    assert_eq!(seen, record(&[(1_000, 1_001)], 100).disturbances);
 }
 
 #[test]

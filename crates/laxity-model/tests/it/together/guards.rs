@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use laxity_model::executor::Claim;
 use laxity_model::program::together::{
-    Act, Member, Occupant, Others, Region, Standing, Vigil, Watchdog,
+    Act, Member, Occupant, Others, Region, Sentinel, Standing, Vigil, Watchdog,
 };
 use laxity_model::{Instant, Service, Span};
 
@@ -62,6 +63,40 @@ fn who_does_not_look_loses_its_seat_within_twice_the_limit() {
     region.remove(seat, at);
     assert_eq!(region.standing(seat), Some(Standing::Removed));
     assert_eq!(member.wait(at), Act::Removed);
+}
+
+/// Who rests with the baton and is stopped there does not attend to his own release; whoever else is due then has the baton from the sentinel.
+#[test]
+fn the_baton_is_taken_from_who_does_not_wake_where_it_rests() {
+    let region = Arc::new(Shared::default());
+    let mut holder = holder(&region);
+    region.gives(1);
+    let mut other = Member::sit(Arc::clone(&region), 1, 2).unwrap();
+    let claim = |release| Claim {
+        rank_ns: 1_000_000,
+        release: us(release),
+    };
+    other.publish(us(0), &mut [claim(1_000)].into_iter());
+    assert!(matches!(other.wait(us(0)), Act::Sleep { .. }));
+    holder.publish(us(0), &mut [claim(900)].into_iter());
+    let rests = holder.wait(us(0));
+    assert!(matches!(rests, Act::Sleep { until, .. } if until == us(900)));
+
+    let grace = Span::from_micros(50);
+    let mut sentinel = Sentinel::new(Arc::clone(&region), grace);
+    let seen = sentinel.look(us(0));
+    assert!(matches!(seen, Vigil::Sleep { until, .. } if until == us(950)));
+    let seen = sentinel.look(us(949));
+    assert!(matches!(seen, Vigil::Sleep { until, .. } if until == us(950)));
+    assert_eq!(
+        sentinel.look(us(950)),
+        Vigil::Wake(0),
+        "it may be on its way"
+    );
+    assert_eq!(sentinel.look(us(1_000)), Vigil::Wake(1));
+    assert_eq!(region.standing(0), Some(Standing::Withdrawn));
+    assert_eq!(other.wait(us(1_000)), Act::Go);
+    assert!(!holder.holds());
 }
 
 /// A seat is held to less than others are, and looked at as often as that needs.

@@ -1,0 +1,176 @@
+//! What a driver asks of an interface: memory to receive into, what arrived and when, frames to send, and word when they are gone.
+//!
+//! Memory is owned: what was [posted](Link::post) or [sent](Link::send) is the interface's until it comes back with a packet or as
+//! sent, and nobody else can touch it. An interface that the kernel fills itself receives straight into it (`AF_XDP`); others copy
+//! once, from where the kernel keeps packets (`AF_PACKET`, TAP, UDP), into what was posted.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::Instant;
+
+/// Contiguous memory for one packet, in nobody else's hands.
+pub trait Memory: Send {
+    /// All of it, whatever is in use: its length is the most that fits.
+    fn bytes(&self) -> &[u8];
+
+    /// All of it, to write.
+    fn bytes_mut(&mut self) -> &mut [u8];
+}
+
+impl Memory for Box<[u8]> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self
+    }
+}
+
+/// Where the instant of an arrival comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stamp {
+    /// A program at the interface's hook took it, before anything was queued.
+    Hook,
+    /// The kernel's stamp of a packet socket, which tells the time of day: converted, and so no better than that clock was steady meanwhile.
+    PacketSocket,
+    /// It was read then: it may have waited before.
+    Read,
+    /// The wire is emulated, and knows.
+    Wire,
+}
+
+/// A packet that arrived, in memory that was posted.
+#[derive(Debug)]
+pub struct Received<M> {
+    /// It begins with the Ethernet header.
+    pub memory: M,
+    /// So many bytes of it are the packet.
+    pub length: usize,
+    /// On the clock of all instants.
+    pub at: Instant,
+    /// Who says so.
+    pub stamp: Stamp,
+    /// What is not in the packet yet, and whoever checks it has to know.
+    pub left: Left,
+}
+
+/// What the sender's kernel left to an interface that is none: such a packet never was on a wire.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Left {
+    /// The checksum of its transport header is only begun.
+    pub checksum: bool,
+    /// It is longer than a packet may be, and would have been cut into segments with so many bytes of payload; 0: it would not.
+    pub segment: u16,
+}
+
+/// What an interface is and can do. What differs from run to run is not in here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Facts {
+    /// As the user may name it: `tap:lax0`.
+    pub name: String,
+    /// Its own address.
+    pub address: [u8; 6],
+    /// The longest packet behind an Ethernet header, in bytes.
+    pub mtu: usize,
+    /// Frames that may be below it after [`Link::send`], out of the driver's reach; at least 1.
+    pub reach: usize,
+    /// Whether the kernel gets what arrives here too, and answers it.
+    pub is_shared_with_kernel: bool,
+    /// Whether one packet may be sent as several pieces without a copy.
+    pub gathers: bool,
+}
+
+/// What an interface lost or refused below the driver, since it was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Losses {
+    /// Packets that arrived and found none of the memory that was posted, or no room in the kernel.
+    pub no_room: u64,
+    /// Packets longer than the memory posted for them.
+    pub too_long: u64,
+}
+
+/// An interface does not do what it was asked to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LinkError {
+    /// It is down for now, and goes on by itself when it is up again. Nothing was sent.
+    Down,
+    /// It does not exist any more: all memory comes home.
+    Gone,
+    /// Nothing fits there now: try again when something was [sent](Link::sent).
+    Full,
+    /// Longer than it carries: so many bytes, of so many.
+    TooLong(usize, usize),
+    /// What the system says.
+    Failed(String),
+}
+
+impl fmt::Display for LinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Down => write!(f, "the interface is down"),
+            Self::Gone => write!(f, "the interface was deleted"),
+            Self::Full => write!(f, "the interface takes no more frames now"),
+            Self::TooLong(length, most) => {
+                write!(f, "a frame of {length} bytes, where {most} is the most")
+            }
+            Self::Failed(why) => write!(f, "{why}"),
+        }
+    }
+}
+
+impl core::error::Error for LinkError {}
+
+/// An interface, as its driver sees it. Nothing here waits.
+pub trait Link {
+    /// The memory that it receives into and sends from without another copy.
+    type Memory: Memory;
+
+    /// What it is.
+    fn facts(&self) -> &Facts;
+
+    /// Memory of its own kind for so many packets, or an error: never for fewer.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Failed`] where there is not so much; [`LinkError::Gone`].
+    fn allocate(&mut self, packets: usize) -> Result<Vec<Self::Memory>, LinkError>;
+
+    /// Gives memory to receive into.
+    ///
+    /// # Errors
+    ///
+    /// The memory itself, if no more can be posted now, or it is another interface's.
+    fn post(&mut self, memory: Self::Memory) -> Result<(), Self::Memory>;
+
+    /// The packet that arrived first of those that were not taken yet; `None` if there is none now.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Down`], told once each time it goes down; [`LinkError::Gone`]; [`LinkError::Failed`].
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<Self::Memory>>, LinkError>;
+
+    /// Sends the first `length` bytes of this.
+    ///
+    /// # Errors
+    ///
+    /// The memory, and why it was not taken.
+    fn send(
+        &mut self,
+        memory: Self::Memory,
+        length: usize,
+        now: Instant,
+    ) -> Result<(), (Self::Memory, LinkError)>;
+
+    /// Memory of a frame that has left, the oldest first; `None` if there is none now. What was lost with a link that went down comes back too.
+    fn sent(&mut self, now: Instant) -> Option<Self::Memory>;
+
+    /// Memory that it still holds after it is [gone](LinkError::Gone), one by one.
+    fn reclaim(&mut self) -> Option<Self::Memory>;
+
+    /// What it lost so far.
+    fn losses(&self) -> Losses;
+}

@@ -1,0 +1,9 @@
+//! The network interface framework's decisions: whose a packet is, whether it is kept, what is sent next, how urgent it is.
+//!
+//! Liao, Tan, Campbell, "A Fast, Flexible Network Interface Framework", 1996. Many *clients* share an interface through its
+//! *driver*. Each has buffers of its own and gets a packet only for an empty one that it gave before, so that none starves another
+//! (§2, the Resource Exchanger); each is called when its packet arrives.
+//!
+//! * [`link`]: what a driver asks of an interface, and what every interface does alike.
+
+pub mod link;
