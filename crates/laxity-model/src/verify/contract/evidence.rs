@@ -120,17 +120,19 @@ impl Evidence {
                     decides: required,
                 });
             }
-            if broken_by < facts.unseen
-                && let Some((times, of)) = self.seldom_broken(limit, bound_value, phase)
-            {
+            let seldom = self.seldom_broken(limit, bound_value, phase);
+            if let Some(seldom) = seldom.filter(|_| broken_by < facts.unseen) {
                 return Some(Finding::Seldom {
                     statistic,
                     measured,
-                    times,
-                    of,
+                    times: seldom.broken,
+                    of: seldom.all,
+                    is_once: seldom.is_once,
                     unseen: facts.unseen,
                     decides: required
-                        && (times > 1 || self.showing(limit) < REPEATED || facts.hides_halts()),
+                        && (!seldom.is_once
+                            || self.showing(limit) < REPEATED
+                            || facts.hides_halts()),
                 });
             }
             return Some(Finding::Exceeded {
@@ -150,14 +152,9 @@ impl Evidence {
         self.runs.iter().filter(shows).count()
     }
 
-    /// How many of how many break a bound, if that is no larger a share than [may have met](may_have_met) a halt of the machine, where it ran, that nobody saw. Or if it is one of many, and the bound is absolute. Of longest and shortest times all phases count, and of
-    /// others the judged one.
-    fn seldom_broken(
-        &self,
-        limit: &Limit,
-        bound: u64,
-        phase: Option<&Phase>,
-    ) -> Option<(u64, u64)> {
+    /// How many of how many break a bound, if that is no larger a share than [may have met](may_have_met) a halt of the machine, where it ran, that nobody saw. Or if all of them did
+    /// [at once](Seldom::is_once), and the bound is absolute. Of longest and shortest times all phases count, and of others the judged one.
+    fn seldom_broken(&self, limit: &Limit, bound: u64, phase: Option<&Phase>) -> Option<Seldom> {
         let is_extreme = matches!(
             (limit.statistic, limit.bound),
             (Statistic::Maximum, Bound::AtMost(_)) | (Statistic::Minimum, Bound::AtLeast(_))
@@ -171,19 +168,28 @@ impl Evidence {
             true => self.phases_to_judge(limit),
             false => vec![phase.cloned()],
         };
-        let (mut all, mut broken) = (0, 0);
-        for phase in phases {
-            let seen = self.together(limit.quantity, phase.as_ref()).undisturbed;
-            all += seen.count();
-            let buckets = seen.buckets();
-            // Of values that are counted together with some that keep the bound, all count.
-            let beyond =
-                buckets.filter(|b| !limit.holds(b.low, bound) || !limit.holds(b.high, bound));
-            broken += beyond.map(|bucket| bucket.count).sum::<u64>();
+        let (mut all, mut broken, mut in_runs) = (0, 0, 0);
+        for run in &self.runs {
+            let before = broken;
+            for phase in &phases {
+                let seen = select(run, limit.quantity, phase.as_ref()).undisturbed;
+                all += seen.count();
+                let buckets = seen.buckets();
+                // Of values that are counted together with some that keep the bound, all count.
+                let beyond =
+                    buckets.filter(|b| !limit.holds(b.low, bound) || !limit.holds(b.high, bound));
+                broken += beyond.map(|bucket| bucket.count).sum::<u64>();
+            }
+            in_runs += usize::from(broken > before);
         }
         let by_halts = may_have_met((broken, all), self.doubts.looks_ppm);
-        let is_seldom = (is_extreme && broken == 1) || by_halts;
-        (all >= MANY && is_seldom).then_some((broken, all))
+        let together = in_runs == 1 && self.showing(limit) >= REPEATED && broken <= all / 100;
+        let is_once = is_extreme && (broken == 1 || together);
+        (all >= MANY && (is_once || by_halts)).then_some(Seldom {
+            broken,
+            all,
+            is_once,
+        })
     }
 
     /// Whether there was nothing to see although somebody looked.
@@ -206,6 +212,15 @@ impl Evidence {
         }
         all
     }
+}
+
+/// So few values break a bound that halts of the machine which nobody saw may be why.
+struct Seldom {
+    broken: u64,
+    /// Of so many.
+    all: u64,
+    /// It is one of them, or a hundredth at most, all in one of [three runs or more](REPEATED): halts come close together, and what a program does it does in others too.
+    is_once: bool,
 }
 
 /// Whether so many of so many values may each have met a halt that nobody saw, where this share of the looks for halts met one. In the mean as large a share of the values do. By chance more do at times: three standard

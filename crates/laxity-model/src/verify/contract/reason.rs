@@ -89,8 +89,10 @@ pub enum Finding {
         measured: u64,
         /// So many values break it,
         times: u64,
-        /// of so many.
+        /// of so many,
         of: u64,
+        /// all in one run of several, or the only one.
+        is_once: bool,
         /// Who looks for halts of the machine does not see those that are shorter.
         unseen: Span,
         /// Whether it leaves the verdict inconclusive.
@@ -215,11 +217,12 @@ impl Finding {
                 measured,
                 times,
                 of,
+                is_once,
                 unseen,
                 ..
             } => {
                 write!(f, "{statistic} {}, ", unit.show(measured))?;
-                write_seldom(f, (times, of), unseen)
+                write_seldom(f, (times, of), is_once, unseen)
             }
             Self::Straddled {
                 statistic,
@@ -256,10 +259,19 @@ impl fmt::Display for Share {
 }
 
 /// Writes how often a bound is broken, and why that convicts nobody.
-fn write_seldom(f: &mut fmt::Formatter<'_>, (times, of): (u64, u64), unseen: Span) -> fmt::Result {
-    let (often, longer) = match times {
-        1 => (String::from("once"), ""),
-        _ => (
+fn write_seldom(
+    f: &mut fmt::Formatter<'_>,
+    (times, of): (u64, u64),
+    is_once: bool,
+    unseen: Span,
+) -> fmt::Result {
+    let (often, longer) = match (times, is_once) {
+        (1, _) => (String::from("once"), ""),
+        (_, true) => (
+            format!("{times} of {of} beyond the bound, in one run"),
+            ", and they come close together",
+        ),
+        (_, false) => (
             format!("{times} of {of} beyond the bound"),
             ", and longer ones met as many looks",
         ),

@@ -209,6 +209,15 @@ fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
         let runs = [run(&[1_099]), more, run(&[])];
         assert_eq!(judged(&runs, &facts).0, Outcome::Violated);
     }
+    // A hundredth in one of three runs, where they come close together; of two, and one more, are the program's.
+    let close = [run(&[101, 1_099]), run(&[90; 50]), run(&[90; 48])];
+    let in_one = "wakeup gap: maximum 1.099us, 2 of 250 beyond the bound, in one run: a halt of the machine of less than 1us is seen by nobody, and they come close together";
+    let told = vec![format!("not judged: {in_one}")];
+    assert_eq!(judged(&close, &facts), (Outcome::Met, told));
+    assert_eq!(judged(&close[..2], &facts).0, Outcome::Violated);
+    let mut more = close.clone();
+    more[0] = run(&[101, 101, 1_099]);
+    assert_eq!(judged(&more, &facts).0, Outcome::Violated);
     let few = observe(&[(Quantity::WAKEUP_GAP, &Phase::RUN, 101)]);
     let few = [few.clone(), few.clone(), observe(&[])];
     assert_eq!(judged(&few[1..], &facts).0, Outcome::Violated);
