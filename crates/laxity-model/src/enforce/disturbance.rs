@@ -327,13 +327,13 @@ impl Disturbances {
         !self.overlapping(from, to).is_empty()
     }
 
-    /// When the first began that [overlaps](Disturbance::overlaps) the time from `from` to `to`. O(log n).
+    /// When the first may have begun that may [overlap](Disturbance::overlaps) the time from `from` to `to`: what is unseen of one lies before it. O(log n).
     pub fn first(&self, from: Instant, to: Instant) -> Option<Instant> {
-        let first = self.overlapping(from, to).first();
-        first.map(|[begin, _]| *begin)
+        let first = self.overlapping(from, to + self.unseen).first();
+        first.map(|[begin, _]| begin.saturating_sub(self.unseen))
     }
 
-    /// Since when any bear on what whoever has this reservation did from `from` to `to`; `None` where none do. One does that overlaps that, or began before, though not before `since`, if what
+    /// Since when any bear on what whoever has this reservation did from `from` to `to`; `None` where none do. One does that overlaps that, or may have begun before its end unseen, or began before, though not before `since`, if what
     /// it [delayed](Self::delayed) with those after it was not done by then.
     pub fn bear_since(
         &self,
@@ -349,8 +349,9 @@ impl Disturbances {
             let done = begin.saturating_sub(self.unseen) + self.delay(stood, reservation);
             (done > from).then_some(*begin)
         });
+        let unseen_to = to + self.unseen;
         bear.last()
-            .or_else(|| self.overlap(from, to).then_some(from))
+            .or_else(|| self.overlap(from, unseen_to).then_some(from))
     }
 
     /// How much of each that [overlaps](Disturbance::overlaps) the time from `from` to `to` lies in it. O(log n) and as many as there are.

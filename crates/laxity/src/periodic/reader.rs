@@ -372,8 +372,7 @@ impl Reader for PeriodicReader<'_> {
             self.responds([due, end]);
             self.exceeded(Quantity::DEADLINE_MISSES, self.probe.deadline, [due, end]);
             if !has_begun {
-                self.recorder
-                    .value(Quantity::RELEASES_MISSED, 1, [due, deadline]);
+                self.exceeded(Quantity::RELEASES_MISSED, self.probe.deadline, [due, end]);
             }
             if !self.sees_preemptions && (has_begun || !self.probe.is_successor) {
                 let service = self.probe.service.as_dedicated_span();

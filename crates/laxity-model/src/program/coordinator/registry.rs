@@ -218,14 +218,13 @@ impl Registry {
         Ok(())
     }
 
-    /// All that the process of a seat is to have from now on, or where it is not to `keep` that, whether it could. To have nothing needs nobody else to be known.
+    /// All that the process of a seat is to have from now on, or where it is not to `keep` that, whether it could. To have fewer of what it has needs nobody else to be known.
     ///
     /// What a user keeps from others, of which there may be a limit, is a density: what each call takes, with all that is charged for it, in its period or until it is due, whichever is shorter; and once, in the
     /// shortest of these, the time that is kept free for a handler that does not come back. It is reckoned as if there were always several processes.
     pub fn holds(&mut self, seat: u16, items: Vec<Item>, keep: bool) -> Answer {
-        let gives_all_back = keep && items.is_empty();
         if let Err(reason) = self.all_known()
-            && !gives_all_back
+            && !(keep && self.gives_back(seat, &items))
         {
             return Answer::NotYet(reason);
         }
@@ -244,6 +243,15 @@ impl Registry {
             }
             Err((bottleneck, reason)) => Answer::No { bottleneck, reason },
         }
+    }
+
+    /// Whether these are none, or fewer than the process of a seat has, each of them one of those, in their order.
+    fn gives_back(&self, seat: u16, items: &[Item]) -> bool {
+        let had = self.processes.get(&seat).map(|process| &process.items[..]);
+        let had = had.unwrap_or_default();
+        let (mut each, mut left) = (items.iter(), had.iter());
+        let is_some = each.all(|item| left.any(|before| before.linked == item.linked));
+        items.is_empty() || (is_some && items.len() < had.len())
     }
 
     /// What is asked of each process alone.

@@ -481,3 +481,17 @@ fn who_gives_all_back_is_heard_before_all_have_said_what_they_have() {
     registry.resumes(1, who(11), "two", Vec::new()).unwrap();
     assert!(matches!(registry.holds(1, big(), true), Answer::Held(_)));
 }
+
+#[test]
+fn who_gives_some_back_is_heard_as_early_and_who_asks_for_other_than_it_has_is_not() {
+    let mut registry = awaiting();
+    let [big, small] = [item("big", 9_000, 20), item("small", 1_000, 20)];
+    let both = vec![big.clone(), small.clone()];
+    registry.resumes(0, who(10), "one", both.clone()).unwrap();
+    for more in [vec![small.clone(), big.clone()], vec![small.clone(); 2]] {
+        assert!(matches!(registry.holds(0, more, true), Answer::NotYet(_)));
+    }
+    let given_back = registry.holds(0, vec![small.clone()], true);
+    assert!(matches!(given_back, Answer::Held(bounds) if bounds.len() == 1));
+    assert!(matches!(registry.holds(0, both, true), Answer::NotYet(_)));
+}

@@ -244,3 +244,28 @@ fn a_halt_excuses_nothing_that_was_late_before_it() {
     }];
     assert_eq!(missed(&[(10, 22)], &[[21, 22]], &above), 2);
 }
+
+/// Of a halt that is seen from a release on, or from a deadline on, what is unseen lies before that: a millisecond here. A job that it kept until then is in time without it.
+#[test]
+fn a_halt_that_is_seen_from_a_release_on_may_have_begun_before() {
+    let seen = |ended| {
+        let seen = course_of(&probe(), (&[(10, ended)], &[[20, 22]]), &[], (40, 40));
+        let those = [
+            Quantity::DEADLINE_MISSES,
+            Quantity::JOB_OVERRUNS,
+            Quantity::RELEASES_MISSED,
+        ];
+        those.map(|quantity| seen.whole(quantity).undisturbed.sum())
+    };
+    assert_eq!(seen(22), [0; 3]);
+    assert_eq!(seen(24)[1], 1, "it was at work without the halt, too");
+}
+
+/// Who never begins waits for the whole run, and a halt of a moment is not why.
+#[test]
+fn a_release_that_never_came_to_anything_is_excused_no_more_than_its_miss() {
+    let seen = course_of(&probe(), (&[], &[[11, 12]]), &[], (0, 29));
+    for quantity in [Quantity::DEADLINE_MISSES, Quantity::RELEASES_MISSED] {
+        assert_eq!(seen.whole(quantity).undisturbed.sum(), 1, "{quantity:?}");
+    }
+}
