@@ -27,7 +27,7 @@
 //! // Whoever takes packets from the queue may be any thread. The client gets as many as it has given buffers.
 //! let (client, queue) = late::client(16, &Host::default().sleeper);
 //! let video = Circuit { path: 0, channel: 42 };
-//! let receiver = far.register(Interest::In(video), PoolSize::fixed(16), client)?;
+//! let receiver = far.register(Interest::In(&video), PoolSize::fixed(16), client)?;
 //! receiver.pool.give(16);
 //!
 //! let sender = near.register(Interest::Nothing, PoolSize::fixed(1), late::client(0, &Host::default().sleeper).0)?;

@@ -2,6 +2,9 @@
 //!
 //! Whoever holds something by its number puts the number here for others to take. What is taken together comes out whole, so that who
 //! collects what many have put need not win against each of them.
+//!
+//! All looks and exchanges are sequentially consistent. So who changes a word and then looks here, and who puts here and then looks
+//! at that word, do not both miss the other; such a word tells whether anybody still takes.
 
 use alloc::boxed::Box;
 
@@ -49,8 +52,7 @@ impl Stack {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             below.store((head & MASK) as u32, Ordering::Relaxed);
-            // SeqCst, which is also a release: whoever takes the number sees all that was done before; and what a putter looks at
-            // next, such as whether the stack is still attended to, is looked at after the number is here.
+            // Also a release: whoever takes the number sees all that was done before.
             let changed = Self::changed(head, number);
             match self.exchange(head, changed) {
                 Ok(_) => return,
@@ -62,7 +64,7 @@ impl Stack {
     /// Takes the number that was put last.
     #[inline]
     pub fn pop(&self) -> Option<u32> {
-        let mut head = self.head.load(Ordering::Acquire);
+        let mut head = self.head.load(Ordering::SeqCst);
         loop {
             let top = (head & MASK) as u32;
             let below = self.below.get(top as usize)?.load(Ordering::Relaxed);
@@ -76,7 +78,7 @@ impl Stack {
     /// Takes all that is here: the last that was put comes first. Costs one look where nothing is here.
     #[inline]
     pub fn take_all(&self) -> Taken<'_> {
-        let mut head = self.head.load(Ordering::Acquire);
+        let mut head = self.head.load(Ordering::SeqCst);
         while head & MASK != MASK {
             match self.exchange(head, Self::changed(head, NONE)) {
                 Ok(_) => break,
@@ -92,7 +94,7 @@ impl Stack {
     #[inline]
     fn exchange(&self, head: u64, changed: u64) -> Result<u64, u64> {
         self.head
-            .compare_exchange(head, changed, Ordering::SeqCst, Ordering::Acquire)
+            .compare_exchange(head, changed, Ordering::SeqCst, Ordering::SeqCst)
     }
 }
 

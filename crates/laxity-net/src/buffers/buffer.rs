@@ -1,6 +1,7 @@
 //! One linear buffer, by its state.
 
 use std::fmt;
+use std::sync::Arc;
 
 use laxity_model::nif::link::{Left, LinkError, Memory, Received, Stamp};
 use laxity_model::{Instant, Priority};
@@ -40,7 +41,9 @@ pub struct Back<B> {
 
 impl<B> fmt::Debug for Back<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Back").field("why", &self.why).finish_non_exhaustive()
+        f.debug_struct("Back")
+            .field("why", &self.why)
+            .finish_non_exhaustive()
     }
 }
 
@@ -237,32 +240,35 @@ impl<M: Memory> Buffer<M, Filled> {
     /// # Errors
     ///
     /// [`Unavailable::Closed`] or [`Unavailable::NoInterface`], with the buffer.
-    pub fn send_and_wait(
-        self,
-        sending: Sending,
-    ) -> Result<(Buffer<M, Empty>, Result<(), LinkError>), Back<Self>> {
-        let (pool, index) = self.send_as(sending, true)?;
+    pub fn send_and_wait(self, sending: Sending) -> Result<Sent<M>, Back<Self>> {
+        let pool = Arc::clone(self.held.pool());
+        let index = self.send_as(sending, true)?;
         let (held, outcome) = pool.wait_sent(index);
-        Ok((Buffer::empty(held), outcome))
+        let buffer = Buffer::empty(held);
+        Ok(Sent { buffer, outcome })
     }
 
-    fn send_as(
-        self,
-        sending: Sending,
-        is_awaited: bool,
-    ) -> Result<(std::sync::Arc<super::Shared<M>>, u32), Back<Self>> {
+    fn send_as(self, sending: Sending, is_awaited: bool) -> Result<u32, Back<Self>> {
+        let Self { held, state } = self;
         let frame = Frame {
-            length: self.state.length,
+            length: state.length,
             sending,
             number: 0,
             is_awaited,
         };
-        let state = self.state;
-        self.held.send(frame).map_err(|(held, why)| Back {
+        held.send(frame).map_err(|(held, why)| Back {
             buffer: Self { held, state },
             why,
         })
     }
+}
+
+/// A frame that somebody waited for is done.
+pub struct Sent<M: Memory> {
+    /// What it was sent from.
+    pub buffer: Buffer<M, Empty>,
+    /// Whether it has left.
+    pub outcome: Result<(), LinkError>,
 }
 
 impl<M: Memory> Message for Buffer<M, Filled> {

@@ -56,7 +56,7 @@ mod pool;
 mod shared;
 mod sleeper;
 
-pub use buffer::{Arrived, Back, Buffer, Empty, Filled, Sending, Unavailable};
+pub use buffer::{Arrived, Back, Buffer, Empty, Filled, Sending, Sent, Unavailable};
 pub use message::{Gathered, Message};
 pub use pool::{Pool, PoolSize};
 pub(crate) use shared::{Frame, Held, Line, Shared};

@@ -86,8 +86,9 @@ impl Line {
     }
 
     fn announce(&self, client: u32) {
-        // Whoever lists it has the only right to push it.
-        if !self.listed[client as usize].swap(true, Ordering::SeqCst) {
+        let listed = &self.listed[client as usize];
+        // Where it is listed already, the driver has yet to look: SeqCst, as in the stack. Whoever lists it has the only right to push it.
+        if !listed.load(Ordering::SeqCst) && !listed.swap(true, Ordering::SeqCst) {
             self.ready.push(client);
             self.wake();
         }
@@ -164,14 +165,22 @@ impl<M: Memory> Shared<M> {
     }
 
     fn hold(self: &Arc<Self>, index: u32, place: Place) -> Held<M> {
+        self.hold_frame(index, place).1
+    }
+
+    fn hold_frame(self: &Arc<Self>, index: u32, place: Place) -> (Frame, Held<M>) {
         let slot = self.slot(index);
-        let memory = slot.lock().memory.take();
+        let mut contents = slot.lock();
+        let (frame, memory) = (contents.frame, contents.memory.take());
+        drop(contents);
         slot.move_to(place);
-        Held {
+        let pool = Arc::clone(self);
+        let held = Held {
             memory,
             index,
-            pool: Arc::clone(self),
-        }
+            pool,
+        };
+        (frame, held)
     }
 
     pub(crate) fn take(self: &Arc<Self>) -> Result<Held<M>, Unavailable> {
@@ -212,6 +221,16 @@ impl<M: Memory> Shared<M> {
         // Whoever closes looks for what was given after closing, and we look whether it is closed after giving: one of us sees the other.
         if self.is_closed() {
             self.recall();
+        }
+    }
+
+    fn show_outgoing(&self, index: u32) {
+        self.outgoing.push(index);
+        // As with what is given.
+        if self.is_closed() {
+            self.recall_outgoing();
+        } else if let Some((line, client)) = &self.line {
+            line.announce(*client);
         }
     }
 
@@ -310,10 +329,8 @@ impl<M: Memory> Shared<M> {
 
     /// What is to be sent, for the driver: the last that was sent comes first.
     pub(crate) fn outgoing(self: &Arc<Self>) -> impl Iterator<Item = (Frame, Held<M>)> {
-        self.outgoing.take_all().map(|index| {
-            let frame = self.slot(index).lock().frame;
-            (frame, self.hold(index, Place::Sending))
-        })
+        let all = self.outgoing.take_all();
+        all.map(|index| self.hold_frame(index, Place::Sending))
     }
 
     /// Waits for a frame that this thread sent, and takes its buffer back.
@@ -406,24 +423,20 @@ impl<M: Memory> Held<M> {
     }
 
     /// Sends it, and tells by which number its pool knows it.
-    pub(crate) fn send(mut self, mut frame: Frame) -> Result<(Arc<Shared<M>>, u32), (Self, Unavailable)> {
-        let Some((line, client)) = self.pool.line.clone() else {
+    pub(crate) fn send(mut self, mut frame: Frame) -> Result<u32, (Self, Unavailable)> {
+        if self.pool.line.is_none() {
             return Err((self, Unavailable::NoInterface));
-        };
+        }
         if self.pool.is_closed() {
             return Err((self, Unavailable::Closed));
         }
-        frame.number = line.sent.fetch_add(1, Ordering::Relaxed);
-        let index = self.index;
-        self.lay_down(Place::Sending, Some(frame));
-        let pool = Arc::clone(&self.pool);
-        pool.outgoing.push(index);
-        if pool.is_closed() {
-            pool.recall_outgoing();
-        } else {
-            line.announce(client);
+        if let Some((line, _)) = &self.pool.line {
+            frame.number = line.sent.fetch_add(1, Ordering::Relaxed);
         }
-        Ok((pool, index))
+        if let Some(index) = self.lay_down(Place::Sending, Some(frame)) {
+            self.pool.show_outgoing(index);
+        }
+        Ok(self.index)
     }
 
     /// Its frame is done.

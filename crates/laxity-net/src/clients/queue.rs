@@ -126,7 +126,9 @@ impl<M: Memory> Queue<M> {
     ///
     /// [`NoPacket`].
     pub fn next(&self, until: Option<Instant>) -> Result<Buffer<M, Filled>, NoPacket> {
-        let Common { arrived, sleeper, .. } = &*self.common;
+        let Common {
+            arrived, sleeper, ..
+        } = &*self.common;
         let next = arrived.wait_for(sleeper, until, || self.try_next().transpose());
         next.unwrap_or(Err(NoPacket::TimeUp))
     }

@@ -11,9 +11,10 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// Ends everything but the driver itself.
     pub(super) fn end_all(&mut self, now: Instant, effects: &mut dyn Effects) {
         self.collect(now, effects);
+        self.tell_sent(now, effects);
         self.state = State::Gone;
         // What was below comes home first, in memory of its kind, whosever that was.
-        while let Some(memory) = self.link.sent(now).or_else(|| self.link.reclaim()) {
+        while let Some(memory) = self.link.reclaim() {
             let sent = self.transmit.sent();
             match sent.and_then(|frame| self.frames[frame.index()].take()) {
                 Some(mut queued) => {
@@ -48,7 +49,7 @@ impl<L: Link, D: Demultiplex> Drop for Driver<L, D> {
     fn drop(&mut self) {
         self.end_questions();
         if self.state != State::Gone {
-            self.end_all(Instant::MAX, &mut ());
+            self.end_all(Instant::ZERO, &mut ());
         }
     }
 }

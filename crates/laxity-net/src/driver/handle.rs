@@ -104,7 +104,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 return;
             };
             let first = (!waiting.is_empty()).then(|| waiting.remove(0));
-            questions.is_any.store(!waiting.is_empty(), Ordering::Release);
+            questions
+                .is_any
+                .store(!waiting.is_empty(), Ordering::Release);
             first
         };
         if let Some(question) = question {

@@ -27,7 +27,7 @@ use crate::client::{Context, Effects, News};
 use entry::Entry;
 use handle::Questions;
 pub use handle::{Answer, DriverEnded, Handle};
-pub use register::{Interest, RegisterError, Registered};
+pub use register::{Interest, RegisterError, Registered, RegisteredOwn};
 pub use tap::{Scope, TapId};
 
 /// How much a driver may have, and do in one [`poll`](Driver::poll).

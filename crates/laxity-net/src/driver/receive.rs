@@ -84,7 +84,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         };
         let mut context = Context::new(now, effects);
         let outcome = caught(|| entry.receiver.arrive(packet, &mut context));
-        entry.account.count(outcome.unwrap_or(Outcome::Dropped(Reason::Panicked)));
+        entry
+            .account
+            .count(outcome.unwrap_or(Outcome::Dropped(Reason::Panicked)));
         outcome.unwrap_or_else(|| {
             self.unregister(client);
             Outcome::Dropped(Reason::Panicked)

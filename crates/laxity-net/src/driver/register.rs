@@ -57,6 +57,16 @@ pub struct Registered<M: Memory> {
     pub pool: Pool<M>,
 }
 
+/// A client with memory of its own kind that is registered.
+pub struct RegisteredOwn<M: Memory, O: Memory> {
+    /// Its number.
+    pub id: ClientId,
+    /// The buffers that it receives into. They are free: what it does not give it does not get.
+    pub own: Pool<O>,
+    /// The buffers that it sends from.
+    pub pool: Pool<M>,
+}
+
 /// Of a driver's methods that register.
 type Outcome<M, D> = Result<Registered<M>, RegisterError<<D as Demultiplex>::Refused>>;
 
@@ -68,7 +78,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// [`RegisterError`].
     pub fn register(
         &mut self,
-        interest: Interest<D::Filter>,
+        interest: Interest<&D::Filter>,
         size: PoolSize,
         client: impl Client<L::Memory> + 'static,
     ) -> Outcome<L::Memory, D>
@@ -89,18 +99,22 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// [`RegisterError`].
     pub fn register_own<O: Memory + 'static>(
         &mut self,
-        interest: Interest<D::Filter>,
+        interest: Interest<&D::Filter>,
         own: Vec<O>,
         sending: PoolSize,
         client: impl Client<O> + 'static,
-    ) -> Result<(Registered<L::Memory>, Pool<O>), RegisterError<D::Refused>> {
+    ) -> Result<RegisteredOwn<L::Memory, O>, RegisterError<D::Refused>> {
         let own = Shared::new(own, 0, self.sleeper.clone(), None);
         let own = own.ok_or(RegisterError::PoolTooLarge)?;
         let registered = self.enter(interest, sending, |_| {
             let own = Arc::clone(&own);
             Box::new(Owning { own, client })
         })?;
-        Ok((registered, Pool(own)))
+        Ok(RegisteredOwn {
+            id: registered.id,
+            own: Pool(own),
+            pool: registered.pool,
+        })
     }
 
     /// Registers a client that only looks, at packets that are nobody else's: `PeekOnly`. It sends from the `sending` buffers.
@@ -110,7 +124,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// [`RegisterError`].
     pub fn register_peek(
         &mut self,
-        interest: Interest<D::Filter>,
+        interest: Interest<&D::Filter>,
         sending: PoolSize,
         client: impl Peek + 'static,
     ) -> Outcome<L::Memory, D> {
@@ -119,7 +133,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
 
     fn enter(
         &mut self,
-        interest: Interest<D::Filter>,
+        interest: Interest<&D::Filter>,
         size: PoolSize,
         receiver: impl FnOnce(&Arc<Shared<L::Memory>>) -> Box<dyn Receiver<L::Memory>>,
     ) -> Outcome<L::Memory, D> {
@@ -127,7 +141,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             return Err(RegisterError::Link(LinkError::Gone));
         }
         let id = *self.unused.last().ok_or(RegisterError::TooManyClients)?;
-        if let (Interest::Default, Fallback::Client(other)) = (&interest, self.fallback) {
+        if let (Interest::Default, Fallback::Client(other)) = (interest, self.fallback) {
             return Err(RegisterError::DefaultTaken(other));
         }
         let memories = self.link.allocate(size.buffers as usize);
@@ -135,7 +149,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         let line = Some((Arc::clone(&self.line), id.0));
         let pool = Shared::new(memories, size.most, self.sleeper.clone(), line);
         let pool = pool.ok_or(RegisterError::PoolTooLarge)?;
-        match &interest {
+        match interest {
             Interest::In(filter) => {
                 let registered = self.demultiplex.register(filter, id);
                 registered.map_err(RegisterError::Refused)?;
@@ -216,7 +230,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         entry.pool.close();
         entry.receiver.close();
         self.unused.push(client);
-        let Entry { receiver, account, .. } = entry;
+        let Entry {
+            receiver, account, ..
+        } = entry;
         // A client that panics as it is dropped does not take the driver with it.
         caught(|| drop(receiver));
         Some(account)

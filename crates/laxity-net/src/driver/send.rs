@@ -25,7 +25,8 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 self.collected.extend(outgoing);
             }
         }
-        self.collected.sort_unstable_by_key(|queued| queued.frame.number);
+        self.collected
+            .sort_unstable_by_key(|queued| queued.frame.number);
         let mut collected = std::mem::take(&mut self.collected);
         for queued in collected.drain(..) {
             let sending = queued.frame.sending;
@@ -123,16 +124,21 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         now: Instant,
         effects: &mut dyn Effects,
     ) {
-        let Queued { client, frame, held } = queued;
-        let pool = Arc::clone(held.pool());
+        let Queued {
+            client,
+            frame,
+            held,
+        } = queued;
+        let entry = self
+            .clients
+            .get_mut(client.index())
+            .and_then(Option::as_mut);
+        // Its number may be another's meanwhile.
+        let entry = entry.filter(|entry| Arc::ptr_eq(&entry.pool, held.pool()));
         held.end(frame.is_awaited, outcome.clone());
-        let Some(Some(entry)) = self.clients.get_mut(client.index()) else {
+        let Some(entry) = entry.filter(|_| !frame.is_awaited) else {
             return;
         };
-        // Its number may be another's meanwhile.
-        if frame.is_awaited || !Arc::ptr_eq(&entry.pool, &pool) {
-            return;
-        }
         let mut context = Context::new(now, effects);
         let tag = frame.sending.tag;
         if caught(|| entry.receiver.sent(tag, outcome, &mut context)).is_none() {

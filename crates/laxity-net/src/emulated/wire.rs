@@ -224,8 +224,8 @@ impl Link for End {
         while let Some(flying) = way.land(now) {
             let Flying { at, bytes, .. } = flying;
             let length = bytes.len();
-            let fits = |memory: &Box<[u8]>| memory.len() >= length;
-            let memory = match self.posted.front().map(fits) {
+            let room = self.posted.front().map(|memory| memory.len());
+            let memory = match room.map(|room| room >= length) {
                 None => {
                     self.losses.no_room += 1;
                     None
@@ -280,7 +280,7 @@ impl Link for End {
 
     fn sent(&mut self, now: Instant) -> Option<Box<[u8]>> {
         let shared = self.wire.lock();
-        if shared.is_up && !shared.is_gone {
+        if shared.is_up || shared.is_gone {
             self.departures.departed(now)
         } else {
             self.departures.drop_first()
