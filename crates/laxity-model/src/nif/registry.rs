@@ -155,6 +155,7 @@ impl Demultiplex for Circuits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString;
 
     const VIDEO: Circuit = Circuit {
         path: 0x5a,

@@ -89,8 +89,7 @@ mod tests {
 
     #[test]
     fn pieces_stay_where_they_are_until_they_are_copied_together() {
-        let payload = [3, 4, 5];
-        let gathered = Gathered::default().with([1, 2]).with(&payload);
+        let gathered = Gathered::default().with([1, 2]).with(vec![3, 4, 5]);
         assert_eq!((gathered.length(), gathered.contiguous()), (5, None));
         let mut into = [0; 6];
         assert_eq!(gathered.copy_to(&mut into), Ok(5));

@@ -11,7 +11,7 @@ use crate::world::World;
 
 /// Ten million where the optimizer has been.
 const OPERATIONS: u64 = if cfg!(debug_assertions) {
-    300_000
+    1_000_000
 } else {
     10_000_000
 };
@@ -23,6 +23,14 @@ fn whatever_happens_no_buffer_is_lost_and_every_packet_is_its_clients_own() {
         let drawn = random.draw().to_le_bytes();
         world.step((drawn[0], drawn[1], drawn[2].into()));
     }
+    // All that can happen has happened, and often.
+    let account = world.account();
+    let often = OPERATIONS / 1000;
+    assert!(
+        account.swapped > often && account.copied > often,
+        "{account:?}"
+    );
+    assert!(account.dropped.iter().all(|n| *n > often), "{account:?}");
 }
 
 proptest! {

@@ -5,10 +5,10 @@ use laxity_model::nif::registry::Circuits;
 use laxity_model::nif::transmit::ByPriority;
 use laxity_model::{Instant, Priority};
 use laxity_net::buffers::{Gathered, Pool, PoolSize, Sending};
-use laxity_net::driver::{Driver, Host, Interest, Limits};
+use laxity_net::driver::{Driver, Host, Interest, Limits, Scope};
 use laxity_net::emulated::{End, Faults, Null, Wire};
 
-use crate::support::Keeper;
+use crate::support::{Keeper, Own};
 
 type Memory = Box<[u8]>;
 
@@ -57,7 +57,7 @@ fn every_frame_is_told_once_and_in_its_order() {
                 driver
                     .poll(Instant::from_millis(millisecond), &mut ())
                     .unwrap();
-                assert_eq!(pool.census().sending as u64, 30 - millisecond);
+                assert_eq!(u64::from(pool.census().sending), 30 - millisecond);
                 told.extend(keeper.sent());
             }
             let mut expected: Vec<u64> = (0..30).collect();
@@ -69,6 +69,28 @@ fn every_frame_is_told_once_and_in_its_order() {
             assert_eq!(pool.census().free, 40);
         }
     }
+}
+
+#[test]
+fn frames_of_several_clients_leave_in_the_order_in_which_they_were_sent() {
+    let (mut driver, _, first) = null(false, Limits::default());
+    let size = PoolSize::fixed(20);
+    let second = driver.register(Interest::Nothing, size, Keeper::<Memory>::default());
+    let second = second.unwrap().pool;
+    let tap = Keeper::<Own>::default();
+    driver.tap(Scope::All, tap.clone());
+    for tag in 0..40 {
+        // Not one after the other: each sends some in turn.
+        let pool = if tag % 7 < 4 { &first } else { &second };
+        send(pool, 1, tag);
+    }
+    for millisecond in 0..41 {
+        let now = Instant::from_millis(millisecond);
+        driver.poll(now, &mut ()).unwrap();
+    }
+    let left: Vec<u8> = tap.bytes().iter().map(|frame| frame[0]).collect();
+    let sent: Vec<u8> = (0..40).collect();
+    assert_eq!(left, sent);
 }
 
 #[test]

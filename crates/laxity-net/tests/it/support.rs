@@ -123,7 +123,7 @@ impl Link for CountedEnd {
 }
 
 /// A client's own kind of memory, smaller than any interface's.
-pub(crate) struct Own(pub(crate) [u8; Own::ROOM]);
+pub(crate) struct Own(pub(crate) [u8; Self::ROOM]);
 
 impl Own {
     pub(crate) const ROOM: usize = 256;

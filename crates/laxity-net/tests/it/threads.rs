@@ -1,6 +1,6 @@
 //! Clients' threads beside their driver's.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use laxity_model::nif::exchange::Reason;
@@ -10,9 +10,9 @@ use laxity_model::{ActivityId, Instant, PortId, Priority};
 use laxity_net::Driver;
 use laxity_net::buffers::{PoolSize, Sending};
 use laxity_net::client::{Effects, Rank};
-use laxity_net::clients::{NoPacket, early, late};
-use laxity_net::driver::{Host, Interest, Limits};
-use laxity_net::emulated::{Faults, Null, Wire};
+use laxity_net::clients::{NoPacket, Queue, early, late};
+use laxity_net::driver::{Handle, Host, Interest, Limits};
+use laxity_net::emulated::{End, Faults, Null, Wire};
 
 use crate::support::{Keeper, Own, circuit, packet, send};
 
@@ -25,83 +25,78 @@ fn serve<L: Link, D: Demultiplex>(mut driver: Driver<L, D>, ended: &AtomicBool) 
     driver
 }
 
+/// The sum of the numbers in all packets that this thread gets.
+fn take(queue: &Queue<Box<[u8]>>, taken: &AtomicU32) -> u64 {
+    let mut sum = 0;
+    while let Ok(packet) = queue.next(None) {
+        let number = packet.bytes()[4..8].try_into().unwrap();
+        sum += u64::from(u32::from_be_bytes(number));
+        packet.emptied().give().ok();
+        taken.fetch_add(1, Ordering::SeqCst);
+    }
+    sum
+}
+
+/// Registers one client after the other, and unregisters each.
+fn register(handle: &Handle<End, Circuits>) {
+    for channel in 10..60 {
+        let (client, _) = late::client(1, &Host::default().sleeper);
+        let registered = handle.ask(move |driver| {
+            let interest = Interest::In(&circuit(channel));
+            let registered = driver.register(interest, PoolSize::fixed(1), client);
+            registered.unwrap().id
+        });
+        let id = registered.wait().unwrap();
+        let ended = handle.ask(move |driver| driver.unregister(id));
+        assert!(ended.wait().unwrap().is_some());
+    }
+}
+
 #[test]
 fn threads_of_a_late_client_share_its_queue_while_others_register_and_no_packet_is_lost() {
     const PACKETS: u32 = 20_000;
     let (_wire, near, far) = Wire::new(Faults::default(), 1);
-    let host = Host::default();
     let driver = |end| Driver::new(end, Circuits::default(), Limits::default(), Host::default());
     let (mut near, mut far) = (driver(near).unwrap(), driver(far).unwrap());
-    let (client, queue) = late::client(32, &host.sleeper);
-    let receiver = far
-        .register(Interest::In(&circuit(1)), PoolSize::fixed(32), client)
-        .unwrap();
+    let (client, queue) = late::client(32, &Host::default().sleeper);
+    let (interest, size) = (Interest::In(&circuit(1)), PoolSize::fixed(32));
+    let receiver = far.register(interest, size, client).unwrap();
     receiver.pool.give(32);
     let size = PoolSize::fixed(8);
-    let sender = near
-        .register(Interest::Nothing, size, Keeper::default())
-        .unwrap();
+    let sender = near.register(Interest::Nothing, size, Keeper::default());
+    let sender = sender.unwrap().pool;
     let (handle, ended) = (far.handle(), AtomicBool::new(false));
+    let taken = AtomicU32::new(0);
     thread::scope(|scope| {
         let far = scope.spawn(|| serve(far, &ended));
         let near = scope.spawn(|| serve(near, &ended));
         let takers: Vec<_> = (0..3)
-            .map(|_| {
-                let queue = queue.clone();
-                scope.spawn(move || {
-                    let mut sum = 0;
-                    while let Ok(packet) = queue.next(None) {
-                        let number = packet.bytes()[4..8].try_into().unwrap();
-                        sum += u64::from(u32::from_be_bytes(number));
-                        packet.emptied().give().ok();
-                    }
-                    sum
-                })
-            })
+            .map(|_| scope.spawn(|| take(&queue, &taken)))
             .collect();
-        let registrar = scope.spawn(move || {
-            for channel in 10..60 {
-                let (client, _) = late::client(1, &Host::default().sleeper);
-                let register = handle.ask(move |driver| {
-                    let interest = Interest::In(&circuit(channel));
-                    let registered = driver.register(interest, PoolSize::fixed(1), client);
-                    registered.unwrap().id
-                });
-                let id = register.wait().unwrap();
-                handle
-                    .ask(move |driver| driver.unregister(id))
-                    .wait()
-                    .unwrap();
-            }
-        });
-        // No faster than buffers are given back: so none finds none.
+        let registrar = scope.spawn(|| register(&handle));
         for number in 0..PACKETS {
-            let mut bytes = packet(1, 0, 60);
-            bytes[4..8].copy_from_slice(&number.to_be_bytes());
-            while receiver.pool.census().given < 12 {
+            // No more on their way than buffers are given: so none finds none.
+            while number - taken.load(Ordering::SeqCst) >= 32 {
                 thread::yield_now();
             }
-            let filled = sender.pool.wait(None).unwrap().fill(&bytes).unwrap();
+            let mut bytes = packet(1, 0, 60);
+            bytes[4..8].copy_from_slice(&number.to_be_bytes());
+            let filled = sender.wait(None).unwrap().fill(&bytes).unwrap();
             filled.send(Sending::default()).unwrap();
         }
         registrar.join().unwrap();
-        while sender.pool.census().free < 8 || receiver.pool.census().given < 32 {
+        while taken.load(Ordering::SeqCst) < PACKETS {
             thread::yield_now();
         }
         ended.store(true, Ordering::SeqCst);
         near.join().unwrap();
         let far = far.join().unwrap();
         let account = *far.account_of(receiver.id).unwrap();
-        assert_eq!(
-            (account.swapped, account.arrived),
-            (PACKETS.into(), PACKETS.into())
-        );
+        let packets = u64::from(PACKETS);
+        assert_eq!((account.swapped, account.arrived), (packets, packets));
         drop(far);
         let sums = takers.into_iter().map(|taker| taker.join().unwrap());
-        assert_eq!(
-            sums.sum::<u64>(),
-            u64::from(PACKETS) * u64::from(PACKETS - 1) / 2
-        );
+        assert_eq!(sums.sum::<u64>(), packets * (packets - 1) / 2);
         assert_eq!(receiver.pool.census().free, 32);
     });
 }

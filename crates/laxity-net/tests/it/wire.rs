@@ -123,7 +123,6 @@ fn faults_come_as_often_as_they_are_asked_for() {
         memory = near.sent(*at).unwrap();
         arrived.extend(received(&mut far, *at));
     }
-    let known = |bytes: &[u8]| frames.iter().any(|(_, frame)| frame == bytes);
     let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
     let share = |count: usize, of: usize, expected: f64| {
         let share = count as f64 / of as f64;
@@ -134,10 +133,8 @@ fn faults_come_as_often_as_they_are_asked_for() {
     };
     // Lost ones are missing, doubled ones come once more: 0.95 × 1.1.
     share(arrived.len(), frames.len(), 1.045);
-    let wrong = arrived
-        .iter()
-        .filter(|(_, bytes)| number(bytes) >= 100_000 || !known(bytes));
-    // Most of the bits are such as no frame has.
+    // Three quarters of the bits are such as no frame has.
+    let wrong = arrived.iter().filter(|(_, bytes)| number(bytes) >= 100_000);
     assert!(wrong.count() > 500);
     let overtaken = arrived.windows(2).filter(|pair| {
         let [first, second] = [&pair[0].1, &pair[1].1].map(|bytes| number(bytes));

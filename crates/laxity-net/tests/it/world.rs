@@ -127,6 +127,8 @@ pub(crate) struct World {
     owning: Party<Own>,
     /// What became of all packets at the far end.
     total: Account,
+    /// And of those in worlds before this one.
+    before: Account,
     sent: u64,
 }
 
@@ -152,6 +154,7 @@ impl World {
             owning,
             pair,
             total: Account::default(),
+            before: Account::default(),
             sent: 0,
         }
     }
@@ -184,6 +187,13 @@ impl World {
             255 => self.end(false),
         }
         self.check();
+    }
+
+    /// What became of all packets so far.
+    pub(crate) fn account(&self) -> Account {
+        let mut account = self.before;
+        account.add(&self.total);
+        account
     }
 
     fn poll(&mut self) {
@@ -272,7 +282,8 @@ impl World {
             assert_eq!(self.pair.far.census().free as usize, POSTED);
         }
         let alive = std::sync::Arc::clone(&self.pair.alive);
-        let new = Self::new();
+        let mut new = Self::new();
+        new.before = self.account();
         let Self {
             pair,
             swapping,
