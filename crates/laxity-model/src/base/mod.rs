@@ -12,4 +12,5 @@ pub mod plain;
 pub mod port;
 pub mod random;
 pub mod ring;
+pub mod stack;
 pub mod time;

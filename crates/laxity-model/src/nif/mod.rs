@@ -5,5 +5,11 @@
 //! (§2, the Resource Exchanger); each is called when its packet arrives.
 //!
 //! * [`link`]: what a driver asks of an interface, and what every interface does alike.
+//! * [`registry`]: whose a packet is: the seam of a driver's key.
+//! * [`exchange`]: whether a packet is kept; where each buffer is.
+//! * [`transmit`]: what is sent next, and how much is out of reach.
 
+pub mod exchange;
 pub mod link;
+pub mod registry;
+pub mod transmit;

@@ -6,5 +6,6 @@
 
 mod arrivals;
 mod ring;
+mod stack;
 mod together;
 mod upcalls;

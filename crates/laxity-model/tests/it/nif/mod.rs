@@ -1,0 +1,3 @@
+//! The network interface framework's decisions.
+
+mod transmit;

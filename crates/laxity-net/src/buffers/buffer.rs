@@ -1,0 +1,278 @@
+//! One linear buffer, by its state.
+
+use std::fmt;
+use std::sync::Arc;
+
+use laxity_model::nif::link::{Left, LinkError, Memory, Received, Stamp};
+use laxity_model::{Instant, Priority};
+
+use super::message::Message;
+use super::shared::{Frame, Held};
+
+/// Why there is no buffer, or why one cannot go where it was to go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Unavailable {
+    /// Nothing is free in the pool.
+    #[error("no buffer is free")]
+    NoneFree,
+    /// The client has ended, or its driver.
+    #[error("the client has ended")]
+    Closed,
+    /// The buffer's memory is of its client's own kind, which no interface sends from.
+    #[error("a buffer of the client's own kind cannot be sent")]
+    NoInterface,
+    /// More than fits.
+    #[error("{length} bytes, where {room} fit")]
+    TooLong {
+        /// So many bytes.
+        length: usize,
+        /// Of so many.
+        room: usize,
+    },
+}
+
+/// A buffer that comes back, as it did not go where it was to go.
+pub struct Back<B> {
+    /// As it was.
+    pub buffer: B,
+    /// Why.
+    pub why: Unavailable,
+}
+
+impl<B> fmt::Debug for Back<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Back")
+            .field("why", &self.why)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Nothing is in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Empty(());
+
+/// A packet is in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Filled {
+    length: usize,
+    arrived: Option<Arrived>,
+}
+
+/// When a packet arrived, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrived {
+    /// On the clock of all instants.
+    pub at: Instant,
+    /// Who says so.
+    pub stamp: Stamp,
+    /// What is not in the packet yet.
+    pub left: Left,
+}
+
+impl<M> From<&Received<M>> for Arrived {
+    fn from(packet: &Received<M>) -> Self {
+        Self {
+            at: packet.at,
+            stamp: packet.stamp,
+            left: packet.left,
+        }
+    }
+}
+
+/// How a frame is to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sending {
+    /// How urgent it is among others, where the driver sends by priority.
+    pub priority: Priority,
+    /// When it should have left; [`Instant::MAX`]: whenever.
+    pub due: Instant,
+    /// By what its client knows it when it is [told](crate::Client::sent) that it has left.
+    pub tag: u64,
+}
+
+impl Default for Sending {
+    fn default() -> Self {
+        Self {
+            priority: Priority::NORMAL,
+            due: Instant::MAX,
+            tag: 0,
+        }
+    }
+}
+
+/// A linear buffer (§2.3): contiguous memory of a pool, in one pair of hands. Let go of, it comes home, and wakes whoever waits for one.
+/// That costs some atomic operations, and never waits.
+pub struct Buffer<M: Memory, S> {
+    held: Held<M>,
+    state: S,
+}
+
+impl<M: Memory, S> Buffer<M, S> {
+    /// The most bytes that fit.
+    pub fn room(&self) -> usize {
+        self.held.bytes().len()
+    }
+}
+
+impl<M: Memory> Buffer<M, Empty> {
+    pub(crate) const fn empty(held: Held<M>) -> Self {
+        Self {
+            held,
+            state: Empty(()),
+        }
+    }
+
+    /// Its memory, to write a packet into before it is [filled](Self::filled). What is there is left over.
+    pub fn space(&mut self) -> &mut [u8] {
+        self.held.bytes_mut()
+    }
+
+    /// Gives it to the driver that its pool was made at, which hands one over with a packet for it. Never waits.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable::Closed`], with the buffer.
+    pub fn give(self) -> Result<(), Back<Self>> {
+        self.held.give().map_err(|held| Back {
+            buffer: Self::empty(held),
+            why: Unavailable::Closed,
+        })
+    }
+
+    /// The first `length` bytes of it are a packet.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable::TooLong`], with the buffer.
+    pub fn filled(self, length: usize) -> Result<Buffer<M, Filled>, Back<Self>> {
+        let room = self.room();
+        if length > room {
+            let why = Unavailable::TooLong { length, room };
+            return Err(Back { buffer: self, why });
+        }
+        let arrived = None;
+        Ok(Buffer {
+            held: self.held,
+            state: Filled { length, arrived },
+        })
+    }
+
+    /// With a copy of these bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable::TooLong`], with the buffer.
+    pub fn fill(self, bytes: &[u8]) -> Result<Buffer<M, Filled>, Back<Self>> {
+        self.fill_with(bytes)
+    }
+
+    /// With a copy of all pieces of a message, one behind the other.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable::TooLong`], with the buffer.
+    pub fn fill_with(
+        mut self,
+        message: &(impl Message + ?Sized),
+    ) -> Result<Buffer<M, Filled>, Back<Self>> {
+        match message.copy_to(self.space()) {
+            Ok(length) => self.filled(length),
+            Err(why) => Err(Back { buffer: self, why }),
+        }
+    }
+}
+
+impl<M: Memory> Buffer<M, Filled> {
+    pub(crate) fn received(held: Held<M>, length: usize, arrived: Arrived) -> Self {
+        held.is_held();
+        let arrived = Some(arrived);
+        Self {
+            held,
+            state: Filled { length, arrived },
+        }
+    }
+
+    /// The packet.
+    pub fn bytes(&self) -> &[u8] {
+        &self.held.bytes()[..self.state.length]
+    }
+
+    /// The packet, to change.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.held.bytes_mut()[..self.state.length]
+    }
+
+    /// When it arrived, and how; `None` if it never did.
+    pub const fn arrived(&self) -> Option<Arrived> {
+        self.state.arrived
+    }
+
+    /// Cuts it, or takes in what is behind it.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable::TooLong`]: nothing has changed.
+    pub fn set_length(&mut self, length: usize) -> Result<(), Unavailable> {
+        let room = self.room();
+        if length > room {
+            return Err(Unavailable::TooLong { length, room });
+        }
+        self.state.length = length;
+        Ok(())
+    }
+
+    /// Nothing in it is needed any more.
+    pub fn emptied(self) -> Buffer<M, Empty> {
+        Buffer::empty(self.held)
+    }
+
+    /// Sends it, and goes on: its client is [told](crate::Client::sent) when it has left, and the buffer is home then. Never waits.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable::Closed`] or [`Unavailable::NoInterface`], with the buffer.
+    pub fn send(self, sending: Sending) -> Result<(), Back<Self>> {
+        self.send_as(sending, false).map(drop)
+    }
+
+    /// Sends it, and waits until it has left, or will not. The driver must be served by another thread.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable::Closed`] or [`Unavailable::NoInterface`], with the buffer.
+    pub fn send_and_wait(self, sending: Sending) -> Result<Sent<M>, Back<Self>> {
+        let pool = Arc::clone(self.held.pool());
+        let index = self.send_as(sending, true)?;
+        let (held, outcome) = pool.wait_sent(index);
+        let buffer = Buffer::empty(held);
+        Ok(Sent { buffer, outcome })
+    }
+
+    fn send_as(self, sending: Sending, is_awaited: bool) -> Result<u32, Back<Self>> {
+        let Self { held, state } = self;
+        let frame = Frame {
+            length: state.length,
+            sending,
+            number: 0,
+            is_awaited,
+        };
+        held.send(frame).map_err(|(held, why)| Back {
+            buffer: Self { held, state },
+            why,
+        })
+    }
+}
+
+/// A frame that somebody waited for is done.
+pub struct Sent<M: Memory> {
+    /// What it was sent from.
+    pub buffer: Buffer<M, Empty>,
+    /// Whether it has left.
+    pub outcome: Result<(), LinkError>,
+}
+
+impl<M: Memory> Message for Buffer<M, Filled> {
+    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::once(self.bytes())
+    }
+}

@@ -1,0 +1,8 @@
+//! The two clients of the paper's protocol stack (§3.2). Both only queue what arrives: what is done with it is for the threads that
+//! take it, at their own priority, and not for the driver's.
+
+pub mod early;
+pub mod late;
+mod queue;
+
+pub use queue::{NoPacket, Queue};

@@ -1,0 +1,135 @@
+//! A queue of packets from a client's call to the threads that take them. Who puts waits for nobody: only takers share a lock.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use laxity_model::Instant;
+use laxity_model::base::bell::Bell;
+use laxity_model::nif::link::Memory;
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use crate::buffers::{Buffer, Filled, Sleeper};
+use crate::client::News;
+
+/// What both sides have.
+struct Common {
+    arrived: Bell,
+    is_over: AtomicBool,
+    sleeper: Sleeper,
+}
+
+/// The client's side.
+pub(super) struct Putter<M: Memory> {
+    packets: Producer<Buffer<M, Filled>>,
+    common: Arc<Common>,
+}
+
+/// The threads' side: as many as there are handles.
+pub struct Queue<M: Memory> {
+    packets: Arc<Mutex<Consumer<Buffer<M, Filled>>>>,
+    common: Arc<Common>,
+}
+
+impl<M: Memory> Clone for Queue<M> {
+    fn clone(&self) -> Self {
+        Self {
+            packets: Arc::clone(&self.packets),
+            common: Arc::clone(&self.common),
+        }
+    }
+}
+
+/// Why no packet comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoPacket {
+    /// Time is up.
+    #[error("no packet has arrived in time")]
+    TimeUp,
+    /// The client has ended, and all that arrived has been taken.
+    #[error("no packet will arrive any more")]
+    Over,
+}
+
+/// A queue for as many packets as its client has buffers.
+pub(super) fn queue<M: Memory>(most: usize, sleeper: &Sleeper) -> (Putter<M>, Queue<M>) {
+    let (producer, consumer) = RingBuffer::new(most);
+    let common = Arc::new(Common {
+        arrived: Bell::default(),
+        is_over: AtomicBool::new(false),
+        sleeper: sleeper.clone(),
+    });
+    let putter = Putter {
+        packets: producer,
+        common: Arc::clone(&common),
+    };
+    let packets = Arc::new(Mutex::new(consumer));
+    (putter, Queue { packets, common })
+}
+
+impl<M: Memory> Putter<M> {
+    /// Queues a packet; one that finds no room goes home, as if it had not arrived. Tells whether it waits now, and whether others did.
+    pub(super) fn put(&mut self, packet: Buffer<M, Filled>) -> Put {
+        let was_empty = self.packets.slots() == self.packets.buffer().capacity();
+        if self.packets.push(packet).is_err() {
+            return Put::NoRoom;
+        }
+        self.common.arrived.ring(&self.common.sleeper);
+        if was_empty { Put::First } else { Put::Behind }
+    }
+
+    pub(super) fn told(&self, news: News) {
+        if news == News::Gone {
+            self.end();
+        }
+    }
+
+    fn end(&self) {
+        self.common.is_over.store(true, Ordering::SeqCst);
+        self.common.arrived.ring(&self.common.sleeper);
+    }
+}
+
+/// What became of a packet that was put.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Put {
+    NoRoom,
+    First,
+    Behind,
+}
+
+impl<M: Memory> Drop for Putter<M> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl<M: Memory> Queue<M> {
+    /// The packet that waits for the longest time; `None` if there is none now.
+    ///
+    /// # Errors
+    ///
+    /// [`NoPacket::Over`].
+    pub fn try_next(&self) -> Result<Option<Buffer<M, Filled>>, NoPacket> {
+        // In this order: what was put before it was over is seen.
+        let is_over = self.common.is_over.load(Ordering::SeqCst);
+        let mut packets = self.packets.lock().unwrap_or_else(PoisonError::into_inner);
+        match packets.pop() {
+            Ok(packet) => Ok(Some(packet)),
+            Err(_) if is_over => Err(NoPacket::Over),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// The same, waiting for one, no longer than until then.
+    ///
+    /// # Errors
+    ///
+    /// [`NoPacket`].
+    pub fn next(&self, until: Option<Instant>) -> Result<Buffer<M, Filled>, NoPacket> {
+        let Common {
+            arrived, sleeper, ..
+        } = &*self.common;
+        let next = arrived.wait_for(sleeper, until, || self.try_next().transpose());
+        next.unwrap_or(Err(NoPacket::TimeUp))
+    }
+}

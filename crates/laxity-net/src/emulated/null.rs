@@ -1,0 +1,74 @@
+//! The null device: what is sent takes its time and is gone, and nothing ever arrives.
+
+use laxity_model::Instant;
+use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
+
+use super::departures::{Departures, allocate, facts};
+
+/// An interface behind which there is nobody.
+#[derive(Debug)]
+pub struct Null {
+    facts: Facts,
+    departures: Departures,
+    posted: Vec<Box<[u8]>>,
+}
+
+impl Null {
+    /// One of so many bits a second; 0: sending takes no time.
+    #[must_use]
+    pub fn new(rate: u64) -> Self {
+        let facts = facts("null", 0, 1500);
+        Self {
+            departures: Departures::new(rate, &facts),
+            facts,
+            posted: Vec::new(),
+        }
+    }
+}
+
+impl Link for Null {
+    type Memory = Box<[u8]>;
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn allocate(&mut self, packets: usize) -> Result<Vec<Box<[u8]>>, LinkError> {
+        Ok(allocate(packets, self.facts.mtu))
+    }
+
+    fn post(&mut self, memory: Box<[u8]>) -> Result<(), Box<[u8]>> {
+        self.posted.push(memory);
+        Ok(())
+    }
+
+    fn receive(&mut self, _: Instant) -> Result<Option<Received<Box<[u8]>>>, LinkError> {
+        Ok(None)
+    }
+
+    fn send(
+        &mut self,
+        memory: Box<[u8]>,
+        length: usize,
+        now: Instant,
+    ) -> Result<(), (Box<[u8]>, LinkError)> {
+        if let Err(error) = self.departures.check(length, &self.facts) {
+            return Err((memory, error));
+        }
+        let leaves = self.departures.leaves(length, now);
+        self.departures.depart(memory, leaves);
+        Ok(())
+    }
+
+    fn sent(&mut self, now: Instant) -> Option<Box<[u8]>> {
+        self.departures.departed(now)
+    }
+
+    fn reclaim(&mut self) -> Option<Box<[u8]>> {
+        self.departures.drop_first().or_else(|| self.posted.pop())
+    }
+
+    fn losses(&self) -> Losses {
+        Losses::default()
+    }
+}

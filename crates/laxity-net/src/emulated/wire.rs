@@ -1,0 +1,299 @@
+//! A wire between two interfaces, with faults that follow from a seed.
+//!
+//! For each frame four numbers are drawn, in this order: whether it is lost, doubled, late, and which of its bits is wrong. So a fault that is
+//! made rarer leaves all others where they were.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use laxity_model::base::random::SplitMix64;
+use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received, Stamp};
+use laxity_model::{Instant, Span};
+
+use super::departures::{Departures, allocate, facts};
+
+/// What a wire does to frames, each way alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Faults {
+    /// Bits a second; 0: a frame takes no time.
+    pub rate: u64,
+    /// From when the last bit leaves until it arrives.
+    pub delay: Span,
+    /// Of a million frames so many are lost.
+    pub lost: u32,
+    /// So many arrive twice.
+    pub doubled: u32,
+    /// So many arrive later than others, by [`late_by`](Self::late_by).
+    pub late: u32,
+    /// How much later.
+    pub late_by: Span,
+    /// So many arrive with one bit wrong.
+    pub corrupted: u32,
+}
+
+const MILLION: u64 = 1_000_000;
+
+/// A frame on the wire: the first to arrive first, and of those that arrive together the first that was sent.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Flying {
+    at: Instant,
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+/// What flies towards one end.
+#[derive(Debug)]
+struct Way {
+    random: SplitMix64,
+    flying: BinaryHeap<Reverse<Flying>>,
+    number: u64,
+    /// Memory of frames that have landed.
+    landed: Vec<Vec<u8>>,
+}
+
+impl Way {
+    fn new(seed: u64) -> Self {
+        Self {
+            random: SplitMix64::new(seed),
+            flying: BinaryHeap::new(),
+            number: 0,
+            landed: Vec::new(),
+        }
+    }
+
+    fn fly(&mut self, frame: &[u8], leaves: Instant, faults: &Faults) {
+        let [lost, doubled, late, wrong] = [(); 4].map(|()| self.random.draw());
+        let happens = |drawn: u64, of: u32| drawn % MILLION < of.into();
+        if happens(lost, faults.lost) {
+            return;
+        }
+        let after = |instant: Instant, span| instant.checked_add(span).unwrap_or(Instant::MAX);
+        let usual = after(leaves, faults.delay);
+        let mut at = usual;
+        if happens(late, faults.late) {
+            at = after(at, faults.late_by);
+        }
+        let bits = frame.len() as u64 * 8;
+        let bit = (happens(wrong, faults.corrupted) && bits > 0).then(|| wrong / MILLION % bits);
+        self.launch(frame, bit, at);
+        if happens(doubled, faults.doubled) {
+            self.launch(frame, None, usual);
+        }
+    }
+
+    fn launch(&mut self, frame: &[u8], wrong: Option<u64>, at: Instant) {
+        let mut bytes = self.landed.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(frame);
+        if let Some(bit) = wrong {
+            bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
+        }
+        let number = self.number;
+        self.number += 1;
+        self.flying.push(Reverse(Flying { at, number, bytes }));
+    }
+
+    fn land(&mut self, now: Instant) -> Option<Flying> {
+        let Reverse(first) = self.flying.peek()?;
+        if first.at > now {
+            return None;
+        }
+        self.flying.pop().map(|Reverse(first)| first)
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    faults: Faults,
+    is_up: bool,
+    is_gone: bool,
+    /// How often it went down.
+    downs: u64,
+    ways: [Way; 2],
+}
+
+/// What its owner does to a wire while others send over it.
+#[derive(Clone, Debug)]
+pub struct Wire(Arc<Mutex<Shared>>);
+
+impl Wire {
+    /// A wire that carries frames of up to 1500 bytes behind their header, and its two ends.
+    #[must_use]
+    pub fn new(faults: Faults, seed: u64) -> (Self, End, End) {
+        let mut seeds = SplitMix64::new(seed);
+        let wire = Self(Arc::new(Mutex::new(Shared {
+            faults,
+            is_up: true,
+            is_gone: false,
+            downs: 0,
+            ways: [(); 2].map(|()| Way::new(seeds.draw())),
+        })));
+        let end = |side| End::new(wire.clone(), side, faults.rate);
+        let (near, far) = (end(0), end(1));
+        (wire, near, far)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it does to frames from now on; its rate stays.
+    pub fn set_faults(&self, faults: Faults) {
+        self.lock().faults = faults;
+    }
+
+    /// It goes down, and what is on it is lost.
+    pub fn go_down(&self) {
+        let mut shared = self.lock();
+        if shared.is_up {
+            shared.is_up = false;
+            shared.downs += 1;
+        }
+        shared.ways.iter_mut().for_each(|way| way.flying.clear());
+    }
+
+    /// It is up again.
+    pub fn go_up(&self) {
+        self.lock().is_up = true;
+    }
+
+    /// Both ends are deleted.
+    pub fn delete(&self) {
+        self.lock().is_gone = true;
+    }
+}
+
+/// One end of a wire.
+#[derive(Debug)]
+pub struct End {
+    wire: Wire,
+    side: usize,
+    facts: Facts,
+    departures: Departures,
+    posted: VecDeque<Box<[u8]>>,
+    /// Of how many times that the wire went down this end has told.
+    told: u64,
+    losses: Losses,
+}
+
+impl End {
+    fn new(wire: Wire, side: u8, rate: u64) -> Self {
+        let facts = facts("emulated", side, 1500);
+        Self {
+            wire,
+            side: side.into(),
+            departures: Departures::new(rate, &facts),
+            facts,
+            posted: VecDeque::new(),
+            told: 0,
+            losses: Losses::default(),
+        }
+    }
+}
+
+impl Link for End {
+    type Memory = Box<[u8]>;
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn allocate(&mut self, packets: usize) -> Result<Vec<Box<[u8]>>, LinkError> {
+        if self.wire.lock().is_gone {
+            return Err(LinkError::Gone);
+        }
+        Ok(allocate(packets, self.facts.mtu))
+    }
+
+    fn post(&mut self, memory: Box<[u8]>) -> Result<(), Box<[u8]>> {
+        self.posted.push_back(memory);
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<Box<[u8]>>>, LinkError> {
+        let mut shared = self.wire.lock();
+        if shared.is_gone {
+            return Err(LinkError::Gone);
+        }
+        if self.told < shared.downs {
+            self.told = shared.downs;
+            return Err(LinkError::Down);
+        }
+        let way = &mut shared.ways[self.side];
+        while let Some(flying) = way.land(now) {
+            let Flying { at, bytes, .. } = flying;
+            let length = bytes.len();
+            let room = self.posted.front().map(|memory| memory.len());
+            let memory = match room.map(|room| room >= length) {
+                None => {
+                    self.losses.no_room += 1;
+                    None
+                }
+                Some(false) => {
+                    self.losses.too_long += 1;
+                    None
+                }
+                Some(true) => self.posted.pop_front(),
+            };
+            let received = memory.map(|mut memory| {
+                memory[..length].copy_from_slice(&bytes);
+                Received {
+                    memory,
+                    length,
+                    at,
+                    stamp: Stamp::Wire,
+                    left: Left::default(),
+                }
+            });
+            way.landed.push(bytes);
+            if received.is_some() {
+                return Ok(received);
+            }
+        }
+        Ok(None)
+    }
+
+    fn send(
+        &mut self,
+        memory: Box<[u8]>,
+        length: usize,
+        now: Instant,
+    ) -> Result<(), (Box<[u8]>, LinkError)> {
+        let mut shared = self.wire.lock();
+        let check = if shared.is_gone {
+            Err(LinkError::Gone)
+        } else if !shared.is_up {
+            Err(LinkError::Down)
+        } else {
+            self.departures.check(length, &self.facts)
+        };
+        if let Err(error) = check {
+            return Err((memory, error));
+        }
+        let leaves = self.departures.leaves(length, now);
+        let Shared { faults, ways, .. } = &mut *shared;
+        ways[1 - self.side].fly(&memory[..length], leaves, faults);
+        self.departures.depart(memory, leaves);
+        Ok(())
+    }
+
+    fn sent(&mut self, now: Instant) -> Option<Box<[u8]>> {
+        let shared = self.wire.lock();
+        if shared.is_up || shared.is_gone {
+            self.departures.departed(now)
+        } else {
+            self.departures.drop_first()
+        }
+    }
+
+    fn reclaim(&mut self) -> Option<Box<[u8]>> {
+        self.departures
+            .drop_first()
+            .or_else(|| self.posted.pop_front())
+    }
+
+    fn losses(&self) -> Losses {
+        self.losses
+    }
+}

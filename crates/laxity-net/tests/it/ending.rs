@@ -1,0 +1,154 @@
+//! Interfaces that go down, and come up, and are deleted; drivers that end; clients that panic.
+
+use std::sync::atomic::Ordering;
+
+use laxity_model::Instant;
+use laxity_model::nif::exchange::Reason;
+use laxity_model::nif::link::LinkError;
+use laxity_net::buffers::{PoolSize, Sending, Unavailable};
+use laxity_net::client::News;
+use laxity_net::driver::{DriverEnded, DriverError, Interest, Limits, Registered};
+use laxity_net::emulated::Faults;
+
+use crate::support::{Counted, Keeper, Pair, circuit, packet, pair, send};
+
+/// A wire so slow that what is sent stays below.
+fn slow() -> (Pair, Keeper<Counted>, Registered<Counted>) {
+    let faults = Faults {
+        rate: 1000,
+        ..Faults::default()
+    };
+    let mut pair = pair(faults, Limits::default());
+    let keeper = Keeper::default();
+    let size = PoolSize::fixed(6);
+    let client = pair
+        .near
+        .register(Interest::In(&circuit(1)), size, keeper.clone());
+    (pair, keeper, client.unwrap())
+}
+
+fn send_tagged(client: &Registered<Counted>, tag: u64) {
+    let filled = client.pool.take().unwrap().fill(&[0; 60]).unwrap();
+    let sending = Sending {
+        tag,
+        ..Sending::default()
+    };
+    filled.send(sending).unwrap();
+}
+
+#[test]
+fn a_deleted_interface_ends_its_driver_and_every_buffer_comes_home() {
+    let (mut pair, keeper, client) = slow();
+    client.pool.give(1);
+    (0..4).for_each(|tag| send_tagged(&client, tag));
+    pair.near.poll(Instant::ZERO, &mut ()).unwrap();
+    let census = client.pool.census();
+    assert_eq!((census.given, census.sending, census.free), (1, 4, 1));
+    pair.wire.delete();
+    for _ in 0..2 {
+        let polled = pair.near.poll(Instant::ZERO, &mut ());
+        assert_eq!(polled, Err(DriverError::Link(LinkError::Gone)));
+    }
+    assert_eq!(client.pool.census().free, 6);
+    let mut sent = keeper.sent();
+    sent.sort_by_key(|(tag, _)| *tag);
+    let gone = |tag| (tag, Err(LinkError::Gone));
+    assert_eq!(sent, [gone(0), gone(1), gone(2), gone(3)]);
+    assert_eq!(keeper.news(), [News::Gone]);
+    assert!(matches!(client.pool.take(), Err(Unavailable::Closed)));
+    let again = pair
+        .near
+        .register(Interest::Nothing, PoolSize::fixed(0), keeper);
+    assert!(again.is_err());
+}
+
+#[test]
+fn a_driver_that_is_dropped_leaves_every_buffer_at_home_or_where_it_is_held() {
+    let (pair, keeper, client) = slow();
+    let handle = pair.near.handle();
+    let mut pair = pair;
+    client.pool.give(2);
+    send_tagged(&client, 7);
+    send_tagged(&client, 8);
+    pair.near.poll(Instant::ZERO, &mut ()).unwrap();
+    send_tagged(&client, 9);
+    let held = client.pool.take().unwrap();
+    drop(pair);
+    assert_eq!(
+        (client.pool.census().free, client.pool.census().held),
+        (5, 1)
+    );
+    assert_eq!(keeper.news(), [News::Gone]);
+    assert_eq!(keeper.sent().len(), 3);
+    let back = held.give().unwrap_err();
+    assert_eq!(back.why, Unavailable::Closed);
+    let filled = back.buffer.fill(&[1]).unwrap();
+    assert_eq!(
+        filled.send(Sending::default()).unwrap_err().why,
+        Unavailable::Closed
+    );
+    assert_eq!(client.pool.census().free, 6);
+    assert_eq!(handle.ask(|_| ()).wait(), Err(DriverEnded));
+}
+
+#[test]
+fn while_an_interface_is_down_frames_come_back_unsent_and_clients_are_told_once() {
+    let (mut pair, keeper, client) = slow();
+    send_tagged(&client, 0);
+    pair.near.poll(Instant::ZERO, &mut ()).unwrap();
+    pair.wire.go_down();
+    send_tagged(&client, 1);
+    for _ in 0..3 {
+        pair.near.poll(Instant::ZERO, &mut ()).unwrap();
+    }
+    assert_eq!(keeper.news(), [News::Down]);
+    // What was below when it went down is not known to be lost.
+    assert_eq!(keeper.sent(), [(0, Ok(())), (1, Err(LinkError::Down))]);
+    pair.wire.go_up();
+    send_tagged(&client, 2);
+    pair.near.poll(Instant::ZERO, &mut ()).unwrap();
+    pair.near.poll(Instant::MAX, &mut ()).unwrap();
+    assert_eq!(keeper.news(), [News::Up]);
+    assert_eq!(keeper.sent(), [(2, Ok(()))]);
+    assert_eq!(client.pool.census().free, 6);
+}
+
+#[test]
+fn a_client_that_panics_ends_and_others_go_on() {
+    let mut pair = pair(Faults::default(), Limits::default());
+    let keeper = Keeper::<Counted>::default;
+    let size = PoolSize::fixed(4);
+    let sender = pair
+        .near
+        .register(Interest::Nothing, size, keeper())
+        .unwrap();
+    let (bad, good) = (keeper(), keeper());
+    let first = pair
+        .far
+        .register(Interest::In(&circuit(1)), size, bad.clone())
+        .unwrap();
+    let second = pair
+        .far
+        .register(Interest::In(&circuit(2)), size, good.clone())
+        .unwrap();
+    assert_eq!((first.pool.give(4), second.pool.give(4)), (4, 4));
+    bad.panics.store(true, Ordering::SeqCst);
+    for channel in [1, 2, 1] {
+        send(&sender.pool, &packet(channel, 1, 60));
+    }
+    for _ in 0..3 {
+        pair.near.poll(Instant::ZERO, &mut ()).unwrap();
+        pair.far.poll(Instant::ZERO, &mut ()).unwrap();
+    }
+    assert_eq!(good.bytes().len(), 1);
+    assert_eq!(first.pool.census().free, 4);
+    assert!(pair.far.account_of(first.id).is_none());
+    let account = pair.far.account();
+    let dropped = [Reason::Panicked, Reason::Nobodys].map(|reason| account.dropped(reason));
+    assert_eq!((dropped, account.swapped), ([1, 1], 1));
+    // Whether it panics over news or over what was sent is all the same.
+    good.panics.store(true, Ordering::SeqCst);
+    pair.wire.go_down();
+    pair.far.poll(Instant::ZERO, &mut ()).unwrap();
+    assert!(pair.far.account_of(second.id).is_none());
+}

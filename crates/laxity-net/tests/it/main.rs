@@ -1,0 +1,11 @@
+//! The framework through its public items: one program, since each costs a link against all of it.
+
+mod conservation;
+mod ending;
+mod registering;
+mod sending;
+mod support;
+mod taps;
+mod threads;
+mod wire;
+mod world;

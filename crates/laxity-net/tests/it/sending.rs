@@ -1,0 +1,158 @@
+//! Frames: in which order they leave, how many are out of reach, and that each is told.
+
+use laxity_model::nif::link::LinkError;
+use laxity_model::nif::registry::Circuits;
+use laxity_model::nif::transmit::ByPriority;
+use laxity_model::{Instant, Priority};
+use laxity_net::buffers::{Gathered, Pool, PoolSize, Sending};
+use laxity_net::driver::{Driver, Host, Interest, Limits, Scope};
+use laxity_net::emulated::{End, Faults, Null, Wire};
+
+use crate::support::{Keeper, Own};
+
+type Memory = Box<[u8]>;
+
+fn send(pool: &Pool<Memory>, priority: u8, tag: u64) {
+    let filled = pool.take().unwrap().fill(&[tag as u8; 125]).unwrap();
+    let sending = Sending {
+        priority: Priority::new(priority).unwrap(),
+        tag,
+        ..Sending::default()
+    };
+    filled.send(sending).unwrap();
+}
+
+/// Over a device on which each of these frames takes a millisecond.
+fn null(
+    by_priority: bool,
+    limits: Limits,
+) -> (Driver<Null, Circuits>, Keeper<Memory>, Pool<Memory>) {
+    let link = Null::new(1_000_000);
+    let mut driver = if by_priority {
+        let order = Box::new(ByPriority::new(limits.queue));
+        Driver::with_order(link, Circuits::default(), limits, Host::default(), order).unwrap()
+    } else {
+        Driver::new(link, Circuits::default(), limits, Host::default()).unwrap()
+    };
+    let keeper = Keeper::default();
+    let client = driver.register(Interest::Nothing, PoolSize::fixed(40), keeper.clone());
+    (driver, keeper, client.unwrap().pool)
+}
+
+#[test]
+fn every_frame_is_told_once_and_in_its_order() {
+    for by_priority in [false, true] {
+        for reach in [1, 2, 5] {
+            let limits = Limits {
+                reach,
+                ..Limits::default()
+            };
+            let (mut driver, keeper, pool) = null(by_priority, limits);
+            driver.poll(Instant::ZERO, &mut ()).unwrap();
+            for tag in 0..30 {
+                send(&pool, tag as u8 % 3, tag);
+            }
+            let mut told = Vec::new();
+            for millisecond in 0..31 {
+                driver
+                    .poll(Instant::from_millis(millisecond), &mut ())
+                    .unwrap();
+                assert_eq!(u64::from(pool.census().sending), 30 - millisecond);
+                told.extend(keeper.sent());
+            }
+            let mut expected: Vec<u64> = (0..30).collect();
+            if by_priority {
+                expected.sort_by_key(|tag| 2 - tag % 3);
+            }
+            let expected: Vec<_> = expected.into_iter().map(|tag| (tag, Ok(()))).collect();
+            assert_eq!(told, expected);
+            assert_eq!(pool.census().free, 40);
+        }
+    }
+}
+
+#[test]
+fn frames_of_several_clients_leave_in_the_order_in_which_they_were_sent() {
+    let (mut driver, _, first) = null(false, Limits::default());
+    let size = PoolSize::fixed(20);
+    let second = driver.register(Interest::Nothing, size, Keeper::<Memory>::default());
+    let second = second.unwrap().pool;
+    let tap = Keeper::<Own>::default();
+    driver.tap(Scope::All, tap.clone());
+    for tag in 0..40 {
+        // Not one after the other: each sends some in turn.
+        let pool = if tag % 7 < 4 { &first } else { &second };
+        send(pool, 1, tag);
+    }
+    for millisecond in 0..41 {
+        let now = Instant::from_millis(millisecond);
+        driver.poll(now, &mut ()).unwrap();
+    }
+    let left: Vec<u8> = tap.bytes().iter().map(|frame| frame[0]).collect();
+    let sent: Vec<u8> = (0..40).collect();
+    assert_eq!(left, sent);
+}
+
+#[test]
+fn an_urgent_frame_waits_for_no_more_than_the_reach() {
+    for reach in 1..4 {
+        let limits = Limits {
+            reach,
+            ..Limits::default()
+        };
+        let (mut driver, keeper, pool) = null(true, limits);
+        (0..10).for_each(|tag| send(&pool, 1, tag));
+        driver.poll(Instant::ZERO, &mut ()).unwrap();
+        send(&pool, 31, 99);
+        for millisecond in 1..12 {
+            driver
+                .poll(Instant::from_millis(millisecond), &mut ())
+                .unwrap();
+        }
+        let before = keeper.sent().iter().position(|(tag, _)| *tag == 99);
+        assert_eq!(before, Some(reach));
+    }
+}
+
+#[test]
+fn what_does_not_fit_into_the_queue_or_the_interface_is_told_so() {
+    let limits = Limits {
+        queue: 3,
+        ..Limits::default()
+    };
+    let (mut driver, keeper, pool) = null(false, limits);
+    (0..5).for_each(|tag| send(&pool, 1, tag));
+    driver.poll(Instant::ZERO, &mut ()).unwrap();
+    let full = |tag| (tag, Err(LinkError::Full));
+    assert_eq!(keeper.sent(), [full(3), full(4)]);
+    let room = pool.take().unwrap().filled(1514).unwrap();
+    room.send(Sending::default()).unwrap();
+    driver.poll(Instant::from_millis(9), &mut ()).unwrap();
+    driver.poll(Instant::from_millis(99), &mut ()).unwrap();
+    assert_eq!(keeper.sent().len(), 4);
+    assert_eq!(pool.census().free, 40);
+}
+
+#[test]
+fn a_gathered_message_leaves_as_one_packet() {
+    let (_wire, near, mut far) = Wire::new(Faults::default(), 1);
+    let limits = Limits::default();
+    let mut driver: Driver<End, _> =
+        Driver::new(near, Circuits::default(), limits, Host::default()).unwrap();
+    let size = PoolSize::fixed(1);
+    let client = driver
+        .register(Interest::Nothing, size, Keeper::default())
+        .unwrap();
+    let payload = vec![3; 50];
+    let message = Gathered::default().with([1, 2]).with(&payload);
+    let filled = client.pool.take().unwrap().fill_with(&message).unwrap();
+    filled.send(Sending::default()).unwrap();
+    driver.poll(Instant::ZERO, &mut ()).unwrap();
+    let received = laxity_model::nif::link::Link::receive;
+    for memory in laxity_model::nif::link::Link::allocate(&mut far, 1).unwrap() {
+        laxity_model::nif::link::Link::post(&mut far, memory).unwrap();
+    }
+    let packet = received(&mut far, Instant::ZERO).unwrap().unwrap();
+    assert_eq!(packet.length, 52);
+    assert_eq!(packet.memory[..3], [1, 2, 3]);
+}
