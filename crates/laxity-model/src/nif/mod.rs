@@ -5,5 +5,13 @@
 //! (§2, the Resource Exchanger); each is called when its packet arrives.
 //!
 //! * [`link`]: what a driver asks of an interface, and what every interface does alike.
+//! * [`frame`]: from the bytes of a frame to what a filter may look at.
+//! * [`filter`]: which packets a client wants, in a subset of the language of pcap.
+//! * [`table`]: whose a packet is, the most specific filter's.
+//! * [`urgency`]: from a packet's arrival to its deadline, and whether it is early.
 
+pub mod filter;
+pub mod frame;
 pub mod link;
+pub mod table;
+pub mod urgency;
