@@ -4,10 +4,16 @@
 //! the same mask are in one hash table, a *tier*. A packet is looked up in each tier under its mask, from the mask of most bits to that of
 //! fewest.
 //!
-//! A condition is *more specific* than another if its mask has all bits of the other's and more, and they agree on the other's. Two
-//! filters *overlap ambiguously* if a packet may meet a condition of each, and neither of these two conditions is more specific: such a filter is
-//! refused. So all conditions in a table that one packet meets are in one line, but for those of one and the same filter; the first that is found
-//! is the most specific one, and the search ends there.
+//! Of two conditions that a packet meets that one has it
+//!
+//! * that is *more specific*: its mask has all bits of the other's and more;
+//! * else that of the *narrower* filter: each of whose conditions is [within](Condition::is_within) one of the other's, and not the other
+//!   way round, as `ip` beside `ip or arp`, or `host 10.0.0.1` beside `net 10.0.0.0/8`. Since tiers are searched in their order, this counts
+//!   only if the narrower filter has both conditions, or its own has the mask of more bits.
+//!
+//! Where a packet may meet a condition of each of two filters, and neither has it by that, they overlap *ambiguously*, and the second one is
+//! refused (`src port 53` beside `port 53` is). So whichever condition is found first, in the order of tiers, belongs to the filter that has the packet, and
+//! the search ends there.
 //!
 //! Costs. A look-up is a hash and a probe for each distinct mask, until one is found: what counts is how many *kinds* of filters there
 //! are, not how many filters. Two masks of which neither has all bits of the other are compared by what both look at: each tier
@@ -15,6 +21,7 @@
 //! conditions, however many filters there are. A mask that was in no table yet costs a pass over all filters, as does naming whom a
 //! refused one overlaps. A tier that grows moves its entries: in [`Table::insert`], never in a look-up; some 2 ms at 100,000.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -32,14 +39,16 @@ pub struct Table<O> {
     tiers: Vec<Tier<O>>,
     /// By their places; a place that was left is used again.
     filters: Vec<Option<(Filter, O)>>,
-    free: Vec<usize>,
+    free: Vec<u32>,
+    /// Of conditions that several filters have: the places of those but the most specific one, each within the next.
+    others: BTreeMap<Condition, Vec<u32>>,
 }
 
 /// A filter in a table. Whoever has it can remove the filter, once.
 #[derive(Debug)]
 #[must_use = "only with this can the filter be removed again"]
 pub struct Registration {
-    place: usize,
+    place: u32,
 }
 
 /// A filter is not taken: another one overlaps it, and neither is more specific.
@@ -74,6 +83,7 @@ impl<O: Copy> Table<O> {
             tiers: Vec::new(),
             filters: Vec::new(),
             free: Vec::new(),
+            others: BTreeMap::new(),
         }
     }
 
@@ -101,32 +111,96 @@ impl<O: Copy> Table<O> {
                 owner: *owner,
             });
         }
-        let place = self.free.pop().unwrap_or(self.filters.len());
+        let place = self.place();
         // All tiers are there, and count, before the first condition comes.
         for condition in filter.alternatives() {
             self.make_tier(condition.mask());
         }
-        for condition in filter.alternatives() {
-            if let Some(tier) = tier_of(&mut self.tiers, condition.mask()) {
-                tier.add(&self.hasher, *condition.value(), owner);
-            }
+        let all = filter.alternatives().to_vec();
+        self.filters[place as usize] = Some((filter, owner));
+        for condition in all {
+            self.hold(condition, place, owner);
         }
-        if place == self.filters.len() {
-            self.filters.push(None);
-        }
-        self.filters[place] = Some((filter, owner));
         Ok(Registration { place })
+    }
+
+    /// A place for one more filter.
+    fn place(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.filters.push(None);
+            u32::try_from(self.filters.len() - 1).expect("memory ends before 2³² filters")
+        })
+    }
+
+    /// Whether the filter at a place is within the one at the other.
+    fn is_within(&self, one: u32, other: u32) -> bool {
+        let at = |place: u32| self.filters.get(place as usize)?.as_ref();
+        let both = at(one).zip(at(other));
+        both.is_some_and(|((one, _), (other, _))| is_within(one, other))
+    }
+
+    /// Puts a condition of the filter at a place, which is nested with all that have it.
+    fn hold(&mut self, condition: Condition, place: u32, owner: O) {
+        let value = *condition.value();
+        let Some(tier) = tier_of(&mut self.tiers, condition.mask()) else {
+            return;
+        };
+        let Some(entry) = tier.find_mut(&self.hasher, &value) else {
+            tier.add(
+                &self.hasher,
+                Entry {
+                    value,
+                    place,
+                    owner,
+                },
+            );
+            return;
+        };
+        let first = entry.place;
+        let mut others = self.others.remove(&condition).unwrap_or_default();
+        others.insert(0, first);
+        let at = others.partition_point(|other| self.is_within(*other, place));
+        others.insert(at, place);
+        self.lead(condition, others);
+    }
+
+    /// Makes the first of these the one that has a condition, and keeps the rest.
+    fn lead(&mut self, condition: Condition, mut all: Vec<u32>) {
+        let first = all.remove(0);
+        let owner = self.filters.get(first as usize).and_then(Option::as_ref);
+        let tier = tier_of(&mut self.tiers, condition.mask());
+        let entry = tier.and_then(|tier| tier.find_mut(&self.hasher, condition.value()));
+        if let Some((entry, (_, owner))) = entry.zip(owner) {
+            (entry.place, entry.owner) = (first, *owner);
+        }
+        if !all.is_empty() {
+            self.others.insert(condition, all);
+        }
+    }
+
+    /// Takes a condition from the filter at a place.
+    fn leave(&mut self, condition: Condition, place: u32) {
+        let Some(tier) = tier_of(&mut self.tiers, condition.mask()) else {
+            return;
+        };
+        let Some(mut all) = self.others.remove(&condition) else {
+            tier.take(&self.hasher, condition.value());
+            return;
+        };
+        if let Some(entry) = tier.find_mut(&self.hasher, condition.value()) {
+            all.insert(0, entry.place);
+        }
+        all.retain(|other| *other != place);
+        self.lead(condition, all);
     }
 
     /// Gives a filter back, and whose it was. What it matched is from now on the next more general one's. `None` if it was never in this table.
     pub fn remove(&mut self, registration: Registration) -> Option<(Filter, O)> {
         let Registration { place } = registration;
-        let (filter, owner) = self.filters.get_mut(place)?.take()?;
+        let (filter, owner) = self.filters.get_mut(place as usize)?.take()?;
         self.free.push(place);
         for condition in filter.alternatives() {
-            if let Some(tier) = tier_of(&mut self.tiers, condition.mask()) {
-                tier.take(&self.hasher, condition.value());
-            }
+            self.leave(*condition, place);
         }
         let before = self.tiers.len();
         self.tiers.retain(|tier| !tier.entries.is_empty());
@@ -160,15 +234,12 @@ impl<O: Copy> Table<O> {
         if !all.iter().any(|asked| self.may_overlap(asked)) {
             return None;
         }
-        let overlaps = |held: &&(Filter, O)| {
-            let held = held.0.alternatives();
-            all.iter()
-                .any(|one| held.iter().any(|other| is_ambiguous(one, other)))
-        };
-        self.filters.iter().flatten().find(overlaps)
+        let held = self.filters.iter().flatten();
+        held.into_iter()
+            .find(|(held, _)| is_ambiguous(filter, held))
     }
 
-    /// Whether one that is held overlaps this condition ambiguously; perhaps, too, where a tier has no counts for it yet.
+    /// Whether one that is held may overlap this condition ambiguously: one that does is never missed.
     fn may_overlap(&self, asked: &Condition) -> bool {
         self.tiers.iter().any(|tier| {
             if tier.mask == *asked.mask() {
@@ -192,15 +263,25 @@ impl<O: Copy> Table<O> {
                 && !tier.counts.iter().any(|counts| counts.mask == common)
             {
                 let mut counts = Counts::new(common);
-                let held = self.filters.iter().flatten();
-                held.flat_map(|(filter, _)| filter.alternatives())
-                    .filter(|condition| *condition.mask() == tier.mask)
-                    .for_each(|condition| counts.add(&self.hasher, condition.value()));
+                // Each condition once, with its most specific filter.
+                for (place, (filter, _)) in (0..).zip(&self.filters).filter_map(held) {
+                    let all = filter
+                        .alternatives()
+                        .iter()
+                        .map(|condition| condition.value());
+                    let leads = |value: &&Words| tier.leads(&self.hasher, value, place);
+                    all.filter(leads)
+                        .for_each(|value| counts.add(&self.hasher, value));
+                }
                 tier.counts.push(counts);
             }
         }
         let mut counts: Vec<Counts> = Vec::new();
-        for common in self.tiers.iter().filter_map(|tier| common(&tier.mask, mask)) {
+        for common in self
+            .tiers
+            .iter()
+            .filter_map(|tier| common(&tier.mask, mask))
+        {
             if !counts.iter().any(|counts| counts.mask == common) {
                 counts.push(Counts::new(common));
             }
@@ -231,16 +312,51 @@ impl<O: Copy> Table<O> {
     }
 }
 
+fn held<T>((place, filter): (u32, &Option<T>)) -> Option<(u32, &T)> {
+    Some((place, filter.as_ref()?))
+}
+
 fn tier_of<'t, O>(tiers: &'t mut [Tier<O>], mask: &Words) -> Option<&'t mut Tier<O>> {
     tiers.iter_mut().find(|tier| tier.mask == *mask)
 }
 
-/// Whether a packet may meet both, and neither is more specific.
-fn is_ambiguous(one: &Condition, other: &Condition) -> bool {
-    if one.mask() == other.mask() {
-        return one == other;
+/// Whether a packet may meet a condition of each, and neither filter has it.
+fn is_ambiguous(one: &Filter, other: &Filter) -> bool {
+    match (is_within(one, other), is_within(other, one)) {
+        (true, false) => may_both_have(one, other, true),
+        (false, true) => may_both_have(other, one, true),
+        _ => may_both_have(one, other, false),
     }
-    common(one.mask(), other.mask()).is_some() && one.meets(other)
+}
+
+/// The same, where it is known whether the first is the narrower one.
+fn may_both_have(first: &Filter, second: &Filter, is_narrower: bool) -> bool {
+    let overlaps = |one: &Condition, other: &Condition| {
+        let is_nested = one != other && (one.is_within(other) || other.is_within(one));
+        let is_found = || {
+            one.mask().count_ones() > other.mask().count_ones()
+                || first.alternatives().contains(other)
+        };
+        one.meets(other) && !is_nested && !(is_narrower && is_found())
+    };
+    let all = first.alternatives().iter();
+    all.into_iter().any(|one| {
+        second
+            .alternatives()
+            .iter()
+            .any(|other| overlaps(one, other))
+    })
+}
+
+/// Whether every packet that one filter wants is wanted by the other, as far as single conditions tell.
+fn is_within(one: &Filter, other: &Filter) -> bool {
+    let all = one.alternatives().iter();
+    all.into_iter().all(|one| {
+        other
+            .alternatives()
+            .iter()
+            .any(|other| one.is_within(other))
+    })
 }
 
 /// What two masks both look at, if each looks at something more.
@@ -261,6 +377,8 @@ struct Tier<O> {
 #[derive(Debug)]
 struct Entry<O> {
     value: Words,
+    /// The most specific filter that has it, and whose that is.
+    place: u32,
     owner: O,
 }
 
@@ -271,12 +389,22 @@ impl<O> Tier<O> {
         self.entries.find(hash, |entry| entry.value == value)
     }
 
-    fn add(&mut self, hasher: &Hasher, value: Words, owner: O) {
+    /// Whether it has this value, and first by the filter at a place.
+    fn leads(&self, hasher: &Hasher, value: &Words, place: u32) -> bool {
+        let entry = self.find(hasher, *value);
+        entry.is_some_and(|entry| entry.place == place)
+    }
+
+    fn find_mut(&mut self, hasher: &Hasher, value: &Words) -> Option<&mut Entry<O>> {
+        let hash = hasher.hash(value);
+        self.entries.find_mut(hash, |entry| entry.value == *value)
+    }
+
+    fn add(&mut self, hasher: &Hasher, entry: Entry<O>) {
         for counts in &mut self.counts {
-            counts.add(hasher, &value);
+            counts.add(hasher, &entry.value);
         }
-        let entry = Entry { value, owner };
-        let hash = hasher.hash(&value);
+        let hash = hasher.hash(&entry.value);
         self.entries
             .insert_unique(hash, entry, |entry| hasher.hash(&entry.value));
     }

@@ -13,6 +13,7 @@ mod exhaustive;
 mod fixed_priority;
 mod histogram;
 mod multiprocessor;
+mod nif;
 mod pacing;
 mod pages;
 mod qos;

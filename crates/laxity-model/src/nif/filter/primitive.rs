@@ -193,9 +193,13 @@ impl<'t> Parser<'_, 't> {
             IpAddr::V6(address) => (&[IPV6], address.to_bits()),
         };
         let mut all = Vec::new();
-        for ether_type in ether_types.iter().filter(|asked| of_version.contains(asked)) {
+        for ether_type in ether_types
+            .iter()
+            .filter(|asked| of_version.contains(asked))
+        {
             let base = of_type(*ether_type).with(Field::HAS_ADDRESSES, 1);
-            let at = |base: Condition, end: End| base.with_bits(end.address(mask), end.address(number));
+            let at =
+                |base: Condition, end: End| base.with_bits(end.address(mask), end.address(number));
             all.extend(sides.on(base, at));
         }
         if all.is_empty() {
@@ -233,6 +237,9 @@ fn of_type(ether_type: u16) -> Condition {
 fn protocols(ether_types: &[u16], number: u8) -> Vec<Condition> {
     let can = |ether_type: &&u16| **ether_type != IPV6 || !is_extension(number);
     let over = ether_types.iter().filter(can).map(|over| of_type(*over));
-    over.map(|over| over.with(Field::HAS_PROTOCOL, 1).with(Field::PROTOCOL, number.into()))
-        .collect()
+    over.map(|over| {
+        over.with(Field::HAS_PROTOCOL, 1)
+            .with(Field::PROTOCOL, number.into())
+    })
+    .collect()
 }
