@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{IPV6, Tail};
+use super::IPV6;
 
 /// How many words a key has.
 pub const WORDS: usize = 7;
@@ -31,12 +31,18 @@ impl Words {
     /// The bits that both have.
     #[inline]
     #[must_use]
-    pub fn and(&self, other: &Self) -> Self {
-        let mut both = self.0;
-        for (word, other) in both.iter_mut().zip(other.0) {
-            *word &= other;
-        }
-        Self(both)
+    pub const fn and(&self, other: &Self) -> Self {
+        // Word by word: what was just written word by word is read fast only so.
+        let ([a, b, c, d, e, f, g], [h, i, j, k, l, m, n]) = (self.0, other.0);
+        Self([a & h, b & i, c & j, d & k, e & l, f & m, g & n])
+    }
+
+    /// Whether all bits are the same.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn is(&self, other: &Self) -> bool {
+        let ([a, b, c, d, e, f, g], [h, i, j, k, l, m, n]) = (self.0, other.0);
+        (a ^ h) | (b ^ i) | (c ^ j) | (d ^ k) | (e ^ l) | (f ^ m) | (g ^ n) == 0
     }
 
     /// The bits that either has.
@@ -114,10 +120,15 @@ impl Field {
         words
     }
 
-    /// Writes a value where zeros are. Bits that do not fit are lost.
+    /// A value as it stands in its word. Bits that do not fit are lost.
     #[inline]
+    pub(super) const fn bits_of(self, value: u64) -> u64 {
+        (value & self.bits()) << self.shift
+    }
+
+    /// Writes a value where zeros are. Bits that do not fit are lost.
     pub(crate) const fn put(self, words: &mut Words, value: u64) {
-        words.0[self.word] |= (value & self.bits()) << self.shift;
+        words.0[self.word] |= self.bits_of(value);
     }
 
     /// Its value.
@@ -164,13 +175,6 @@ impl End {
         words
     }
 
-    /// Writes an address where zeros are.
-    #[inline]
-    pub(crate) const fn put_address(self, words: &mut Words, number: u128) {
-        words.0[self.word()] = (number >> 64) as u64;
-        words.0[self.word() + 1] = number as u64;
-    }
-
     const fn number(self, words: &Words) -> u128 {
         (words.0[self.word()] as u128) << 64 | words.0[self.word() + 1] as u128
     }
@@ -178,7 +182,7 @@ impl End {
 
 /// What a filter may look at of one frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Key(pub(crate) Words);
+pub struct Key(pub(super) Words);
 
 impl Key {
     /// As words.
@@ -239,7 +243,7 @@ impl Key {
         Some((port(End::Source), port(End::Destination)))
     }
 
-    /// What stands at the place of the [`Tail`], as a number.
+    /// What stands at the place of the [`Tail`](super::Tail), as a number.
     #[must_use]
     pub fn tail(&self) -> Option<u64> {
         self.known(Field::HAS_TAIL, Field::TAIL)
@@ -247,16 +251,5 @@ impl Key {
 
     fn known(&self, whether: Field, value: Field) -> Option<u64> {
         (whether.of(&self.0) == 1).then(|| value.of(&self.0))
-    }
-
-    /// Reads the tail, if these bytes are long enough.
-    #[inline]
-    pub(super) fn put_tail(&mut self, tail: Tail, bytes: &[u8]) {
-        let from = usize::from(tail.offset);
-        if let Some(bytes) = bytes.get(from..from + usize::from(tail.length)) {
-            let append = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
-            Field::TAIL.put(&mut self.0, bytes.iter().fold(0, append));
-            Field::HAS_TAIL.put(&mut self.0, 1);
-        }
     }
 }

@@ -175,110 +175,205 @@ pub struct Parsed {
 }
 
 /// Reads the key of a frame that begins with its Ethernet header. Any bytes may come; O(1).
-#[inline]
+// Always: a key that goes through memory is read again at once, by whoever looks it up, which costs more than all of the parsing.
+#[inline(always)]
 #[must_use]
 pub fn parse(frame: &[u8], tail: Option<Tail>) -> Parsed {
-    let mut key = Key::default();
-    let malformed = ethernet(&mut key, frame, tail).err();
-    Parsed { key, malformed }
-}
-
-#[inline]
-fn ethernet(key: &mut Key, frame: &[u8], tail: Option<Tail>) -> Result<(), Malformed> {
-    let (header, mut rest) = split::<14>(frame, Malformed::EthernetCut)?;
-    let mut ether_type = be16(header, 12);
-    if TAGS.contains(&ether_type) {
-        (ether_type, rest) = tags(key, rest)?;
-    }
-    if ether_type < FIRST_ETHER_TYPE {
-        return sound(
-            usize::from(ether_type) <= rest.len(),
-            Malformed::BeyondFrame,
-        );
-    }
-    Field::ETHER_TYPE.put(&mut key.0, u64::from(ether_type));
-    if let Some(tail) = tail.filter(|tail| tail.behind == Behind::EtherType) {
-        key.put_tail(tail, rest);
-    }
-    match ether_type {
-        IPV4 => ipv4(key, rest, tail),
-        IPV6 => ipv6(key, rest, tail),
-        ARP | RARP => arp(key, rest),
-        _ => Ok(()),
+    let mut reader = Reader::default();
+    let malformed = reader.ethernet(frame, tail).err();
+    Parsed {
+        key: reader.key(),
+        malformed,
     }
 }
 
-/// Reads one or two tags; what stands behind them, and the rest.
-fn tags<'f>(key: &mut Key, mut rest: &'f [u8]) -> Result<(u16, &'f [u8]), Malformed> {
+/// A key in the making. Its words are apart, and never lent to what is not inlined, so that they stay in registers.
+#[derive(Default)]
+struct Reader {
+    kinds: u64,
+    ports: u64,
+    source: u128,
+    destination: u128,
+    tail: u64,
+}
+
+impl Reader {
+    #[inline(always)]
+    const fn key(&self) -> Key {
+        let Self {
+            kinds,
+            ports,
+            source: from,
+            destination: to,
+            tail,
+        } = *self;
+        Key(Words([
+            kinds,
+            ports,
+            (from >> 64) as u64,
+            from as u64,
+            (to >> 64) as u64,
+            to as u64,
+            tail,
+        ]))
+    }
+
+    #[inline(always)]
+    fn ethernet(&mut self, frame: &[u8], tail: Option<Tail>) -> Result<(), Malformed> {
+        let (header, mut rest) = split::<14>(frame, Malformed::EthernetCut)?;
+        let mut ether_type = be16(header, 12);
+        if TAGS.contains(&ether_type) {
+            let (bits, behind) = tags(rest);
+            self.kinds |= bits;
+            (ether_type, rest) = behind?;
+        }
+        if ether_type < FIRST_ETHER_TYPE {
+            let is_there = usize::from(ether_type) <= rest.len();
+            return sound(is_there, Malformed::BeyondFrame);
+        }
+        self.kinds |= Field::ETHER_TYPE.bits_of(ether_type.into());
+        if let Some(tail) = tail
+            && tail.behind == Behind::EtherType
+        {
+            self.put_tail(tail, rest);
+        }
+        let behind = match ether_type {
+            IPV4 => self.ipv4(rest)?,
+            IPV6 => self.ipv6(rest)?,
+            ARP | RARP => return self.arp(rest),
+            _ => return Ok(()),
+        };
+        match behind {
+            Some((protocol, packet)) => self.transport(protocol, packet, tail),
+            None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn arp(&mut self, packet: &[u8]) -> Result<(), Malformed> {
+        let (kinds, _) = split::<8>(packet, Malformed::ArpCut)?;
+        // Ethernet and IPv4 addresses, of 6 and 4 bytes.
+        if !kinds.starts_with(&[0, 1, 8, 0, 6, 4]) {
+            return Ok(());
+        }
+        let (packet, _) = split::<28>(packet, Malformed::ArpCut)?;
+        self.put_addresses(be32(packet, 14).into(), be32(packet, 24).into());
+        Ok(())
+    }
+
+    /// Protocol and packet behind the header; `None` of a piece.
+    #[inline(always)]
+    fn ipv4<'f>(&mut self, packet: &'f [u8]) -> Result<Option<(u8, &'f [u8])>, Malformed> {
+        let (header, _) = split::<20>(packet, Malformed::NetworkCut)?;
+        sound(header[0] >> 4 == 4, Malformed::Version)?;
+        let long = 4 * usize::from(header[0] & 15);
+        let total = usize::from(be16(header, 2));
+        sound(long >= header.len(), Malformed::HeaderLength)?;
+        sound(total >= long, Malformed::TooShort)?;
+        let payload = packet.get(long..total).ok_or(Malformed::BeyondFrame)?;
+        let piece = be16(header, 6);
+        let is_piece = piece & 0x3fff != 0;
+        if is_piece {
+            fits(piece & 0x1fff, piece & 0x2000 != 0, payload.len())?;
+        }
+        self.put_addresses(be32(header, 12).into(), be32(header, 16).into());
+        self.put_protocol(header[9]);
+        Ok((!is_piece).then_some((header[9], payload)))
+    }
+
+    /// The same.
+    #[inline(always)]
+    fn ipv6<'f>(&mut self, packet: &'f [u8]) -> Result<Option<(u8, &'f [u8])>, Malformed> {
+        let (header, rest) = split::<40>(packet, Malformed::NetworkCut)?;
+        sound(header[0] >> 4 == 6, Malformed::Version)?;
+        let length = usize::from(be16(header, 4));
+        let payload = rest.get(..length).ok_or(Malformed::BeyondFrame)?;
+        self.put_addresses(be128(header, 8), be128(header, 24));
+        let mut protocol = Some(header[6]);
+        let mut packet = Some(payload);
+        if is_extension(header[6]) {
+            (protocol, packet) = behind_extensions(header[6], payload)?;
+        }
+        if let Some(protocol) = protocol {
+            self.put_protocol(protocol);
+        }
+        Ok(protocol.zip(packet))
+    }
+
+    #[inline(always)]
+    fn transport(
+        &mut self,
+        protocol: u8,
+        packet: &[u8],
+        tail: Option<Tail>,
+    ) -> Result<(), Malformed> {
+        let header = match protocol {
+            TCP => 20,
+            UDP => 8,
+            SCTP => 12,
+            _ => return Ok(()),
+        };
+        sound(packet.len() >= header, Malformed::TransportCut)?;
+        let (first, _) = split::<8>(packet, Malformed::TransportCut)?;
+        if protocol == UDP {
+            let length = usize::from(be16(first, 4));
+            sound(length >= header, Malformed::UdpLength)?;
+            let payload = packet.get(header..length).ok_or(Malformed::UdpLength)?;
+            if let Some(tail) = tail
+                && tail.behind == Behind::Udp
+            {
+                self.put_tail(tail, payload);
+            }
+        }
+        // Both ports, as they stand.
+        self.ports = be32(first, 0).into();
+        self.kinds |= Field::HAS_PORTS.bits_of(1);
+        Ok(())
+    }
+
+    #[inline]
+    const fn put_protocol(&mut self, protocol: u8) {
+        self.kinds |= Field::PROTOCOL.bits_of(protocol as u64) | Field::HAS_PROTOCOL.bits_of(1);
+    }
+
+    #[inline]
+    const fn put_addresses(&mut self, source: u128, destination: u128) {
+        (self.source, self.destination) = (source, destination);
+        self.kinds |= Field::HAS_ADDRESSES.bits_of(1);
+    }
+
+    /// Reads the tail, if these bytes are long enough.
+    #[inline]
+    fn put_tail(&mut self, tail: Tail, bytes: &[u8]) {
+        let from = usize::from(tail.offset);
+        if let Some(bytes) = bytes.get(from..from + usize::from(tail.length)) {
+            let append = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
+            self.tail = bytes.iter().fold(0, append);
+            self.kinds |= Field::HAS_TAIL.bits_of(1);
+        }
+    }
+}
+
+/// One or two tags as they are in a key, as far as they are there; what stands behind them, and the rest.
+#[cold]
+fn tags(mut rest: &[u8]) -> (u64, Result<(u16, &[u8]), Malformed>) {
+    let mut bits = 0;
     for (has, id) in [
         (Field::HAS_OUTER, Field::OUTER),
         (Field::HAS_INNER, Field::INNER),
     ] {
-        let (tag, behind) = split::<4>(rest, Malformed::TagCut)?;
-        has.put(&mut key.0, 1);
-        id.put(&mut key.0, u64::from(be16(tag, 0)));
+        let (tag, behind) = match split::<4>(rest, Malformed::TagCut) {
+            Ok(tag) => tag,
+            Err(cut) => return (bits, Err(cut)),
+        };
+        bits |= has.bits_of(1) | id.bits_of(be16(tag, 0).into());
         let ether_type = be16(tag, 2);
         if !TAGS.contains(&ether_type) {
-            return Ok((ether_type, behind));
+            return (bits, Ok((ether_type, behind)));
         }
         rest = behind;
     }
-    Err(Malformed::TooManyTags)
-}
-
-fn arp(key: &mut Key, packet: &[u8]) -> Result<(), Malformed> {
-    let (kinds, _) = split::<8>(packet, Malformed::ArpCut)?;
-    // Ethernet and IPv4 addresses, of 6 and 4 bytes.
-    if !kinds.starts_with(&[0, 1, 8, 0, 6, 4]) {
-        return Ok(());
-    }
-    let (packet, _) = split::<28>(packet, Malformed::ArpCut)?;
-    put_addresses(key, be32(packet, 14).into(), be32(packet, 24).into());
-    Ok(())
-}
-
-#[inline]
-fn ipv4(key: &mut Key, packet: &[u8], tail: Option<Tail>) -> Result<(), Malformed> {
-    let (header, _) = split::<20>(packet, Malformed::NetworkCut)?;
-    sound(header[0] >> 4 == 4, Malformed::Version)?;
-    let (long, total) = (
-        4 * usize::from(header[0] & 15),
-        usize::from(be16(header, 2)),
-    );
-    sound(long >= header.len(), Malformed::HeaderLength)?;
-    sound(total >= long, Malformed::TooShort)?;
-    sound(total <= packet.len(), Malformed::BeyondFrame)?;
-    let payload = packet.get(long..total).ok_or(Malformed::BeyondFrame)?;
-    let piece = be16(header, 6);
-    let is_piece = piece & 0x3fff != 0;
-    if is_piece {
-        fits(piece & 0x1fff, piece & 0x2000 != 0, payload.len())?;
-    }
-    put_addresses(key, be32(header, 12).into(), be32(header, 16).into());
-    put_protocol(key, header[9]);
-    if is_piece {
-        return Ok(());
-    }
-    transport(key, header[9], payload, tail)
-}
-
-#[inline]
-fn ipv6(key: &mut Key, packet: &[u8], tail: Option<Tail>) -> Result<(), Malformed> {
-    let (header, rest) = split::<40>(packet, Malformed::NetworkCut)?;
-    sound(header[0] >> 4 == 6, Malformed::Version)?;
-    let length = usize::from(be16(header, 4));
-    let payload = rest.get(..length).ok_or(Malformed::BeyondFrame)?;
-    put_addresses(key, be128(header, 8), be128(header, 24));
-    let protocol = header[6];
-    if !is_extension(protocol) {
-        put_protocol(key, protocol);
-        return transport(key, protocol, payload, tail);
-    }
-    if let Some((protocol, payload)) = behind_extensions(key, protocol, payload)? {
-        put_protocol(key, protocol);
-        return transport(key, protocol, payload, tail);
-    }
-    Ok(())
+    (bits, Err(Malformed::TooManyTags))
 }
 
 /// Whether a header of IPv6 is looked through.
@@ -290,15 +385,15 @@ pub(crate) const fn is_extension(protocol: u8) -> bool {
     )
 }
 
-/// The protocol behind extension headers, and its packet; of a piece, `None`, and its protocol is in the key if it can be known.
-fn behind_extensions<'f>(
-    key: &mut Key,
+/// Protocol and packet behind extension headers: of a piece no packet, and perhaps no protocol.
+#[cold]
+fn behind_extensions(
     mut protocol: u8,
-    mut rest: &'f [u8],
-) -> Result<Option<(u8, &'f [u8])>, Malformed> {
+    mut rest: &[u8],
+) -> Result<(Option<u8>, Option<&[u8]>), Malformed> {
     for _ in 0..EXTENSIONS {
         if !is_extension(protocol) {
-            return Ok(Some((protocol, rest)));
+            break;
         }
         let (header, behind) = split::<8>(rest, Malformed::ExtensionCut)?;
         let long = match protocol {
@@ -309,69 +404,22 @@ fn behind_extensions<'f>(
         let piece = be16(header, 2);
         if protocol == FRAGMENT && piece & 0xfff9 != 0 {
             fits(piece >> 3, piece & 1 != 0, behind.len())?;
-            if !is_extension(header[0]) {
-                put_protocol(key, header[0]);
-            }
-            return Ok(None);
+            let protocol = Some(header[0]).filter(|next| !is_extension(*next));
+            return Ok((protocol, None));
         }
         rest = rest.get(long..).ok_or(Malformed::ExtensionCut)?;
         protocol = header[0];
     }
     sound(!is_extension(protocol), Malformed::TooManyExtensions)?;
-    Ok(Some((protocol, rest)))
+    Ok((Some(protocol), Some(rest)))
 }
 
 /// Whether a piece may be: its place, in 8 bytes, whether more come behind it, its length.
 fn fits(place: u16, more: bool, length: usize) -> Result<(), Malformed> {
     let end = 8 * usize::from(place) + length;
     let is_whole = !more || (length > 0 && length.is_multiple_of(8));
-    sound(
-        is_whole && end <= usize::from(u16::MAX),
-        Malformed::Fragment,
-    )
-}
-
-#[inline]
-fn transport(
-    key: &mut Key,
-    protocol: u8,
-    packet: &[u8],
-    tail: Option<Tail>,
-) -> Result<(), Malformed> {
-    let header = match protocol {
-        TCP => 20,
-        UDP => 8,
-        SCTP => 12,
-        _ => return Ok(()),
-    };
-    sound(packet.len() >= header, Malformed::TransportCut)?;
-    let (first, _) = split::<8>(packet, Malformed::TransportCut)?;
-    let udp = usize::from(be16(first, 4));
-    if protocol == UDP {
-        sound(udp >= header && udp <= packet.len(), Malformed::UdpLength)?;
-    }
-    Field::SOURCE_PORT.put(&mut key.0, be16(first, 0).into());
-    Field::DESTINATION_PORT.put(&mut key.0, be16(first, 2).into());
-    Field::HAS_PORTS.put(&mut key.0, 1);
-    if let Some(tail) = tail.filter(|tail| tail.behind == Behind::Udp)
-        && protocol == UDP
-    {
-        key.put_tail(tail, packet.get(header..udp).unwrap_or_default());
-    }
-    Ok(())
-}
-
-#[inline]
-fn put_protocol(key: &mut Key, protocol: u8) {
-    Field::PROTOCOL.put(&mut key.0, protocol.into());
-    Field::HAS_PROTOCOL.put(&mut key.0, 1);
-}
-
-#[inline]
-fn put_addresses(key: &mut Key, source: u128, destination: u128) {
-    End::Source.put_address(&mut key.0, source);
-    End::Destination.put_address(&mut key.0, destination);
-    Field::HAS_ADDRESSES.put(&mut key.0, 1);
+    let is_near = end <= usize::from(u16::MAX);
+    sound(is_whole && is_near, Malformed::Fragment)
 }
 
 #[inline]

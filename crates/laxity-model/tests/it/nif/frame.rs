@@ -306,36 +306,35 @@ fn so_many_extensions_are_looked_through_and_one_more_is_not() {
 
 #[test]
 fn every_piece_of_a_packet_says_the_same() {
-    for places in [[(0, true), (3, true), (6, false)]] {
-        let keys = places.map(|piece| {
-            let piece = Some(piece);
-            let packets = [
-                Packet {
-                    network: Network::Old { options: 1, piece },
-                    ..old(UDP)
+    let places = [(0, true), (3, true), (6, false)];
+    let keys = places.map(|piece| {
+        let piece = Some(piece);
+        let packets = [
+            Packet {
+                network: Network::Old { options: 1, piece },
+                ..old(UDP)
+            },
+            Packet {
+                network: Network::New {
+                    before: vec![],
+                    piece,
+                    behind: vec![],
                 },
-                Packet {
-                    network: Network::New {
-                        before: vec![],
-                        piece,
-                        behind: vec![],
-                    },
-                    ..new(UDP, &[])
+                ..new(UDP, &[])
+            },
+            Packet {
+                network: Network::New {
+                    before: vec![],
+                    piece,
+                    behind: vec![DESTINATION_OPTIONS],
                 },
-                Packet {
-                    network: Network::New {
-                        before: vec![],
-                        piece,
-                        behind: vec![DESTINATION_OPTIONS],
-                    },
-                    ..new(UDP, &[])
-                },
-            ];
-            packets.map(|packet| parse(&packet.bytes(), Tail::new(Behind::Udp, 0, 1)).key)
-        });
-        assert!(keys.iter().all(|key| *key == keys[0]));
-        assert_eq!(keys[0].map(|key| depth(&key)), [3, 3, 2]);
-    }
+                ..new(UDP, &[])
+            },
+        ];
+        packets.map(|packet| parse(&packet.bytes(), Tail::new(Behind::Udp, 0, 1)).key)
+    });
+    assert!(keys.iter().all(|key| *key == keys[0]));
+    assert_eq!(keys[0].map(|key| depth(&key)), [3, 3, 2]);
 }
 
 #[test]

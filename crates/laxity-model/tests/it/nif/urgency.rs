@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_early_makes_nothing_later_due_earlier(
+    fn who_comes_early_is_due_no_later_and_nothing_goes_back(
         early in prop::collection::vec((0_u64..1_000, 0_u64..200), 2..30),
         amount in 1_u32..4,
         period in 1_u64..90,

@@ -21,15 +21,15 @@
 //! conditions, however many filters there are. A mask that was in no table yet costs a pass over all filters, as does naming whom a
 //! refused one overlaps. A tier that grows moves its entries: in [`Table::insert`], never in a look-up; some 2 ms at 100,000.
 
+mod tier;
+
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::fmt;
 
-use hashbrown::HashTable;
-
 use super::filter::{Condition, Filter};
-use super::frame::{Key, WORDS, Words};
-use crate::base::random::SplitMix64;
+use super::frame::{Key, Words};
+use tier::{Counts, Entry, Hasher, Tier};
 
 /// Filters and who owns what matches them.
 #[derive(Debug)]
@@ -88,13 +88,17 @@ impl<O: Copy> Table<O> {
     }
 
     /// The owner of the most specific filter that the packet matches. A hash and a probe for each distinct mask, until one is found.
-    #[inline]
+    // Always: a key that was just parsed stays in registers.
+    #[inline(always)]
     #[must_use]
     pub fn find(&self, key: &Key) -> Option<O> {
-        self.tiers
-            .iter()
-            .find_map(|tier| tier.find(&self.hasher, key.words().and(&tier.mask)))
-            .map(|entry| entry.owner)
+        // A loop, since `find_map` is not inlined.
+        for tier in &self.tiers {
+            if let Some(entry) = tier.find(&self.hasher, key.words().and(&tier.mask)) {
+                return Some(entry.owner);
+            }
+        }
+        None
     }
 
     /// Takes a filter.
@@ -195,15 +199,14 @@ impl<O: Copy> Table<O> {
     }
 
     /// Gives a filter back, and whose it was. What it matched is from now on the next more general one's. `None` if it was never in this table.
-    pub fn remove(&mut self, registration: Registration) -> Option<(Filter, O)> {
-        let Registration { place } = registration;
+    pub fn remove(&mut self, Registration { place }: Registration) -> Option<(Filter, O)> {
         let (filter, owner) = self.filters.get_mut(place as usize)?.take()?;
         self.free.push(place);
         for condition in filter.alternatives() {
             self.leave(*condition, place);
         }
         let before = self.tiers.len();
-        self.tiers.retain(|tier| !tier.entries.is_empty());
+        self.tiers.retain(|tier| !tier.is_empty());
         if self.tiers.len() < before {
             self.forget_counts();
         }
@@ -265,10 +268,7 @@ impl<O: Copy> Table<O> {
                 let mut counts = Counts::new(common);
                 // Each condition once, with its most specific filter.
                 for (place, (filter, _)) in (0..).zip(&self.filters).filter_map(held) {
-                    let all = filter
-                        .alternatives()
-                        .iter()
-                        .map(|condition| condition.value());
+                    let all = filter.alternatives().iter().map(Condition::value);
                     let leads = |value: &&Words| tier.leads(&self.hasher, value, place);
                     all.filter(leads)
                         .for_each(|value| counts.add(&self.hasher, value));
@@ -288,14 +288,7 @@ impl<O: Copy> Table<O> {
         }
         let more = |tier: &Tier<O>| tier.mask.count_ones() >= mask.count_ones();
         let at = self.tiers.partition_point(more);
-        self.tiers.insert(
-            at,
-            Tier {
-                mask: *mask,
-                entries: HashTable::new(),
-                counts,
-            },
-        );
+        self.tiers.insert(at, Tier::new(*mask, counts));
     }
 
     /// Drops the counts that were kept for tiers that are gone.
@@ -363,126 +356,4 @@ fn is_within(one: &Filter, other: &Filter) -> bool {
 fn common(one: &Words, other: &Words) -> Option<Words> {
     let both = one.and(other);
     (both != *one && both != *other).then_some(both)
-}
-
-/// All conditions of one mask.
-#[derive(Debug)]
-struct Tier<O> {
-    mask: Words,
-    entries: HashTable<Entry<O>>,
-    /// For each mask that this one has in common with another of which it is neither part nor whole.
-    counts: Vec<Counts>,
-}
-
-#[derive(Debug)]
-struct Entry<O> {
-    value: Words,
-    /// The most specific filter that has it, and whose that is.
-    place: u32,
-    owner: O,
-}
-
-impl<O> Tier<O> {
-    #[inline]
-    fn find(&self, hasher: &Hasher, value: Words) -> Option<&Entry<O>> {
-        let hash = hasher.hash(&value);
-        self.entries.find(hash, |entry| entry.value == value)
-    }
-
-    /// Whether it has this value, and first by the filter at a place.
-    fn leads(&self, hasher: &Hasher, value: &Words, place: u32) -> bool {
-        let entry = self.find(hasher, *value);
-        entry.is_some_and(|entry| entry.place == place)
-    }
-
-    fn find_mut(&mut self, hasher: &Hasher, value: &Words) -> Option<&mut Entry<O>> {
-        let hash = hasher.hash(value);
-        self.entries.find_mut(hash, |entry| entry.value == *value)
-    }
-
-    fn add(&mut self, hasher: &Hasher, entry: Entry<O>) {
-        for counts in &mut self.counts {
-            counts.add(hasher, &entry.value);
-        }
-        let hash = hasher.hash(&entry.value);
-        self.entries
-            .insert_unique(hash, entry, |entry| hasher.hash(&entry.value));
-    }
-
-    fn take(&mut self, hasher: &Hasher, value: &Words) {
-        for counts in &mut self.counts {
-            counts.take(hasher, value);
-        }
-        let hash = hasher.hash(value);
-        if let Ok(entry) = self.entries.find_entry(hash, |entry| entry.value == *value) {
-            entry.remove();
-        }
-    }
-}
-
-/// How many conditions of a tier have each value under a mask that is part of the tier's.
-#[derive(Debug)]
-struct Counts {
-    mask: Words,
-    counts: HashTable<(Words, usize)>,
-}
-
-impl Counts {
-    fn new(mask: Words) -> Self {
-        let counts = HashTable::new();
-        Self { mask, counts }
-    }
-
-    fn has(&self, hasher: &Hasher, value: &Words) -> bool {
-        let hash = hasher.hash(value);
-        self.counts.find(hash, |(held, _)| held == value).is_some()
-    }
-
-    fn add(&mut self, hasher: &Hasher, value: &Words) {
-        let value = value.and(&self.mask);
-        let entry = self.counts.entry(
-            hasher.hash(&value),
-            |(held, _)| *held == value,
-            |(held, _)| hasher.hash(held),
-        );
-        entry.or_insert((value, 0)).get_mut().1 += 1;
-    }
-
-    fn take(&mut self, hasher: &Hasher, value: &Words) {
-        let value = value.and(&self.mask);
-        let held = |(held, _): &(Words, usize)| *held == value;
-        if let Ok(mut entry) = self.counts.find_entry(hasher.hash(&value), held) {
-            entry.get_mut().1 -= 1;
-            if entry.get().1 == 0 {
-                entry.remove();
-            }
-        }
-    }
-}
-
-/// Products of pairs of words, each with a secret of its own: who does not know the secrets cannot make many keys of one hash.
-#[derive(Debug)]
-struct Hasher([u64; WORDS + 1]);
-
-impl Hasher {
-    fn new(seed: u64) -> Self {
-        let mut random = SplitMix64::new(seed);
-        Self([(); WORDS + 1].map(|()| random.draw()))
-    }
-
-    #[inline]
-    const fn hash(&self, words: &Words) -> u64 {
-        let (Words([a, b, c, d, e, f, g]), Self(s)) = (words, self);
-        folded(*a ^ s[0], *b ^ s[1])
-            ^ folded(*c ^ s[2], *d ^ s[3])
-            ^ folded(*e ^ s[4], *f ^ s[5])
-            ^ folded(*g ^ s[6], s[7])
-    }
-}
-
-/// Both halves of a product, as one.
-#[inline]
-const fn folded(one: u64, other: u64) -> u64 {
-    let product = one as u128 * other as u128;
-    (product >> 64) as u64 ^ product as u64
 }
