@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use crate::process::{cargo, output, root, sh};
 
 /// Crates that the pure crate may use when it is built for users.
-const PURE_DEPENDENCIES: &[&str] = &["derive_more", "laxity-model", "thiserror"];
+const PURE_DEPENDENCIES: &[&str] = &["derive_more", "hashbrown", "laxity-model", "thiserror"];
 
 /// Builds the pure crate alone, and fails if it or anything it is built with could reach std.
 pub(crate) fn run() -> Result<()> {

@@ -6,10 +6,18 @@
 //!
 //! * [`link`]: what a driver asks of an interface, and what every interface does alike.
 //! * [`registry`]: whose a packet is: the seam of a driver's key.
+//! * [`frame`]: from the bytes of a frame to what a filter may look at.
+//! * [`filter`]: which packets a client wants, in a subset of the language of pcap.
+//! * [`table`]: whose a packet is, the most specific filter's.
 //! * [`exchange`]: whether a packet is kept; where each buffer is.
+//! * [`urgency`]: from a packet's arrival to its deadline, and whether it is early.
 //! * [`transmit`]: what is sent next, and how much is out of reach.
 
 pub mod exchange;
+pub mod filter;
+pub mod frame;
 pub mod link;
 pub mod registry;
+pub mod table;
 pub mod transmit;
+pub mod urgency;

@@ -1,3 +1,11 @@
-//! The network interface framework's decisions.
+//! The network interface framework's decisions, each against slow and obvious ways to find the same; whose a packet is also against tcpdump.
 
+mod ask;
+mod bpf;
+mod filter;
+mod frame;
+mod packets;
+mod table;
+mod tcpdump;
 mod transmit;
+mod urgency;
