@@ -3,8 +3,8 @@
 //! A case takes a fresh [`Wire`], sends and receives at both of its ends, and judges by what arrived, by what came back, and by counts. Instants are only
 //! compared with each other. Nobody else may use the wire: what is received is what was sent, or a case fails.
 
-mod frames;
 mod fates;
+mod frames;
 mod sums;
 
 use laxity_model::nif::link::{Link, LinkError, Memory, Received};
@@ -52,14 +52,23 @@ pub struct LinkCase<W> {
 pub fn link_cases<W: Wire>() -> Vec<LinkCase<W>> {
     let case = |name, run| LinkCase { name, run };
     vec![
-        case("what-is-sent-arrives-unchanged-and-in-order", frames::in_order),
+        case(
+            "what-is-sent-arrives-unchanged-and-in-order",
+            frames::in_order,
+        ),
         case("what-is-queued-leaves-with-the-next-flush", frames::queued),
         case("a-runt-arrives", frames::runts),
         case("a-frame-for-nobody-arrives", frames::for_nobody),
-        case("an-instant-lies-between-sending-and-taking", frames::instants),
+        case(
+            "an-instant-lies-between-sending-and-taking",
+            frames::instants,
+        ),
         case("what-does-not-fit-is-refused", frames::refused),
         case("so-many-arrive-as-memory-was-posted", sums::as_posted),
-        case("without-memory-nothing-arrives-and-all-is-counted", sums::without_memory),
+        case(
+            "without-memory-nothing-arrives-and-all-is-counted",
+            sums::without_memory,
+        ),
         case("what-has-left-is-told-once", sums::told_once),
         case("no-more-are-below-than-it-says", sums::reach),
         case("memory-that-was-dropped-is-there-again", sums::dropped),
@@ -97,7 +106,9 @@ fn arrival<W: Wire, L: Link>(
     end: fn(&mut W) -> &mut L,
 ) -> Result<Received<L::Memory>> {
     until(wire, "a packet", |wire, now| {
-        end(wire).receive(now).map_err(|error| wrong("receive", &error))
+        end(wire)
+            .receive(now)
+            .map_err(|error| wrong("receive", &error))
     })
 }
 

@@ -86,7 +86,10 @@ pub(super) fn gone<W: Wire>(wire: &mut W) -> Result {
     })?;
     let now = wire.now();
     let again = wire.near().receive(now);
-    ensure!(matches!(again, Err(LinkError::Gone)), "it is not gone for good");
+    ensure!(
+        matches!(again, Err(LinkError::Gone)),
+        "it is not gone for good"
+    );
     let mut home = kept.len();
     while wire.near().sent(now).is_some() {
         home += 1;
@@ -95,7 +98,10 @@ pub(super) fn gone<W: Wire>(wire: &mut W) -> Result {
         home += 1;
     }
     ensure!(home == ALL, "{home} of {ALL} came home");
-    ensure!(wire.near().allocate(1).is_err(), "there is memory of an interface that is gone");
+    ensure!(
+        wire.near().allocate(1).is_err(),
+        "there is memory of an interface that is gone"
+    );
     if let Some(memory) = kept.pop() {
         let refused = wire.near().send(memory, 100, now);
         ensure!(

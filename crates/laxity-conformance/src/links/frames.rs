@@ -170,7 +170,10 @@ pub(super) fn refused<W: Wire>(wire: &mut W) -> Result {
         return Err(Failure::Wrong("no memory came".to_owned()));
     };
     let room = held.bytes().len();
-    ensure!(room >= longest, "a frame of {longest} bytes does not fit in {room}");
+    ensure!(
+        room >= longest,
+        "a frame of {longest} bytes does not fit in {room}"
+    );
     Frame::new(0, room).write(held.bytes_mut());
     for length in [longest + 1, room + 1, usize::MAX, HEADER - 1, 0] {
         let now = wire.now();

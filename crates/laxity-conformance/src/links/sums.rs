@@ -30,7 +30,10 @@ fn lost<W: Wire>(wire: &mut W, losses: u64) -> Result {
         let received = received.map_err(|error| wrong("receive", &error))?;
         ensure!(received.is_none(), "a packet without memory for it");
         let counted = wire.far().losses().no_room;
-        ensure!(counted <= losses, "{counted} were counted as lost, of {losses}");
+        ensure!(
+            counted <= losses,
+            "{counted} were counted as lost, of {losses}"
+        );
         Ok((counted == losses).then_some(()))
     })
 }
@@ -64,7 +67,10 @@ pub(super) fn told_once<W: Wire>(wire: &mut W) -> Result {
     for _ in 0..10 {
         wire.pass();
         let now = wire.now();
-        ensure!(wire.near().sent(now).is_none(), "one more was told than sent");
+        ensure!(
+            wire.near().sent(now).is_none(),
+            "one more was told than sent"
+        );
     }
     Ok(())
 }
@@ -191,11 +197,7 @@ fn finish<L: Link>(
     Ok(())
 }
 
-fn take<L: Link>(
-    link: &mut L,
-    books: &mut Books<L::Memory>,
-    now: laxity_model::Instant,
-) -> Result {
+fn take<L: Link>(link: &mut L, books: &mut Books<L::Memory>, now: laxity_model::Instant) -> Result {
     let received = link.receive(now);
     if let Some(received) = received.map_err(|error| wrong("receive", &error))? {
         ensure!(books.posted > 0, "a packet in memory that nobody posted");
@@ -262,7 +264,11 @@ fn operate<W: Wire, L: Link>(
 }
 
 /// Posts all but so many, for a test of what comes home.
-pub(super) fn post_all_but<L: Link>(link: &mut L, all: Vec<L::Memory>, kept: usize) -> Result<Vec<L::Memory>> {
+pub(super) fn post_all_but<L: Link>(
+    link: &mut L,
+    all: Vec<L::Memory>,
+    kept: usize,
+) -> Result<Vec<L::Memory>> {
     let mut all = all;
     let rest = all.split_off(kept.min(all.len()));
     for memory in rest {

@@ -45,7 +45,11 @@ pub(super) fn failure() -> Errno {
 }
 
 fn checked(result: libc::c_int) -> Result<libc::c_int> {
-    if result < 0 { Err(failure()) } else { Ok(result) }
+    if result < 0 {
+        Err(failure())
+    } else {
+        Ok(result)
+    }
 }
 
 /// A socket that is closed when another program is executed, and never waits.
@@ -61,7 +65,8 @@ pub(super) fn set_option<T: Plain>(of: impl AsFd, level: i32, name: i32, value: 
     let size = size_of::<T>() as libc::socklen_t;
     let number = of.as_fd().as_raw_fd();
     // SAFETY: the kernel reads so many bytes of the value, which outlives the call.
-    let result = unsafe { libc::setsockopt(number, level, name, ptr::from_ref(value).cast(), size) };
+    let result =
+        unsafe { libc::setsockopt(number, level, name, ptr::from_ref(value).cast(), size) };
     checked(result).map(drop)
 }
 
@@ -87,7 +92,11 @@ pub(super) fn bind<T: Plain>(of: impl AsFd, address: &T) -> Result<()> {
 /// # Safety
 ///
 /// The request is one that takes the address of a `T`, and follows no address in it that is not valid.
-pub(super) unsafe fn ioctl<T: Plain>(of: impl AsFd, request: u64, value: &mut T) -> Result<()> {
+pub(super) unsafe fn ioctl<T: Plain>(
+    of: impl AsFd,
+    request: libc::c_ulong,
+    value: &mut T,
+) -> Result<()> {
     let number = of.as_fd().as_raw_fd();
     // SAFETY: as the caller says; the value outlives the call.
     let result = unsafe { libc::ioctl(number, request as _, ptr::from_mut(value)) };
@@ -98,9 +107,7 @@ pub(super) unsafe fn ioctl<T: Plain>(of: impl AsFd, request: u64, value: &mut T)
 pub(super) fn send_ring(of: impl AsFd) -> Result<()> {
     let number = of.as_fd().as_raw_fd();
     // SAFETY: there is neither message nor address.
-    let sent = unsafe {
-        libc::sendto(number, ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0)
-    };
+    let sent = unsafe { libc::sendto(number, ptr::null(), 0, libc::MSG_DONTWAIT, ptr::null(), 0) };
     if sent < 0 { Err(failure()) } else { Ok(()) }
 }
 
@@ -125,7 +132,14 @@ impl Mapping {
         );
         // SAFETY: a new mapping, which overlaps nothing.
         let address = unsafe {
-            mmap(ptr::null_mut(), length, protection, flags, descriptor, offset)
+            mmap(
+                ptr::null_mut(),
+                length,
+                protection,
+                flags,
+                descriptor,
+                offset,
+            )
         }?;
         Self::at_address(address.cast(), length)
     }
@@ -154,7 +168,10 @@ impl Mapping {
     #[inline]
     pub(super) fn place(&self, offset: usize, bytes: usize) -> *mut u8 {
         let end = offset.checked_add(bytes);
-        assert!(end.is_some_and(|end| end <= self.length), "beyond the mapping");
+        assert!(
+            end.is_some_and(|end| end <= self.length),
+            "beyond the mapping"
+        );
         // SAFETY: it is in the mapping, as was just seen.
         unsafe { self.address.as_ptr().add(offset) }
     }

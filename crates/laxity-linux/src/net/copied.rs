@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use laxity_model::Instant;
 use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received, Stamp};
 
-use super::unfinished::fits;
 use super::Settings;
+use super::unfinished::fits;
 
 /// So many packets that found no memory, or too little, are dropped in one call at most, so that each takes a bounded time.
 const DROPS: usize = 64;
@@ -120,7 +120,11 @@ impl<B: Below> Copied<B> {
         }
         let facts = self.below.facts();
         // What is still to be cut may be as long as memory is.
-        let mtu = if left.segment > 0 { self.longest } else { facts.mtu };
+        let mtu = if left.segment > 0 {
+            self.longest
+        } else {
+            facts.mtu
+        };
         fits(frame, length, mtu)?;
         if self.sending.len() >= facts.reach {
             return Err(LinkError::Full);

@@ -41,14 +41,14 @@ impl Interface {
             // A file that is open tells of the namespace that it was opened in.
             statistics: File::open("/proc/thread-self/net/dev").ok(),
         };
-        let ask = |request: u64| match found.ask(request) {
+        let ask = |request: libc::c_ulong| match found.ask(request) {
             Ok(answer) => Ok(answer),
             Err(Errno::NODEV) => Err(OpenCause::Missing),
             Err(errno) => Err(OpenCause::System("ioctl", errno)),
         };
-        let index = ask(libc::SIOCGIFINDEX as u64)?;
-        let mtu = ask(libc::SIOCGIFMTU as u64)?;
-        let address = ask(libc::SIOCGIFHWADDR as u64)?;
+        let index = ask(libc::SIOCGIFINDEX)?;
+        let mtu = ask(libc::SIOCGIFMTU)?;
+        let address = ask(libc::SIOCGIFHWADDR)?;
         // SAFETY: the kernel wrote this member for this request, as also below.
         let address = unsafe { address.ifr_ifru.ifru_hwaddr };
         if address.sa_family != libc::ARPHRD_ETHER {
@@ -62,7 +62,7 @@ impl Interface {
         Ok(found)
     }
 
-    fn ask(&self, request: u64) -> Result<libc::ifreq> {
+    fn ask(&self, request: libc::c_ulong) -> Result<libc::ifreq> {
         let mut asked = request_of(&self.name)?;
         // SAFETY: whoever calls it names a request that takes an `ifreq` without an address in it.
         unsafe { call::ioctl(&self.socket, request, &mut asked) }?;
@@ -72,7 +72,7 @@ impl Interface {
     /// Its flags, whatever it is called by now.
     fn flags(&mut self) -> Result<libc::c_int> {
         self.name = index_to_name(&self.socket, self.index)?;
-        let answer = self.ask(libc::SIOCGIFFLAGS as u64)?;
+        let answer = self.ask(libc::SIOCGIFFLAGS)?;
         // SAFETY: the kernel wrote this member for this request.
         Ok(unsafe { answer.ifr_ifru.ifru_flags }.into())
     }
@@ -86,7 +86,7 @@ impl Interface {
         let mut asked = request_of(&self.name)?;
         asked.ifr_ifru.ifru_flags = (flags | libc::IFF_UP) as libc::c_short;
         // SAFETY: the request takes an `ifreq` without an address in it.
-        unsafe { call::ioctl(&self.socket, libc::SIOCSIFFLAGS as u64, &mut asked) }
+        unsafe { call::ioctl(&self.socket, libc::SIOCSIFFLAGS, &mut asked) }
     }
 
     /// What the device says that it dropped since it was made, of what it received and of what it was to send; `None` where it does not say.
@@ -112,6 +112,22 @@ fn dropped_of(name: &str, table: &str) -> Option<[u64; 2]> {
         .map_while(|value| value.parse().ok())
         .collect();
     Some([*values.get(3)?, *values.get(11)?])
+}
+
+/// Whether an interface is one of a pair (veth), by what the kernel calls its driver.
+pub(super) fn is_pair(name: &str) -> Result<bool> {
+    const DRIVER: u32 = 3;
+    const WORDS: usize = 49;
+    // A command, then names of 32 bytes and some numbers, of which the first name is the driver's.
+    let mut asked = [0_u32; WORDS];
+    asked[0] = DRIVER;
+    let mut request = request_of(name)?;
+    request.ifr_ifru.ifru_data = (&raw mut asked).cast();
+    let socket = call::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    // SAFETY: the request takes an `ifreq`, and writes so many words as its command has to where that says, which outlives the call.
+    unsafe { call::ioctl(&socket, libc::SIOCETHTOOL, &mut request) }?;
+    let driver = asked[1..3].iter().flat_map(|word| word.to_ne_bytes());
+    Ok(driver.take(5).eq(*b"veth\0"))
 }
 
 /// A request about an interface of this name.

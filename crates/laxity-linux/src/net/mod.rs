@@ -17,6 +17,7 @@ mod interface;
 pub mod names;
 pub mod packet;
 mod tap;
+pub(crate) mod tried;
 mod udp;
 mod unfinished;
 pub mod xdp;

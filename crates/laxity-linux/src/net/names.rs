@@ -37,7 +37,9 @@ impl FromStr for InterfaceName {
             let mut ends = name.split('-').map(str::parse);
             return match (ends.next(), ends.next(), ends.next()) {
                 (Some(Ok(local)), Some(Ok(remote)), None) => Ok(Self::Udp(local, remote)),
-                _ => Err(wrong("two addresses are wanted, each with a port, with `-` between")),
+                _ => Err(wrong(
+                    "two addresses are wanted, each with a port, with `-` between",
+                )),
             };
         }
         let is_possible = |name: &str| {
@@ -46,7 +48,9 @@ impl FromStr for InterfaceName {
                 && !matches!(name, "." | "..")
         };
         if !is_possible(name) {
-            return Err(wrong("an interface's name has 1 to 15 bytes, and no `/`, `:` or space"));
+            return Err(wrong(
+                "an interface's name has 1 to 15 bytes, and no `/`, `:` or space",
+            ));
         }
         let name = name.to_owned();
         match way {
@@ -333,7 +337,10 @@ mod tests {
         ] {
             let refused = name.parse::<InterfaceName>().unwrap_err();
             assert!(matches!(refused.cause, OpenCause::Name(_)), "{refused}");
-            assert!(refused.to_string().contains("udp:LOCAL-REMOTE"), "{refused}");
+            assert!(
+                refused.to_string().contains("udp:LOCAL-REMOTE"),
+                "{refused}"
+            );
         }
     }
 }

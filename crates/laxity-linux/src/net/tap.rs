@@ -57,7 +57,7 @@ impl Tap {
         let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
         request.ifr_ifru.ifru_flags = flags as libc::c_short;
         // SAFETY: the request takes an `ifreq` without an address in it.
-        unsafe { call::ioctl(&file, libc::TUNSETIFF as u64, &mut request) }.map_err(
+        unsafe { call::ioctl(&file, libc::TUNSETIFF, &mut request) }.map_err(
             |errno| match errno {
                 Errno::PERM | Errno::ACCESS => OpenCause::NoInterfaceRights,
                 // It is of another kind, or has been opened already.
@@ -94,7 +94,7 @@ impl Tap {
 }
 
 /// Whether this user may have TAP interfaces at all: the device is there and may be opened.
-pub(crate) fn device() -> Result<File, OpenCause> {
+pub(super) fn device() -> Result<File, OpenCause> {
     let mut options = File::options();
     options.read(true).write(true);
     options.custom_flags(libc::O_NONBLOCK);
@@ -161,7 +161,8 @@ impl Below for Tap {
         let header = header_of(frame, left)?;
         let pieces = [IoSlice::new(&header), IoSlice::new(frame)];
         match self.file.write_vectored(&pieces) {
-            Ok(_) => Ok(()),
+            Ok(written) if written == HEADER + frame.len() => Ok(()),
+            Ok(_) => Err(failed("write", Errno::IO)),
             Err(error) => match errno_of(&error) {
                 Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM => Err(LinkError::Full),
                 // What a TAP says that is not up.

@@ -116,8 +116,14 @@ fn most_specific_flow_wins() {
     assert_eq!(stage.client_of(&to("10.0.0.1:1000")), Some(2));
     assert_eq!(stage.client_of(&to("10.0.0.1:1001")), Some(1));
     assert_eq!(stage.client_of(&to("10.0.0.3:1000")), Some(1));
-    assert_eq!(stage.client_of(&datagram("[fd00::1]:1000", own6, UDP)), Some(4));
-    assert_eq!(stage.client_of(&datagram("[fd00::1]:999", own6, UDP)), Some(3));
+    assert_eq!(
+        stage.client_of(&datagram("[fd00::1]:1000", own6, UDP)),
+        Some(4)
+    );
+    assert_eq!(
+        stage.client_of(&datagram("[fd00::1]:999", own6, UDP)),
+        Some(3)
+    );
     // Of nobody: another port, another protocol, a fragment, options, a tag, a length beyond the packet.
     let plain = to("10.0.0.1:1000");
     let mut others = vec![
@@ -164,22 +170,31 @@ fn credits_are_packets() {
     });
     assert_eq!(arrived, [[1; 10].as_slice(), &[0]].concat());
     let early = stage.link.early().unwrap();
-    assert_eq!((early.credits(1), early.dropped(1), early.dropped(0)), (0, 22, 0));
+    assert_eq!(
+        (early.credits(1), early.dropped(1), early.dropped(0)),
+        (0, 22, 0)
+    );
     assert_eq!(stage.link.losses().no_room, 22);
     early.give(1, 3);
     assert_eq!((early.take_back(1), early.credits(1)), (3, 0));
-    assert_eq!(early.steer(&flow(OWN, None), 8, 0).map_err(|e| e.raw_os_error()), Err(22));
+    assert_eq!(
+        early
+            .steer(&flow(OWN, None), 8, 0)
+            .map_err(|e| e.raw_os_error()),
+        Err(22)
+    );
 }
 
 fn further_sockets_have_their_own() {
     let mut stage = Stage::new(Rest::ClientZero, 64);
-    let mut sockets: Vec<EarlySocket> =
-        (0..4).map(|_| stage.link.further().unwrap()).collect();
+    let mut sockets: Vec<EarlySocket> = (0..4).map(|_| stage.link.further().unwrap()).collect();
     let early = stage.link.early().unwrap();
     early.give(0, 10);
     for (client, socket) in (1..).zip(&sockets) {
         let own = format!("10.0.0.2:{}", 2000 + client);
-        early.steer(&flow(&own, None), client, socket.number()).unwrap();
+        early
+            .steer(&flow(&own, None), client, socket.number())
+            .unwrap();
         early.give(client, 5);
     }
     for client in 1..=4 {
@@ -224,9 +239,15 @@ fn the_kernel_has_the_rest() {
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        in_namespace("the_most_specific_flow_wins_at_the_hook", most_specific_flow_wins),
+        in_namespace(
+            "the_most_specific_flow_wins_at_the_hook",
+            most_specific_flow_wins,
+        ),
         in_namespace("so_many_credits_so_many_packets", credits_are_packets),
-        in_namespace("a_further_socket_has_its_clients_packets", further_sockets_have_their_own),
+        in_namespace(
+            "a_further_socket_has_its_clients_packets",
+            further_sockets_have_their_own,
+        ),
         in_namespace("what_is_nobodys_the_kernel_has", the_kernel_has_the_rest),
     ]
 }

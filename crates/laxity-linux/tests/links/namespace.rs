@@ -50,7 +50,9 @@ pub(crate) fn up(name: &str, is_up: bool) {
 
 /// What `ip` shows of an interface.
 pub(crate) fn shown(name: &str) -> String {
-    let shown = Command::new("ip").args(["-d", "link", "show", name]).output();
+    let shown = Command::new("ip")
+        .args(["-d", "link", "show", name])
+        .output();
     String::from_utf8_lossy(&shown.expect("`ip` runs").stdout).into_owned()
 }
 
@@ -59,7 +61,9 @@ pub(crate) fn is_up(name: &str) {
     let begin = Instant::now();
     loop {
         let shown = shown(name);
-        let works = ["state UP", "state UNKNOWN"].iter().any(|state| shown.contains(state));
+        let works = ["state UP", "state UNKNOWN"]
+            .iter()
+            .any(|state| shown.contains(state));
         if works && shown.contains("LOWER_UP") {
             return;
         }

@@ -111,7 +111,11 @@ unsafe fn bpf<T>(command: Command, attributes: &T) -> Result<i32> {
             size_of::<T>(),
         )
     };
-    if result < 0 { Err(call::failure()) } else { Ok(result as i32) }
+    if result < 0 {
+        Err(call::failure())
+    } else {
+        Ok(result as i32)
+    }
 }
 
 /// # Safety
@@ -242,7 +246,11 @@ fn try_load(instructions: &[Instruction], log: &mut [u8]) -> Result<OwnedFd> {
         licence: c"MIT".as_ptr() as u64,
         log_level: u32::from(!log.is_empty()),
         log_bytes: log.len() as u32,
-        log: if log.is_empty() { 0 } else { log.as_mut_ptr() as u64 },
+        log: if log.is_empty() {
+            0
+        } else {
+            log.as_mut_ptr() as u64
+        },
         kernel_version: 0,
         flags: 0,
         name: NAME,
@@ -273,13 +281,13 @@ mod tests {
     #[test]
     fn what_the_kernel_refuses_is_told_in_its_words() {
         let mut code = Assembler::default();
-        code.copy(Register::R0, Register::R5);
+        code.copy(Register::R0, Register::R9);
         code.exit();
         let instructions = code.finish();
         match load(&instructions) {
             Ok(_) => panic!("nothing was in the register"),
             Err(Refused { errno, verifier }) if errno != Errno::PERM => {
-                assert!(verifier.contains("R5 !read_ok"), "{verifier}");
+                assert!(verifier.contains("R9 !read_ok"), "{verifier}");
             }
             Err(_) => crate::doctor::rights::lacks("no program may be loaded"),
         }

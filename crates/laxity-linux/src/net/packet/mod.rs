@@ -9,8 +9,8 @@ mod stamp;
 use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
 use laxity_model::Instant;
+use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -96,13 +96,8 @@ impl PacketLink {
     }
 }
 
-/// Whether this process may have a packet socket.
-pub(crate) fn may_open() -> Result<(), OpenCause> {
-    raw_socket().map(drop)
-}
-
 /// Receives nothing before it is bound.
-fn raw_socket() -> Result<OwnedFd, OpenCause> {
+pub(super) fn raw_socket() -> Result<OwnedFd, OpenCause> {
     call::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
         .map_err(|errno| OpenCause::of_socket("AF_PACKET", errno))
 }

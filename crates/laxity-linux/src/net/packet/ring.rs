@@ -90,7 +90,9 @@ pub(super) struct Frame<'m> {
 impl Frame<'_> {
     #[inline]
     fn status_place(&self) -> &AtomicU32 {
-        let place = self.memory.place(self.offset, size_of::<libc::tpacket2_hdr>());
+        let place = self
+            .memory
+            .place(self.offset, size_of::<libc::tpacket2_hdr>());
         // SAFETY: the status is the header's first member, aligned as frames are, and both sides read and write it as one word.
         unsafe { AtomicU32::from_ptr(place.cast()) }
     }
@@ -110,7 +112,9 @@ impl Frame<'_> {
     /// What the kernel says of its packet. Only of a frame that it gave.
     #[inline]
     pub(super) fn header(&self) -> libc::tpacket2_hdr {
-        let place = self.memory.place(self.offset, size_of::<libc::tpacket2_hdr>());
+        let place = self
+            .memory
+            .place(self.offset, size_of::<libc::tpacket2_hdr>());
         // SAFETY: it lies there, any bytes are one, and the kernel does not write to a frame that it gave.
         unsafe { place.cast::<libc::tpacket2_hdr>().read() }
     }
@@ -145,7 +149,10 @@ impl Frame<'_> {
     #[inline]
     pub(super) fn put(&self, at: usize, bytes: &[u8]) {
         let end = at.checked_add(bytes.len());
-        assert!(end.is_some_and(|end| end <= self.length), "beyond the frame");
+        assert!(
+            end.is_some_and(|end| end <= self.length),
+            "beyond the frame"
+        );
         let place = self.memory.place(self.offset + at, bytes.len());
         // SAFETY: the place has so many bytes, which the kernel does not read before the frame is given, and no reference to them is around: `self` has
         // handed out none that outlives a call.
@@ -181,7 +188,10 @@ mod tests {
         let last = layout.frames - 1;
         ring.frame(&memory, last).put(2_044, &[1, 2, 3, 4]);
         assert_eq!(ring.frame(&memory, last).bytes(2_044, 4), [1, 2, 3, 4]);
-        assert_eq!(ring.frame(&memory, last + layout.frames).bytes(2_046, 2), [3, 4]);
+        assert_eq!(
+            ring.frame(&memory, last + layout.frames).bytes(2_046, 2),
+            [3, 4]
+        );
         assert_eq!(ring.frame(&memory, last).bytes(2_045, 4), []);
         assert_eq!(ring.frame(&memory, last).bytes(usize::MAX, 2), []);
         let frame = ring.frame(&memory, 1);

@@ -142,7 +142,9 @@ mod tests {
         let mut last = at(1_000);
         let mut random = 1_u64;
         for step in 1..10_000_u64 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             let now = 1_000 + step * 1_000;
             let ahead = START + (random >> 60) * HOUR;
             let found = stamps.instant(random >> 3, at(now), || both(now, ahead));

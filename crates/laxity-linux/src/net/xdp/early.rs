@@ -58,7 +58,10 @@ impl Flow {
                 u32::from_ne_bytes(std::array::from_fn(|byte| bytes[4 * at + byte]))
             })
         };
-        if self.far.is_some_and(|far| far.is_ipv4() != self.own.is_ipv4()) {
+        if self
+            .far
+            .is_some_and(|far| far.is_ipv4() != self.own.is_ipv4())
+        {
             return None;
         }
         let [a, b, c, d] = words(self.far);
@@ -66,7 +69,11 @@ impl Flow {
         let [i, j] = self.far.map_or([0; 2], |far| far.port().to_be_bytes());
         let [k, l] = self.own.port().to_be_bytes();
         let ports = u32::from_ne_bytes([i, j, k, l]);
-        let protocol = if self.is_tcp { program::TCP } else { program::UDP };
+        let protocol = if self.is_tcp {
+            program::TCP
+        } else {
+            program::UDP
+        };
         Some([a, b, c, d, e, f, g, h, ports, protocol as u32])
     }
 }

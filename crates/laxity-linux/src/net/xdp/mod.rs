@@ -17,9 +17,7 @@ pub mod umem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use laxity_model::nif::link::{
-    Facts, Left, Link, LinkError, Losses, Memory as _, Received, Stamp,
-};
+use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory as _, Received, Stamp};
 use laxity_model::{Instant, Span};
 use rustix::io::Errno;
 
@@ -30,7 +28,7 @@ use super::call;
 use super::interface::Watch;
 use super::unfinished::{fits, is_only_begun};
 pub use crate::net::bpf::Mode;
-pub(crate) use open::try_program;
+pub(super) use open::try_program;
 
 /// The most sockets of an interface.
 const SOCKETS: u32 = 256;
@@ -101,7 +99,11 @@ impl XdpLink {
                 let mut all = sockets.chain([self.socket.as_fd()]);
                 let is_let_go = |socket| call::send_ring(socket) == Err(Errno::NXIO);
                 self.is_unbound = all.all(is_let_go);
-                if self.is_unbound { Err(LinkError::Gone) } else { Ok(()) }
+                if self.is_unbound {
+                    Err(LinkError::Gone)
+                } else {
+                    Ok(())
+                }
             }
             looked => looked,
         }
@@ -113,12 +115,11 @@ impl XdpLink {
             return Err((memory, LinkError::Failed(why.to_owned())));
         }
         let fitting = fits(memory.bytes(), length, self.facts.mtu);
-        let fitting = fitting.and_then(|()| match self.is_unbound {
-            true => Err(LinkError::Gone),
-            false => Ok(()),
-        });
         if let Err(error) = fitting {
             return Err((memory, error));
+        }
+        if self.is_unbound {
+            return Err((memory, LinkError::Gone));
         }
         if self.sending >= self.facts.reach || !self.send.has_room() {
             return Err((memory, LinkError::Full));
@@ -145,7 +146,11 @@ impl XdpLink {
                 continue;
             };
             // All sockets tell of the one fill ring that they have together.
-            let empty = if at == 0 { found.rx_fill_ring_empty_descs } else { 0 };
+            let empty = if at == 0 {
+                found.rx_fill_ring_empty_descs
+            } else {
+                0
+            };
             counted[0] += found.rx_ring_full + empty;
             counted[1] += found.rx_dropped;
         }
@@ -175,13 +180,18 @@ fn taken(
         let length = (packet.len as usize).min(most - shift.min(most));
         let in_front = memory.in_front::<{ program::IN_FRONT }>();
         if shift > 0 {
-            memory.bytes_mut().copy_within(shift.min(most)..shift.min(most) + length, 0);
+            memory
+                .bytes_mut()
+                .copy_within(shift.min(most)..shift.min(most) + length, 0);
         }
         let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| in_front[at + byte]));
         let is_stamped = word(0) == program::MARK;
         let hook = u64::from(word(8)) | u64::from(word(12)) << 32;
         let (at, stamp) = match is_stamped {
-            true => (Instant::from_nanos(hook.saturating_add_signed(ahead)), Stamp::Hook),
+            true => (
+                Instant::from_nanos(hook.saturating_add_signed(ahead)),
+                Stamp::Hook,
+            ),
             false => (now, Stamp::Read),
         };
         let left = Left {

@@ -254,7 +254,7 @@ fn loaded(instructions: &[bpf::assemble::Instruction]) -> Cause<OwnedFd> {
 /// # Errors
 ///
 /// What stands against it.
-pub(crate) fn try_program(packets: usize) -> std::result::Result<(), OpenCause> {
+pub(in crate::net) fn try_program(packets: usize) -> std::result::Result<(), OpenCause> {
     let socket = socket()?;
     pool(&socket, packets, FRAMES[0])?;
     let sockets = sockets()?;

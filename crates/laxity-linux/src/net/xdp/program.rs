@@ -110,7 +110,10 @@ pub(super) struct Maps<F, C, S> {
 ///
 /// A flow is found by both addresses and ports, or by the own only where nobody has it by both. So are packets of TCP and UDP over IPv4 and IPv6 that
 /// are whole, have neither tag nor options nor extensions, and are as long as they say; all others are of no flow.
-pub(super) fn early<F: AsFd, C: AsFd, S: AsFd>(maps: &Maps<F, C, S>, rest: Rest) -> Vec<Instruction> {
+pub(super) fn early<F: AsFd, C: AsFd, S: AsFd>(
+    maps: &Maps<F, C, S>,
+    rest: Rest,
+) -> Vec<Instruction> {
     let mut code = Assembler::default();
     let (nobody, found) = (code.place(), code.place());
     begin(&mut code);

@@ -140,7 +140,9 @@ impl<T: Entry> Outgoing<T> {
         // SAFETY: it lies in the ring, and the kernel does not read it before it is counted.
         unsafe { self.ring.entry(self.put).write(entry) };
         self.put = self.put.wrapping_add(1);
-        self.ring.word(self.ring.producer).store(self.put, Ordering::Release);
+        self.ring
+            .word(self.ring.producer)
+            .store(self.put, Ordering::Release);
     }
 
     /// How many the kernel has not taken.
@@ -156,7 +158,9 @@ impl<T: Entry> Outgoing<T> {
             return None;
         }
         self.put = self.put.wrapping_sub(1);
-        self.ring.word(self.ring.producer).store(self.put, Ordering::Release);
+        self.ring
+            .word(self.ring.producer)
+            .store(self.put, Ordering::Release);
         // SAFETY: it lies in the ring, and we wrote it.
         Some(unsafe { self.ring.entry(self.put).read() })
     }
@@ -199,7 +203,9 @@ impl<T: Entry> Incoming<T> {
         // SAFETY: it lies in the ring; the kernel wrote it before it counted it, and writes it no more before it is taken.
         let entry = unsafe { self.ring.entry(self.taken).read() };
         self.taken = self.taken.wrapping_add(1);
-        self.ring.word(self.ring.consumer).store(self.taken, Ordering::Release);
+        self.ring
+            .word(self.ring.consumer)
+            .store(self.taken, Ordering::Release);
         Some(entry)
     }
 }
