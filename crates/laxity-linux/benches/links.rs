@@ -6,7 +6,7 @@
 //! ways take turns in each round; medians of the rounds, and the ratio to the kernel's UDP.
 #![allow(unsafe_code, reason = "calls of many messages, and namespaces")]
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::mpsc;
@@ -258,9 +258,10 @@ fn messages(buffers: &mut [Vec<u8>]) -> (Vec<libc::iovec>, Vec<libc::mmsghdr>) {
 }
 
 fn udp(there: &There, payload: usize) -> u64 {
-    let far = there.run(|| UdpSocket::bind((FAR, PORT)).expect("it is free"));
-    let near = UdpSocket::bind((NEAR, 4_000)).expect("it is free");
-    near.connect((FAR, PORT)).expect("there is a way");
+    let far = there.run(|| UdpSocket::bind(SocketAddr::from((FAR, PORT))).expect("it is free"));
+    let near = UdpSocket::bind(SocketAddr::from((NEAR, 4_000))).expect("it is free");
+    near.connect(SocketAddr::from((FAR, PORT)))
+        .expect("there is a way");
     let (mut out, mut back) = (vec![vec![7; payload]; BATCH], vec![vec![0; payload]; BATCH]);
     let (_out, mut sending) = messages(&mut out);
     let (_back, mut receiving) = messages(&mut back);

@@ -180,7 +180,7 @@ fn credits_are_packets() {
     assert_eq!(
         early
             .steer(&flow(OWN, None), 8, 0)
-            .map_err(|e| e.raw_os_error()),
+            .map_err(rustix::io::Errno::raw_os_error),
         Err(22)
     );
 }
