@@ -44,11 +44,8 @@ fn ip(arguments: &str) {
 
 fn enter() {
     // SAFETY: it takes a number, and concerns this thread alone.
-    assert_eq!(
-        unsafe { libc::unshare(libc::CLONE_NEWNET) },
-        0,
-        "root is needed"
-    );
+    let entered = unsafe { libc::unshare(libc::CLONE_NEWNET) };
+    assert_eq!(entered, 0, "root is needed");
     for which in ["all", "default"] {
         let file = format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6");
         let _ = std::fs::write(file, "1");
