@@ -9,6 +9,7 @@
 //! * [`frame`]: from the bytes of a frame to what a filter may look at.
 //! * [`filter`]: which packets a client wants, in a subset of the language of pcap.
 //! * [`table`]: whose a packet is, the most specific filter's.
+//! * [`frames`]: the key of a driver of Ethernet frames, of these.
 //! * [`exchange`]: whether a packet is kept; where each buffer is.
 //! * [`urgency`]: from a packet's arrival to its deadline, and whether it is early.
 //! * [`transmit`]: what is sent next, and how much is out of reach.
@@ -16,6 +17,7 @@
 pub mod exchange;
 pub mod filter;
 pub mod frame;
+pub mod frames;
 pub mod link;
 pub mod registry;
 pub mod table;

@@ -131,6 +131,8 @@ pub struct Driver<L: Link, D: Demultiplex> {
     collected: Vec<Queued<L::Memory>>,
     account: Account,
     malformed: Option<&'static str>,
+    /// Nothing that was handed over waits to be flushed.
+    is_flushed: bool,
     state: State,
 }
 
@@ -189,6 +191,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             collected: Vec::with_capacity(limits.queue as usize),
             account: Account::default(),
             malformed: None,
+            is_flushed: true,
             state: State::Up,
         };
         driver.post_spare();
@@ -217,6 +220,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         received?;
         self.collect(now, effects);
         self.send_waiting(now, effects, &mut polled)?;
+        if !self.is_flushed {
+            self.flush(now, effects)?;
+        }
         Ok(polled)
     }
 

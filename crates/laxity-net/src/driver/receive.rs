@@ -3,7 +3,7 @@
 use laxity_model::Instant;
 use laxity_model::nif::exchange::{Outcome, Reason};
 use laxity_model::nif::link::{Link, LinkError, Memory, Received};
-use laxity_model::nif::registry::{Demultiplex, Fallback, Found};
+use laxity_model::nif::registry::{ClientId, Demultiplex, Fallback, Found};
 
 use super::entry::caught;
 use super::tap;
@@ -67,7 +67,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             };
             tap::show(&mut self.taps, &self.demultiplex, loan, now, effects);
         }
-        let client = match self.demultiplex.find(bytes) {
+        // Where the interface has found it, nobody looks again.
+        let early = packet.early.map(|client| Found::Client(ClientId(client)));
+        let client = match early.unwrap_or_else(|| self.demultiplex.find(bytes)) {
             Found::Client(client) => client,
             Found::Malformed(why) => {
                 self.malformed = Some(why);

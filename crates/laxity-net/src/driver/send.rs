@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use laxity_model::Instant;
-use laxity_model::nif::link::{Link, LinkError, Memory};
+use laxity_model::nif::link::{Left, Link, LinkError, Memory};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::nif::transmit::{Next, NotWaiting, Outgoing};
 
@@ -77,9 +77,10 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 };
                 tap::show(&mut self.taps, &self.demultiplex, loan, now, effects);
             }
-            match self.link.send(memory, length, now) {
+            match self.link.queue(memory, length, Left::default(), now) {
                 Ok(()) => {
                     polled.sent += 1;
+                    self.is_flushed = false;
                     self.frames[frame.index()] = Some(queued);
                     self.is_up(now, effects);
                 }
@@ -99,6 +100,20 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 }
             }
         }
+    }
+
+    /// Has what was handed over leave, now or as soon as the interface can.
+    pub(super) fn flush(
+        &mut self,
+        now: Instant,
+        effects: &mut dyn Effects,
+    ) -> Result<(), LinkError> {
+        match self.link.flush(now) {
+            Ok(()) => self.is_flushed = true,
+            Err(LinkError::Down) => self.is_down(now, effects),
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     /// Tells of what has left, at most as much as was below.

@@ -243,6 +243,7 @@ impl Link for End {
                     length,
                     at,
                     stamp: Stamp::Wire,
+                    early: None,
                     left: Left::default(),
                 }
             });

@@ -94,6 +94,7 @@ impl Link for CountedEnd {
             length: packet.length,
             at: packet.at,
             stamp: packet.stamp,
+            early: packet.early,
             left: packet.left,
         }))
     }

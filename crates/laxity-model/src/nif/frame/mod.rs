@@ -99,49 +99,35 @@ impl Tail {
 }
 
 /// Why a frame is malformed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Malformed {
     /// Fewer than the 14 bytes of an Ethernet header.
-    #[error("shorter than an Ethernet header")]
     EthernetCut,
     /// It ends within a tag.
-    #[error("it ends within a VLAN tag")]
     TagCut,
     /// More than two tags.
-    #[error("more than two VLAN tags")]
     TooManyTags,
     /// It ends within ARP.
-    #[error("it ends within ARP")]
     ArpCut,
     /// It ends within the IP header.
-    #[error("it ends within the IP header")]
     NetworkCut,
     /// The version in the IP header is not what the EtherType says.
-    #[error("another version of IP than its EtherType says")]
     Version,
     /// An IPv4 header of fewer than five words.
-    #[error("an IPv4 header of fewer than 20 bytes")]
     HeaderLength,
     /// An IPv4 packet that is to be shorter than its own header.
-    #[error("shorter than its own header, by the length it has")]
     TooShort,
     /// A length of more bytes than there are.
-    #[error("longer than its frame, by the length it has")]
     BeyondFrame,
     /// A piece that cannot be put together with others.
-    #[error("a fragment of impossible place or length")]
     Fragment,
     /// An extension header of IPv6 that ends behind the packet.
-    #[error("it ends within an extension header")]
     ExtensionCut,
     /// More than [`EXTENSIONS`] extension headers.
-    #[error("more than {EXTENSIONS} extension headers")]
     TooManyExtensions,
     /// It ends within the transport header.
-    #[error("it ends within the transport header")]
     TransportCut,
     /// A UDP length that is shorter than its header or longer than the packet.
-    #[error("a UDP length that cannot be")]
     UdpLength,
 }
 
@@ -163,7 +149,36 @@ impl Malformed {
         Self::TransportCut,
         Self::UdpLength,
     ];
+
+    /// In words.
+    #[must_use]
+    pub const fn why(self) -> &'static str {
+        match self {
+            Self::EthernetCut => "shorter than an Ethernet header",
+            Self::TagCut => "it ends within a VLAN tag",
+            Self::TooManyTags => "more than two VLAN tags",
+            Self::ArpCut => "it ends within ARP",
+            Self::NetworkCut => "it ends within the IP header",
+            Self::Version => "another version of IP than its EtherType says",
+            Self::HeaderLength => "an IPv4 header of fewer than 20 bytes",
+            Self::TooShort => "shorter than its own header, by the length it has",
+            Self::BeyondFrame => "longer than its frame, by the length it has",
+            Self::Fragment => "a fragment of impossible place or length",
+            Self::ExtensionCut => "it ends within an extension header",
+            Self::TooManyExtensions => "more than eight extension headers",
+            Self::TransportCut => "it ends within the transport header",
+            Self::UdpLength => "a UDP length that cannot be",
+        }
+    }
 }
+
+impl core::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.why())
+    }
+}
+
+impl core::error::Error for Malformed {}
 
 /// What came of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
