@@ -16,7 +16,7 @@ use rustix::io::{Errno, Result};
 use super::program::{self, Key, Maps, Rest};
 use super::rings::Incoming;
 use super::umem::{Pool, UmemFrame};
-use super::{SOCKETS, taken};
+use super::{SOCKETS, received};
 use crate::net::bpf::assemble::Instruction;
 use crate::net::bpf::{Kind, Map};
 use crate::net::call::Mapping;
@@ -206,7 +206,13 @@ impl EarlySocket {
     /// The packet that arrived first of those that were not taken yet; `None` if there is none now.
     #[inline]
     pub fn receive(&mut self, now: Instant) -> Option<Received<UmemFrame>> {
-        taken(&mut self.receive, &self.pool, true, self.ahead, now)
+        loop {
+            let packet = self.receive.take()?;
+            // Nothing is there, that was reclaimed meanwhile.
+            if let Some(memory) = self.pool.back_early(packet.addr) {
+                return Some(received(packet, memory, true, self.ahead, now));
+            }
+        }
     }
 }
 

@@ -50,6 +50,8 @@ pub struct XdpLink {
     facts: Facts,
     watch: Watch,
     most_posted: usize,
+    /// How many were posted, less those that came back by this socket.
+    posted: usize,
     sending: usize,
     /// The kernel has let go of all memory.
     is_unbound: bool,
@@ -160,52 +162,45 @@ impl XdpLink {
     }
 }
 
-/// Takes a packet out of a socket's ring.
+/// A packet out of a socket's ring, with what the program wrote in front of it.
 #[inline]
-fn taken(
-    ring: &mut Incoming<libc::xdp_desc>,
-    pool: &Arc<Pool>,
+fn received(
+    packet: libc::xdp_desc,
+    mut memory: UmemFrame,
     is_early: bool,
     ahead: i64,
     now: Instant,
-) -> Option<Received<UmemFrame>> {
-    loop {
-        let packet = ring.take()?;
-        // Nothing is there, that was reclaimed meanwhile.
-        let Some(mut memory) = pool.back(packet.addr, Holder::Posted) else {
-            continue;
-        };
-        let most = memory.bytes().len();
-        let shift = memory.shift_of(packet.addr).unwrap_or(most);
-        let length = (packet.len as usize).min(most - shift.min(most));
-        let in_front = memory.in_front::<{ program::IN_FRONT }>();
-        if shift > 0 {
-            memory
-                .bytes_mut()
-                .copy_within(shift.min(most)..shift.min(most) + length, 0);
-        }
-        let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| in_front[at + byte]));
-        let is_stamped = word(0) == program::MARK;
-        let hook = u64::from(word(8)) | u64::from(word(12)) << 32;
-        let (at, stamp) = match is_stamped {
-            true => (
-                Instant::from_nanos(hook.saturating_add_signed(ahead)),
-                Stamp::Hook,
-            ),
-            false => (now, Stamp::Read),
-        };
-        let left = Left {
-            checksum: is_only_begun(&memory.bytes()[..length]),
-            segment: 0,
-        };
-        return Some(Received {
-            memory,
-            length,
-            at,
-            stamp,
-            left,
-            early: (is_early && is_stamped).then(|| word(4)),
-        });
+) -> Received<UmemFrame> {
+    let most = memory.bytes().len();
+    let shift = memory
+        .shift_of(packet.addr)
+        .map_or(most, |shift| shift.min(most));
+    let length = (packet.len as usize).min(most - shift);
+    let in_front = memory.in_front::<{ program::IN_FRONT }>();
+    if shift > 0 {
+        memory.bytes_mut().copy_within(shift..shift + length, 0);
+    }
+    let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| in_front[at + byte]));
+    let is_stamped = word(0) == program::MARK;
+    let hook = u64::from_ne_bytes(std::array::from_fn(|byte| in_front[8 + byte]));
+    let (at, stamp) = match is_stamped {
+        true => (
+            Instant::from_nanos(hook.saturating_add_signed(ahead)),
+            Stamp::Hook,
+        ),
+        false => (now, Stamp::Read),
+    };
+    let left = Left {
+        checksum: is_only_begun(&memory.bytes()[..length]),
+        segment: 0,
+    };
+    Received {
+        memory,
+        length,
+        at,
+        stamp,
+        left,
+        early: (is_early && is_stamped).then(|| word(4)),
     }
 }
 
@@ -238,12 +233,13 @@ impl Link for XdpLink {
     fn post(&mut self, mut memory: Self::Memory) -> Result<(), Self::Memory> {
         let may = !self.is_unbound
             && memory.is_of(&self.pool)
-            && self.pool.posted() < self.most_posted
+            && self.posted - self.pool.taken_early() < self.most_posted
             && self.fill.has_room();
         if !may {
             return Err(memory);
         }
         memory.clear_in_front::<{ program::IN_FRONT }>();
+        self.posted += 1;
         self.fill.put(self.pool.lend(memory, Holder::Posted));
         Ok(())
     }
@@ -251,11 +247,14 @@ impl Link for XdpLink {
     #[inline]
     fn receive(&mut self, now: Instant) -> Result<Option<Received<Self::Memory>>, LinkError> {
         let is_early = self.hook.early.is_some();
-        let found = taken(&mut self.receive, &self.pool, is_early, self.ahead, now);
-        if found.is_none() {
-            self.look(now)?;
+        while let Some(packet) = self.receive.take() {
+            // Nothing is there, that was reclaimed meanwhile.
+            if let Some(memory) = self.pool.back(packet.addr, Holder::Posted) {
+                self.posted -= 1;
+                return Ok(Some(received(packet, memory, is_early, self.ahead, now)));
+            }
         }
-        Ok(found)
+        self.look(now).map(|()| None)
     }
 
     fn send(
@@ -336,6 +335,17 @@ impl Link for XdpLink {
         Losses {
             no_room: no_room + early.map_or(0, Early::all_dropped),
             too_long,
+        }
+    }
+}
+
+impl Drop for XdpLink {
+    /// The kernel's shares in the memory are given up: it keeps what it may still write to by itself, and none of these frames is handed out again.
+    fn drop(&mut self) {
+        for index in 0..self.pool.frames() {
+            for from in [Holder::Posted, Holder::Sending] {
+                drop(self.pool.back_of(index, from));
+            }
         }
     }
 }

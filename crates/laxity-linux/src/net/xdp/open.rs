@@ -116,6 +116,7 @@ impl XdpLink {
             },
             watch: Watch::new(interface),
             most_posted,
+            posted: 0,
             sending: 0,
             is_unbound: false,
             reclaimed: 0,

@@ -35,8 +35,8 @@ pub(super) struct Pool {
     next: Box<[AtomicU32]>,
     /// The first, and in the upper half how often it has been changed: who saw another in between does not take it for the same.
     first: AtomicU64,
-    /// How many the kernel has to receive into, or has received into and not been asked for.
-    posted: AtomicUsize,
+    /// How many were taken out of the rings of further sockets.
+    taken_early: AtomicUsize,
 }
 
 /// A frame of memory that the kernel shares: nobody else has it. Dropped, it goes back to its interface.
@@ -55,7 +55,7 @@ impl Pool {
             holders: (0..frames).map(|_| AtomicU8::new(0)).collect(),
             next,
             first: AtomicU64::new(0),
-            posted: AtomicUsize::new(0),
+            taken_early: AtomicUsize::new(0),
         }))
     }
 
@@ -112,10 +112,10 @@ impl Pool {
         })
     }
 
-    /// How many frames are posted.
+    /// How many frames were taken out of the rings of further sockets, of those that were posted.
     #[inline]
-    pub(super) fn posted(&self) -> usize {
-        self.posted.load(Ordering::Relaxed)
+    pub(super) fn taken_early(&self) -> usize {
+        self.taken_early.load(Ordering::Relaxed)
     }
 
     /// How many frames there are.
@@ -123,42 +123,57 @@ impl Pool {
         self.holders.len() as u32
     }
 
-    /// Gives a frame to the kernel. Returns its packet's address there.
+    /// Gives a frame to the kernel, which keeps its share in this memory. Returns its packet's address there.
     #[inline]
     pub(super) fn lend(&self, frame: UmemFrame, to: Holder) -> u64 {
-        let index = frame.index;
-        // It goes on living, with another holder.
-        let UmemFrame { pool, .. } = &*std::mem::ManuallyDrop::new(frame);
-        // SAFETY: the handle is never dropped, and so this is what it had of the pool, taken out once.
-        drop(unsafe { std::ptr::read(pool) });
-        if to == Holder::Posted {
-            self.posted.fetch_add(1, Ordering::Relaxed);
-        }
-        self.holders[index as usize].store(to as u8, Ordering::Release);
-        (index as usize * self.frame_bytes + IN_FRONT) as u64
+        let index = frame.index as usize;
+        std::mem::forget(frame);
+        self.holders[index].store(to as u8, Ordering::Release);
+        (index * self.frame_bytes + IN_FRONT) as u64
     }
 
-    /// Takes a frame back that the kernel has given back, by an address in it; `None` where it did not have it.
+    /// Takes a frame back that the kernel has given back, by an address in it; `None` where it did not have it. Only for who also
+    /// [reclaims](Self::back_of): nobody else takes the same frame meanwhile.
     #[inline]
     pub(super) fn back(self: &Arc<Self>, address: u64, from: Holder) -> Option<UmemFrame> {
-        let index = (address / self.frame_bytes as u64).try_into().ok()?;
-        self.back_of(index, from)
+        let index = self.index_of(address)?;
+        let holder = self.holders.get(index as usize)?;
+        if holder.load(Ordering::Acquire) != from as u8 {
+            return None;
+        }
+        holder.store(Holder::Us as u8, Ordering::Relaxed);
+        Some(self.returned(index))
     }
 
-    /// The same, by its number.
+    /// The same of a packet in the ring of a further socket, while the frame may be reclaimed elsewhere.
+    #[inline]
+    pub(super) fn back_early(self: &Arc<Self>, address: u64) -> Option<UmemFrame> {
+        let frame = self.back_of(self.index_of(address)?, Holder::Posted)?;
+        self.taken_early.fetch_add(1, Ordering::Relaxed);
+        Some(frame)
+    }
+
+    /// Takes a frame back by its number, whether the kernel has given it back or will never use it again.
     pub(super) fn back_of(self: &Arc<Self>, index: u32, from: Holder) -> Option<UmemFrame> {
         let holder = self.holders.get(index as usize)?;
         let (success, failure) = (Ordering::AcqRel, Ordering::Relaxed);
         holder
             .compare_exchange(from as u8, Holder::Us as u8, success, failure)
             .ok()?;
-        if from == Holder::Posted {
-            self.posted.fetch_sub(1, Ordering::Relaxed);
-        }
-        Some(UmemFrame {
-            pool: Arc::clone(self),
-            index,
-        })
+        Some(self.returned(index))
+    }
+
+    fn index_of(&self, address: u64) -> Option<u32> {
+        (address / self.frame_bytes as u64).try_into().ok()
+    }
+
+    /// The handle of a frame that was lent, and is so no more.
+    #[inline]
+    fn returned(self: &Arc<Self>, index: u32) -> UmemFrame {
+        // SAFETY: the handle that was lent left its share in this very memory, which becomes this one's; as who has the frame changed just now, from the
+        // kernel to us, nobody else makes a handle of the same share.
+        let pool = unsafe { Arc::from_raw(Arc::as_ptr(self)) };
+        UmemFrame { pool, index }
     }
 }
 
