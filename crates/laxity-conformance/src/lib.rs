@@ -25,6 +25,7 @@ mod endings;
 mod executors;
 mod ghosts;
 mod interrupts;
+pub mod links;
 mod mapped;
 mod meter;
 mod mistakes;

@@ -5,6 +5,7 @@ pub mod calibrate;
 pub mod doctor;
 pub mod enforce;
 pub mod host;
+pub mod net;
 pub mod os;
 mod run;
 

@@ -6,7 +6,6 @@ use laxity_model::Span;
 use laxity_model::analysis::multiprocessor::KernelLimits;
 use laxity_model::enforce::ranks::OCCUPANT;
 
-use super::HIGHEST_PRIORITY;
 use super::cause::Diagnosis;
 use super::explain::{deadline_right, fifo, group_runtime, group_share, lock_memory, time_limit};
 use super::machine::{
@@ -14,6 +13,7 @@ use super::machine::{
     usual_limits,
 };
 use super::outranking::outranking;
+use super::{HIGHEST_PRIORITY, network};
 use crate::os::idle::LIGHT_SLEEP_US;
 
 /// How good a thing is.
@@ -61,16 +61,16 @@ pub struct Finding {
 }
 
 /// How good a thing is, why, and what mends it: a finding still without a name.
-struct Judgement(Status, String, Option<String>);
+pub(super) struct Judgement(Status, String, Option<String>);
 
 /// A question about the machine; no answer where a fact is not known.
 type Check = fn(&Machine) -> Fact<Judgement>;
 
-fn ok(cause: impl Into<String>) -> Fact<Judgement> {
+pub(super) fn ok(cause: impl Into<String>) -> Fact<Judgement> {
     Ok(Judgement(Status::Ok, cause.into(), None))
 }
 
-fn limited(cause: impl Into<String>, remedy: impl Into<String>) -> Fact<Judgement> {
+pub(super) fn limited(cause: impl Into<String>, remedy: impl Into<String>) -> Fact<Judgement> {
     let remedy = Some(remedy.into());
     Ok(Judgement(Status::Limited, cause.into(), remedy))
 }
@@ -82,7 +82,7 @@ fn missing(diagnosis: Diagnosis) -> Fact<Judgement> {
 
 /// Every check, in the order of the questions a user has: may I, does it hold, what disturbs.
 pub fn diagnose(machine: &Machine) -> Vec<Finding> {
-    let checks: [(&'static str, Check); 20] = [
+    let checks: [(&'static str, Check); 24] = [
         ("fifo", check_fifo),
         ("deadline", check_deadline),
         ("rt-group", check_group),
@@ -103,6 +103,10 @@ pub fn diagnose(machine: &Machine) -> Vec<Finding> {
         ("interrupts", check_interrupts),
         ("steal", check_steal),
         ("outranking", check_outranking),
+        ("packet-sockets", network::check_packet),
+        ("xdp", network::check_xdp),
+        ("tap", network::check_tap),
+        ("unfinished-packets", network::check_unfinished),
     ];
     let finding = |(name, check): (&'static str, Check)| {
         let Judgement(status, cause, remedy) =

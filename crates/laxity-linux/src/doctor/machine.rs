@@ -6,6 +6,7 @@ use laxity_model::Span;
 use laxity_model::analysis::multiprocessor::{Bandwidth, KernelLimits};
 
 use super::outranking::{self, Hidden};
+use crate::net::OpenCause;
 use crate::os::cpuset::CpuSet;
 pub use crate::os::fact::{Fact, Unknown};
 use crate::os::proc::RealTimeThread;
@@ -290,6 +291,19 @@ pub struct DmaLatency {
     pub writable: bool,
 }
 
+/// The ways to a network interface, as far as they can be tried without one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Network {
+    /// A packet socket.
+    pub packet: Result<(), OpenCause>,
+    /// An `AF_XDP` socket, memory for it, a map and a program.
+    pub xdp: Result<(), OpenCause>,
+    /// The device that TAP interfaces are made by.
+    pub tap: Result<(), OpenCause>,
+    /// The interfaces whose other end is an interface of this machine too (veth).
+    pub unfinished: Fact<Vec<String>>,
+}
+
 /// All facts, as they were when [`Machine::probe`](Self::probe) ran. Those about rights and affinity are the calling thread's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
@@ -311,6 +325,8 @@ pub struct Machine {
     pub hidden: Option<Hidden>,
     /// `/dev/cpu_dma_latency`.
     pub dma_latency: Fact<DmaLatency>,
+    /// The ways to a network interface.
+    pub network: Network,
 }
 
 impl Machine {

@@ -12,6 +12,7 @@ mod checks;
 mod explain;
 mod groups;
 pub mod machine;
+mod network;
 pub(crate) mod outranking;
 pub mod parse;
 pub(crate) mod probe;

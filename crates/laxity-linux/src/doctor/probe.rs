@@ -14,7 +14,7 @@ use rustix::time::ClockId;
 
 use super::groups;
 use super::machine::{
-    CAP_SYS_PTRACE, DmaLatency, DomainBandwidth, Fact, Kernel, Machine, ProcessorFacts,
+    CAP_SYS_PTRACE, DmaLatency, DomainBandwidth, Fact, Kernel, Machine, Network, ProcessorFacts,
     RealTimeGroup, Rights, Servers, Source, Throttling, Unknown, held_on, usual_servers,
 };
 use super::{outranking, parse};
@@ -48,6 +48,7 @@ impl Machine {
             }),
             hidden: outranking::hidden(&mounts, || rights.has(CAP_SYS_PTRACE)),
             dma_latency: dma_latency(),
+            network: Network::probe(),
             kernel,
             processors,
             throttling,

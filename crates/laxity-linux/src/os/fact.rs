@@ -45,15 +45,22 @@ pub(crate) fn number(path: impl AsRef<Path>) -> Fact<u64> {
     read_as(path, |text| text.parse().ok())
 }
 
-/// The names in a directory that are numbers, in order.
-pub(crate) fn numbers_in(directory: impl AsRef<Path>) -> Fact<Vec<u32>> {
+/// The names in a directory that are text, in order.
+pub(crate) fn names_in(directory: impl AsRef<Path>) -> Fact<Vec<String>> {
     let directory = directory.as_ref();
     let cannot_read = |error: io::Error| Unknown::cannot_read(directory, &error);
-    let mut numbers = Vec::new();
+    let mut names = Vec::new();
     for entry in fs::read_dir(directory).map_err(cannot_read)? {
-        let name = entry.map_err(cannot_read)?.file_name();
-        numbers.extend(name.to_str().and_then(|name| name.parse::<u32>().ok()));
+        names.extend(entry.map_err(cannot_read)?.file_name().into_string());
     }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// The names in a directory that are numbers, in order.
+pub(crate) fn numbers_in(directory: impl AsRef<Path>) -> Fact<Vec<u32>> {
+    let names = names_in(directory)?.into_iter();
+    let mut numbers: Vec<u32> = names.filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
     Ok(numbers)
 }

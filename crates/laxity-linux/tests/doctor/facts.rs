@@ -1,7 +1,8 @@
 //! Facts and findings, and failures that no fact explains.
 
-use laxity_linux::doctor::machine::{RealTimeGroup, Servers, Source, Unknown};
+use laxity_linux::doctor::machine::{Network, RealTimeGroup, Servers, Source, Unknown};
 use laxity_linux::doctor::{Cause, Machine, Operation, Status, diagnose, explain, foresee};
+use laxity_linux::net::OpenCause;
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_linux::os::proc::real_time_threads;
 use laxity_linux::os::sched::{Policy, Tid};
@@ -194,4 +195,46 @@ fn a_kernel_without_a_limit_is_told_with_what_it_means() {
     machine.kernel.version = Ok((6, 12));
     let [runaway, _] = causes(&machine);
     assert!(runaway.contains("keeps for ordinary threads"), "{runaway}");
+}
+
+#[test]
+fn each_way_to_an_interface_is_told_with_what_it_takes() {
+    let mut machine = Machine::probe();
+    let found = |machine: &Machine, name: &str| {
+        let mut findings = diagnose(machine).into_iter();
+        let found = findings.find(|finding| finding.name == name).unwrap();
+        (found.status, found.cause, found.remedy.unwrap_or_default())
+    };
+    machine.network = Network {
+        packet: Ok(()),
+        xdp: Ok(()),
+        tap: Ok(()),
+        unfinished: Ok(Vec::new()),
+    };
+    let rows = ["packet-sockets", "xdp", "tap", "unfinished-packets"];
+    for row in rows {
+        assert_eq!(found(&machine, row).0, Status::Ok, "{row}");
+    }
+    machine.network = Network {
+        packet: Err(OpenCause::NoRawSockets),
+        xdp: Err(OpenCause::MemoryLocked(2 << 20)),
+        tap: Err(OpenCause::NoTunDevice),
+        unfinished: Ok(vec!["veth0".to_owned()]),
+    };
+    // Some way is always there, by UDP: what lacks ends no live run.
+    let words = [
+        "cap_net_raw",
+        "2048 KiB are needed",
+        "modprobe tun",
+        "tx off",
+    ];
+    for (row, word) in rows.into_iter().zip(words) {
+        let (status, _, remedy) = found(&machine, row);
+        assert_eq!(status, Status::Limited, "{row}");
+        assert!(remedy.contains(word), "{row}: {remedy}");
+    }
+    assert!(found(&machine, "unfinished-packets").1.contains("veth0"));
+    machine.network.unfinished = Err(Unknown("/sys is hidden".to_owned()));
+    let unknown = found(&machine, "unfinished-packets");
+    assert_eq!(unknown.0, Status::Unknown);
 }

@@ -56,6 +56,8 @@ pub struct Received<M> {
     pub stamp: Stamp,
     /// What is not in the packet yet, and whoever checks it has to know.
     pub left: Left,
+    /// The client that the interface itself found for it, before anything was queued, and whose credit it took; `None`: it did not look.
+    pub early: Option<u32>,
 }
 
 /// What the sender's kernel left to an interface that is none: such a packet never was on a wire.
@@ -76,7 +78,8 @@ pub struct Facts {
     pub address: [u8; 6],
     /// The longest packet behind an Ethernet header, in bytes.
     pub mtu: usize,
-    /// Frames that may be below it after [`Link::send`], out of the driver's reach; at least 1.
+    /// Frames that may be below it after [`Link::send`], out of the driver's reach, until they are told as [sent](Link::sent); at least 1. One more
+    /// is refused as [too many](LinkError::Full).
     pub reach: usize,
     /// Whether the kernel gets what arrives here too, and answers it.
     pub is_shared_with_kernel: bool,
@@ -104,6 +107,8 @@ pub enum LinkError {
     Full,
     /// Longer than it carries: so many bytes, of so many.
     TooLong(usize, usize),
+    /// Shorter than an Ethernet header: so many bytes.
+    TooShort(usize),
     /// What the system says.
     Failed(String),
 }
@@ -116,6 +121,9 @@ impl fmt::Display for LinkError {
             Self::Full => write!(f, "the interface takes no more frames now"),
             Self::TooLong(length, most) => {
                 write!(f, "a frame of {length} bytes, where {most} is the most")
+            }
+            Self::TooShort(length) => {
+                write!(f, "a frame of {length} bytes, which has no Ethernet header")
             }
             Self::Failed(why) => write!(f, "{why}"),
         }
@@ -164,6 +172,41 @@ pub trait Link {
         length: usize,
         now: Instant,
     ) -> Result<(), (Self::Memory, LinkError)>;
+
+    /// Sends as [`send`](Self::send) does, but it need not leave before the next [`flush`](Self::flush): many frames then take one call of the system. What
+    /// is `left` of it the interface finishes, if it is one that [does](Self::finishes).
+    ///
+    /// # Errors
+    ///
+    /// As of [`send`](Self::send); [`LinkError::Failed`] of what would leave unfinished.
+    fn queue(
+        &mut self,
+        memory: Self::Memory,
+        length: usize,
+        left: Left,
+        now: Instant,
+    ) -> Result<(), (Self::Memory, LinkError)> {
+        if left == Left::default() {
+            return self.send(memory, length, now);
+        }
+        let why = "this interface finishes neither checksums nor segments";
+        Err((memory, LinkError::Failed(String::from(why))))
+    }
+
+    /// Has what was [queued](Self::queue) leave.
+    ///
+    /// # Errors
+    ///
+    /// [`LinkError::Down`]: what has not left leaves when it is up again; [`LinkError::Gone`]; [`LinkError::Failed`].
+    fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
+        let _ = now;
+        Ok(())
+    }
+
+    /// Whether checksums and segments may be [left](Left) to it, of what is [queued](Self::queue).
+    fn finishes(&self) -> bool {
+        false
+    }
 
     /// Memory of a frame that has left, the oldest first; `None` if there is none now. What was lost with a link that went down comes back too.
     fn sent(&mut self, now: Instant) -> Option<Self::Memory>;

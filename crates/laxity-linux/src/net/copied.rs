@@ -1,0 +1,269 @@
+//! Interfaces from which each packet is copied once into memory that was posted: what they have in common.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use laxity_model::Instant;
+use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received, Stamp};
+
+use super::Settings;
+use super::unfinished::fits;
+
+/// So many packets that found no memory, or too little, are dropped in one call at most, so that each takes a bounded time.
+const DROPS: usize = 64;
+
+/// What one look for a packet found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// None is there.
+    Nothing,
+    /// One that does not fit, which is gone.
+    TooLong,
+    /// One that was copied.
+    Packet(Packet),
+}
+
+/// What is known of a packet that was copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet {
+    /// So many bytes.
+    pub length: usize,
+    /// When it arrived.
+    pub at: Instant,
+    /// Who says so.
+    pub stamp: Stamp,
+    /// What it lacks.
+    pub left: Left,
+}
+
+/// The way to an interface: what differs from one that copies to another.
+pub trait Below: AsFd {
+    /// What the interface is.
+    fn facts(&self) -> &Facts;
+
+    /// Copies the packet that came first, into memory if there is any. Without, it is dropped.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Link::receive`].
+    fn read(&mut self, into: &mut [u8], now: Instant) -> Result<Read, LinkError>;
+
+    /// Copies a frame to where it leaves from, at the latest with the next flush.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Link::queue`].
+    fn write(&mut self, frame: &[u8], left: Left) -> Result<(), LinkError>;
+
+    /// Has leave what has not left yet.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Link::flush`].
+    fn flush(&mut self) -> Result<(), LinkError> {
+        Ok(())
+    }
+
+    /// Takes the last frame back, if it has not left.
+    fn take_back(&mut self) -> bool {
+        false
+    }
+
+    /// Whether the oldest frame that was not told yet has left; then it is told.
+    fn has_left(&mut self) -> bool {
+        true
+    }
+
+    /// Packets that found no room in the kernel, since it was opened.
+    fn overflown(&self) -> u64;
+
+    /// Whether it is gone.
+    fn is_gone(&self) -> bool {
+        false
+    }
+
+    /// Whether it finishes what is left of frames.
+    fn finishes(&self) -> bool {
+        false
+    }
+}
+
+/// An interface that copies, with the memory that it was given.
+#[derive(Debug)]
+pub struct Copied<B> {
+    below: B,
+    posted: VecDeque<Box<[u8]>>,
+    sending: VecDeque<Box<[u8]>>,
+    most_posted: usize,
+    longest: usize,
+    losses: Losses,
+}
+
+impl<B: Below> Copied<B> {
+    /// Packets have at most so many bytes.
+    pub(super) fn new(below: B, settings: &Settings, longest: usize) -> Self {
+        let reach = below.facts().reach;
+        Self {
+            below,
+            posted: VecDeque::with_capacity(settings.posted),
+            sending: VecDeque::with_capacity(reach),
+            most_posted: settings.posted,
+            longest,
+            losses: Losses::default(),
+        }
+    }
+
+    fn place(&mut self, frame: &[u8], length: usize, left: Left) -> Result<(), LinkError> {
+        if left != Left::default() && !self.below.finishes() {
+            let why = "this interface was opened to finish neither checksums nor segments";
+            return Err(LinkError::Failed(why.to_owned()));
+        }
+        let facts = self.below.facts();
+        // What is still to be cut may be as long as memory is.
+        let mtu = if left.segment > 0 {
+            self.longest
+        } else {
+            facts.mtu
+        };
+        fits(frame, length, mtu)?;
+        if self.sending.len() >= facts.reach {
+            return Err(LinkError::Full);
+        }
+        self.below.write(&frame[..length], left)
+    }
+
+    /// Drops what came, since there is no memory for it.
+    fn drop_all(&mut self, now: Instant) -> Result<(), LinkError> {
+        for _ in 0..DROPS {
+            if self.below.read(&mut [], now)? == Read::Nothing {
+                break;
+            }
+            self.losses.no_room += 1;
+        }
+        Ok(())
+    }
+}
+
+impl<B: Below> Link for Copied<B> {
+    type Memory = Box<[u8]>;
+
+    fn facts(&self) -> &Facts {
+        self.below.facts()
+    }
+
+    fn allocate(&mut self, packets: usize) -> Result<Vec<Self::Memory>, LinkError> {
+        if self.below.is_gone() {
+            return Err(LinkError::Gone);
+        }
+        let none = |_| LinkError::Failed(format!("there is no memory for {packets} packets"));
+        let mut all = Vec::new();
+        all.try_reserve_exact(packets).map_err(none)?;
+        for _ in 0..packets {
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(self.longest).map_err(none)?;
+            bytes.resize(self.longest, 0);
+            all.push(bytes.into_boxed_slice());
+        }
+        Ok(all)
+    }
+
+    fn post(&mut self, memory: Self::Memory) -> Result<(), Self::Memory> {
+        if self.posted.len() >= self.most_posted || self.below.is_gone() {
+            return Err(memory);
+        }
+        self.posted.push_back(memory);
+        Ok(())
+    }
+
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<Self::Memory>>, LinkError> {
+        let Some(memory) = self.posted.front_mut() else {
+            return self.drop_all(now).map(|()| None);
+        };
+        for _ in 0..DROPS {
+            let packet = match self.below.read(memory, now)? {
+                Read::Nothing => break,
+                Read::TooLong => {
+                    self.losses.too_long += 1;
+                    continue;
+                }
+                Read::Packet(packet) => packet,
+            };
+            return Ok(self.posted.pop_front().map(|memory| Received {
+                memory,
+                length: packet.length,
+                at: packet.at,
+                stamp: packet.stamp,
+                left: packet.left,
+                early: None,
+            }));
+        }
+        Ok(None)
+    }
+
+    fn send(
+        &mut self,
+        memory: Self::Memory,
+        length: usize,
+        now: Instant,
+    ) -> Result<(), (Self::Memory, LinkError)> {
+        self.queue(memory, length, Left::default(), now)?;
+        match self.below.flush() {
+            Err(error) if self.below.take_back() => match self.sending.pop_back() {
+                Some(memory) => Err((memory, error)),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn queue(
+        &mut self,
+        memory: Self::Memory,
+        length: usize,
+        left: Left,
+        _: Instant,
+    ) -> Result<(), (Self::Memory, LinkError)> {
+        match self.place(&memory, length, left) {
+            Ok(()) => {
+                self.sending.push_back(memory);
+                Ok(())
+            }
+            Err(error) => Err((memory, error)),
+        }
+    }
+
+    fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
+        self.below.flush()
+    }
+
+    fn finishes(&self) -> bool {
+        self.below.finishes()
+    }
+
+    fn sent(&mut self, _: Instant) -> Option<Self::Memory> {
+        if self.sending.is_empty() || !self.below.has_left() {
+            return None;
+        }
+        self.sending.pop_front()
+    }
+
+    fn reclaim(&mut self) -> Option<Self::Memory> {
+        if !self.below.is_gone() {
+            return None;
+        }
+        self.sending.pop_front().or_else(|| self.posted.pop_front())
+    }
+
+    fn losses(&self) -> Losses {
+        Losses {
+            no_room: self.losses.no_room + self.below.overflown(),
+            ..self.losses
+        }
+    }
+}
+
+impl<B: AsFd> AsFd for Copied<B> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.below.as_fd()
+    }
+}

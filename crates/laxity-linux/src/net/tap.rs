@@ -1,0 +1,192 @@
+//! Ethernet by a TAP interface: what the kernel sends on it is received here, and what is sent here the kernel receives on it.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use laxity_model::Instant;
+use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
+use rustix::io::Errno;
+
+use super::Settings;
+use super::call;
+use super::copied::{Below, Copied, Packet, Read};
+use super::error::{OpenCause, OpenError};
+use super::interface::{Interface, Watch, failed, request_of};
+use super::unfinished::{ETHERNET, HEADER, LONGEST, TAG, header_of, left_of};
+
+const DEVICE: &str = "/dev/net/tun";
+
+/// A TAP interface, from the side that is no kernel's. It has an address of its own beside the kernel's.
+///
+/// The kernel tells of no arrival when it was: an instant is that of the read.
+pub type TapLink = Copied<Tap>;
+
+/// The way to a TAP interface.
+#[derive(Debug)]
+pub struct Tap {
+    file: File,
+    watch: Watch,
+    facts: Facts,
+    /// The kernel leaves checksums and segments to whoever reads.
+    segments: bool,
+}
+
+impl TapLink {
+    /// Makes the interface, or takes one that was made for this user, and sets it up.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], with what mends it.
+    pub fn open(name: &str, settings: &Settings) -> Result<Self, OpenError> {
+        let full_name = format!("tap:{name}");
+        let tap = Tap::open(name, &full_name, settings).map_err(|cause| cause.of(&full_name))?;
+        let longest = match settings.segments {
+            true => LONGEST,
+            false => tap.facts.mtu + ETHERNET + TAG,
+        };
+        Ok(Self::new(tap, settings, longest))
+    }
+}
+
+impl Tap {
+    fn open(name: &str, full_name: &str, settings: &Settings) -> Result<Self, OpenCause> {
+        let file = device()?;
+        let mut request = request_of(name).map_err(|_| OpenCause::Missing)?;
+        let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+        request.ifr_ifru.ifru_flags = flags as libc::c_short;
+        // SAFETY: the request takes an `ifreq` without an address in it.
+        unsafe { call::ioctl(&file, libc::TUNSETIFF, &mut request) }.map_err(
+            |errno| match errno {
+                Errno::PERM | Errno::ACCESS => OpenCause::NoInterfaceRights,
+                // It is of another kind, or has been opened already.
+                Errno::BUSY | Errno::INVAL | Errno::EXIST => OpenCause::NameTaken,
+                errno => OpenCause::System("TUNSETIFF", errno),
+            },
+        )?;
+        let offloads = match settings.segments {
+            true => libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6,
+            false => 0,
+        };
+        // SAFETY: the request takes a number.
+        let set = unsafe { libc::ioctl(as_raw(&file), libc::TUNSETOFFLOAD as _, offloads) };
+        if set != 0 {
+            return Err(OpenCause::System("TUNSETOFFLOAD", call::failure()));
+        }
+        let mut interface = Interface::find(name)?;
+        // Without the right, it is up when whoever made it sets it up.
+        let _ = interface.set_up();
+        Ok(Self {
+            facts: Facts {
+                name: full_name.to_owned(),
+                address: beside(interface.address),
+                mtu: interface.mtu,
+                reach: settings.reach(),
+                is_shared_with_kernel: false,
+                gathers: false,
+            },
+            watch: Watch::new(interface),
+            file,
+            segments: settings.segments,
+        })
+    }
+}
+
+/// Whether this user may have TAP interfaces at all: the device is there and may be opened.
+pub(super) fn device() -> Result<File, OpenCause> {
+    let mut options = File::options();
+    options.read(true).write(true);
+    options.custom_flags(libc::O_NONBLOCK);
+    let file = options.open(DEVICE);
+    file.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NOENT | Errno::NODEV | Errno::NXIO) => OpenCause::NoTunDevice,
+        Some(Errno::PERM | Errno::ACCESS) => OpenCause::TunDeviceClosed,
+        errno => OpenCause::System("open", errno.unwrap_or(Errno::IO)),
+    })
+}
+
+fn as_raw(file: &File) -> i32 {
+    use std::os::fd::AsRawFd;
+    file.as_raw_fd()
+}
+
+/// An address of our own, that differs from the kernel's of the same interface in its last bit, and says that nobody assigned it.
+fn beside(mut address: [u8; 6]) -> [u8; 6] {
+    address[0] = address[0] & !1 | 2;
+    address[5] ^= 1;
+    address
+}
+
+fn errno_of(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+impl Below for Tap {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn read(&mut self, into: &mut [u8], now: Instant) -> Result<Read, LinkError> {
+        // One byte more than there is room for tells a packet that is cut.
+        let (mut header, mut beyond) = ([0; HEADER], [0]);
+        let room = into.len();
+        let mut places = [
+            IoSliceMut::new(&mut header),
+            IoSliceMut::new(into),
+            IoSliceMut::new(&mut beyond),
+        ];
+        match self.file.read_vectored(&mut places) {
+            Ok(read) if read > HEADER + room => Ok(Read::TooLong),
+            Ok(read) if read >= HEADER => Ok(Read::Packet(Packet {
+                length: read - HEADER,
+                at: now,
+                stamp: Stamp::Read,
+                left: left_of(&header),
+            })),
+            Ok(_) => Ok(Read::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.watch.look(now).map(|()| Read::Nothing)
+            }
+            Err(error) => match errno_of(&error) {
+                Errno::BADFD => Err(self.watch.gone()),
+                // It is being shut down.
+                Errno::FAULT => self.watch.look(now).map(|()| Read::Nothing),
+                errno => Err(failed("read", errno)),
+            },
+        }
+    }
+
+    fn write(&mut self, frame: &[u8], left: Left) -> Result<(), LinkError> {
+        let header = header_of(frame, left)?;
+        let pieces = [IoSlice::new(&header), IoSlice::new(frame)];
+        match self.file.write_vectored(&pieces) {
+            Ok(written) if written == HEADER + frame.len() => Ok(()),
+            Ok(_) => Err(failed("write", Errno::IO)),
+            Err(error) => match errno_of(&error) {
+                Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM => Err(LinkError::Full),
+                // What a TAP says that is not up.
+                Errno::IO => Err(LinkError::Down),
+                errno => Err(self.watch.refused("write", errno)),
+            },
+        }
+    }
+
+    fn overflown(&self) -> u64 {
+        self.watch.dropped().map_or(0, |[_, sent]| sent)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.watch.is_gone()
+    }
+
+    fn finishes(&self) -> bool {
+        self.segments
+    }
+}
+
+impl AsFd for Tap {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

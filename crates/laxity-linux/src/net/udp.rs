@@ -1,0 +1,156 @@
+//! Ethernet in UDP, between two sockets. It needs no rights, and no interface: a frame is the payload of a datagram.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use laxity_model::Instant;
+use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
+use super::Settings;
+use super::call;
+use super::copied::{Below, Copied, Packet, Read};
+use super::error::{OpenCause, OpenError};
+use super::interface::failed;
+use super::unfinished::{ETHERNET, TAG};
+
+/// The MTU of the Ethernet inside, as of most outside.
+const MTU: usize = 1500;
+/// `SO_MEMINFO` of Linux 4.12: what a socket has of memory, and what it dropped.
+const MEMORY_INFORMATION: i32 = 55;
+/// Which of its numbers are the drops.
+const DROPS: usize = 8;
+/// What the kernel charges a socket at least for a packet of this length.
+const CHARGED: usize = 2_304;
+
+/// One end of a wire between two UDP sockets. Only the socket at the other address is heard.
+///
+/// An instant of arrival is that of the read.
+pub type UdpLink = Copied<Udp>;
+
+/// The way to the other socket.
+#[derive(Debug)]
+pub struct Udp {
+    socket: UdpSocket,
+    facts: Facts,
+}
+
+impl UdpLink {
+    /// Opens the end at this address; the other may come later.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError`], with what mends it.
+    pub fn open(
+        local: SocketAddr,
+        remote: SocketAddr,
+        settings: &Settings,
+    ) -> Result<Self, OpenError> {
+        let name = format!("udp:{local}-{remote}");
+        let udp = Udp::open(&name, local, remote, settings).map_err(|cause| cause.of(&name))?;
+        Ok(Self::new(udp, settings, MTU + ETHERNET + TAG))
+    }
+}
+
+impl Udp {
+    fn open(
+        name: &str,
+        local: SocketAddr,
+        remote: SocketAddr,
+        settings: &Settings,
+    ) -> Result<Self, OpenCause> {
+        let cause = |call: &'static str| {
+            move |error: std::io::Error| match Errno::from_io_error(&error) {
+                Some(Errno::ADDRINUSE | Errno::ADDRNOTAVAIL) => OpenCause::AddressTaken,
+                errno => OpenCause::System(call, errno.unwrap_or(Errno::IO)),
+            }
+        };
+        let socket = UdpSocket::bind(local).map_err(cause("bind"))?;
+        socket.connect(remote).map_err(cause("connect"))?;
+        socket.set_nonblocking(true).map_err(cause("fcntl"))?;
+        let room = (settings.posted * CHARGED) as i32;
+        // The kernel takes the limit of its own where that is less.
+        let _ = call::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &room);
+        Ok(Self {
+            socket,
+            facts: Facts {
+                name: name.to_owned(),
+                address: address_of(local),
+                mtu: MTU,
+                reach: settings.reach(),
+                is_shared_with_kernel: false,
+                gathers: false,
+            },
+        })
+    }
+}
+
+/// One that nobody assigned, and that differs where the ends of a wire do: by the port and the end of the address.
+fn address_of(local: SocketAddr) -> [u8; 6] {
+    let [high, low] = local.port().to_be_bytes();
+    let [.., third, last] = match local {
+        SocketAddr::V4(address) => address.ip().octets(),
+        SocketAddr::V6(address) => {
+            let [.., a, b] = address.ip().octets();
+            [0, 0, a, b]
+        }
+    };
+    [2, b'u', third, last, high, low]
+}
+
+impl Below for Udp {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn read(&mut self, into: &mut [u8], now: Instant) -> Result<Read, LinkError> {
+        let room = into.len();
+        match recv(&self.socket, into, RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
+            Ok((_, length)) if length > room => Ok(Read::TooLong),
+            Ok((_, length)) => Ok(Read::Packet(Packet {
+                length,
+                at: now,
+                stamp: Stamp::Read,
+                left: Left::default(),
+            })),
+            // That nobody is at the other end is heard here, of what was sent before.
+            Err(Errno::AGAIN | Errno::CONNREFUSED | Errno::INTR) => Ok(Read::Nothing),
+            Err(errno) => Err(failed("recv", errno)),
+        }
+    }
+
+    fn write(&mut self, frame: &[u8], _: Left) -> Result<(), LinkError> {
+        // What nobody hears is lost as on any wire.
+        let sent = match self.socket.send(frame) {
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => self.socket.send(frame),
+            sent => sent,
+        };
+        let Err(error) = sent else {
+            return Ok(());
+        };
+        match Errno::from_io_error(&error) {
+            Some(Errno::CONNREFUSED) => Ok(()),
+            Some(Errno::AGAIN | Errno::NOBUFS) => Err(LinkError::Full),
+            Some(Errno::NETUNREACH | Errno::NETDOWN | Errno::HOSTUNREACH) => Err(LinkError::Down),
+            errno => Err(failed("send", errno.unwrap_or(Errno::IO))),
+        }
+    }
+
+    fn overflown(&self) -> u64 {
+        let told = call::option(
+            &self.socket,
+            libc::SOL_SOCKET,
+            MEMORY_INFORMATION,
+            [0_u32; 9],
+        );
+        told.map_or(0, |told| told[DROPS].into())
+    }
+}
+
+impl AsFd for Udp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

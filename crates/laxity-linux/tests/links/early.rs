@@ -1,0 +1,253 @@
+//! Clients that are found at the hook.
+
+use std::net::SocketAddr;
+
+use laxity_linux::net::xdp::Mode;
+use laxity_linux::net::xdp::early::{EarlySettings, EarlySocket, Flow};
+use laxity_linux::net::xdp::program::Rest;
+use laxity_linux::net::{PacketLink, Settings, UmemFrame, XdpLink};
+use laxity_linux::os::clock;
+use laxity_model::nif::link::{Link, Memory, Received, Stamp};
+use libtest_mimic::Trial;
+
+use super::common::until;
+use super::in_namespace;
+use super::namespace::pair;
+
+/// A datagram over IPv4 or IPv6, as it stands on a wire; nobody looks at its checksums.
+fn datagram(from: &str, to: &str, protocol: u8) -> Vec<u8> {
+    let (from, to): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
+    let mut frame = vec![2; 12];
+    match (from, to) {
+        (SocketAddr::V4(from), SocketAddr::V4(to)) => {
+            frame.extend([8, 0, 0x45, 0, 0, 32, 0, 0, 0, 0, 64, protocol, 0, 0]);
+            frame.extend(from.ip().octets());
+            frame.extend(to.ip().octets());
+        }
+        (SocketAddr::V6(from), SocketAddr::V6(to)) => {
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 12, protocol, 64]);
+            frame.extend(from.ip().octets());
+            frame.extend(to.ip().octets());
+        }
+        _ => panic!("both are of one kind"),
+    }
+    frame.extend(from.port().to_be_bytes());
+    frame.extend(to.port().to_be_bytes());
+    frame.extend([0, 12, 0, 0, 1, 2, 3, 4]);
+    frame.resize(frame.len().max(60), 0);
+    frame
+}
+
+fn flow(own: &str, far: Option<&str>) -> Flow {
+    Flow {
+        is_tcp: false,
+        own: own.parse().unwrap(),
+        far: far.map(|far| far.parse().unwrap()),
+    }
+}
+
+const UDP: u8 = 17;
+const OWN: &str = "10.0.0.2:2000";
+
+struct Stage {
+    far: PacketLink,
+    link: XdpLink,
+}
+
+impl Stage {
+    fn new(rest: Rest, posted: usize) -> Self {
+        pair("near", "far");
+        let early = EarlySettings {
+            flows: 64,
+            clients: 8,
+            rest,
+        };
+        let opened = XdpLink::open_early("near", Mode::Generic, &Settings::default(), &early);
+        let mut link = opened.unwrap();
+        for frame in link.allocate(posted).unwrap() {
+            link.post(frame).unwrap();
+        }
+        let far = PacketLink::open("far", &Settings::default()).unwrap();
+        Self { far, link }
+    }
+
+    fn send(&mut self, frame: &[u8]) {
+        let mut memory = self.far.allocate(1).unwrap().pop().unwrap();
+        memory.bytes_mut()[..frame.len()].copy_from_slice(frame);
+        let now = clock::now();
+        self.far.send(memory, frame.len(), now).unwrap();
+        until("it has left", || self.far.sent(clock::now()).is_some());
+    }
+
+    fn arrival(&mut self) -> Received<UmemFrame> {
+        let mut arrived = None;
+        until("a packet", || {
+            arrived = self.link.receive(clock::now()).unwrap();
+            arrived.is_some()
+        });
+        arrived.unwrap()
+    }
+
+    /// Who has which of these frames. The kernel counts each of them before the next is sent: packet sockets send within the call, and a veth's other
+    /// end is served by the same processor before that returns.
+    fn client_of(&mut self, frame: &[u8]) -> Option<u32> {
+        self.send(frame);
+        let received = self.arrival();
+        assert_eq!(received.memory.bytes()[..received.length], *frame);
+        assert_eq!(received.stamp, Stamp::Hook);
+        received.early
+    }
+}
+
+fn most_specific_flow_wins() {
+    let mut stage = Stage::new(Rest::ClientZero, 64);
+    let early = stage.link.early().unwrap();
+    for client in 0..5 {
+        early.give(client, 10);
+    }
+    let own6 = "[fd00::2]:2000";
+    early.steer(&flow(OWN, None), 1, 0).unwrap();
+    let exact = flow(OWN, Some("10.0.0.1:1000"));
+    early.steer(&exact, 2, 0).unwrap();
+    early.steer(&flow(own6, None), 3, 0).unwrap();
+    let exact6 = flow(own6, Some("[fd00::1]:1000"));
+    early.steer(&exact6, 4, 0).unwrap();
+    let to = |from: &str| datagram(from, OWN, UDP);
+    assert_eq!(stage.client_of(&to("10.0.0.1:1000")), Some(2));
+    assert_eq!(stage.client_of(&to("10.0.0.1:1001")), Some(1));
+    assert_eq!(stage.client_of(&to("10.0.0.3:1000")), Some(1));
+    assert_eq!(
+        stage.client_of(&datagram("[fd00::1]:1000", own6, UDP)),
+        Some(4)
+    );
+    assert_eq!(
+        stage.client_of(&datagram("[fd00::1]:999", own6, UDP)),
+        Some(3)
+    );
+    // Of nobody: another port, another protocol, a fragment, options, a tag, a length beyond the packet.
+    let plain = to("10.0.0.1:1000");
+    let mut others = vec![
+        datagram("10.0.0.1:1000", "10.0.0.2:2001", UDP),
+        datagram("10.0.0.1:1000", OWN, 6),
+        datagram("10.0.0.1:1000", OWN, 1),
+    ];
+    for (at, value) in [(20, 0x20), (14, 0x46), (17, 200), (17, 20), (14, 0x65)] {
+        let mut other = plain.clone();
+        other[at] = value;
+        others.push(other);
+    }
+    let credits = stage.link.early().unwrap().credits(0);
+    for other in &others {
+        assert_eq!(stage.client_of(other), Some(0), "{other:?}");
+    }
+    let early = stage.link.early().unwrap();
+    assert_eq!(early.credits(0), credits - others.len() as u32);
+    assert_eq!(early.credits(2), 9);
+    assert_eq!(early.forget(&exact), Ok(true));
+    assert_eq!(early.forget(&exact), Ok(false));
+    assert_eq!(stage.client_of(&plain), Some(1));
+}
+
+fn credits_are_packets() {
+    let mut stage = Stage::new(Rest::ClientZero, 64);
+    let early = stage.link.early().unwrap();
+    early.steer(&flow(OWN, None), 1, 0).unwrap();
+    early.give(0, 1);
+    early.give(1, 10);
+    let (ours, other) = (
+        datagram("10.0.0.1:1000", OWN, UDP),
+        datagram("10.0.0.1:1000", "10.0.0.2:9", UDP),
+    );
+    for _ in 0..32 {
+        stage.send(&ours);
+    }
+    stage.send(&other);
+    let mut arrived = Vec::new();
+    until("the last", || {
+        let received = stage.link.receive(clock::now()).unwrap();
+        arrived.extend(received.map(|one| one.early.unwrap()));
+        arrived.last() == Some(&0)
+    });
+    assert_eq!(arrived, [[1; 10].as_slice(), &[0]].concat());
+    let early = stage.link.early().unwrap();
+    assert_eq!(
+        (early.credits(1), early.dropped(1), early.dropped(0)),
+        (0, 22, 0)
+    );
+    assert_eq!(stage.link.losses().no_room, 22);
+    early.give(1, 3);
+    assert_eq!((early.take_back(1), early.credits(1)), (3, 0));
+    assert_eq!(
+        early
+            .steer(&flow(OWN, None), 8, 0)
+            .map_err(rustix::io::Errno::raw_os_error),
+        Err(22)
+    );
+}
+
+fn further_sockets_have_their_own() {
+    let mut stage = Stage::new(Rest::ClientZero, 64);
+    let mut sockets: Vec<EarlySocket> = (0..4).map(|_| stage.link.further().unwrap()).collect();
+    let early = stage.link.early().unwrap();
+    early.give(0, 10);
+    for (client, socket) in (1..).zip(&sockets) {
+        let own = format!("10.0.0.2:{}", 2000 + client);
+        early
+            .steer(&flow(&own, None), client, socket.number())
+            .unwrap();
+        early.give(client, 5);
+    }
+    for client in 1..=4 {
+        let own = format!("10.0.0.2:{}", 2000 + client);
+        for _ in 0..8 {
+            stage.send(&datagram("10.0.0.1:1", &own, UDP));
+        }
+    }
+    stage.send(&datagram("10.0.0.1:1", OWN, UDP));
+    assert_eq!(stage.arrival().early, Some(0));
+    for (client, socket) in (1..).zip(&mut sockets) {
+        let all = std::iter::from_fn(|| socket.receive(clock::now()));
+        let clients: Vec<_> = all.map(|received| received.early).collect();
+        assert_eq!(clients, [Some(client); 5]);
+    }
+    assert!(stage.link.receive(clock::now()).unwrap().is_none());
+}
+
+fn the_kernel_has_the_rest() {
+    let mut stage = Stage::new(Rest::Kernel, 16);
+    let early = stage.link.early().unwrap();
+    early.steer(&flow(OWN, None), 1, 0).unwrap();
+    early.give(1, 4);
+    // A packet socket of the same interface sees what the kernel has.
+    let mut beside = PacketLink::open("near", &Settings::default()).unwrap();
+    for memory in beside.allocate(8).unwrap() {
+        beside.post(memory).unwrap();
+    }
+    let other = datagram("10.0.0.1:1000", "10.0.0.2:9", UDP);
+    stage.send(&datagram("10.0.0.1:1000", OWN, UDP));
+    stage.send(&other);
+    assert_eq!(stage.arrival().early, Some(1));
+    let mut seen = None;
+    until("the kernel has it", || {
+        seen = beside.receive(clock::now()).unwrap();
+        seen.is_some()
+    });
+    let seen = seen.unwrap();
+    assert_eq!(seen.memory[..seen.length], other);
+    assert!(beside.receive(clock::now()).unwrap().is_none());
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        in_namespace(
+            "the_most_specific_flow_wins_at_the_hook",
+            most_specific_flow_wins,
+        ),
+        in_namespace("so_many_credits_so_many_packets", credits_are_packets),
+        in_namespace(
+            "a_further_socket_has_its_clients_packets",
+            further_sockets_have_their_own,
+        ),
+        in_namespace("what_is_nobodys_the_kernel_has", the_kernel_has_the_rest),
+    ]
+}

@@ -1,0 +1,184 @@
+//! Wires of live interfaces, and what they leave behind.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use laxity_conformance::links::Wire;
+use laxity_linux::net::xdp::Mode;
+use laxity_linux::net::{
+    AnyLink, InterfaceName, PacketLink, Settings, TapLink, UdpLink, XdpLink, open,
+};
+use laxity_linux::os::clock;
+use laxity_model::Instant;
+use laxity_model::nif::link::Link;
+use libtest_mimic::Trial;
+
+use super::in_namespace;
+use super::namespace::{ip, is_up, pair, shown, up};
+
+/// Two interfaces and what they are called, if they are the kernel's.
+pub(crate) struct Live<A, B> {
+    near: A,
+    far: B,
+    name: Option<&'static str>,
+}
+
+impl<A: Link, B: Link> Wire for Live<A, B> {
+    type Near = A;
+    type Far = B;
+
+    fn near(&mut self) -> &mut A {
+        &mut self.near
+    }
+
+    fn far(&mut self) -> &mut B {
+        &mut self.far
+    }
+
+    fn now(&mut self) -> Instant {
+        clock::now()
+    }
+
+    fn pass(&mut self) {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+
+    fn set_up(&mut self, is_up: bool) -> bool {
+        self.name.map(|name| up(name, is_up)).is_some()
+    }
+
+    fn delete(&mut self) -> bool {
+        self.name
+            .is_some_and(|name| ip(&format!("link del {name}")))
+    }
+}
+
+pub(crate) fn udp() -> Live<UdpLink, UdpLink> {
+    let [near, far] = free_addresses();
+    Live {
+        near: UdpLink::open(near, far, &Settings::default()).unwrap(),
+        far: UdpLink::open(far, near, &Settings::default()).unwrap(),
+        name: None,
+    }
+}
+
+/// Two on the loop of this thread's namespace, which nobody has.
+pub(crate) fn free_addresses() -> [SocketAddr; 2] {
+    up("lo", true);
+    let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    sockets.map(|socket| socket.local_addr().unwrap())
+}
+
+/// A TAP interface, and a packet socket of the kernel's end of it.
+pub(crate) fn tap() -> Live<TapLink, PacketLink> {
+    let near = TapLink::open("lax0", &Settings::default()).unwrap();
+    is_up("lax0");
+    Live {
+        near,
+        far: PacketLink::open("lax0", &Settings::default()).unwrap(),
+        name: Some("lax0"),
+    }
+}
+
+pub(crate) fn packet() -> Live<PacketLink, PacketLink> {
+    pair("near", "far");
+    Live {
+        near: PacketLink::open("near", &Settings::default()).unwrap(),
+        far: PacketLink::open("far", &Settings::default()).unwrap(),
+        name: Some("near"),
+    }
+}
+
+pub(crate) fn xdp() -> Live<XdpLink, XdpLink> {
+    pair("near", "far");
+    both(Mode::Generic)
+}
+
+pub(crate) fn xdp_native() -> Live<XdpLink, XdpLink> {
+    pair("near", "far");
+    both(Mode::Native)
+}
+
+fn both(mode: Mode) -> Live<XdpLink, XdpLink> {
+    let open = |name| XdpLink::open(name, mode, &Settings::default()).unwrap();
+    Live {
+        near: open("near"),
+        far: open("far"),
+        name: Some("near"),
+    }
+}
+
+/// By their names, one of each kind.
+pub(crate) fn any() -> Live<AnyLink, AnyLink> {
+    pair("near", "far");
+    let opened = |name: &str| {
+        let name: InterfaceName = name.parse().unwrap();
+        open(&name, &Settings::default()).unwrap()
+    };
+    let automatic = opened("near");
+    assert_eq!(automatic.lost, None);
+    Live {
+        near: automatic.link,
+        far: opened("packet:far").link,
+        name: Some("near"),
+    }
+}
+
+/// What this process has open, and the programs and maps that there are.
+fn footprint() -> [usize; 3] {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let of_sockets = |line: &&str| line.contains("socket:") || line.contains("bpf-map");
+    let memory: u64 = maps.lines().filter(of_sockets).count() as u64;
+    let programs = std::fs::read_dir("/proc/self/fdinfo").unwrap();
+    let of_bpf = programs.filter(|file| {
+        let file = file.as_ref().unwrap().path();
+        std::fs::read_to_string(file).is_ok_and(|text| text.contains("prog_id"))
+    });
+    [open, memory as usize, of_bpf.count()]
+}
+
+fn nothing_is_left(cycles: usize, cycle: impl Fn()) {
+    cycle();
+    let before = footprint();
+    for _ in 0..cycles {
+        cycle();
+    }
+    assert_eq!(footprint(), before);
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        in_namespace("opening_and_closing_leaves_nothing_of_udp", || {
+            let [near, far] = free_addresses();
+            nothing_is_left(1_000, || {
+                drop(UdpLink::open(near, far, &Settings::default()).unwrap());
+            });
+        }),
+        in_namespace(
+            "opening_and_closing_leaves_nothing_of_a_packet_socket",
+            || {
+                pair("near", "far");
+                // The kernel takes 60 ms over each.
+                nothing_is_left(50, || {
+                    drop(PacketLink::open("near", &Settings::default()).unwrap());
+                });
+            },
+        ),
+        in_namespace("opening_and_closing_leaves_nothing_of_tap", || {
+            nothing_is_left(100, || {
+                drop(TapLink::open("lax0", &Settings::default()).unwrap());
+            });
+            assert!(!ip("link show lax0"), "it is gone with its descriptor");
+        }),
+        in_namespace("opening_and_closing_leaves_nothing_of_xdp", || {
+            pair("near", "far");
+            // Each waits until the kernel has let go of the queue of the one before.
+            nothing_is_left(50, || {
+                drop(XdpLink::open("near", Mode::Generic, &Settings::default()).unwrap());
+            });
+            let shown = shown("near");
+            assert!(!shown.contains("xdp"), "{shown}");
+        }),
+    ]
+}
