@@ -7,7 +7,7 @@
 //!   too ([`xdp::early`]).
 //!
 //! [`open`] takes any of them by its [name](InterfaceName). None waits: each has a descriptor to poll. Three copy each packet once into the
-//! memory that was posted ([`copied`]); `AF_XDP` hands out the memory that the kernel wrote.
+//! memory that was posted ([`Copied`]); `AF_XDP` hands out the memory that the kernel wrote.
 
 mod bpf;
 mod call;

@@ -1,11 +1,11 @@
 //! `AF_XDP` in copy mode: packets are taken at an interface's hook, and written by the kernel into memory that it shares.
 //!
 //! * [`umem`]: that memory, in frames that one holder has each;
-//! * [`rings`]: what goes back and forth between the kernel and a socket;
+//! * `rings`: what goes back and forth between the kernel and a socket;
 //! * [`program`]: the programs at the hook; [`early`]: who is found there.
 //!
 //! The interface's first queue is served, alone: the kernel has the packets of the others, and of this one none. In the generic mode the kernel tells of no
-//! packet whether its checksum is only begun; that is [seen](super::unfinished) in the packet. Packets that are longer than a frame, as those of 64 KiB that
+//! packet whether its checksum is only begun; that is seen in the packet. Packets that are longer than a frame, as those of 64 KiB that
 //! are still to be cut, are dropped and counted.
 
 pub mod early;

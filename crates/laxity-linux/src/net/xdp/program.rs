@@ -1,7 +1,7 @@
 //! The programs at the hook: what they are made of, instruction by instruction.
 //!
 //! Both take the instant first, and write it in front of the packet with the number of its client, if there is room; then they hand the packet to a
-//! socket. The first does that with every packet. The [second](early) finds the packet's client before, and takes one of the credits
+//! socket. The first does that with every packet. The second finds the packet's client before, and takes one of the credits
 //! that this has, or drops the packet. Either knows the first queue of an interface only.
 
 use std::os::fd::AsFd;
