@@ -123,13 +123,19 @@ impl CommandEnd {
         [begin, end]: [Instant; 2],
         all: &[Disturbance],
     ) {
-        if let Some(code) = self.exit_code() {
-            let disturbed = self.excuse().is_some();
-            quantities.record(kinds::EXIT_CODE, &Phase::RUN, code, disturbed);
-        }
-        if let Some(took) = self.service().map(Service::as_nanos) {
-            let disturbed = self.is_halts(took);
-            quantities.record(kinds::PROCESSOR_TIME, &Phase::RUN, took, disturbed);
+        let code = self.exit_code();
+        let code = code.map(|code| (code, self.excuse().is_some()));
+        let took = self.service().map(Service::as_nanos);
+        let took = took.map(|took| (took, self.is_halts(took)));
+        for (quantity, value) in [(kinds::EXIT_CODE, code), (kinds::PROCESSOR_TIME, took)] {
+            let Some((value, is_excused)) = value else {
+                continue;
+            };
+            quantities.record(quantity, &Phase::RUN, value, is_excused);
+            // Other runs that keep a limit do not tell that this one would have.
+            if is_excused {
+                quantities.record_possible(quantity, &Phase::RUN, value);
+            }
         }
         if self.unseen().is_some() {
             // Who was not seen may have waited all the time.

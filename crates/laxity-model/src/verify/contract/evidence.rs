@@ -306,14 +306,17 @@ fn beside(limit: &Limit, observed: &Observed, bound_value: u64) -> Option<Findin
     if limit.statistic == Statistic::Total && !possible.is_empty() {
         possible.merge(&observed.undisturbed);
     }
-    if let Some(measured) = limit.value_of(&possible).filter(breaks) {
+    let required = limit.severity == Severity::Required;
+    let may_be = limit.value_of(&possible).filter(breaks);
+    let disturbed = limit.value_of(&observed.disturbed).filter(breaks);
+    if let Some(measured) = may_be.filter(|_| may_be != disturbed) {
         return Some(Finding::MayExceed {
             statistic,
             measured,
-            decides: limit.severity == Severity::Required,
+            decides: required,
         });
     }
-    let measured = limit.value_of(&observed.disturbed).filter(breaks)?;
+    let measured = disturbed?;
     // Of so few values that their percentile is the largest of them, it is told as what it is.
     let is_largest = observed.disturbed.max() == Some(measured);
     let statistic = match statistic {
@@ -323,6 +326,7 @@ fn beside(limit: &Limit, observed: &Observed, bound_value: u64) -> Option<Findin
     Some(Finding::DisturbedExceeded {
         statistic,
         measured,
+        decides: required && may_be.is_some(),
     })
 }
 

@@ -2,7 +2,10 @@ use std::process::ExitStatus;
 
 use super::*;
 use laxity_model::ProcessorId;
-use laxity_model::verify::contract::{Bound, Observed, Statistic};
+use laxity_model::verify::contract::{
+    Bound, Contract, Doubts, Evidence, Observed, Outcome, RunFacts, Statistic, Subject, Subjects,
+    Verdict, judge,
+};
 
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
@@ -65,6 +68,57 @@ fn seen(end: &CommandEnd, all: &[Disturbance], quantity: Quantity) -> Observed {
     let mut seen = Observations::new();
     end.observe(&mut seen, [at(100), at(300)], all);
     seen.whole(quantity)
+}
+
+/// The same, with these limits.
+fn within(limits: &[Limit], end: CommandEnd) -> CommandEnd {
+    CommandEnd {
+        limits: limits.to_vec(),
+        ..end
+    }
+}
+
+fn maximum(quantity: Quantity, bound: Bound) -> Limit {
+    Limit::new(quantity, Statistic::Maximum, bound)
+}
+
+/// What a contract says of these limits, if these are all runs, and these its control's.
+fn verdict<const N: usize>(
+    limits: &[Limit],
+    runs: [CommandEnd; N],
+    control: &[CommandEnd],
+) -> Verdict {
+    let observed = |end: &CommandEnd| {
+        let mut seen = Observations::new();
+        end.observe(&mut seen, [at(100), at(300)], &[]);
+        seen
+    };
+    let runs = runs.map(|end| within(limits, end));
+    let evidence = Evidence {
+        subject: Subject {
+            name: "it".to_owned(),
+            kind: kinds::COMMAND,
+        },
+        runs: runs.iter().map(observed).collect(),
+        control: control.iter().map(observed).collect(),
+        grades: Vec::new(),
+        phases_over: Vec::new(),
+        doubts: Doubts::default(),
+    };
+    let contract = Contract {
+        name: "kept".to_owned(),
+        subjects: Subjects::All,
+        limits: limits.to_vec(),
+    };
+    judge(&contract, &[evidence], &RunFacts::default())
+}
+
+fn judged<const N: usize>(
+    limits: &[Limit],
+    runs: [CommandEnd; N],
+    control: &[CommandEnd],
+) -> Outcome {
+    verdict(limits, runs, control).result
 }
 
 fn limited(quantity: Quantity, bound: Bound, end: CommandEnd) -> CommandEnd {
@@ -235,4 +289,37 @@ fn a_limit_of_processor_time_convicts_where_it_is_broken_by_more_than_the_machin
             assert_eq!(judged, is_judged, "{bound:?} after {halts:?}");
         }
     }
+}
+
+/// Runs that were undisturbed keep a limit that the one may have broken by a halt: that it may is what is known.
+#[test]
+fn what_a_halt_excuses_in_one_run_leaves_all_of_them_open() {
+    let halt = Some(Span::from_millis(2));
+    let none = [maximum(kinds::EXIT_CODE, Bound::AtMost(0))];
+    let codes = |first, stood| {
+        let rest = || ended(0, None);
+        judged(&none, [ended(first, stood), rest(), rest()], &[])
+    };
+    assert_eq!(codes(1 << 8, halt), Outcome::Inconclusive);
+    assert_eq!(codes(1 << 8, None), Outcome::Violated);
+    assert_eq!(codes(0, halt), Outcome::Met);
+    let found = verdict(&none, [ended(1 << 8, halt), ended(0, None)], &[]);
+    let why = "not judged: exit code: maximum 1 where the machine itself stood still";
+    let reasons = found.reasons.iter().map(ToString::to_string);
+    assert_eq!(reasons.collect::<Vec<_>>(), [why]);
+
+    let most = [maximum(
+        kinds::PROCESSOR_TIME,
+        Bound::AtMost(ms(98).as_nanos()),
+    )];
+    let took_first = |first| {
+        let stood = CommandEnd {
+            stood: halt,
+            ..took(ms(first))
+        };
+        judged(&most, [took(ms(90)), stood, took(ms(90))], &[])
+    };
+    assert_eq!(took_first(98), Outcome::Met);
+    assert_eq!(took_first(100), Outcome::Inconclusive);
+    assert_eq!(took_first(101), Outcome::Violated);
 }
