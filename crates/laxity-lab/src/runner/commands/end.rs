@@ -137,7 +137,8 @@ impl CommandEnd {
                 quantities.record_possible(quantity, &Phase::RUN, value);
             }
         }
-        if self.unseen().is_some() {
+        let is_unseen = self.unseen().is_some();
+        if is_unseen {
             // Who was not seen may have waited all the time.
             let all = end.saturating_since(begin).as_nanos();
             quantities.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, all);
@@ -148,8 +149,8 @@ impl CommandEnd {
         let in_run = |stretch: &&Stretch| stretch.to > begin && stretch.from < end;
         for Stretch { from, to, gap } in stretches.filter(in_run) {
             let (gap, disturbed) = disturbances.told_apart(*gap, [*from, *to], self.reservation);
-            // As `exec` tells it: the kernel does not count all of a wait.
-            if !disturbed && !gap.is_zero() {
+            // As `exec` tells it: the kernel does not count all of a wait. Of who was not seen these are not the gaps.
+            if !disturbed && !gap.is_zero() && !is_unseen {
                 let possible = (gap + UNCOUNTED).as_nanos();
                 quantities.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, possible);
             }

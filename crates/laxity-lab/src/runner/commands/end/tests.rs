@@ -323,3 +323,18 @@ fn what_a_halt_excuses_in_one_run_leaves_all_of_them_open() {
     assert_eq!(took_first(100), Outcome::Inconclusive);
     assert_eq!(took_first(101), Outcome::Violated);
 }
+
+/// Of who was not seen there is no gap that is known: many short ones of its first thread do not outvote the long one that it may have had.
+#[test]
+fn what_was_seen_of_the_first_thread_says_nothing_of_what_was_not() {
+    let short = |used| {
+        let gaps = (100..299).map(|from| stretch(from, 3));
+        reserved(ms(40), gaps.collect(), took(ms(used)))
+    };
+    let most = Bound::AtMost(Span::from_millis(10).as_nanos());
+    for statistic in [Statistic::Percentile(990_000), Statistic::Maximum] {
+        let limits = [Limit::new(Quantity::SERVICE_GAP, statistic, most)];
+        assert_eq!(judged(&limits, [short(42)], &[]), Outcome::Met);
+        assert_eq!(judged(&limits, [short(83)], &[]), Outcome::Inconclusive);
+    }
+}
