@@ -79,6 +79,11 @@ impl CommandEnd {
         self.limits_of(kinds::EXIT_CODE).next().is_some()
     }
 
+    /// Whether it ended with the code with which it may.
+    fn is_expected(&self, code: u64) -> bool {
+        code == u64::from(self.expected)
+    }
+
     /// For how long the machine stood still before it ended with another code than was expected, if that may be why.
     fn excuse(&self) -> Option<Span> {
         let code = self.exit_code()?;
@@ -86,7 +91,7 @@ impl CommandEnd {
             let mut limits = self.limits_of(kinds::EXIT_CODE);
             limits.all(|limit| limit.is_kept_by(code))
         } else {
-            code == u64::from(self.expected)
+            self.is_expected(code)
         };
         self.stood.filter(|_| !is_expected && !is_fault(code))
     }
@@ -170,8 +175,8 @@ impl CommandEnd {
             Err(error) => Some(format!("the command of `{}`: {error}", self.name)),
             Ok(End { by_itself, .. }) => {
                 let ended = (*by_itself)?;
-                let as_declared =
-                    self.is_judged() || ended.status.code() == Some(self.expected.into());
+                let is_expected = self.exit_code().is_some_and(|code| self.is_expected(code));
+                let as_declared = self.is_judged() || is_expected;
                 (!as_declared).then(|| self.told(&ended))
             }
         }

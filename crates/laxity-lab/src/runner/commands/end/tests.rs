@@ -338,3 +338,17 @@ fn what_was_seen_of_the_first_thread_says_nothing_of_what_was_not() {
         assert_eq!(judged(&limits, [short(83)], &[]), Outcome::Inconclusive);
     }
 }
+
+#[test]
+fn a_signal_is_expected_by_the_code_that_a_shell_says_for_it() {
+    for stood in [None, Some(Span::from_millis(2))] {
+        let killed = |expected| CommandEnd {
+            expected,
+            ..ended(9, stood)
+        };
+        assert_eq!(killed(137).failure(), None, "{stood:?}");
+        assert!(!killed(137).may_be_machines());
+        assert!(killed(0).failure().is_some());
+        assert_eq!(killed(0).may_be_machines(), stood.is_some());
+    }
+}
