@@ -3,8 +3,8 @@ use std::process::ExitStatus;
 use super::*;
 use laxity_model::ProcessorId;
 use laxity_model::verify::contract::{
-    Bound, Contract, Doubts, Evidence, Observed, Outcome, RunFacts, Statistic, Subject, Subjects,
-    Verdict, judge,
+    Bound, Contract, Doubts, Evidence, Outcome, RunFacts, Statistic, Subject, Subjects, Verdict,
+    judge,
 };
 
 fn at(ms: u64) -> Instant {
@@ -88,19 +88,21 @@ fn verdict<const N: usize>(
     runs: [CommandEnd; N],
     control: &[CommandEnd],
 ) -> Verdict {
-    let observed = |end: &CommandEnd| {
+    let observed = |end: &CommandEnd, control: &[&CommandEnd]| {
         let mut seen = Observations::new();
         end.observe(&mut seen, [at(100), at(300)], &[]);
+        end.observe_end(&mut seen, control);
         seen
     };
+    let beside: Vec<&CommandEnd> = control.iter().collect();
     let runs = runs.map(|end| within(limits, end));
     let evidence = Evidence {
         subject: Subject {
             name: "it".to_owned(),
             kind: kinds::COMMAND,
         },
-        runs: runs.iter().map(observed).collect(),
-        control: control.iter().map(observed).collect(),
+        runs: runs.iter().map(|end| observed(end, &beside)).collect(),
+        control: control.iter().map(|end| observed(end, &[])).collect(),
         grades: Vec::new(),
         phases_over: Vec::new(),
         doubts: Doubts::default(),
@@ -336,6 +338,76 @@ fn what_was_seen_of_the_first_thread_says_nothing_of_what_was_not() {
         let limits = [Limit::new(Quantity::SERVICE_GAP, statistic, most)];
         assert_eq!(judged(&limits, [short(42)], &[]), Outcome::Met);
         assert_eq!(judged(&limits, [short(83)], &[]), Outcome::Inconclusive);
+    }
+}
+
+#[test]
+fn an_exit_code_beside_a_control_is_left_open_where_it_is_larger_after_a_halt_and_else_judged() {
+    let halt = Some(Span::from_millis(2));
+    let same = Bound::AtMostTimesControl {
+        ratio_ppm: 1_000_000,
+    };
+    let limits = [maximum(kinds::EXIT_CODE, same)];
+    let control = [ended(0, None)];
+    for (status, stood, expected) in [
+        (0, halt, Outcome::Met),
+        (1 << 8, halt, Outcome::Inconclusive),
+        (1 << 8, None, Outcome::Violated),
+        (11, halt, Outcome::Violated),
+    ] {
+        let found = judged(&limits, [ended(status, stood)], &control);
+        assert_eq!(found, expected, "{status} after {stood:?}");
+    }
+    // Who has no control has nothing that it breaks.
+    let found = judged(&limits, [ended(0, halt)], &[]);
+    assert_eq!(found, Outcome::Inconclusive);
+}
+
+/// One that took so many milliseconds, where the machine stood still for so many.
+fn took_beside([service, halts]: [u64; 2]) -> CommandEnd {
+    CommandEnd {
+        stood: Some(Span::from_millis(halts)).filter(|halts| !halts.is_zero()),
+        ..took(ms(service))
+    }
+}
+
+fn times_control(ratio_ppm: u32) -> Limit {
+    let bound = Bound::AtMostTimesControl { ratio_ppm };
+    maximum(kinds::PROCESSOR_TIME, bound)
+}
+
+/// What a halt took from either, or was counted as its own.
+#[test]
+fn processor_time_beside_a_control_convicts_where_halts_of_both_do_not_account_for_it() {
+    // What it took, and for how long the machine stood; the same of its control.
+    for (own, control, expected) in [
+        ([104, 2], [100, 0], Outcome::Met),
+        ([105, 0], [100, 0], Outcome::Violated),
+        ([105, 2], [100, 0], Outcome::Inconclusive),
+        ([106, 2], [100, 0], Outcome::Inconclusive),
+        ([107, 2], [100, 0], Outcome::Violated),
+        ([105, 0], [100, 1], Outcome::Inconclusive),
+    ] {
+        let limits = [times_control(1_040_000)];
+        let found = judged(&limits, [took_beside(own)], &[took_beside(control)]);
+        assert_eq!(found, expected, "{own:?} {control:?}");
+    }
+    // An absolute limit is excused by itself, and breaks by itself.
+    for (most, ratio_ppm, expected) in [
+        (104, 1_100_000, Outcome::Inconclusive),
+        (102, 1_040_000, Outcome::Violated),
+    ] {
+        let most = Bound::AtMost(ms(most).as_nanos());
+        let most = maximum(kinds::PROCESSOR_TIME, most);
+        let limits = [most, times_control(ratio_ppm)];
+        let found = judged(&limits, [took_beside([105, 2])], &[took(ms(100))]);
+        assert_eq!(found, expected, "{limits:?}");
+    }
+    // One run that a halt excuses convicts nobody, and acquits nobody either.
+    for (other, expected) in [(104, Outcome::Met), (105, Outcome::Violated)] {
+        let runs = [took_beside([105, 2]), took(ms(other))];
+        let found = judged(&[times_control(1_040_000)], runs, &[took(ms(100))]);
+        assert_eq!(found, expected, "{other}");
     }
 }
 
