@@ -217,7 +217,7 @@ pub(crate) enum Scheduler {
     Fp,
     /// Earliest deadline first.
     Edf,
-    /// Rate monotonic with delayed preemption, by the upcalls paper's test.
+    /// Rate monotonic with delayed preemption, as an executor of that policy admits a set.
     Rmdp,
 }
 

@@ -204,10 +204,11 @@ fn judge_all(
 ) {
     let evidence = components.iter().zip(doubts);
     let evidence = evidence.filter_map(|(component, doubts)| {
+        let [runs, control] = component.observations();
         Some(Evidence {
             subject: component.runs.first()?.probe.subject.clone(),
-            runs: Component::observations(&component.runs),
-            control: Component::observations(&component.control),
+            runs,
+            control,
             grades: component.grades(),
             phases_over: variant.start.phases_over().to_vec(),
             doubts: *doubts,

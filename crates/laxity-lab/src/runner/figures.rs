@@ -118,10 +118,25 @@ fn sum(histogram: &Histogram) -> u64 {
 }
 
 impl Component<'_> {
-    /// What contracts judge by.
-    pub(super) fn observations(seen: &[Seen<'_>]) -> Vec<Observations> {
-        let each = seen.iter().map(|seen| &seen.observation.quantities);
-        each.cloned().collect()
+    /// What contracts judge by of its runs, and of those of its control: of a command's end, beside those.
+    pub(super) fn observations(&self) -> [Vec<Observations>; 2] {
+        let beside: Vec<&CommandEnd> = self
+            .control
+            .iter()
+            .flat_map(|seen| seen.commands())
+            .collect();
+        let runs = self.runs.iter().map(|seen| {
+            let mut quantities = seen.observation.quantities.clone();
+            for end in seen.commands() {
+                end.observe_end(&mut quantities, &beside);
+            }
+            quantities
+        });
+        let control = self
+            .control
+            .iter()
+            .map(|seen| seen.observation.quantities.clone());
+        [runs.collect(), control.collect()]
     }
 
     /// The grants of its activities, or of the command that it is, each once.

@@ -20,7 +20,7 @@ static PLACEMENT: Key<Other> = Key::new(
     ),
     Without::Refused("\"thread 24\""),
     "Where the device's driver works: in the interrupt handler, in a deferred call, in a thread of this priority, in a thread with a reservation; or \
-        that it takes no part. What is `auto` of a reservation, laxity proposes by calls that it measures, beside the spinners and commands of its variants. A command's is its first thread's alone, by `deadline`: what that starts has none of it. Contracts may limit its `service_gap`, which is seen of no other command, and of no other thread: where the first had too little of what the command took (less than nine tenths of it, and all but two X) a gap may have been as long as the run, and a limit that it would break is left open. Where there are several devices, and for commands, each by its name, as such a string or as a table with the \
+        that it takes no part. What is `auto` of a reservation, laxity proposes by calls that it measures, beside the spinners and commands of its variants. A command's is its first thread's alone, by `deadline`: what that starts has none of it. Contracts may limit its `service_gap`, which is seen of no other command, and of no other thread: where the first had too little of what the command took (less than nine tenths of it, and all but two X) a gap may have been as long as the run, and a limit that it would break is left open. What else it started and waited all the time took nothing, and is missed by nobody. Where there are several devices, and for commands, each by its name, as such a string or as a table with the \
         keys of a placement.",
 );
 static ENFORCER: Key<Enforcer> = Key::new(

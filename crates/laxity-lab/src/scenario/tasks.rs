@@ -130,7 +130,7 @@ static EXIT: Key<u8> = Key::new(
     "exit",
     &Integers(0, 255),
     Without::Is("0"),
-    "The code with which it may end before the run does. With any other, nothing of its variant is judged, and the run ends with exit code 1, or 5 where the machine stood still before, unless a contract limits its `exit_code`: then that is judged.",
+    "The code with which it may end before the run does, as a shell says it: 128 and more for a signal. With any other, nothing of its variant is judged, and the run ends with exit code 1, or 5 where the machine stood still before, unless a contract limits its `exit_code`: then that is judged.",
 );
 static COMMAND_KEYS: Table = Table {
     heading: "[tasks.<name>]",

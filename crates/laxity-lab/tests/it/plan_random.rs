@@ -415,3 +415,18 @@ variants.a = {}
     assert_eq!(found.name, "fast");
     assert_ne!(found.contributor.as_deref(), Some("slow"), "{found:?}");
 }
+
+/// On an executor by rate the time until a job is due is what decides, and not how often it comes: before who is due soon goes one quantum of who comes more often.
+#[test]
+fn who_is_due_later_on_an_executor_takes_one_quantum_however_often_it_comes() {
+    let text = r#"
+executors = { e = { policy = "rmdp", placement = "reserved 9ms/10ms" } }
+tasks.soon = { kind = "periodic", period = "40ms", deadline = "4.5ms", service = "1ms", batch = 10, on = "e" }
+tasks.often = { kind = "periodic", period = "10ms", service = "2ms", batch = 10, on = "e" }
+variants.a = {}
+"#;
+    let plan = planned(text, 1);
+    let found = plan.variants[0].bottleneck.as_ref().expect("one");
+    assert_eq!(found.name, "soon", "{found:?}");
+    assert_ne!(found.contributor.as_deref(), Some("often"), "{found:?}");
+}

@@ -2,6 +2,7 @@
 //!
 //! `LAXITY_CASES` multiplies the number of random sets (default 1: 100 sets).
 
+mod by_turns;
 mod deadline_servers;
 
 use laxity_lab::import::{Format, read};

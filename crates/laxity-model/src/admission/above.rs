@@ -46,6 +46,15 @@ fn named(activity: &Activity) -> String {
     }
 }
 
+/// How much it is, and how often.
+fn told(work: Work) -> String {
+    let Work { service, period } = work;
+    match period {
+        ONCE => format!("{service} once more"),
+        period => format!("{service} every {period}"),
+    }
+}
+
 /// Everything on a processor that a slot's occupant does not preempt.
 pub(super) struct Above {
     /// Those of the program who interfere, for which a slot's grant is `unenforced`, by name.
@@ -226,9 +235,15 @@ impl Above {
             left = left.saturating_sub(work.share_ppm());
             is_needed
         });
-        let names = enough.map(|(name, Work { service, period })| {
-            format!("{name} ({service} every {period}, which may be all of it)")
-        });
+        let mut takers: Vec<(&str, String)> = Vec::new();
+        for (name, work) in enough {
+            match takers.iter_mut().find(|(known, _)| known == name) {
+                Some((_, works)) => *works += &format!(" and {}", told(*work)),
+                None => takers.push((name, told(*work))),
+            }
+        }
+        let takers = takers.into_iter();
+        let names = takers.map(|(name, works)| format!("{name} ({works}, which may be all of it)"));
         let names: Vec<String> = names.collect();
         Grade::below(names.iter().map(String::as_str), &Strangers::default())
     }
@@ -243,12 +258,8 @@ impl Above {
     /// A sentence on each piece of work.
     pub(super) fn notes(&self) -> Vec<String> {
         let known = self.known.iter().map(|(name, work)| {
-            let Work { service, period } = work;
-            let often = match *period {
-                ONCE => "once more".into(),
-                period => format!("every {period}"),
-            };
-            format!("`{name}` runs above the slots and may take {service} {often} from them")
+            let work = told(*work);
+            format!("`{name}` runs above the slots and may take {work} from them")
         });
         let unknown = self.uncharged.iter().map(|name| {
             format!("`{name}` runs above the slots, and nobody keeps it to an amount: no grant counts it")

@@ -11,7 +11,8 @@ use super::linked::{self, Linked};
 use super::{InOrder, Job, Order, Unschedulable, Yielded, long_run};
 use crate::analysis::fixed_priority::Budget;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Response, Task, fixed_priority};
+use crate::analysis::{self, Response, Task, fixed_priority};
+use crate::base::number::last_of;
 use crate::{Instant, Service, Span};
 
 /// The job that has the shortest time from release to deadline goes first; among equals the one that entered first. That time is the
@@ -51,6 +52,65 @@ impl Order for ByRate {
     ) -> Option<Result<Vec<Span>, Unschedulable>> {
         Some(linked::bounds(all, supply))
     }
+}
+
+/// How long the jobs of each of these take at the longest beside the others, in time or not: by this an executor of this policy [admits](Order::admit) them. Only who says nothing
+/// of its regions can be preempted anywhere here, and never looks there.
+///
+/// # Errors
+///
+/// [`Overflow`](analysis::Overflow), as of [`fixed_priority::response_times`].
+pub fn response_times(tasks: &[Task], supply: &dyn SupplyBound) -> analysis::Result<Vec<Response>> {
+    let budget = Budget::default();
+    let each = tasks.iter().enumerate().map(|(place, own)| {
+        let (before, blocking) = beside(own.deadline(), tasks, |other| other != place);
+        fixed_priority::response_time_within(own, &before, blocking, &supply, &budget)
+    });
+    each.collect()
+}
+
+/// The longest floating region of each of these that all with less time tolerate, zero if none, where all may have theirs at once; `None` if one is not known to be
+/// in time even without any. What regions they have now does not matter. Some 30 response times a task.
+///
+/// # Errors
+///
+/// [`Overflow`](analysis::Overflow), as of [`fixed_priority::response_times`].
+pub fn longest_regions(
+    tasks: &[Task],
+    supply: &dyn SupplyBound,
+) -> analysis::Result<Option<Vec<Service>>> {
+    let budget = Budget::default();
+    let mut tolerated = Vec::with_capacity(tasks.len());
+    for (place, task) in tasks.iter().enumerate() {
+        let own = task.without_regions();
+        let due = own.deadline();
+        let (before, _) = beside(due, tasks, |other| other != place);
+        let is_met = |nanos| {
+            let blocking = Service::from_nanos(nanos);
+            let found =
+                fixed_priority::response_time_within(&own, &before, blocking, &supply, &budget)?;
+            Ok(found.bound().is_some_and(|bound| bound.from_arrival <= due))
+        };
+        if !is_met(0)? {
+            return Ok(None);
+        }
+        let less_urgent = tasks.iter().filter(|other| other.deadline() > due);
+        let most = less_urgent
+            .map(Task::cost)
+            .max()
+            .map_or(0, Service::as_nanos);
+        let most = match is_met(most)? {
+            true => most,
+            false => last_of(0, most, is_met)?,
+        };
+        tolerated.push((due, Service::from_nanos(most)));
+    }
+    let longest = tasks.iter().map(|task| {
+        let more_urgent = tolerated.iter().filter(|(due, _)| *due < task.deadline());
+        let all = more_urgent.map(|(_, most)| *most).chain([task.cost()]);
+        all.min().unwrap_or(Service::ZERO)
+    });
+    Ok(Some(longest.collect()))
 }
 
 /// How long after its arrival a job of this task is over at the latest, beside all the others of these: if that is in time. What it is to itself may be something else than what it

@@ -64,7 +64,7 @@ impl Program {
     }
 
     /// Those with tasks on an executor, and what they have to do with each other.
-    pub(crate) fn members_on(&self, executor: ExecutorId) -> Set<'_> {
+    pub fn members_on(&self, executor: ExecutorId) -> Set<'_> {
         let tasks = self.tasks_on(executor);
         let member = tasks.map(|(id, task)| {
             let links = self.links_of(id);

@@ -5,7 +5,7 @@
 //! costs its switches; a less urgent one may just be causing a cost that nothing interrupts; in slots, only the table's own supply counts. So
 //! a bound holds whatever the phases are, and beyond what one run happens to show.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
@@ -287,7 +287,7 @@ impl Analyst<'_> {
         (during, case): (During, Case),
     ) -> Result<Vec<Task>, NoBound> {
         let mut first = Vec::new();
-        let mut holders = BTreeSet::new();
+        let (mut holders, mut held) = (BTreeSet::new(), BTreeMap::new());
         for source in sources.iter().filter(|source| self.goes_first(source, own)) {
             let same = source.activity == own.activity && source.mode.is_some();
             // Of an activity that is asked about in no mode, jobs in one mode are jobs in another. No call waits for the last one of its phase.
@@ -301,7 +301,11 @@ impl Analyst<'_> {
                     first.extend(self.as_assumed(source, task));
                 }
                 Work::Jobs { task, .. } if self.others != Others::May => {
-                    first.extend(self.share(source, task));
+                    // Of who waits no more is known.
+                    if self.others == Others::Share && !source.waits {
+                        let (_, tasks) = held.entry(source.slots).or_insert((source, Vec::new()));
+                        tasks.extend(Task::new(task.cost(), task.period()));
+                    }
                 }
                 Work::Jobs { task, .. } => {
                     first.push(self.postponed(own, source, task, during, case)?);
@@ -313,6 +317,8 @@ impl Analyst<'_> {
                 Work::Endless => return Err(self.shares(own, source).into()),
             }
         }
+        let held = held.into_values();
+        first.extend(held.flat_map(|(source, tasks)| self.share(source, tasks)));
         Ok(first)
     }
 

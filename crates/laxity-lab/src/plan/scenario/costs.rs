@@ -6,7 +6,7 @@
 //! executor in another order, strangers.
 
 use laxity_model::analysis::supply::SupplyBound;
-use laxity_model::analysis::{Overflow, Task};
+use laxity_model::analysis::{Fraction, Overflow, Task};
 use laxity_model::request::ONCE;
 use laxity_model::{Service, Span};
 
@@ -100,16 +100,24 @@ impl Analyst<'_> {
         }
     }
 
-    /// How much a holder of slots takes of the time below it: what it has to do, as far as its slots give it that.
-    pub(super) fn share(&self, source: &Source, task: &Task) -> Option<Task> {
-        if self.others != Others::Share || source.waits {
-            return None;
+    /// How much all that runs in the slots of this one takes of the time below them: what there is to do, as far as they give that in the long run.
+    pub(super) fn share(&self, source: &Source, tasks: Vec<Task>) -> Vec<Task> {
+        let slots = self.in_slots(source).ok().flatten();
+        let (Some(rate), Some(often)) = (slots.map(|slots| slots.rate()), tasks.first()) else {
+            return Vec::new();
+        };
+        let asked = tasks
+            .iter()
+            .map(|task| (task.cost().as_nanos(), task.period().as_nanos()));
+        let shares = asked.filter_map(|(cost, period)| Fraction::new(cost, period));
+        if rate.compare_sum(shares).is_le() {
+            return tasks;
         }
-        let rate = self.in_slots(source).ok()??.rate();
-        let given = u128::from(task.period().as_nanos()) * u128::from(rate.numerator())
+        let given = u128::from(often.period().as_nanos()) * u128::from(rate.numerator())
             / u128::from(rate.denominator());
         let given = Service::from_nanos(u64::try_from(given).unwrap_or(u64::MAX));
-        Task::new(task.cost().min(given), task.period()).ok()
+        let all = Task::new(given, often.period());
+        all.into_iter().collect()
     }
 
     /// Of those who do not go first in any order, a job of each that does: of threads of its rank the one that came just before. Of who waits for a budget

@@ -127,7 +127,7 @@ impl Analyst<'_> {
         }
     }
 
-    /// What goes before a job of one whose executor goes by rate of another one there that comes more seldom: one quantum. `None`: it is no such one.
+    /// What goes before a job of one whose executor goes by rate of another one there that has more time for its jobs: one quantum. `None`: it is no such one.
     fn behind(&self, source: &Source, own: &Source) -> Option<Service> {
         let stage = &self.stage;
         let mut tasks = stage.variant.tasks.iter();
@@ -144,12 +144,12 @@ impl Analyst<'_> {
         let thread = stage.thread_of(own.activity?);
         let mut executors = program.executors();
         let (executor, _) = executors.find(|(_, host)| *host == thread)?;
-        let task_of = |id: ActivityId| {
-            let mut tasks = program.tasks_on(executor);
-            tasks.find_map(|(of, task)| (of == id).then_some(task))
-        };
+        // Of a group it is the group that has its turn.
+        let members = program.members_on(executor);
+        let all = members.linked();
+        let task_of = |id: ActivityId| Some(all.get(members.index(id.0.into())?)?.task);
         let (one, other) = (task_of(source.activity?)?, task_of(own.activity?)?);
-        (one.period() > other.period()).then(|| one.longest_region())
+        (one.deadline() > other.deadline()).then(|| one.longest_region())
     }
 
     /// Of those above one that never stop, the highest has all of a window that those above it leave. `None` where there is none, or nothing is left;

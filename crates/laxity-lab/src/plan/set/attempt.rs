@@ -6,9 +6,9 @@ use laxity_model::analysis::{
     Doubt, Fraction, Overflow, Response, Search, Task, Verdict, edf, fixed_priority, utilization,
 };
 
-use super::Scheduler;
 use super::budgets::{Budgets, budget, seen_below};
 use super::place::share;
+use super::{Scheduler, by_turns};
 use crate::import::Policy;
 use crate::plan::{NoBound, Reason, bound};
 
@@ -48,7 +48,7 @@ pub(super) enum Method {
     BestOrder,
     /// Earliest deadline first.
     Edf,
-    /// Priorities by rate; who is preempted goes on to the end of its region (Gopalakrishnan, Parulkar, "Real-time Upcalls").
+    /// Priorities by the time until a job is due; who is preempted goes on to the end of its region (Gopalakrishnan, Parulkar, "Real-time Upcalls").
     Rmdp,
 }
 
@@ -59,7 +59,7 @@ impl Method {
             Self::Monotonic => "response times, priorities by deadline",
             Self::BestOrder => "response times, best priorities",
             Self::Edf => "earliest deadline first, by demand",
-            Self::Rmdp => "response times, priorities by rate",
+            Self::Rmdp => "response times under RMDP",
         }
     }
 
@@ -142,10 +142,7 @@ pub(super) fn accepts(
             });
         }
         Method::Edf => edf::test(tasks, &supply)?,
-        Method::Rmdp => {
-            let order = fixed_priority::rate_monotonic(tasks);
-            fixed_priority::test(&in_order(tasks, &order), &supply)?
-        }
+        Method::Rmdp => return by_turns::answer(tasks, supply),
         Method::AsGiven | Method::Monotonic => {
             let order = fixed_priority::deadline_monotonic(tasks);
             fixed_priority::test(&in_order(tasks, &order), &supply)?
@@ -248,13 +245,12 @@ pub(super) fn attempt(
                 .unwrap_or_else(|| fixed_priority::deadline_monotonic(tasks));
             ordered(tasks, order, supply)
         }),
-        Method::Rmdp => free(method, members, |tasks| {
-            ordered(tasks, fixed_priority::rate_monotonic(tasks), supply)
-        }),
+        Method::Rmdp => free(method, members, |tasks| by_turns::found(tasks, supply)),
     }
 }
 
-type Found = (Vec<usize>, Vec<Response>, bool);
+/// The order, everybody's response, and whether all are in time.
+pub(super) type Found = (Vec<usize>, Vec<Response>, bool);
 
 /// Fixed priorities in this order.
 fn ordered(tasks: &[Task], order: Vec<usize>, supply: &dyn SupplyBound) -> Result<Found, Overflow> {

@@ -12,6 +12,7 @@
 mod advice;
 mod attempt;
 mod budgets;
+mod by_turns;
 mod effort;
 mod global;
 mod most;
@@ -48,7 +49,7 @@ pub enum Scheduler {
     FixedPriority,
     /// Earliest deadline first.
     Edf,
-    /// Rate monotonic with delayed preemption, admitted by its paper's own test (Gopalakrishnan, Parulkar, "Real-time Upcalls", §5).
+    /// Rate monotonic with delayed preemption (Gopalakrishnan, Parulkar, "Real-time Upcalls", §5), admitted as an executor of that policy does.
     Rmdp,
 }
 

@@ -104,7 +104,7 @@ fn cast(members: &[Member], attempt: &Attempt, options: &Options) -> Result<Vec<
     let by_priority = attempt.method.has_fixed_priorities();
     let as_given = attempt.method == Method::AsGiven;
     let mut actors = Vec::new();
-    let mut last: Option<Policy> = None;
+    let mut last: Option<(Policy, Span)> = None;
     let mut level = 0;
     for index in &attempt.order {
         let member = &members[*index];
@@ -127,9 +127,13 @@ fn cast(members: &[Member], attempt: &Attempt, options: &Options) -> Result<Vec<
                 ));
             }
             (Ok(task), policy) => {
-                let equal = as_given && last == Some(policy);
-                level += u64::from(!equal);
-                last = Some(policy);
+                let is_equal = last.is_some_and(|(other, due)| match attempt.method {
+                    Method::AsGiven => other == policy,
+                    Method::Rmdp => due == task.deadline(),
+                    _ => false,
+                });
+                level += u64::from(!is_equal);
+                last = Some((policy, task.deadline()));
                 actors.push(Actor {
                     member: *index,
                     task: *task,

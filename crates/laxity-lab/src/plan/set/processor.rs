@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Overflow, Response, Search, Task, Verdict, edf, fixed_priority};
+use laxity_model::executor::rmdp;
 use laxity_model::{Service, Span};
 
 use super::advice::Advisor;
@@ -258,6 +259,13 @@ fn longest_regions(
         return Ok(Err(None));
     }
     let found = match attempt.method {
+        Method::Rmdp => match rmdp::longest_regions(&tasks, supply)? {
+            Some(found) => Search::Found(found),
+            None => {
+                let why = "the longest regions: the test does not admit the tasks if all could be preempted anywhere";
+                return Ok(Err(Some(why.into())));
+            }
+        },
         method if method.has_fixed_priorities() => {
             fixed_priority::longest_regions(&tasks, &supply)?
         }
@@ -329,9 +337,15 @@ fn contributor(
         attempt.method == Method::AsGiven && members[index].policy.reservation().is_none();
     let mut best = (members[index].name.clone(), task.cost().as_nanos());
     for (at, other) in attempt.order.iter().enumerate() {
-        let equal = attempt.method == Method::AsGiven
-            && level(&members[*other]).is_some()
-            && level(&members[*other]) == level(&members[index]);
+        let due = |member: &Member| member.work.as_ref().ok().map(Task::deadline);
+        let equal = match attempt.method {
+            Method::AsGiven => {
+                level(&members[*other]).is_some()
+                    && level(&members[*other]) == level(&members[index])
+            }
+            Method::Rmdp => due(&members[*other]) == Some(task.deadline()),
+            _ => false,
+        };
         let is_above = at < place || equal;
         // Below a reservation its whole budget is counted, however little of it is used, and whatever is known of its work.
         let budget = seen_below(&members[*other]).filter(|_| is_below_budgets && is_above);

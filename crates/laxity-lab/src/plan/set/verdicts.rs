@@ -8,12 +8,12 @@ use laxity_model::analysis::{
     Doubt, Overflow, Response, Search, Task, Verdict, Witness, edf, fixed_priority, utilization,
 };
 
-use super::TestPlan;
 use super::attempt::{
     Attempt, Member, Method, by_rate, in_order, is_overloaded, is_surely_late, is_whole, known,
     meets,
 };
 use super::budgets::{budgets, is_short, kernel_refusal};
+use super::{TestPlan, by_turns};
 use crate::import::Policy;
 
 /// A bound of [`utilization`], with its name.
@@ -54,20 +54,13 @@ pub(super) fn run(
         tests.push(as_given(members, attempt, supply)?);
     }
     tests.extend(kernel(members, NonZeroU16::MIN));
-    let mut fixed = |method: Method, order: Vec<usize>| -> Result<(), Overflow> {
-        let verdict = fixed_priority::test(&in_order(&tasks, &order), &supply)?;
-        let whose = |index: usize| known(order[index]);
-        tests.push(of_verdict(method.name(), verdict, whose));
-        Ok(())
-    };
     if attempt.method == Method::Rmdp {
-        fixed(Method::Rmdp, fixed_priority::rate_monotonic(&tasks))?;
+        tests.push(by_turns::test(&tasks, name, supply)?);
     }
-    fixed(
-        Method::Monotonic,
-        fixed_priority::deadline_monotonic(&tasks),
-    )?;
-
+    let order = fixed_priority::deadline_monotonic(&tasks);
+    let verdict = fixed_priority::test(&in_order(&tasks, &order), &supply)?;
+    let whose = |index: usize| known(order[index]);
+    tests.push(of_verdict(Method::Monotonic.name(), verdict, whose));
     let best = fixed_priority::best_order(&tasks, &supply)?;
     let nothing = "no order meets all deadlines";
     tests.push(of_search("best priorities (Audsley)", best, name, nothing));

@@ -6,7 +6,7 @@ use laxity::command::{End, EndError, Ended};
 use laxity::hold::Stretch;
 use laxity::observe::Disturbances;
 use laxity::{Delivery, Unknown, Whereabouts};
-use laxity_model::verify::contract::{Limit, Observations, Phase, Quantity};
+use laxity_model::verify::contract::{Limit, Observations, Observed, Phase, Quantity};
 use laxity_model::verify::delivery::UNCOUNTED;
 use laxity_model::{Disturbance, Enforcer, Grade, Instant, Reservation, RunRecord, Service, Span};
 use rustix::process::Signal;
@@ -79,28 +79,55 @@ impl CommandEnd {
         self.limits_of(kinds::EXIT_CODE).next().is_some()
     }
 
+    /// What contracts limit of its end, as far as it is known.
+    fn value(&self, quantity: Quantity) -> Option<u64> {
+        match quantity {
+            kinds::EXIT_CODE => self.exit_code(),
+            _ => self.service().map(Service::as_nanos),
+        }
+    }
+
+    /// Whether it ended with the code with which it may.
+    fn is_expected(&self, code: u64) -> bool {
+        code == u64::from(self.expected)
+    }
+
     /// For how long the machine stood still before it ended with another code than was expected, if that may be why.
     fn excuse(&self) -> Option<Span> {
         let code = self.exit_code()?;
-        let is_expected = if self.is_judged() {
-            let mut limits = self.limits_of(kinds::EXIT_CODE);
-            limits.all(|limit| limit.is_kept_by(code))
-        } else {
-            code == u64::from(self.expected)
-        };
-        self.stood.filter(|_| !is_expected && !is_fault(code))
+        self.stood
+            .filter(|_| self.is_machines((kinds::EXIT_CODE, code), &[]))
     }
 
-    /// Whether what it took breaks a limit by no more than halts of the machine took from it, or are counted as its own.
-    fn is_halts(&self, took: u64) -> bool {
-        let Some(stood) = self.stood.map(Span::as_nanos) else {
-            return false;
+    /// Whether a value breaks limits, or is no code with which it may end, and halts of the machine may be why of all that it breaks: of a time, where they
+    /// took so much from it, or from the control's, or are counted as its own. Where none of its control's runs is known, limits beside that are left out.
+    fn is_machines(&self, (quantity, value): (Quantity, u64), control: &[&Self]) -> bool {
+        let is_code = quantity == kinds::EXIT_CODE;
+        let may_be_code = self.stood.is_some() && !is_fault(value);
+        if is_code && !self.is_judged() {
+            return !self.is_expected(value) && may_be_code;
+        }
+        let stood = self.stood_ns();
+        let without = [value.saturating_sub(stood), value.saturating_add(stood)];
+        let largest = |halts: fn(&Self) -> u64| {
+            let all = control.iter().filter_map(|one| {
+                let value = one.value(quantity)?;
+                let is_judged = !one.is_machines((quantity, value), &[]);
+                is_judged.then(|| value.saturating_add(halts(one)))
+            });
+            all.max()
         };
-        let without = [took.saturating_sub(stood), took.saturating_add(stood)];
-        let broken = self.limits_of(kinds::PROCESSOR_TIME);
-        let mut broken = broken.filter(|limit| !limit.is_kept_by(took)).peekable();
-        let may_be = |limit: &Limit| without.iter().any(|took| limit.is_kept_by(*took));
-        broken.peek().is_some() && broken.all(may_be)
+        let broken = self.limits_of(quantity).filter_map(|limit| {
+            let bound = limit.bound_value(|| largest(|_| 0))?;
+            let most = limit.bound_value(|| largest(Self::stood_ns))?;
+            let may_be_time = without.iter().any(|value| limit.holds(*value, most));
+            (!limit.holds(value, bound)).then_some(if is_code { may_be_code } else { may_be_time })
+        });
+        broken.min() == Some(true)
+    }
+
+    fn stood_ns(&self) -> u64 {
+        self.stood.map_or(0, Span::as_nanos)
     }
 
     /// Why the gaps of its first thread do not tell what the rest of it had, where that is so.
@@ -123,15 +150,9 @@ impl CommandEnd {
         [begin, end]: [Instant; 2],
         all: &[Disturbance],
     ) {
-        if let Some(code) = self.exit_code() {
-            let disturbed = self.excuse().is_some();
-            quantities.record(kinds::EXIT_CODE, &Phase::RUN, code, disturbed);
-        }
-        if let Some(took) = self.service().map(Service::as_nanos) {
-            let disturbed = self.is_halts(took);
-            quantities.record(kinds::PROCESSOR_TIME, &Phase::RUN, took, disturbed);
-        }
-        if self.unseen().is_some() {
+        self.observe_end(quantities, &[]);
+        let is_unseen = self.unseen().is_some();
+        if is_unseen {
             // Who was not seen may have waited all the time.
             let all = end.saturating_since(begin).as_nanos();
             quantities.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, all);
@@ -142,8 +163,8 @@ impl CommandEnd {
         let in_run = |stretch: &&Stretch| stretch.to > begin && stretch.from < end;
         for Stretch { from, to, gap } in stretches.filter(in_run) {
             let (gap, disturbed) = disturbances.told_apart(*gap, [*from, *to], self.reservation);
-            // As `exec` tells it: the kernel does not count all of a wait.
-            if !disturbed && !gap.is_zero() {
+            // As `exec` tells it: the kernel does not count all of a wait. Of who was not seen these are not the gaps.
+            if !disturbed && !gap.is_zero() && !is_unseen {
                 let possible = (gap + UNCOUNTED).as_nanos();
                 quantities.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, possible);
             }
@@ -156,6 +177,25 @@ impl CommandEnd {
         }
     }
 
+    /// Leaves what contracts judge by of its end, in place of what was left before: beside these runs of its control, as far as they are known.
+    pub(in crate::runner) fn observe_end(&self, quantities: &mut Observations, control: &[&Self]) {
+        for quantity in [kinds::EXIT_CODE, kinds::PROCESSOR_TIME] {
+            let Some(value) = self.value(quantity) else {
+                continue;
+            };
+            let mut seen = Observed::default();
+            match self.is_machines((quantity, value), control) {
+                true => seen.disturbed.record(value),
+                false => seen.undisturbed.record(value),
+            }
+            // Other runs that keep an absolute bound do not tell that this one would have. One beside a control is broken by all runs together.
+            if self.is_machines((quantity, value), &[]) {
+                seen.possible.record(value);
+            }
+            quantities.set(quantity, &Phase::RUN, seen);
+        }
+    }
+
     /// In a sentence, if it did not run as declared: it ended by itself with another code than is expected of it, and no contract judges that,
     /// or nobody knows what became of it.
     pub fn failure(&self) -> Option<String> {
@@ -163,8 +203,8 @@ impl CommandEnd {
             Err(error) => Some(format!("the command of `{}`: {error}", self.name)),
             Ok(End { by_itself, .. }) => {
                 let ended = (*by_itself)?;
-                let as_declared =
-                    self.is_judged() || ended.status.code() == Some(self.expected.into());
+                let is_expected = self.exit_code().is_some_and(|code| self.is_expected(code));
+                let as_declared = self.is_judged() || is_expected;
                 (!as_declared).then(|| self.told(&ended))
             }
         }

@@ -65,14 +65,14 @@ impl Evidence {
     }
 
     pub(super) fn all_holds(&self, limit: &Limit) -> bool {
-        if let Bound::AtMostTimesControl { .. } = limit.bound {
+        let Some(bound_value) = limit.bound_value(|| None) else {
             return false;
-        }
+        };
         self.phases_to_judge(limit).iter().all(|phase| {
             let all = self.together(limit.quantity, phase.as_ref()).raw();
             // Where nothing was seen, other reasons say so.
             let value = limit.value_of(&all);
-            value.is_none_or(|value| limit.is_kept_by(value))
+            value.is_none_or(|value| limit.holds(value, bound_value))
         })
     }
 
@@ -100,15 +100,9 @@ impl Evidence {
             let decides = required && !self.holds_unseen(limit, &observed, phase);
             return decides.then_some(Finding::NotObserved);
         };
-        let bound_value = match limit.bound {
-            Bound::AtMost(value) | Bound::AtLeast(value) => value,
-            Bound::AtMostTimesControl { ratio_ppm } => {
-                let Some(largest) = each(&self.control, limit, phase).max() else {
-                    return required.then_some(Finding::NoControl);
-                };
-                let bound = u128::from(largest) * u128::from(ratio_ppm) / 1_000_000;
-                u64::try_from(bound).unwrap_or(u64::MAX)
-            }
+        let largest = || each(&self.control, limit, phase).max();
+        let Some(bound_value) = limit.bound_value(largest) else {
+            return required.then_some(Finding::NoControl);
         };
         let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
         if !limit.holds(measured, bound_value) {
@@ -281,15 +275,19 @@ impl Limit {
         (holds(least) != holds(most)).then_some((least, most))
     }
 
-    /// Whether a value keeps it by itself: none does where it is compared with a control.
-    pub const fn is_kept_by(&self, value: u64) -> bool {
+    /// The bound as a value, beside a control of which this is the largest value of the limited statistic; `None` where it is relative to one, and there is none.
+    pub fn bound_value(&self, control: impl FnOnce() -> Option<u64>) -> Option<u64> {
         match self.bound {
-            Bound::AtMost(bound) | Bound::AtLeast(bound) => self.holds(value, bound),
-            Bound::AtMostTimesControl { .. } => false,
+            Bound::AtMost(value) | Bound::AtLeast(value) => Some(value),
+            Bound::AtMostTimesControl { ratio_ppm } => {
+                let bound = u128::from(control()?) * u128::from(ratio_ppm) / 1_000_000;
+                Some(u64::try_from(bound).unwrap_or(u64::MAX))
+            }
         }
     }
 
-    const fn holds(&self, measured: u64, bound_value: u64) -> bool {
+    /// Whether a value keeps this [bound](Self::bound_value).
+    pub const fn holds(&self, measured: u64, bound_value: u64) -> bool {
         match self.bound {
             Bound::AtLeast(_) => measured >= bound_value,
             Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => measured <= bound_value,
@@ -306,14 +304,17 @@ fn beside(limit: &Limit, observed: &Observed, bound_value: u64) -> Option<Findin
     if limit.statistic == Statistic::Total && !possible.is_empty() {
         possible.merge(&observed.undisturbed);
     }
-    if let Some(measured) = limit.value_of(&possible).filter(breaks) {
+    let required = limit.severity == Severity::Required;
+    let may_be = limit.value_of(&possible).filter(breaks);
+    let disturbed = limit.value_of(&observed.disturbed).filter(breaks);
+    if let Some(measured) = may_be.filter(|_| may_be != disturbed) {
         return Some(Finding::MayExceed {
             statistic,
             measured,
-            decides: limit.severity == Severity::Required,
+            decides: required,
         });
     }
-    let measured = limit.value_of(&observed.disturbed).filter(breaks)?;
+    let measured = disturbed?;
     // Of so few values that their percentile is the largest of them, it is told as what it is.
     let is_largest = observed.disturbed.max() == Some(measured);
     let statistic = match statistic {
@@ -323,6 +324,7 @@ fn beside(limit: &Limit, observed: &Observed, bound_value: u64) -> Option<Findin
     Some(Finding::DisturbedExceeded {
         statistic,
         measured,
+        decides: required && may_be.is_some(),
     })
 }
 

@@ -65,12 +65,14 @@ pub enum Finding {
         /// Whether it decides.
         severity: Severity,
     },
-    /// A limit holds in undisturbed evidence, but not in disturbed evidence. Decides nothing.
+    /// A limit holds in undisturbed evidence, but not in disturbed evidence.
     DisturbedExceeded {
         /// Which statistic.
         statistic: Statistic,
         /// The statistic's value over the disturbed values.
         measured: u64,
+        /// Whether it leaves the verdict inconclusive: it does where this may be what would have been seen undisturbed, too.
+        decides: bool,
     },
     /// A limit holds of what is known, and may not hold of what nobody knows.
     MayExceed {
@@ -150,15 +152,17 @@ impl Finding {
                 severity: Severity::Required,
                 ..
             } => Some(Outcome::Violated),
-            Self::Exceeded { .. } | Self::DisturbedExceeded { .. } => None,
-            Self::Seldom { decides, .. }
+            Self::Exceeded { .. } => None,
+            Self::DisturbedExceeded { decides, .. }
+            | Self::Seldom { decides, .. }
             | Self::MayExceed { decides, .. }
             | Self::Straddled { decides, .. }
                 if !decides =>
             {
                 None
             }
-            Self::Seldom { .. }
+            Self::DisturbedExceeded { .. }
+            | Self::Seldom { .. }
             | Self::MayExceed { .. }
             | Self::Straddled { .. }
             | Self::NotObserved
@@ -200,6 +204,7 @@ impl Finding {
             Self::DisturbedExceeded {
                 statistic,
                 measured,
+                ..
             } => {
                 write!(f, "{statistic} {}", unit.show(measured))?;
                 f.write_str(" where the machine itself stood still")

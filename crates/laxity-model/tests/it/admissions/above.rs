@@ -1,5 +1,7 @@
 //! Slots below work of which it is known how much there is.
 
+use laxity_model::request::ONCE;
+
 use super::*;
 
 #[test]
@@ -37,6 +39,32 @@ fn nothing_is_promised_of_slots_that_what_runs_above_may_take_whole() {
         };
         assert_eq!(reason, why);
     }
+}
+
+/// A driver whose longest call comes once is one of those who take all, with what it does again and again and what it does once more.
+#[test]
+fn what_comes_once_is_told_as_that_where_work_above_takes_all_of_the_slots() {
+    let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+    let above = activity("above", Placement::Linux(Scheduling::Fifo(90)));
+    let mut program = program(vec![modem, above]);
+    // A hair less than the slots are, so that what comes once counts.
+    for (service_us, period) in [(1_999, Span::from_millis(8)), (20_000, ONCE)] {
+        let service = Service::from_micros(service_us);
+        program.declare_more_work(ActivityId(1), Work { service, period });
+    }
+    let admission = found(program, &machine());
+    let prediction = admission.requests[0].asked.as_ref().unwrap();
+    let Grade::Unenforced { reason } = &prediction.grade else {
+        panic!("{prediction:?}");
+    };
+    let why = "above (1.999ms every 8ms and 20ms once more, which may be all of it)";
+    assert_eq!(
+        reason,
+        &format!("ranked above the slot on its processor: {why}")
+    );
+    let noted = "`above` runs above the slots and may take 20ms once more from them";
+    let notes = &prediction.notes;
+    assert!(notes.iter().any(|note| note == noted), "{notes:?}");
 }
 
 /// Work that may take all of one period leaves something in the long run, and what is shorter than a slot leaves some of it, however often it comes.

@@ -1,6 +1,7 @@
 //! What is bounded of tasks that take turns.
 
 use super::{bounded, with_lines};
+use crate::plan::Deadline;
 
 /// A bound counts what the machine takes besides, which an executor does not know.
 #[test]
@@ -35,4 +36,27 @@ fn who_takes_turns_by_rate_without_a_chain_has_a_bound_before_its_deadline() {
         .zip(deadlines)
         .all(|(bound, deadline)| *bound < deadline);
     assert!(is_before, "{bounds:?}");
+}
+
+/// Slots give an executor no more than they are, however many tasks it has: 2 ms and 7.5 are no more than 10.
+#[test]
+fn the_tasks_of_an_executor_take_together_no_more_than_its_slots_give() {
+    let answer = |service: &str| {
+        let task = |name: &str| {
+            format!(
+                "[tasks.{name}]\nkind = \"periodic\"\nperiod = \"10ms\"\nservice = \"1.5ms\"\non = \"held\"\n"
+            )
+        };
+        let executor = "[executors.held]\npolicy = \"edf\"\nplacement = \"reserved 2ms/10ms\"\noutside = \"confined\"\n";
+        let below = format!(
+            "[tasks.below]\nkind = \"periodic\"\nperiod = \"10ms\"\nservice = \"{service}\"\npriority = 20\n"
+        );
+        let tasks = executor.to_owned() + &task("one") + &task("two") + &below;
+        let plan = with_lines(&format!("{tasks}[variants.v]\non = \"live\"\n"), |_| {});
+        let mut lines = plan.lines.iter();
+        let found = lines.find(|line| line.name == "below");
+        found.expect("its line").deadline
+    };
+    assert_eq!(answer("7.5ms"), Some(Deadline::NotKnown));
+    assert_eq!(answer("8.2ms"), Some(Deadline::CanBeMissed));
 }

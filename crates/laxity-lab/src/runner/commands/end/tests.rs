@@ -2,7 +2,10 @@ use std::process::ExitStatus;
 
 use super::*;
 use laxity_model::ProcessorId;
-use laxity_model::verify::contract::{Bound, Observed, Statistic};
+use laxity_model::verify::contract::{
+    Bound, Contract, Doubts, Evidence, Outcome, RunFacts, Statistic, Subject, Subjects, Verdict,
+    judge,
+};
 
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
@@ -65,6 +68,59 @@ fn seen(end: &CommandEnd, all: &[Disturbance], quantity: Quantity) -> Observed {
     let mut seen = Observations::new();
     end.observe(&mut seen, [at(100), at(300)], all);
     seen.whole(quantity)
+}
+
+/// The same, with these limits.
+fn within(limits: &[Limit], end: CommandEnd) -> CommandEnd {
+    CommandEnd {
+        limits: limits.to_vec(),
+        ..end
+    }
+}
+
+fn maximum(quantity: Quantity, bound: Bound) -> Limit {
+    Limit::new(quantity, Statistic::Maximum, bound)
+}
+
+/// What a contract says of these limits, if these are all runs, and these its control's.
+fn verdict<const N: usize>(
+    limits: &[Limit],
+    runs: [CommandEnd; N],
+    control: &[CommandEnd],
+) -> Verdict {
+    let observed = |end: &CommandEnd, control: &[&CommandEnd]| {
+        let mut seen = Observations::new();
+        end.observe(&mut seen, [at(100), at(300)], &[]);
+        end.observe_end(&mut seen, control);
+        seen
+    };
+    let beside: Vec<&CommandEnd> = control.iter().collect();
+    let runs = runs.map(|end| within(limits, end));
+    let evidence = Evidence {
+        subject: Subject {
+            name: "it".to_owned(),
+            kind: kinds::COMMAND,
+        },
+        runs: runs.iter().map(|end| observed(end, &beside)).collect(),
+        control: control.iter().map(|end| observed(end, &[])).collect(),
+        grades: Vec::new(),
+        phases_over: Vec::new(),
+        doubts: Doubts::default(),
+    };
+    let contract = Contract {
+        name: "kept".to_owned(),
+        subjects: Subjects::All,
+        limits: limits.to_vec(),
+    };
+    judge(&contract, &[evidence], &RunFacts::default())
+}
+
+fn judged<const N: usize>(
+    limits: &[Limit],
+    runs: [CommandEnd; N],
+    control: &[CommandEnd],
+) -> Outcome {
+    verdict(limits, runs, control).result
 }
 
 fn limited(quantity: Quantity, bound: Bound, end: CommandEnd) -> CommandEnd {
@@ -234,5 +290,137 @@ fn a_limit_of_processor_time_convicts_where_it_is_broken_by_more_than_the_machin
             let judged = found.disturbed.is_empty();
             assert_eq!(judged, is_judged, "{bound:?} after {halts:?}");
         }
+    }
+}
+
+/// Runs that were undisturbed keep a limit that the one may have broken by a halt: that it may is what is known.
+#[test]
+fn what_a_halt_excuses_in_one_run_leaves_all_of_them_open() {
+    let halt = Some(Span::from_millis(2));
+    let none = [maximum(kinds::EXIT_CODE, Bound::AtMost(0))];
+    let codes = |first, stood| {
+        let rest = || ended(0, None);
+        judged(&none, [ended(first, stood), rest(), rest()], &[])
+    };
+    assert_eq!(codes(1 << 8, halt), Outcome::Inconclusive);
+    assert_eq!(codes(1 << 8, None), Outcome::Violated);
+    assert_eq!(codes(0, halt), Outcome::Met);
+    let found = verdict(&none, [ended(1 << 8, halt), ended(0, None)], &[]);
+    let why = "not judged: exit code: maximum 1 where the machine itself stood still";
+    let reasons = found.reasons.iter().map(ToString::to_string);
+    assert_eq!(reasons.collect::<Vec<_>>(), [why]);
+
+    let most = [maximum(
+        kinds::PROCESSOR_TIME,
+        Bound::AtMost(ms(98).as_nanos()),
+    )];
+    let took_first = |first| {
+        let stood = CommandEnd {
+            stood: halt,
+            ..took(ms(first))
+        };
+        judged(&most, [took(ms(90)), stood, took(ms(90))], &[])
+    };
+    assert_eq!(took_first(98), Outcome::Met);
+    assert_eq!(took_first(100), Outcome::Inconclusive);
+    assert_eq!(took_first(101), Outcome::Violated);
+}
+
+/// Of who was not seen there is no gap that is known: many short ones of its first thread do not outvote the long one that it may have had.
+#[test]
+fn what_was_seen_of_the_first_thread_says_nothing_of_what_was_not() {
+    let short = |used| {
+        let gaps = (100..299).map(|from| stretch(from, 3));
+        reserved(ms(40), gaps.collect(), took(ms(used)))
+    };
+    let most = Bound::AtMost(Span::from_millis(10).as_nanos());
+    for statistic in [Statistic::Percentile(990_000), Statistic::Maximum] {
+        let limits = [Limit::new(Quantity::SERVICE_GAP, statistic, most)];
+        assert_eq!(judged(&limits, [short(42)], &[]), Outcome::Met);
+        assert_eq!(judged(&limits, [short(83)], &[]), Outcome::Inconclusive);
+    }
+}
+
+#[test]
+fn an_exit_code_beside_a_control_is_left_open_where_it_is_larger_after_a_halt_and_else_judged() {
+    let halt = Some(Span::from_millis(2));
+    let same = Bound::AtMostTimesControl {
+        ratio_ppm: 1_000_000,
+    };
+    let limits = [maximum(kinds::EXIT_CODE, same)];
+    let control = [ended(0, None)];
+    for (status, stood, expected) in [
+        (0, halt, Outcome::Met),
+        (1 << 8, halt, Outcome::Inconclusive),
+        (1 << 8, None, Outcome::Violated),
+        (11, halt, Outcome::Violated),
+    ] {
+        let found = judged(&limits, [ended(status, stood)], &control);
+        assert_eq!(found, expected, "{status} after {stood:?}");
+    }
+    // Who has no control has nothing that it breaks.
+    let found = judged(&limits, [ended(0, halt)], &[]);
+    assert_eq!(found, Outcome::Inconclusive);
+}
+
+/// One that took so many milliseconds, where the machine stood still for so many.
+fn took_beside([service, halts]: [u64; 2]) -> CommandEnd {
+    CommandEnd {
+        stood: Some(Span::from_millis(halts)).filter(|halts| !halts.is_zero()),
+        ..took(ms(service))
+    }
+}
+
+fn times_control(ratio_ppm: u32) -> Limit {
+    let bound = Bound::AtMostTimesControl { ratio_ppm };
+    maximum(kinds::PROCESSOR_TIME, bound)
+}
+
+/// What a halt took from either, or was counted as its own.
+#[test]
+fn processor_time_beside_a_control_convicts_where_halts_of_both_do_not_account_for_it() {
+    // What it took, and for how long the machine stood; the same of its control.
+    for (own, control, expected) in [
+        ([104, 2], [100, 0], Outcome::Met),
+        ([105, 0], [100, 0], Outcome::Violated),
+        ([105, 2], [100, 0], Outcome::Inconclusive),
+        ([106, 2], [100, 0], Outcome::Inconclusive),
+        ([107, 2], [100, 0], Outcome::Violated),
+        ([105, 0], [100, 1], Outcome::Inconclusive),
+    ] {
+        let limits = [times_control(1_040_000)];
+        let found = judged(&limits, [took_beside(own)], &[took_beside(control)]);
+        assert_eq!(found, expected, "{own:?} {control:?}");
+    }
+    // An absolute limit is excused by itself, and breaks by itself.
+    for (most, ratio_ppm, expected) in [
+        (104, 1_100_000, Outcome::Inconclusive),
+        (102, 1_040_000, Outcome::Violated),
+    ] {
+        let most = Bound::AtMost(ms(most).as_nanos());
+        let most = maximum(kinds::PROCESSOR_TIME, most);
+        let limits = [most, times_control(ratio_ppm)];
+        let found = judged(&limits, [took_beside([105, 2])], &[took(ms(100))]);
+        assert_eq!(found, expected, "{limits:?}");
+    }
+    // One run that a halt excuses convicts nobody, and acquits nobody either.
+    for (other, expected) in [(104, Outcome::Met), (105, Outcome::Violated)] {
+        let runs = [took_beside([105, 2]), took(ms(other))];
+        let found = judged(&[times_control(1_040_000)], runs, &[took(ms(100))]);
+        assert_eq!(found, expected, "{other}");
+    }
+}
+
+#[test]
+fn a_signal_is_expected_by_the_code_that_a_shell_says_for_it() {
+    for stood in [None, Some(Span::from_millis(2))] {
+        let killed = |expected| CommandEnd {
+            expected,
+            ..ended(9, stood)
+        };
+        assert_eq!(killed(137).failure(), None, "{stood:?}");
+        assert!(!killed(137).may_be_machines());
+        assert!(killed(0).failure().is_some());
+        assert_eq!(killed(0).may_be_machines(), stood.is_some());
     }
 }
