@@ -22,7 +22,7 @@ use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Unknown;
 use crate::os::idle::Awake;
-use crate::os::memory::{STACK_BYTES, prefault_stack};
+use crate::os::memory::{MemoryLock, STACK_BYTES, prefault_stack};
 use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::signals;
 use crate::run::ours::Ours;
@@ -108,6 +108,8 @@ pub(super) struct Ranked {
     _hold: Option<ThreadHold>,
     /// Or why idle processors may sleep as they like, which only makes it late.
     _awake: Option<Awake>,
+    /// The same of memory that may be fetched while it works.
+    _memory: Option<MemoryLock>,
     firmly: Firmly,
 }
 
@@ -155,6 +157,9 @@ impl Ranked {
         let ranked = |hold, firmly| Self {
             _hold: hold,
             _awake: Awake::ask().ok(),
+            _memory: (*rank != Rank::Fair)
+                .then(MemoryLock::all)
+                .and_then(Result::ok),
             firmly,
         };
         match rank {
