@@ -146,7 +146,7 @@ impl Evidence {
         self.runs.iter().filter(shows).count()
     }
 
-    /// How many of how many break a bound, if that is no larger a share than [may have met](may_have_met) a halt of the machine, where it ran, that nobody saw. Or if all of them did
+    /// How many of how many break a bound, if that is no larger a share than [may have met](may_have_met) a halt of the machine, where it ran, that nobody saw; of an absolute bound of a longest or shortest time also a hundredth, where any look met one, as a look is over sooner than a call. Or if all of them did
     /// [at once](Seldom::is_once), and the bound is absolute. Of longest and shortest times all phases count, and of others the judged one.
     fn seldom_broken(&self, limit: &Limit, bound: u64, phase: Option<&Phase>) -> Option<Seldom> {
         let is_extreme = matches!(
@@ -176,8 +176,11 @@ impl Evidence {
             }
             in_runs += usize::from(broken > before);
         }
-        let by_halts = may_have_met((broken, all), self.doubts.looks_ppm);
-        let together = in_runs == 1 && self.showing(limit) >= REPEATED && broken <= all / 100;
+        let looks_ppm = self.doubts.looks_ppm;
+        let is_hundredth = broken <= all / 100;
+        let by_halts =
+            may_have_met((broken, all), looks_ppm) || (is_extreme && is_hundredth && looks_ppm > 0);
+        let together = in_runs == 1 && self.showing(limit) >= REPEATED && is_hundredth;
         let is_once = is_extreme && (broken == 1 || together);
         (all >= MANY && (is_once || by_halts)).then_some(Seldom {
             broken,

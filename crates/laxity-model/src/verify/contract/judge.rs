@@ -18,7 +18,7 @@
 //! A halt of the machine between two wake-ups of the witness is seen by nobody. So a longest or shortest time that breaks an absolute bound by
 //! less than that, once among all that was seen of a component, is not held against it: by rule 3 it leaves a verdict inconclusive, unless
 //! [three runs or more](super::REPEATED) were made, of which then one may show it more often, for halts come close together: a hundredth of the times of all runs; nor is what breaks any bound of a time no more often than, by how many looks for halts met
-//! one, so many of the values may have met one that nobody saw: as large a share in the mean, and by chance three standard deviations more. What a program does, it does again. A response time is judged all the same: what came too late is
+//! one, so many of the values may have met one that nobody saw: as large a share in the mean, and by chance three standard deviations more. Of a longest or shortest time a hundredth is let pass where any look met one: a look is over sooner than what is looked after, and touches less memory. What a program does, it does again. A response time is judged all the same: what came too late is
 //! counted as a miss, too, and a count has no such excuse.
 //!
 //! All reasons are given, not only those that decided. Disturbed evidence never convicts; where it alone exceeds a limit, a reason says so.

@@ -278,7 +278,7 @@ fn write_seldom(
         ),
         (_, false) => (
             format!("{times} of {of} beyond the bound"),
-            ", and longer ones met as many looks",
+            ", and longer ones were seen",
         ),
     };
     write!(

@@ -225,11 +225,20 @@ fn a_halt_that_nobody_sees_is_held_against_nobody_and_excuses_little() {
     // As often as it was seen to stand still for longer, or by chance more often: 2.02 of 202 in the mean, and three times 1.42 more. Two tell nothing then, nor do six, of however many runs; seven do.
     let judged = |runs: &[Observations]| judged_met(runs, &facts, 10_000);
     let four = |values: &[u64]| [run(values), run(&[1_099]), run(&[]), run(&[])];
-    let told = "not judged: wakeup gap: maximum 1.099us, 2 of 202 beyond the bound: a halt of the machine of less than 1us is seen by nobody, and longer ones met as many looks";
+    let told = "not judged: wakeup gap: maximum 1.099us, 2 of 202 beyond the bound: a halt of the machine of less than 1us is seen by nobody, and longer ones were seen";
     let told = (Outcome::Inconclusive, vec![told.to_owned()]);
     assert_eq!(judged(&four(&[101])), told);
     assert_eq!(judged(&four(&[101; 5])).0, Outcome::Inconclusive);
     assert_eq!(judged(&four(&[101; 6])).0, Outcome::Violated);
+    // A hundredth of many, as soon as any was seen; one more is the program's.
+    let rare = |broken: usize| {
+        let runs = [
+            run(&[&[90; 250][..], &vec![101; broken]].concat()),
+            run(&[101]),
+        ];
+        judged_met(&runs, &facts, 1).0
+    };
+    assert_eq!([2, 3].map(rare), [Outcome::Inconclusive, Outcome::Violated]);
     // Of what is counted as missed, too, there is one verdict.
     let mut late = Observations::new();
     for value in [&[90; 50], &[101][..]].concat() {
