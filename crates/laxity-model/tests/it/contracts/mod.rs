@@ -4,6 +4,7 @@ mod crawls;
 mod halts;
 mod looks;
 mod phases;
+mod seldom;
 mod subjects;
 mod windows;
 
