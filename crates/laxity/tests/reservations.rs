@@ -5,6 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use laxity::doctor::Cause;
+use laxity::upcalls::{Options, Rank, Upcalls};
 use laxity::{
     Delivery, Error, Grade, Reservation, ReservationError, Reserved, Service, Span, reserve,
 };
@@ -221,6 +222,28 @@ fn memory_is_locked_while_it_is_held() {
         let reserved = two_of_eight().unwrap();
         assert_eq!(reserved.memory_locked(), Ok(()));
         assert!(proc::locked_memory_kib().unwrap() > 0);
+    }
+    assert_eq!(proc::locked_memory_kib(), Some(0));
+}
+
+/// An executor of upcalls that is real-time waits for no page either.
+#[test]
+fn memory_is_locked_while_an_executor_is_there_that_is_real_time() {
+    let Some(_live) = live() else { return };
+    let locked = |options: Options| {
+        let upcalls = Upcalls::<()>::start(options).unwrap();
+        let kib = proc::locked_memory_kib().unwrap();
+        drop(upcalls);
+        kib
+    };
+    let fair = Options {
+        rank: Rank::Fair,
+        ..Options::default()
+    };
+    assert_eq!(locked(fair), 0);
+    let own = capabilities(None).unwrap().effective;
+    if own.contains(CapabilitySet::IPC_LOCK) {
+        assert!(locked(Options::default()) > 0);
     }
     assert_eq!(proc::locked_memory_kib(), Some(0));
 }

@@ -3,6 +3,20 @@ use laxity_model::Service;
 
 const DECIDED: Instant = Instant::from_millis(5);
 
+/// One into which nothing came.
+const WHOLE: Seen = Seen {
+    entering: 9_000,
+    resuming: 5_000,
+    leaving: -1_000,
+    waking: 13_000,
+    unseen: 10_000,
+    nobodys: 7_000,
+    own: 490_000,
+    turns: 1,
+    tick: None,
+    is_whole: true,
+};
+
 fn us(micros: u64) -> Span {
     Span::from_micros(micros)
 }
@@ -33,18 +47,7 @@ fn observed(gaps: &[(Instant, Instant)], slots: usize) -> Observed {
 fn a_slot_is_what_its_holder_saw_between_two_gaps() {
     let (before, after) = (DECIDED - us(600), DECIDED + us(1_100));
     let gaps = [(before, DECIDED + us(9)), (DECIDED + us(499), after)];
-    let seen = Seen {
-        entering: 9_000,
-        resuming: 5_000,
-        leaving: -1_000,
-        waking: 13_000,
-        unseen: 10_000,
-        nobodys: 7_000,
-        own: 490_000,
-        turns: 1,
-        tick: None,
-        is_whole: true,
-    };
+    let seen = WHOLE;
     assert_eq!(Seen::of(&told(), &gaps, None), Some(seen));
     let handler = (DECIDED + us(100), DECIDED + us(120));
     let gaps = [gaps[0], handler, gaps[1]];
@@ -128,18 +131,7 @@ fn where_every_slot_is_nibbled_at_the_shorter_gaps_are_the_machine() {
 
 #[test]
 fn what_ticks_take_is_told_from_what_each_way_takes() {
-    let whole = Seen {
-        entering: 9_000,
-        resuming: 5_000,
-        leaving: -1_000,
-        waking: 13_000,
-        unseen: 10_000,
-        nobodys: 7_000,
-        own: 490_000,
-        turns: 1,
-        tick: None,
-        is_whole: true,
-    };
+    let whole = WHOLE;
     let ticked = Seen {
         unseen: 30_000,
         own: 470_000,
