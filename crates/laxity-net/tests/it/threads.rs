@@ -11,7 +11,7 @@ use laxity_net::Driver;
 use laxity_net::buffers::{PoolSize, Sending};
 use laxity_net::client::{Effects, Rank};
 use laxity_net::clients::{NoPacket, Queue, early, late};
-use laxity_net::driver::{Handle, Host, Interest, Limits};
+use laxity_net::driver::{Handle, Host, Interest, Limits, Registered};
 use laxity_net::emulated::{End, Faults, Null, Wire};
 
 use crate::support::{Keeper, Own, circuit, packet, send};
@@ -101,19 +101,18 @@ fn threads_of_a_late_client_share_its_queue_while_others_register_and_no_packet_
     });
 }
 
+/// A driver of an interface that loses what is sent, and its client.
+fn with_one_buffer() -> (Driver<Null, Circuits>, Registered<Box<[u8]>>) {
+    let (key, limits) = (Circuits::default(), Limits::default());
+    let mut driver = Driver::new(Null::new(0), key, limits, Host::default()).unwrap();
+    let (size, keeper) = (PoolSize::fixed(1), Keeper::default());
+    let client = driver.register(Interest::Nothing, size, keeper).unwrap();
+    (driver, client)
+}
+
 #[test]
 fn whoever_sends_and_waits_gets_the_buffer_back_even_from_a_driver_that_ends() {
-    let mut driver = Driver::new(
-        Null::new(0),
-        Circuits::default(),
-        Limits::default(),
-        Host::default(),
-    )
-    .unwrap();
-    let size = PoolSize::fixed(1);
-    let client = driver
-        .register(Interest::Nothing, size, Keeper::default())
-        .unwrap();
+    let (driver, client) = with_one_buffer();
     let (ended, filled) = (
         AtomicBool::new(false),
         client.pool.take().unwrap().fill(&[1; 60]),
@@ -145,17 +144,7 @@ fn whoever_sends_and_waits_gets_the_buffer_back_even_from_a_driver_that_ends() {
 
 #[test]
 fn whoever_waits_for_a_buffer_is_woken_by_one_that_is_let_go_of_and_by_the_end() {
-    let mut driver = Driver::new(
-        Null::new(0),
-        Circuits::default(),
-        Limits::default(),
-        Host::default(),
-    )
-    .unwrap();
-    let size = PoolSize::fixed(1);
-    let client = driver
-        .register(Interest::Nothing, size, Keeper::default())
-        .unwrap();
+    let (mut driver, client) = with_one_buffer();
     let held = client.pool.take().unwrap();
     assert!(client.pool.wait(Some(Instant::ZERO)).is_err());
     thread::scope(|scope| {

@@ -145,9 +145,14 @@ impl Early {
 
     /// Takes all its credits away from a client; how many there were.
     pub fn take_back(&self, client: u32) -> u32 {
+        // What the hook took too much, and has yet to give back, stays: else it would be a credit for nothing.
+        let all = |has: i64| (has > 0).then_some(0);
         let account = self.account(client);
-        let had = account.map_or(0, |(credit, _)| credit.swap(0, Ordering::AcqRel));
-        had.try_into().unwrap_or_default()
+        let had = account.and_then(|(credit, _)| {
+            let taken = credit.fetch_update(Ordering::AcqRel, Ordering::Acquire, all);
+            taken.ok()
+        });
+        had.map_or(0, |had| had.try_into().unwrap_or(u32::MAX))
     }
 
     /// The credits that a client has left.
@@ -194,7 +199,7 @@ pub struct EarlySocket {
     pub(super) socket: Arc<OwnedFd>,
     pub(super) receive: Incoming<libc::xdp_desc>,
     pub(super) pool: Arc<Pool>,
-    pub(super) ahead: i64,
+    pub(super) ahead: Option<i64>,
 }
 
 impl EarlySocket {

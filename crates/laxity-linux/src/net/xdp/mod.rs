@@ -56,8 +56,8 @@ pub struct XdpLink {
     /// The kernel has let go of all memory.
     is_unbound: bool,
     reclaimed: u32,
-    /// By how much this process's clock is ahead of the kernel's.
-    ahead: i64,
+    /// By how much this process's clock is ahead of the kernel's; `None`: unknown, so that stamps say nothing.
+    ahead: Option<i64>,
 }
 
 /// The program, by what keeps it where it is.
@@ -168,7 +168,7 @@ fn received(
     packet: libc::xdp_desc,
     mut memory: UmemFrame,
     is_early: bool,
-    ahead: i64,
+    ahead: Option<i64>,
     now: Instant,
 ) -> Received<UmemFrame> {
     let most = memory.bytes().len();
@@ -183,12 +183,12 @@ fn received(
     let word = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| in_front[at + byte]));
     let is_stamped = word(0) == program::MARK;
     let hook = u64::from_ne_bytes(std::array::from_fn(|byte| in_front[8 + byte]));
-    let (at, stamp) = match is_stamped {
-        true => (
+    let (at, stamp) = match ahead.filter(|_| is_stamped) {
+        Some(ahead) => (
             Instant::from_nanos(hook.saturating_add_signed(ahead)),
             Stamp::Hook,
         ),
-        false => (now, Stamp::Read),
+        None => (now, Stamp::Read),
     };
     let left = Left {
         checksum: is_only_begun(&memory.bytes()[..length]),

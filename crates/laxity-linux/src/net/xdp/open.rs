@@ -1,6 +1,7 @@
 //! Opening an interface by `AF_XDP`, in the order of what can be refused.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
@@ -262,20 +263,26 @@ pub(in crate::net) fn try_program(packets: usize) -> std::result::Result<(), Ope
     loaded(&program::stamped(&sockets)).map(drop)
 }
 
-/// By how much `CLOCK_MONOTONIC` of this process's time namespace is ahead of the kernel's own, by which the hook stamps, in nanoseconds.
-fn clock_ahead() -> i64 {
-    let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
-    ahead_of(&offsets)
+/// By how much `CLOCK_MONOTONIC` of this process's time namespace is ahead of the kernel's own, by which the hook stamps, in nanoseconds; `None` if
+/// that cannot be read.
+fn clock_ahead() -> Option<i64> {
+    match fs::read_to_string("/proc/self/timens_offsets") {
+        Ok(offsets) => ahead_of(&offsets),
+        // A kernel that has no time namespaces; but where nothing is there, nothing is known.
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::exists("/proc/self").is_ok_and(|is| is).then_some(0)
+        }
+        Err(_) => None,
+    }
 }
 
-fn ahead_of(offsets: &str) -> i64 {
+fn ahead_of(offsets: &str) -> Option<i64> {
     let mut lines = offsets.lines().map(str::split_whitespace);
-    let found = lines.find_map(|mut words| {
+    lines.find_map(|mut words| {
         (words.next()? == "monotonic").then_some(())?;
         let mut number = || words.next()?.parse::<i64>().ok();
         number()?.checked_mul(1_000_000_000)?.checked_add(number()?)
-    });
-    found.unwrap_or_default()
+    })
 }
 
 #[cfg(test)]
@@ -285,9 +292,9 @@ mod tests {
     #[test]
     fn the_clock_of_a_time_namespace_is_ahead_by_what_its_file_says() {
         let text = "monotonic           7    500\nboottime           -1      0\n";
-        assert_eq!(ahead_of(text), 7_000_000_500);
-        assert_eq!(ahead_of("monotonic  -2  0"), -2_000_000_000);
-        assert_eq!(ahead_of("boottime 1 1"), 0);
-        assert_eq!(ahead_of(""), 0);
+        assert_eq!(ahead_of(text), Some(7_000_000_500));
+        assert_eq!(ahead_of("monotonic  -2  0"), Some(-2_000_000_000));
+        assert_eq!(ahead_of("boottime 1 1"), None);
+        assert_eq!(ahead_of(""), None);
     }
 }
