@@ -15,7 +15,7 @@ use super::in_namespace;
 use super::namespace::pair;
 
 /// A datagram over IPv4 or IPv6, as it stands on a wire; nobody looks at its checksums.
-fn datagram(from: &str, to: &str, protocol: u8) -> Vec<u8> {
+pub(super) fn datagram(from: &str, to: &str, protocol: u8) -> Vec<u8> {
     let (from, to): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
     let mut frame = vec![2; 12];
     match (from, to) {
@@ -46,7 +46,7 @@ fn flow(own: &str, far: Option<&str>) -> Flow {
     }
 }
 
-const UDP: u8 = 17;
+pub(super) const UDP: u8 = 17;
 const OWN: &str = "10.0.0.2:2000";
 
 struct Stage {

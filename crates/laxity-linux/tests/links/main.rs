@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod early;
+mod filtered;
 mod live;
 mod namespace;
 mod refused;
@@ -54,6 +55,7 @@ fn main() {
     trials.extend(suite("any", live::any));
     trials.extend(live::trials());
     trials.extend(early::trials());
+    trials.extend(filtered::trials());
     trials.extend(unfinished::trials());
     trials.extend(refused::trials());
     libtest_mimic::run(&arguments, trials).exit();

@@ -10,6 +10,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use laxity_model::Instant;
+use laxity_model::nif::filter::classic::Instruction;
 use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -26,19 +27,6 @@ use crate::os::clock;
 
 /// A packet socket of an interface.
 pub type PacketLink = Copied<PacketSocket>;
-
-/// An instruction of a filter as packet sockets have it (classic BPF, as `tcpdump -ddd` prints it).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FilterInstruction {
-    /// The operation.
-    pub code: u16,
-    /// How many instructions are left out if its condition is true.
-    pub jump_true: u8,
-    /// And if it is false.
-    pub jump_false: u8,
-    /// Its operand.
-    pub operand: u32,
-}
 
 /// Where the frame begins that is to be sent: behind the header, at the next multiple of 16.
 const SENT_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
@@ -83,7 +71,7 @@ impl PacketLink {
     pub fn filtered(
         interface: &str,
         settings: &Settings,
-        filter: &[FilterInstruction],
+        filter: &[Instruction],
     ) -> Result<Self, OpenError> {
         let name = format!("packet:{interface}");
         let socket = PacketSocket::open(interface, &name, settings, filter);
@@ -107,7 +95,7 @@ impl PacketSocket {
         interface: &str,
         name: &str,
         settings: &Settings,
-        filter: &[FilterInstruction],
+        filter: &[Instruction],
     ) -> Result<Self, OpenCause> {
         let socket = raw_socket()?;
         let interface = Interface::find(interface)?;
@@ -173,7 +161,7 @@ fn set_options(socket: &OwnedFd, incoming: Layout, outgoing: Layout) -> Result<(
     Ok(())
 }
 
-fn attach(socket: &OwnedFd, filter: &[FilterInstruction]) -> Result<(), OpenCause> {
+fn attach(socket: &OwnedFd, filter: &[Instruction]) -> Result<(), OpenCause> {
     if filter.is_empty() {
         return Ok(());
     }

@@ -35,6 +35,7 @@
 //!
 //! A filter compiles to at most [`MOST`] [conditions](Condition), of which a packet meets one or more.
 
+pub mod classic;
 mod condition;
 mod draft;
 mod grammar;

@@ -50,8 +50,8 @@ pub const SCTP: u8 = 132;
 
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
+pub(crate) const FRAGMENT: u8 = 44;
+pub(crate) const AUTHENTICATION: u8 = 51;
 const DESTINATION_OPTIONS: u8 = 60;
 
 /// What the tail stands behind.
@@ -89,6 +89,11 @@ impl Tail {
     #[must_use]
     pub const fn behind(self) -> Behind {
         self.behind
+    }
+
+    /// From there on, in bytes.
+    pub(crate) const fn offset(self) -> u16 {
+        self.offset
     }
 
     /// How many bits it has.
@@ -391,13 +396,19 @@ fn tags(mut rest: &[u8]) -> (u64, Result<(u16, &[u8]), Malformed>) {
     (bits, Err(Malformed::TooManyTags))
 }
 
+/// The headers of IPv6 that are looked through.
+pub(crate) const LOOKED_THROUGH: [u8; 5] = [
+    HOP_BY_HOP,
+    ROUTING,
+    FRAGMENT,
+    AUTHENTICATION,
+    DESTINATION_OPTIONS,
+];
+
 /// Whether a header of IPv6 is looked through.
 #[inline]
-pub(crate) const fn is_extension(protocol: u8) -> bool {
-    matches!(
-        protocol,
-        HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION_OPTIONS
-    )
+pub(crate) fn is_extension(protocol: u8) -> bool {
+    LOOKED_THROUGH.contains(&protocol)
 }
 
 /// Protocol and packet behind extension headers: of a piece no packet, and perhaps no protocol.

@@ -1,7 +1,19 @@
 //! Programs of the classic packet filter, as `tcpdump -ddd` prints them, run as the kernel would (net/core/filter.c, bpf(4)).
 
+use laxity_model::nif::filter::classic::Instruction;
+
 /// A program: code, jump if true, jump if false, number.
 pub(super) struct Program(Vec<(u16, usize, usize, u32)>);
+
+impl From<Vec<Instruction>> for Program {
+    fn from(instructions: Vec<Instruction>) -> Self {
+        let all = instructions.into_iter().map(|one| {
+            let [yes, no] = [one.jump_true, one.jump_false].map(usize::from);
+            (one.code, yes, no, one.operand)
+        });
+        Self(all.collect())
+    }
+}
 
 impl Program {
     /// From what is printed: how many instructions, and one a line. `None` if it is something else.
@@ -24,6 +36,11 @@ impl Program {
     ///
     /// On an instruction that no filter is compiled to.
     pub(super) fn takes(&self, packet: &[u8]) -> bool {
+        self.takes_untagged(packet, None)
+    }
+
+    /// The same of a packet out of which the kernel has taken this tag.
+    pub(super) fn takes_untagged(&self, packet: &[u8], tag: Option<u16>) -> bool {
         let (mut a, mut x, mut memory, mut at) = (0_u32, 0_u32, [0_u32; 16], 0);
         loop {
             let (code, yes, no, k) = self.0[at];
@@ -31,7 +48,7 @@ impl Program {
             // Class, and what it loads from or is compared with.
             match code & 7 {
                 0 | 1 => {
-                    let Some(value) = load(packet, code, k, x, &memory) else {
+                    let Some(value) = load((packet, tag), code, k, x, &memory) else {
                         return false;
                     };
                     if code & 7 == 0 {
@@ -79,11 +96,20 @@ fn pick(is_true: bool, yes: usize, no: usize) -> usize {
 }
 
 /// What is loaded; `None` beyond the packet's end.
-fn load(packet: &[u8], code: u16, k: u32, x: u32, memory: &[u32; 16]) -> Option<u32> {
+fn load(
+    (packet, tag): (&[u8], Option<u16>),
+    code: u16,
+    k: u32,
+    x: u32,
+    memory: &[u32; 16],
+) -> Option<u32> {
     let at = match code & 0xe0 {
         0x00 => return Some(k),
+        // SKF_AD_VLAN_TAG_PRESENT, SKF_AD_VLAN_TAG
+        0x20 if k == 0xffff_f030 => return Some(tag.is_some().into()),
+        0x20 if k == 0xffff_f02c => return Some(tag.unwrap_or_default().into()),
         0x20 => k as usize,
-        0x40 => k as usize + x as usize,
+        0x40 => k.wrapping_add(x) as usize,
         0x60 => return Some(memory[k as usize]),
         0x80 => return u32::try_from(packet.len()).ok(),
         0xa0 => {

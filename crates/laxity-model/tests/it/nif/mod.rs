@@ -2,6 +2,7 @@
 
 mod ask;
 mod bpf;
+mod classic;
 mod filter;
 mod frame;
 mod packets;

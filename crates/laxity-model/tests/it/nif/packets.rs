@@ -313,3 +313,23 @@ fn network(draw: &mut Draw) -> Network {
         }
     }
 }
+
+/// A packet as it goes to both, perhaps cut or lying.
+pub(super) fn spoiled(draw: &mut Draw, packet: &Packet) -> Vec<u8> {
+    let mut bytes = packet.bytes();
+    let network = 14 + 4 * packet.tags.len();
+    match draw.below(20) {
+        0 => bytes.truncate(draw.below(bytes.len())),
+        1 => {
+            // A version, or a length: each lies.
+            let at = match packet.network {
+                Network::Old { .. } => draw.of(&[0, 2, 24]),
+                Network::New { .. } => draw.of(&[0, 4]),
+                _ => return bytes,
+            };
+            bytes[network + at] = 0x2f;
+        }
+        _ => {}
+    }
+    bytes
+}

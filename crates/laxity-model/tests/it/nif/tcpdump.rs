@@ -9,7 +9,7 @@ use laxity_model::nif::frame::parse;
 
 use super::ask::Ask;
 use super::bpf::Program;
-use super::packets::{Draw, Network, Packet};
+use super::packets::{Draw, Network, Packet, spoiled};
 
 const FILTERS: usize = 200;
 const PACKETS: usize = 5_000;
@@ -54,26 +54,6 @@ fn is_there() -> bool {
         eprintln!("skipped: there is no tcpdump");
     }
     is_there
-}
-
-/// A packet as it goes to both, perhaps cut or lying.
-fn spoiled(draw: &mut Draw, packet: &Packet) -> Vec<u8> {
-    let mut bytes = packet.bytes();
-    let network = 14 + 4 * packet.tags.len();
-    match draw.below(20) {
-        0 => bytes.truncate(draw.below(bytes.len())),
-        1 => {
-            // A version, or a length: each lies.
-            let at = match packet.network {
-                Network::Old { .. } => draw.of(&[0, 2, 24]),
-                Network::New { .. } => draw.of(&[0, 4]),
-                _ => return bytes,
-            };
-            bytes[network + at] = 0x2f;
-        }
-        _ => {}
-    }
-    bytes
 }
 
 /// Why they differ, if what makes the difference explains it: without it they agree.
