@@ -74,8 +74,8 @@ pub trait Below: AsFd {
         true
     }
 
-    /// Packets that found no room in the kernel, since it was opened.
-    fn overflown(&self) -> u64;
+    /// Packets that found no room in the kernel, since it was opened; `None` where that cannot be read.
+    fn overflown(&self) -> Option<u64>;
 
     /// Whether it is gone.
     fn is_gone(&self) -> bool {
@@ -255,8 +255,10 @@ impl<B: Below> Link for Copied<B> {
     }
 
     fn losses(&self) -> Losses {
+        let overflown = self.below.overflown();
         Losses {
-            no_room: self.losses.no_room + self.below.overflown(),
+            no_room: self.losses.no_room + overflown.unwrap_or_default(),
+            is_partial: overflown.is_none(),
             ..self.losses
         }
     }

@@ -172,8 +172,8 @@ impl Below for Tap {
         }
     }
 
-    fn overflown(&self) -> u64 {
-        self.watch.dropped().map_or(0, |[_, sent]| sent)
+    fn overflown(&self) -> Option<u64> {
+        self.watch.dropped().map(|[_, sent]| sent)
     }
 
     fn is_gone(&self) -> bool {

@@ -138,14 +138,14 @@ impl Below for Udp {
         }
     }
 
-    fn overflown(&self) -> u64 {
+    fn overflown(&self) -> Option<u64> {
         let told = call::option(
             &self.socket,
             libc::SOL_SOCKET,
             MEMORY_INFORMATION,
             [0_u32; 9],
         );
-        told.map_or(0, |told| told[DROPS].into())
+        told.ok().map(|told| told[DROPS].into())
     }
 }
 

@@ -94,6 +94,8 @@ pub struct Losses {
     pub no_room: u64,
     /// Packets longer than the memory posted for them.
     pub too_long: u64,
+    /// Whether a counter of the system's could not be read, so that there may be more.
+    pub is_partial: bool,
 }
 
 /// An interface does not do what it was asked to do.

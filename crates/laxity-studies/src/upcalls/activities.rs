@@ -265,6 +265,11 @@ fn claim_cost(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, (live, said
         i64::try_from(by_upcalls.div_ceil(threads.switched()? * upcalls.jobs)).ok()
     });
     let missed = both_missed(pairs);
+    let more = |of: &Seen| {
+        of.outcome.is_met()?;
+        i64::try_from(of.outcome.missed()).ok()
+    };
+    let more = pairs.median(|(_, threads), (_, upcalls)| Some(more(upcalls)? - more(threads)?));
     let both = [&pairs.threads, &pairs.upcalls];
     let besides = both.map(|runs| runs.median(|one| one.besides_ppm));
     let [threads, upcalls] = besides.map(|ppm| shown::known(ppm.map(shown::finely)));
@@ -275,6 +280,7 @@ fn claim_cost(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, (live, said
         ("pairs", &pairs.threads.0.len()),
         ("asked", &(1_000 / most)),
         ("ratio", &shown::known(shown_ratio)),
+        ("more-missed", &shown::known(more)),
         ("threads-missed", &missed[0]),
         ("upcalls-missed", &missed[1]),
         ("threads-cost", &threads),
@@ -283,11 +289,6 @@ fn claim_cost(draft: &mut Draft<'_>, case: &Case, pairs: &Pairs<'_>, (live, said
     // The kernel counts switches whether or not the machine stands still.
     let is_fewer = ratio.map(|ratio| ratio <= most as i64);
     shown::claim(draft, "fewer-in-one", is_fewer, holes, &Said::default());
-    let more = |of: &Seen| {
-        of.outcome.is_met()?;
-        i64::try_from(of.outcome.missed()).ok()
-    };
-    let more = pairs.median(|(_, threads), (_, upcalls)| Some(more(upcalls)? - more(threads)?));
     shown::claim(
         draft,
         "misses-no-more",
@@ -335,6 +336,7 @@ fn claim_lateness(
         ("place", &shown::place(case, live).0),
         ("first", &first(case)),
         ("pairs", &pairs.threads.0.len()),
+        ("later-all", &shown_later(later_all.map(|(later, _)| later))),
         ("later-most", &shown_later(later_most)),
         ("worst", &shown_later(pairs.worst())),
         ("threads-late", &threads),

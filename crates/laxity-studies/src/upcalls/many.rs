@@ -366,7 +366,7 @@ fn claims_here(draft: &mut Draft<'_>, trials: &[&Trial], said: &Said) {
     let [missed, missed_later] = [threads, upcalls].map(|seen| seen.outcome.missed());
     let fewer = saved(&[threads, upcalls]);
     let holes: Holes<'_> = &[
-        ("fewer", &shown::known(fewer)),
+        ("change", &shown::change(before, after)),
         ("before", &before),
         ("after", &after),
         ("missed", &missed),

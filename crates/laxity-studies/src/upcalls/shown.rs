@@ -171,6 +171,16 @@ pub(super) fn less(before: u64, after: u64) -> Option<u64> {
     saved.checked_div(before)
 }
 
+/// By how much it has changed, in words.
+pub(super) fn change(before: u64, after: u64) -> String {
+    let (changed, word) = match after > before {
+        true => (after - before, "more"),
+        false => (before - after, "fewer"),
+    };
+    let percent = (changed * 100).checked_div(before);
+    known(percent.map(|percent| format!("{percent} % {word}")))
+}
+
 /// So many switches a job.
 pub(super) fn a_job(switches: u64, jobs: u64) -> Option<Value> {
     (switches * 1_000).checked_div(jobs).map(Value::Ratio)

@@ -305,18 +305,17 @@ impl Below for PacketSocket {
         has_left
     }
 
-    fn overflown(&self) -> u64 {
+    fn overflown(&self) -> Option<u64> {
         let none = libc::tpacket_stats {
             tp_packets: 0,
             tp_drops: 0,
         };
         let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
         // The kernel counts from zero again each time that it is asked.
-        if let Ok(counted) = call::option(&self.socket, level, name, none) {
-            let dropped = self.dropped.get() + u64::from(counted.tp_drops);
-            self.dropped.set(dropped);
-        }
-        self.dropped.get()
+        let counted = call::option(&self.socket, level, name, none).ok()?;
+        let dropped = self.dropped.get() + u64::from(counted.tp_drops);
+        self.dropped.set(dropped);
+        Some(dropped)
     }
 
     fn is_gone(&self) -> bool {

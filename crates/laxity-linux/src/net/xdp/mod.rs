@@ -136,15 +136,16 @@ impl XdpLink {
     }
 
     /// What the sockets' own counters say: packets that found no memory or no room in a ring, and packets that do not fit.
-    fn counted(&self) -> [u64; 2] {
+    fn counted(&self) -> Losses {
         let sockets = self.further.iter().map(AsFd::as_fd);
         let all = sockets.chain([self.socket.as_fd()]);
         // SAFETY: zeros are a value of it, as of all that is made of integers.
         let nothing: libc::xdp_statistics = unsafe { std::mem::zeroed() };
-        let mut counted = [0; 2];
+        let mut counted = Losses::default();
         for (at, socket) in all.enumerate() {
             let (level, name) = (libc::SOL_XDP, libc::XDP_STATISTICS);
             let Ok(found) = call::option(socket, level, name, nothing) else {
+                counted.is_partial = true;
                 continue;
             };
             // All sockets tell of the one fill ring that they have together.
@@ -153,11 +154,11 @@ impl XdpLink {
             } else {
                 0
             };
-            counted[0] += found.rx_ring_full + empty;
-            counted[1] += found.rx_dropped;
+            counted.no_room += found.rx_ring_full + empty;
+            counted.too_long += found.rx_dropped;
         }
         // What found no memory is among what was dropped.
-        counted[1] = counted[1].saturating_sub(counted[0]);
+        counted.too_long = counted.too_long.saturating_sub(counted.no_room);
         counted
     }
 }
@@ -330,12 +331,10 @@ impl Link for XdpLink {
     }
 
     fn losses(&self) -> Losses {
-        let [no_room, too_long] = self.counted();
+        let mut losses = self.counted();
         let early = self.hook.early.as_ref();
-        Losses {
-            no_room: no_room + early.map_or(0, Early::all_dropped),
-            too_long,
-        }
+        losses.no_room += early.map_or(0, Early::all_dropped);
+        losses
     }
 }
 
