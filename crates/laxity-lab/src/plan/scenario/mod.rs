@@ -114,7 +114,7 @@ pub struct ExecutorPlan {
     /// Who takes turns within the budget of a group: nothing is promised of one of them alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub within_budgets: Vec<String>,
-    /// Where some of them are chained or grouped: how long each of no group takes at the longest, from the release of the first of its chain, in nanoseconds.
+    /// How long each of no group takes at the longest, from the release of the first of its chain, in nanoseconds; none where its policy has no bounds.
     /// Where the grade is not `enforced`, what the machine and those above take of its time is not in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<(String, u64)>,
