@@ -95,6 +95,11 @@ pub(crate) fn from_outside(host: &mut dyn Host, _: &Tolerance) -> Result {
     all_is_taken(host, &feeders, LOW, (20, 1))
 }
 
+/// What is outside the machine takes what a thread puts.
+pub(crate) fn to_outside(host: &mut dyn Host, _: &Tolerance) -> Result {
+    all_is_taken(host, &[(0, LOW)], Placement::External, (20, 3))
+}
+
 /// Three activities put on two processors: each arrival is taken once, in its order.
 pub(crate) fn several(host: &mut dyn Host, _: &Tolerance) -> Result {
     all_is_taken(host, &[(0, LOW), (1, LOW), (1, HIGH)], HIGH, (30, 10))

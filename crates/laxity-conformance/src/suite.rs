@@ -37,6 +37,7 @@ pub(crate) const CASES: &[Case] = &[
     case("a-port-keeps-order-payload-and-instant").by(ports::order),
     case("a-full-port-drops-and-counts").by(ports::overflow),
     case("a-port-is-fed-from-outside-the-machine").by(ports::from_outside),
+    case("a-port-is-emptied-from-outside-the-machine").by(ports::to_outside),
     case("what-several-put-is-taken-once")
         .on(2)
         .by(ports::several),

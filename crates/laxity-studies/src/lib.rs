@@ -8,6 +8,7 @@
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
 //! * `register`: the constants of a study, of which more than one shows them.
 //! * [`upcalls`]: rate monotonic with delayed preemption; [`upcalls::udp`]: over sockets.
+//! * [`nif`]: video beside bulk transfers, by which way packets find their threads.
 #![forbid(unsafe_code)]
 
 pub mod acceptance;
@@ -17,6 +18,7 @@ pub mod constraints;
 pub mod devices;
 pub mod fault;
 pub mod modem;
+pub mod nif;
 pub mod on_hook;
 pub mod prediction;
 pub mod processors;
@@ -26,7 +28,7 @@ pub mod sets;
 pub mod upcalls;
 
 /// All experiments that leave a [`laxity_lab::report::Report`].
-pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 11] = [
+pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 12] = [
     &acceptance::Acceptance,
     &modem::Modem,
     &prediction::Prediction,
@@ -38,6 +40,7 @@ pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 11] = [
     &fault::Whose,
     &upcalls::Upcalls,
     &upcalls::udp::Udp,
+    &nif::Nif,
 ];
 
 /// Does what a process of an experiment is to do, which has started it.

@@ -25,9 +25,12 @@ impl Port {
 }
 
 impl<P: Parts> Core<P> {
-    /// The activity's timer is due: if it waits for a port too, it waits no longer.
+    /// The activity's timer is due: if it waits for a port too, it waits no longer. Who is outside the machine and was served an arrival has it.
     pub(crate) fn time_is_up(&mut self, who: u32) {
         let activity = &mut self.activities[who as usize];
+        if let Waiting::No = activity.waiting {
+            return;
+        }
         activity.timed_out = false;
         activity.arrival = None;
         if let Waiting::ForEither(port) = activity.waiting {

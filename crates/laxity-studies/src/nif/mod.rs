@@ -1,0 +1,345 @@
+//! The network interface framework's tables 3 and 4 (Liao, Tan, Campbell, 1996, §5): how evenly ten frames of video a second are shown beside bulk transfers, by which way packets find
+//! their threads.
+//!
+//! * [`segment`]: who sends; [`trial`]: a run.
+
+pub mod segment;
+#[cfg(test)]
+mod tests;
+pub mod trial;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use laxity::Twin;
+use laxity::study::Profile;
+use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
+use laxity_lab::report::{Axis, Chart, Compared, Mark, Origin, Row, Series, Value, Verdict, nanos};
+use laxity_lab::runner::RunError;
+use laxity_model::{HostError, Service, Span};
+use serde::Deserialize;
+
+use crate::register::{self, Constant};
+use segment::{BLOCK_PACKETS, FRAME_PACKETS, FRAME_PERIOD, PACKET_BYTES, Senders, WIRE_RATE};
+use trial::{Outcome, Setup, Way};
+
+static TEXT: LazyLock<Text> = LazyLock::new(|| Text::parse(include_str!("../../data/nif.toml")));
+
+/// What a packet takes of the processor: chosen by the longest interval beside one stream.
+pub const PACKET: Service = Service::from_micros(1_950);
+/// What a sender's disk takes: chosen by the variance beside one stream.
+pub const DISK: Span = Span::from_millis(250);
+/// How far a frame leaves from its time at the most: chosen by the variance beside none.
+pub const VIDEO_JITTER: Span = Span::from_micros(1_220);
+/// What an interrupt takes, and each packet of it.
+pub const INTERRUPT: (Service, Service) = (Service::from_micros(50), Service::from_micros(50));
+/// How long each run lasts: 3,000 frames.
+pub const LENGTH: Span = Span::from_secs(300);
+/// The most streams.
+const STREAMS: u64 = 3;
+/// The most of the jitter that the wire may make beside three streams, in percent.
+const OF_THE_WIRE: u64 = 10;
+/// So many times less it has to be, beside three streams.
+const BETTER: u64 = 8;
+
+/// The experiment.
+pub struct Nif;
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What is tried.
+    pub setup: Setup,
+    /// Whether the processor takes nothing, so that only the wire is left.
+    pub is_wire: bool,
+}
+
+/// A row of the paper's tables 3 and 4.
+#[derive(Deserialize)]
+struct Quoted {
+    way: String,
+    streams: u64,
+    variance: u64,
+    longest_ms: u64,
+    shortest_ms: u64,
+}
+
+fn case(way: Way, streams: u64, seed: u64) -> Case {
+    let senders = Senders {
+        streams,
+        video_jitter: VIDEO_JITTER,
+        disk: DISK,
+        seed,
+    };
+    let setup = Setup {
+        way,
+        senders,
+        packet: PACKET,
+        interrupt: INTERRUPT,
+    };
+    Case {
+        setup,
+        is_wire: false,
+    }
+}
+
+/// Beside three streams, with a processor that takes nothing.
+fn wire(seed: u64) -> Case {
+    let mut case = case(Way::Late, STREAMS, seed);
+    case.is_wire = true;
+    case.setup.packet = Service::ZERO;
+    case.setup.interrupt = (Service::ZERO, Service::ZERO);
+    case
+}
+
+impl Study for Nif {
+    type Case = Case;
+    type Seen = Outcome;
+
+    fn text(&self) -> &'static Text {
+        &TEXT
+    }
+
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
+        if round.live {
+            return Ok(Vec::new());
+        }
+        let seed = made.request.seed;
+        let ways = Way::ALL.into_iter();
+        let all = ways.flat_map(|way| (0..=STREAMS).map(move |streams| case(way, streams, seed)));
+        Ok(all.chain([wire(seed)]).collect())
+    }
+
+    fn name(&self, case: &Case) -> String {
+        let streams = case.setup.senders.streams;
+        format!("{}, {streams} streams", TEXT.say(case.setup.way.key(), &[]))
+    }
+
+    fn twin(&self, _: &Case) -> Twin {
+        Twin::new(Profile::IDEAL)
+    }
+
+    fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
+        trial::run(host, case.setup, LENGTH)
+    }
+
+    fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
+        let trials: Vec<&Trial> = made.twin.iter().collect();
+        if trials.is_empty() {
+            return Ok(());
+        }
+        let quoted: Vec<Quoted> = TEXT.quoted("tables");
+        draft.table(
+            "jitter",
+            "jitter",
+            &[],
+            trials.iter().map(|trial| row(trial, &quoted)),
+        );
+        draft.chart("jitter", chart(&trials));
+        for row in &quoted {
+            compare(draft, row, of(&trials, &row.way, row.streams));
+        }
+        claims(draft, &trials);
+        let constants: Vec<Constant> = TEXT.quoted("constants");
+        draft.table(
+            "constants",
+            "constants",
+            &[],
+            register::rows(&constants, values())?,
+        );
+        Ok(())
+    }
+}
+
+type Trial = (Case, Outcome);
+
+fn values() -> BTreeMap<&'static str, Value> {
+    BTreeMap::from([
+        ("packet", PACKET.as_dedicated_span().into()),
+        ("disk", DISK.into()),
+        ("video-jitter", VIDEO_JITTER.into()),
+        ("interrupt", INTERRUPT.0.as_dedicated_span().into()),
+        (
+            "interrupt-packet",
+            INTERRUPT.1.as_dedicated_span().into(),
+        ),
+        ("frame-period", FRAME_PERIOD.into()),
+        ("frame-packets", FRAME_PACKETS.into()),
+        ("block-packets", BLOCK_PACKETS.into()),
+        ("packet-bytes", (PACKET_BYTES as u64).into()),
+        ("wire-rate", Value::BitRate(WIRE_RATE)),
+        ("length", LENGTH.into()),
+    ])
+}
+
+/// What was seen in this way beside so many streams.
+fn of<'a>(trials: &[&'a Trial], way: &str, streams: u64) -> Option<&'a Outcome> {
+    let mut all = trials.iter();
+    let found = all.find(|(case, _)| {
+        !case.is_wire && case.setup.way.key() == way && case.setup.senders.streams == streams
+    });
+    found.map(|(_, seen)| seen)
+}
+
+fn variance_of(trials: &[&Trial], way: Way, streams: u64) -> Option<u64> {
+    of(trials, way.key(), streams)?.variance()
+}
+
+/// Thousandths of a square millisecond, in words.
+fn square(variance: u64) -> String {
+    format!("{}.{} ms²", variance / 1_000, variance % 1_000 / 100)
+}
+
+fn row((case, seen): &Trial, quoted: &[Quoted]) -> Row {
+    let way = case.setup.way.key();
+    let streams = case.setup.senders.streams;
+    let name = if case.is_wire { "wire" } else { way };
+    let mut row = Origin::Charged.row([TEXT.say(name, &[]).into(), streams.into()]);
+    let paper = quoted.iter();
+    let paper = paper.filter(|_| !case.is_wire);
+    let paper = paper
+        .into_iter()
+        .find(|row| row.way == way && row.streams == streams);
+    let both = |paper: Option<Value>, twin: Option<Value>| {
+        [
+            paper.and_then(|value| Origin::Quoted.cell(value)),
+            twin.and_then(|value| Origin::Simulated.cell(value)),
+        ]
+    };
+    let ms = |ms: u64| Value::from(Span::from_millis(ms));
+    row.extend(both(
+        paper.map(|row| square(row.variance * 1_000).into()),
+        seen.variance().map(|variance| square(variance).into()),
+    ));
+    row.extend(both(
+        paper.map(|row| ms(row.longest_ms)),
+        seen.longest().map(Value::from),
+    ));
+    row.extend(both(
+        paper.map(|row| ms(row.shortest_ms)),
+        seen.shortest().map(Value::from),
+    ));
+    row.push(Origin::Simulated.cell(Value::share(seen.busy_ppm)));
+    row
+}
+
+fn chart(trials: &[&Trial]) -> Chart {
+    let series = Way::ALL.map(|way| {
+        let points = (0..=STREAMS).filter_map(|streams| {
+            let seen = of(trials, way.key(), streams)?;
+            let longest = seen.longest()?.saturating_sub(FRAME_PERIOD);
+            Some((streams.try_into().ok()?, nanos(longest)))
+        });
+        Series::new(TEXT.say(way.key(), &[]), Mark::Line, points.collect())
+    });
+    let axes = (
+        Axis::count("bulk streams"),
+        Axis::time("longest interval beyond 100 ms"),
+    );
+    Chart::new(TEXT.say("chart", &[]), axes, series.into())
+}
+
+/// What was chosen by a row: the variance beside none and one, and the longest interval beside one.
+fn is_chosen(way: &str, streams: u64, what: &str) -> bool {
+    way == Way::Late.key() && matches!((streams, what), (0 | 1, "variance") | (1, "longest"))
+}
+
+fn compare(draft: &mut Draft<'_>, row: &Quoted, seen: Option<&Outcome>) {
+    let period = FRAME_PERIOD.as_nanos();
+    let apart = |span: Span| span.as_nanos().abs_diff(period);
+    let ms = |ms: u64| apart(Span::from_millis(ms));
+    let span = |nanos: u64| Value::from(Span::from_nanos(nanos));
+    let all: [(&str, u64, Option<u64>, &dyn Fn(u64) -> Value); 3] = [
+        (
+            "variance",
+            row.variance * 1_000,
+            seen.and_then(Outcome::variance),
+            &|variance| square(variance).into(),
+        ),
+        (
+            "longest",
+            ms(row.longest_ms),
+            seen.and_then(Outcome::longest).map(apart),
+            &span,
+        ),
+        (
+            "shortest",
+            ms(row.shortest_ms),
+            seen.and_then(Outcome::shortest).map(apart),
+            &span,
+        ),
+    ];
+    for (what, paper, twin, value) in all {
+        let name = TEXT.say(
+            &format!("compared-{what}"),
+            &[("way", &TEXT.say(&row.way, &[])), ("streams", &row.streams)],
+        );
+        let is_near = twin.map(|twin| twin <= 2 * paper && paper <= 2 * twin);
+        let why = match is_chosen(&row.way, row.streams, what) {
+            true => TEXT.say("chosen", &[]),
+            false => TEXT.say("factor", &[]),
+        };
+        let verdict = match (is_near, is_chosen(&row.way, row.streams, what)) {
+            (None, _) => Verdict::Inconclusive(TEXT.say("nothing-shown", &[])),
+            (Some(false), _) => Verdict::Disagrees(why),
+            (Some(true), true) => Verdict::Consistent(why),
+            (Some(true), false) => Verdict::Agrees(why),
+        };
+        if let Some(figure) = draft.figure("jitter") {
+            figure.compared.push(Compared {
+                paper: Origin::Quoted.cell(value(paper)),
+                twin: twin.and_then(|twin| Origin::Simulated.cell(value(twin))),
+                verdict,
+                ..Compared::new(name)
+            });
+        }
+    }
+}
+
+fn claims(draft: &mut Draft<'_>, trials: &[&Trial]) {
+    let all = |way: Way| {
+        let all = (0..=STREAMS).map(|streams| variance_of(trials, way, streams));
+        all.collect::<Option<Vec<u64>>>().unwrap_or_default()
+    };
+    let [late, bsd, alike, early] = Way::ALL.map(all);
+    let words = |all: &[u64]| {
+        let words: Vec<String> = all.iter().map(|one| square(*one)).collect();
+        words.join(", ")
+    };
+    let wire = trials.iter().find(|(case, _)| case.is_wire);
+    let wire = wire.and_then(|(_, seen)| seen.variance());
+    let last = |all: &[u64]| all.last().copied();
+    let times = last(&late).zip(last(&early));
+    let times = times.and_then(|(late, early)| (late * 10).checked_div(early));
+    let or = |seen: Option<String>| crate::or(seen, "nothing was shown");
+    let holes: Holes<'_> = &[
+        ("late", &words(&late)),
+        ("bsd", &words(&bsd)),
+        ("alike", &words(&alike)),
+        ("early", &words(&early)),
+        ("wire", &or(wire.map(square))),
+        ("of-the-wire", &OF_THE_WIRE),
+        ("better", &BETTER),
+        (
+            "times",
+            &or(times.map(|times| format!("{}.{}", times / 10, times % 10))),
+        ),
+    ];
+    let grows = late.len() > 1 && late.windows(2).all(|pair| pair[0] < pair[1]);
+    draft.claim("grows", grows, holes);
+    let is_less = wire.zip(last(&late));
+    let is_less = is_less.is_some_and(|(wire, late)| wire * 100 <= late * OF_THE_WIRE);
+    draft.claim("wire-is-little", is_less, holes);
+    let pairs = || late.iter().zip(&early).skip(1);
+    draft.claim(
+        "early-is-less",
+        pairs().len() > 0 && pairs().all(|(late, early)| early < late),
+        holes,
+    );
+    draft.claim(
+        "much-less",
+        times.is_some_and(|times| times >= BETTER * 10),
+        holes,
+    );
+    draft.say("found", holes);
+}

@@ -1,0 +1,67 @@
+use laxity_lab::bench::{Made, Request, judge, make};
+use laxity_lab::report::Report;
+
+use laxity_lab::runner::Silent;
+
+use super::*;
+
+fn report(seed: u64) -> Report {
+    let request = Request {
+        seed,
+        threads: 1,
+        ..Request::default()
+    };
+    let made = make(&Nif, &request, &mut Silent).expect("it runs");
+    judge(&Nif, &made).expect("it is judged")
+}
+
+#[test]
+fn tables_3_and_4_come_out_in_order_and_the_same_twice() {
+    let report_of_one = report(1);
+    assert!(
+        report_of_one
+            .checks
+            .iter()
+            .all(|check| check.held == Some(true)),
+        "{:#?}",
+        report_of_one.checks
+    );
+    assert_eq!(report_of_one, report(1));
+    assert_ne!(report_of_one, report(2));
+}
+
+/// As if the video's thread were as slow as the others: what is claimed is not.
+#[test]
+fn what_is_claimed_can_fail() {
+    let request = Request::default();
+    let outcome = |intervals: [u64; 3]| Outcome {
+        intervals: intervals.map(Span::from_millis).to_vec(),
+        ..Outcome::default()
+    };
+    let all = Way::ALL.into_iter();
+    let all = all.flat_map(|way| (0..=STREAMS).map(move |streams| case(way, streams, 1)));
+    let twin = all
+        .chain([wire(1)])
+        .map(|case| (case, outcome([95, 100, 105])));
+    let made = Made {
+        twin: twin.collect(),
+        ..Made::nothing(&request)
+    };
+    let report = judge(&Nif, &made).expect("it is judged");
+    assert!(
+        report.checks.iter().all(|check| check.held == Some(false)),
+        "{:#?}",
+        report.checks
+    );
+}
+
+#[test]
+fn variance_is_that_of_a_sample() {
+    let outcome = Outcome {
+        intervals: [98, 100, 102, 104].map(Span::from_millis).to_vec(),
+        ..Outcome::default()
+    };
+    // (9 + 1 + 1 + 9) / 3
+    assert_eq!(outcome.variance(), Some(6_666));
+    assert_eq!(Outcome::default().variance(), None);
+}

@@ -1,0 +1,255 @@
+//! A run of the experiment: how packets find their threads, and when frames of video were shown.
+
+use laxity_lab::bench::Runner;
+use laxity_model::nif::registry::Circuits;
+use laxity_model::{
+    Context, EventKind, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Priority,
+    ProcessorId, Program, SemaphoreId, Service, Span,
+};
+use laxity_net::Driver;
+use laxity_net::bodies::{Handler, Interrupt, Shepherd, Signalling, Work};
+use laxity_net::buffers::{Buffer, Filled, PoolSize};
+use laxity_net::clients::{Queue, early, late};
+use laxity_net::driver::{Host, Interest, Limits};
+use laxity_net::emulated::{End, Faults, Wire};
+
+use super::segment::{FRAME_PACKETS, Segment, Senders, WIRE_RATE, circuit, station_of};
+
+const CPU: ProcessorId = ProcessorId(0);
+/// Threads that take from the one queue.
+const POOL: usize = 4;
+/// Empty buffers of each client, which are never too few.
+const BUFFERS: u32 = 256;
+/// The priority of everybody, and of the threads of the video where it goes first.
+const ORDINARY: Priority = Priority::NORMAL;
+const FIRST: Priority = Priority::REAL_TIME;
+
+/// Which way a packet takes to the thread that works on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// One client with one queue and a pool of threads, all of one priority.
+    Late,
+    /// One client with one queue, whose packets a software interrupt processes: BSD's way.
+    Bsd,
+    /// A client with a queue and a thread for each connection, all of one priority.
+    EarlyAlike,
+    /// The same, and the video's thread has a higher priority.
+    Early,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Late, Self::Bsd, Self::EarlyAlike, Self::Early];
+
+    /// By which it is named in the study's words.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Late => "late",
+            Self::Bsd => "bsd",
+            Self::EarlyAlike => "early-alike",
+            Self::Early => "early",
+        }
+    }
+}
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// How packets find their threads.
+    pub way: Way,
+    /// Who sends.
+    pub senders: Senders,
+    /// What a packet takes of the processor, of whoever it is.
+    pub packet: Service,
+    /// What an interrupt takes, and each packet of it.
+    pub interrupt: (Service, Service),
+}
+
+/// What came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// From each frame of video that was shown to the next.
+    pub intervals: Vec<Span>,
+    /// Packets of others that were processed.
+    pub packets: u64,
+    /// Of the run so much was the processor at work, in parts per million.
+    pub busy_ppm: u64,
+}
+
+impl Outcome {
+    /// The variance of the intervals, in thousandths of a square millisecond; `None` of fewer than two.
+    pub fn variance(&self) -> Option<u64> {
+        let count = i128::try_from(self.intervals.len()).ok()?;
+        if count < 2 {
+            return None;
+        }
+        let micros = |span: &Span| i128::from(span.as_nanos() / 1_000);
+        let sum: i128 = self.intervals.iter().map(micros).sum();
+        let squares: i128 = self.intervals.iter().map(|span| micros(span).pow(2)).sum();
+        let variance = (squares * count - sum * sum) / (count * (count - 1));
+        u64::try_from(variance / 1_000).ok()
+    }
+
+    /// The longest interval.
+    pub fn longest(&self) -> Option<Span> {
+        self.intervals.iter().max().copied()
+    }
+
+    /// The shortest.
+    pub fn shortest(&self) -> Option<Span> {
+        self.intervals.iter().min().copied()
+    }
+}
+
+/// A program in the making.
+struct Making {
+    program: Program,
+    driver: Driver<End, Circuits>,
+    setup: Setup,
+    shown: Mark,
+    processed: Mark,
+    acknowledged: PortId,
+}
+
+type Packet = Buffer<Box<[u8]>, Filled>;
+
+impl Making {
+    /// What is done with a packet that has been processed: a frame whose last packet it is is shown, a sender hears of it, and the buffer is given again.
+    fn done(&self) -> impl FnMut(Packet, &mut dyn Context) + Send + 'static + use<> {
+        let (shown, processed, acknowledged) = (self.shown, self.processed, self.acknowledged);
+        move |packet, context| {
+            let Some((station, number)) = station_of(packet.bytes()) else {
+                return context.fail("a packet of nobody");
+            };
+            if station > 0 {
+                context.mark(processed, [station, number]);
+            } else if number % FRAME_PACKETS == FRAME_PACKETS - 1 {
+                context.mark(shown, [number / FRAME_PACKETS, 0]);
+            }
+            context.put(acknowledged, [station, 0]);
+            // Where the client has ended there is nobody to give it to.
+            packet.emptied().give().ok();
+        }
+    }
+
+    fn take(&mut self, name: &str, placement: Placement, from: (Queue<Box<[u8]>>, SemaphoreId)) {
+        let work = Work {
+            packet: self.setup.packet,
+            kilobyte: Service::ZERO,
+        };
+        let body = Shepherd::new(from.0, from.1, work, self.done());
+        self.program.add(name, CPU, placement, body);
+    }
+
+    /// One client for all.
+    fn late(&mut self, takers: &[Placement]) -> Result<(), HostError> {
+        let arrived = self.program.semaphore(0);
+        let (client, queue) = late::client(BUFFERS as usize, &Host::default().sleeper);
+        let client = Signalling {
+            client,
+            arrived,
+            threads: takers.len() as u32,
+        };
+        let size = PoolSize::fixed(BUFFERS);
+        let registered = self.driver.register(Interest::Default, size, client);
+        registered.map_err(failed)?.pool.give(BUFFERS);
+        for (number, placement) in takers.iter().enumerate() {
+            let from = (queue.clone(), arrived);
+            self.take(&format!("protocols {number}"), *placement, from);
+        }
+        Ok(())
+    }
+
+    /// A client for each connection.
+    fn early(&mut self, video: Priority) -> Result<(), HostError> {
+        for station in 0..=self.setup.senders.streams {
+            let arrived = self.program.semaphore(0);
+            let (client, queue) = early::client(BUFFERS as usize, None, &Host::default().sleeper);
+            let client = Signalling {
+                client,
+                arrived,
+                threads: 1,
+            };
+            let interest = Interest::In(&circuit(station));
+            let size = PoolSize::fixed(BUFFERS);
+            let registered = self.driver.register(interest, size, client);
+            registered.map_err(failed)?.pool.give(BUFFERS);
+            let (name, priority) = match station {
+                0 => ("video".to_owned(), video),
+                _ => (format!("stream {station}"), ORDINARY),
+            };
+            self.take(&name, Placement::Thread(priority), (queue, arrived));
+        }
+        Ok(())
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> HostError {
+    HostError::Failed(error.to_string())
+}
+
+/// Runs a setup.
+///
+/// # Errors
+///
+/// The host's.
+pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<Outcome, HostError> {
+    let mut program = Program::new(1);
+    let (shown, processed) = (
+        program.mark("frame shown"),
+        program.mark("packet processed"),
+    );
+    let (line, acknowledged) = (program.semaphore(0), program.port(1_024));
+    let faults = Faults {
+        rate: WIRE_RATE,
+        ..Faults::default()
+    };
+    let (_, near, far) = Wire::new(faults, setup.senders.seed);
+    let driver = Driver::new(far, Circuits::default(), Limits::default(), Host::default());
+    let mut making = Making {
+        program,
+        driver: driver.map_err(failed)?,
+        setup,
+        shown,
+        processed,
+        acknowledged,
+    };
+    let ordinary = Placement::Thread(ORDINARY);
+    match setup.way {
+        Way::Late => making.late(&[ordinary; POOL])?,
+        Way::Bsd => making.late(&[Placement::Deferred])?,
+        Way::EarlyAlike => making.early(ORDINARY)?,
+        Way::Early => making.early(FIRST)?,
+    }
+    let Making {
+        mut program,
+        driver,
+        ..
+    } = making;
+    let (enters, packet) = setup.interrupt;
+    // A wire's end needs no word that it may interrupt again, or that there is something to send.
+    let interface = Interrupt {
+        raised: line,
+        doorbell: program.semaphore(0),
+        unmask: Box::new(|_| {}),
+        enters,
+        packet,
+    };
+    let level = Placement::Interrupt(InterruptLevel(1));
+    program.add("interface", CPU, level, Handler::new(driver, interface));
+    let segment = Segment::new(near, line, acknowledged, setup.senders);
+    program.add("segment", CPU, Placement::External, segment);
+    let record = host.run(program, length)?;
+    let marks = |mark| {
+        let events = record.events.iter();
+        events.filter(move |event| event.kind == EventKind::Mark(mark))
+    };
+    let at: Vec<Instant> = marks(shown).map(|event| event.at).collect();
+    let worked = record.usage.iter().map(|usage| usage.service.as_nanos());
+    let ran = (record.end - record.start).as_nanos().max(1);
+    Ok(Outcome {
+        intervals: at.windows(2).map(|pair| pair[1] - pair[0]).collect(),
+        packets: marks(processed).count() as u64,
+        busy_ppm: (u128::from(worked.sum::<u64>()) * 1_000_000 / u128::from(ran)) as u64,
+    })
+}
