@@ -45,6 +45,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod bodies;
 pub mod buffers;
 pub mod client;
 pub mod clients;

@@ -54,6 +54,7 @@
 
 mod core;
 mod linux;
+pub mod net;
 mod study;
 mod supply;
 mod twin;

@@ -13,6 +13,7 @@
 //! * [`exchange`]: whether a packet is kept; where each buffer is.
 //! * [`urgency`]: from a packet's arrival to its deadline, and whether it is early.
 //! * [`transmit`]: what is sent next, and how much is out of reach.
+//! * [`wire`]: how long a frame takes a wire that is not real, and what goes wrong there.
 
 pub mod exchange;
 pub mod filter;
@@ -23,3 +24,4 @@ pub mod registry;
 pub mod table;
 pub mod transmit;
 pub mod urgency;
+pub mod wire;

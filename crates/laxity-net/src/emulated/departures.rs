@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use laxity_model::Instant;
 use laxity_model::nif::link::{Facts, LinkError};
-use laxity_model::{Instant, Span};
+use laxity_model::nif::wire::Framing;
 
 /// Bytes of an Ethernet header, which is no part of what an interface's `mtu` counts.
 const HEADER: usize = 14;
@@ -41,8 +42,7 @@ impl Departures {
     /// When the last bit of a frame leaves that is taken now.
     pub(super) fn leaves(&self, length: usize, now: Instant) -> Instant {
         let begins = self.free_at.max(now);
-        let nanos = (length as u128 * 8_000_000_000).checked_div(self.rate.into());
-        let takes = Span::from_nanos(nanos.unwrap_or(0).try_into().unwrap_or(u64::MAX));
+        let takes = Framing::Bare.takes(length, self.rate);
         begins.checked_add(takes).unwrap_or(Instant::MAX)
     }
 

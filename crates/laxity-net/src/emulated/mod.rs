@@ -5,5 +5,6 @@ mod departures;
 mod null;
 mod wire;
 
+pub use laxity_model::nif::wire::Faults;
 pub use null::Null;
-pub use wire::{End, Faults, Wire};
+pub use wire::{End, Wire};

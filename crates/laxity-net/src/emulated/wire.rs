@@ -1,107 +1,14 @@
 //! A wire between two interfaces, with faults that follow from a seed.
-//!
-//! For each frame four numbers are drawn, in this order: whether it is lost, doubled, late, and which of its bits is wrong. So a fault that is
-//! made rarer leaves all others where they were.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use laxity_model::Instant;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received, Stamp};
-use laxity_model::{Instant, Span};
+use laxity_model::nif::wire::{Faults, Flying, Way};
 
 use super::departures::{Departures, allocate, facts};
-
-/// What a wire does to frames, each way alike.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Faults {
-    /// Bits a second; 0: a frame takes no time.
-    pub rate: u64,
-    /// From when the last bit leaves until it arrives.
-    pub delay: Span,
-    /// Of a million frames so many are lost.
-    pub lost: u32,
-    /// So many arrive twice.
-    pub doubled: u32,
-    /// So many arrive later than others, by [`late_by`](Self::late_by).
-    pub late: u32,
-    /// How much later.
-    pub late_by: Span,
-    /// So many arrive with one bit wrong.
-    pub corrupted: u32,
-}
-
-const MILLION: u64 = 1_000_000;
-
-/// A frame on the wire: the first to arrive first, and of those that arrive together the first that was sent.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Flying {
-    at: Instant,
-    number: u64,
-    bytes: Vec<u8>,
-}
-
-/// What flies towards one end.
-#[derive(Debug)]
-struct Way {
-    random: SplitMix64,
-    flying: BinaryHeap<Reverse<Flying>>,
-    number: u64,
-    /// Memory of frames that have landed.
-    landed: Vec<Vec<u8>>,
-}
-
-impl Way {
-    fn new(seed: u64) -> Self {
-        Self {
-            random: SplitMix64::new(seed),
-            flying: BinaryHeap::new(),
-            number: 0,
-            landed: Vec::new(),
-        }
-    }
-
-    fn fly(&mut self, frame: &[u8], leaves: Instant, faults: &Faults) {
-        let [lost, doubled, late, wrong] = [(); 4].map(|()| self.random.draw());
-        let happens = |drawn: u64, of: u32| drawn % MILLION < of.into();
-        if happens(lost, faults.lost) {
-            return;
-        }
-        let after = |instant: Instant, span| instant.checked_add(span).unwrap_or(Instant::MAX);
-        let usual = after(leaves, faults.delay);
-        let mut at = usual;
-        if happens(late, faults.late) {
-            at = after(at, faults.late_by);
-        }
-        let bits = frame.len() as u64 * 8;
-        let bit = (happens(wrong, faults.corrupted) && bits > 0).then(|| wrong / MILLION % bits);
-        self.launch(frame, bit, at);
-        if happens(doubled, faults.doubled) {
-            self.launch(frame, None, usual);
-        }
-    }
-
-    fn launch(&mut self, frame: &[u8], wrong: Option<u64>, at: Instant) {
-        let mut bytes = self.landed.pop().unwrap_or_default();
-        bytes.clear();
-        bytes.extend_from_slice(frame);
-        if let Some(bit) = wrong {
-            bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
-        }
-        let number = self.number;
-        self.number += 1;
-        self.flying.push(Reverse(Flying { at, number, bytes }));
-    }
-
-    fn land(&mut self, now: Instant) -> Option<Flying> {
-        let Reverse(first) = self.flying.peek()?;
-        if first.at > now {
-            return None;
-        }
-        self.flying.pop().map(|Reverse(first)| first)
-    }
-}
 
 #[derive(Debug)]
 struct Shared {
@@ -150,7 +57,7 @@ impl Wire {
             shared.is_up = false;
             shared.downs += 1;
         }
-        shared.ways.iter_mut().for_each(|way| way.flying.clear());
+        shared.ways.iter_mut().for_each(Way::clear);
     }
 
     /// It is up again.
@@ -247,7 +154,7 @@ impl Link for End {
                     left: Left::default(),
                 }
             });
-            way.landed.push(bytes);
+            way.reuse(bytes);
             if received.is_some() {
                 return Ok(received);
             }

@@ -7,5 +7,6 @@ mod sending;
 mod support;
 mod taps;
 mod threads;
+mod twin;
 mod wire;
 mod world;

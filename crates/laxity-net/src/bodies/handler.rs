@@ -1,0 +1,93 @@
+//! The driver at interrupt level.
+
+use laxity_model::nif::link::{Link, LinkError};
+use laxity_model::nif::registry::Demultiplex;
+use laxity_model::{ActivityId, Body, Context, Instant, PortId, SemaphoreId, Service, Step};
+
+use crate::client::{Effects, Rank};
+use crate::driver::{Driver, DriverError, Polled};
+
+/// An interface's interrupt, as its handler has it.
+pub struct Interrupt {
+    /// Signalled when it is raised.
+    pub raised: SemaphoreId,
+    /// To be signalled when frames were sent or the interrupt was unmasked.
+    pub doorbell: SemaphoreId,
+    /// Has it raised again for what happens from now on.
+    pub unmask: Box<dyn FnMut(Instant) + Send>,
+    /// What it costs to enter the driver.
+    pub enters: Service,
+    /// What each packet costs there that arrives, and each frame that is sent: finding whose it is, and the client's call.
+    pub packet: Service,
+}
+
+/// A driver whose interrupts are these.
+pub struct Handler<L: Link, D: Demultiplex> {
+    driver: Driver<L, D>,
+    interrupt: Interrupt,
+    /// What the last poll did, until it was charged.
+    polled: Option<Polled>,
+}
+
+impl<L: Link, D: Demultiplex> Handler<L, D> {
+    /// A driver that is polled when its interface's interrupt is raised.
+    #[must_use]
+    pub const fn new(driver: Driver<L, D>, interrupt: Interrupt) -> Self {
+        Self {
+            driver,
+            interrupt,
+            polled: None,
+        }
+    }
+
+    fn poll(&mut self, context: &mut dyn Context) -> Step {
+        let now = context.now();
+        match self.driver.poll(now, &mut Through(context)) {
+            Ok(polled) => {
+                let done = (polled.arrived + polled.sent) as u64;
+                let packets = self.interrupt.packet.checked_mul(done);
+                let charged =
+                    packets.and_then(|packets| packets.checked_add(self.interrupt.enters));
+                self.polled = Some(polled);
+                Step::Charge(charged.unwrap_or(Service::MAX))
+            }
+            Err(DriverError::Link(LinkError::Gone)) => Step::Finish,
+            Err(_) => {
+                context.fail("a network driver cannot go on");
+                Step::Finish
+            }
+        }
+    }
+}
+
+impl<L, D> Body for Handler<L, D>
+where
+    L: Link + Send,
+    D: Demultiplex + Send,
+    Driver<L, D>: Send,
+{
+    fn step(&mut self, context: &mut dyn Context) -> Step {
+        let Some(polled) = self.polled.take().filter(|polled| !polled.is_more) else {
+            return self.poll(context);
+        };
+        (self.interrupt.unmask)(context.now());
+        context.signal(self.interrupt.doorbell);
+        match polled.again {
+            Some(again) => Step::WaitUntil(self.interrupt.raised, again),
+            None => Step::Wait(self.interrupt.raised),
+        }
+    }
+}
+
+/// Clients' effects on the rest of the program.
+struct Through<'a>(&'a mut dyn Context);
+
+impl Effects for Through<'_> {
+    fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
+        self.0.put(port, payload)
+    }
+
+    fn raise(&mut self, _: ActivityId, _: Rank, _: Instant) {
+        self.0.fail("no body can raise an activity on this host");
+    }
+}

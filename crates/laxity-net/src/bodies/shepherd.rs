@@ -1,0 +1,87 @@
+//! A thread that takes packets from a client's queue, and the client that wakes it.
+
+use laxity_model::nif::link::{LinkError, Memory};
+use laxity_model::{Body, Context as Host, SemaphoreId, Step};
+
+use super::Work;
+use crate::buffers::{Buffer, Filled};
+use crate::client::{Client, Context, News};
+use crate::clients::Queue;
+
+/// A client that queues, and that signals a semaphore for each packet, so that a thread of the program may wait for it.
+pub struct Signalling<C> {
+    /// Which queues.
+    pub client: C,
+    /// What its threads wait on.
+    pub arrived: SemaphoreId,
+    /// How many these are: each is woken when there will be no more.
+    pub threads: u32,
+}
+
+impl<M: Memory, C: Client<M>> Client<M> for Signalling<C> {
+    fn receive(&mut self, packet: Buffer<M, Filled>, context: &mut Context<'_>) {
+        self.client.receive(packet, context);
+        context.signal(self.arrived);
+    }
+
+    fn sent(&mut self, tag: u64, outcome: Result<(), LinkError>, context: &mut Context<'_>) {
+        self.client.sent(tag, outcome, context);
+    }
+
+    fn told(&mut self, news: News, context: &mut Context<'_>) {
+        self.client.told(news, context);
+        if news == News::Gone {
+            (0..self.threads).for_each(|_| context.signal(self.arrived));
+        }
+    }
+}
+
+/// A thread that takes one packet after the other, works on each for so long, and then has it delivered.
+pub struct Shepherd<M: Memory, F> {
+    queue: Queue<M>,
+    arrived: SemaphoreId,
+    work: Work,
+    deliver: F,
+    /// On which it works.
+    packet: Option<Buffer<M, Filled>>,
+}
+
+impl<M, F> Shepherd<M, F>
+where
+    M: Memory,
+    F: FnMut(Buffer<M, Filled>, &mut dyn Host) + Send,
+{
+    /// A thread on this queue, which a [`Signalling`] client with this semaphore fills. It waits first.
+    #[must_use]
+    pub const fn new(queue: Queue<M>, arrived: SemaphoreId, work: Work, deliver: F) -> Self {
+        Self {
+            queue,
+            arrived,
+            work,
+            deliver,
+            packet: None,
+        }
+    }
+}
+
+impl<M, F> Body for Shepherd<M, F>
+where
+    M: Memory,
+    F: FnMut(Buffer<M, Filled>, &mut dyn Host) + Send,
+{
+    fn step(&mut self, context: &mut dyn Host) -> Step {
+        if let Some(packet) = self.packet.take() {
+            (self.deliver)(packet, context);
+            return Step::Wait(self.arrived);
+        }
+        match self.queue.try_next() {
+            Ok(Some(packet)) => {
+                let work = self.work.of(packet.bytes().len());
+                self.packet = Some(packet);
+                Step::Charge(work)
+            }
+            Ok(None) => Step::Wait(self.arrived),
+            Err(_) => Step::Finish,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The framework in virtual time: a card, its interrupt, a driver, clients and their threads.
+
+use std::sync::{Arc, Mutex};
+
+use laxity_model::nif::link::Link;
+use laxity_model::nif::registry::{Circuit, Circuits};
+use laxity_model::{
+    Context, Host as _, Instant, InterruptLevel, Placement, Priority, ProcessorId, Program,
+    SemaphoreId, Service, Span, Step,
+};
+use laxity_net::bodies::{Handler, Interrupt, Shepherd, Signalling, Work};
+use laxity_net::buffers::{Buffer, Filled, PoolSize};
+use laxity_net::clients::{early, late};
+use laxity_net::driver::{Driver, Host, Interest, Limits};
+use laxity_sim::net::{Cable, Card, Line, Moderation, Queue as CardQueue, Shape, Transfers};
+use laxity_sim::{Profile, Twin};
+
+type Packet = Box<[u8]>;
+type Delays = Arc<Mutex<Vec<(bool, Span)>>>;
+
+const CPU: ProcessorId = ProcessorId(0);
+const VIDEO: Circuit = Circuit {
+    path: 0,
+    channel: 1,
+};
+const BULK: Circuit = Circuit {
+    path: 0,
+    channel: 2,
+};
+const SHAPE: Shape = Shape {
+    queues: 1,
+    receive: 64,
+    send: 64,
+    mtu: 1_500,
+    transfers: Transfers {
+        begin: Span::from_micros(1),
+        rate: 320_000_000,
+    },
+    moderation: Moderation {
+        most: 1,
+        longest: Span::ZERO,
+    },
+};
+const WORK: Work = Work {
+    packet: Service::from_micros(800),
+    kilobyte: Service::from_micros(200),
+};
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Arrangement {
+    Late,
+    Early { video: u8 },
+}
+
+fn thread(priority: u8) -> Placement {
+    Placement::Thread(Priority::new(priority).expect("below 32"))
+}
+
+fn circuit_of(packet: &[u8]) -> Option<u64> {
+    Circuit::of(packet).map(|circuit| circuit.channel.into())
+}
+
+/// A far end that costs nothing: every 20 ms eight packets of bulk, and one of video right behind them.
+fn peer(mut link: CardQueue, doorbell: SemaphoreId) -> impl FnMut(&mut dyn Context) -> Step + Send {
+    let mut rounds = 0;
+    move |context: &mut dyn Context| {
+        let now = context.now();
+        while link.sent(now).is_some() {}
+        for circuit in [BULK; 8].into_iter().chain([VIDEO]) {
+            let mut memory = link.allocate(1).expect("there is memory").remove(0);
+            memory[..Circuit::LENGTH].copy_from_slice(&circuit.header());
+            link.send(memory, 1_024, now).expect("64 descriptors");
+        }
+        context.signal(doorbell);
+        rounds += 1;
+        Step::SleepUntil(Instant::from_millis(20 * rounds))
+    }
+}
+
+fn deliver(delays: &Delays) -> impl FnMut(Buffer<Packet, Filled>, &mut dyn Context) + Send + use<> {
+    let delays = Arc::clone(delays);
+    move |packet, context| {
+        let is_video = Circuit::of(packet.bytes()) == Some(VIDEO);
+        let arrived = packet.arrived().expect("it came over the wire");
+        let mut delays = delays.lock().expect("nobody panics");
+        delays.push((is_video, context.now() - arrived.at));
+        packet
+            .emptied()
+            .give()
+            .unwrap_or_else(|_| panic!("its driver lives"));
+    }
+}
+
+/// The host's half of a run: its card, its driver, and what its threads found.
+struct Receiving {
+    program: Program,
+    far: Card,
+    driver: Driver<CardQueue, Circuits>,
+    found: Delays,
+}
+
+impl Receiving {
+    /// One client, whose two threads take from one queue.
+    fn late(&mut self) {
+        let arrived = self.program.semaphore(0);
+        let (client, queue) = late::client(32, &Host::default().sleeper);
+        let client = Signalling {
+            client,
+            arrived,
+            threads: 2,
+        };
+        let size = PoolSize::fixed(32);
+        let registered = self.driver.register(Interest::Default, size, client);
+        registered.expect("nobody has it").pool.give(32);
+        for name in ["first", "second"] {
+            let body = Shepherd::new(queue.clone(), arrived, WORK, deliver(&self.found));
+            self.program.add(name, CPU, thread(8), body);
+        }
+    }
+
+    /// A client and a thread for a circuit, of which the card has memory.
+    fn early(&mut self, circuit: Circuit, priority: u8, memory: Vec<Packet>) {
+        let arrived = self.program.semaphore(0);
+        let (client, queue) = early::client(16, None, &Host::default().sleeper);
+        let client = Signalling {
+            client,
+            arrived,
+            threads: 1,
+        };
+        let interest = Interest::In(&circuit);
+        let registered = self.driver.register(interest, PoolSize::fixed(16), client);
+        let registered = registered.expect("nobody has it");
+        registered.pool.give(16);
+        let (channel, id) = (circuit.channel.into(), registered.id.0);
+        let opened = self.far.open(channel, id, 0, memory, Instant::ZERO);
+        opened.expect("it is closed");
+        let body = Shepherd::new(queue, arrived, WORK, deliver(&self.found));
+        self.program.add("shepherd", CPU, thread(priority), body);
+    }
+}
+
+/// Arrival to delivery of each packet of a second, and whether it was video.
+fn delays(arrangement: Arrangement) -> Vec<(bool, Span)> {
+    let (cable, near, far) = Cable::new(Line::atm(), [SHAPE; 2], 3);
+    let mut program = Program::new(1);
+    let [doorbell, raised] = [(); 2].map(|()| program.semaphore(0));
+    let hardware = cable.hardware(doorbell, [vec![], vec![raised]]);
+    program.add("hardware", CPU, Placement::External, hardware);
+    let link = near.queue(0).expect("a card has a queue");
+    program.add("peer", CPU, Placement::External, peer(link, doorbell));
+
+    let mut own = far.queue(0).expect("a card has a queue");
+    let unmasks = own.clone();
+    let mut memory = [(); 2].map(|()| own.allocate(16).expect("there is memory"));
+    let driver = Driver::new(own, Circuits::default(), Limits::default(), Host::default());
+    let mut host = Receiving {
+        program,
+        far,
+        driver: driver.expect("there is memory"),
+        found: Delays::default(),
+    };
+    match arrangement {
+        Arrangement::Late => host.late(),
+        Arrangement::Early { video } => {
+            host.far.find_circuits(circuit_of, Instant::ZERO);
+            host.early(BULK, 8, std::mem::take(&mut memory[0]));
+            host.early(VIDEO, video, std::mem::take(&mut memory[1]));
+        }
+    }
+    let interrupt = Interrupt {
+        raised,
+        doorbell,
+        unmask: Box::new(move |now| unmasks.unmask(now)),
+        enters: Service::from_micros(10),
+        packet: Service::from_micros(5),
+    };
+    let Receiving {
+        mut program,
+        driver,
+        found,
+        ..
+    } = host;
+    let handler = Placement::Interrupt(InterruptLevel(5));
+    program.add("driver", CPU, handler, Handler::new(driver, interrupt));
+    let ran = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_secs(1));
+    ran.expect("the program is right");
+    let found = found.lock().expect("nobody panics");
+    found.clone()
+}
+
+fn longest(delays: &[(bool, Span)], of_video: bool) -> Span {
+    let of = delays.iter().filter(|(is_video, _)| *is_video == of_video);
+    of.map(|(_, delay)| *delay).max().expect("some came")
+}
+
+/// Nine packets of 1 ms each are there at once, the video's last (§5, tables 3 and 4).
+#[test]
+fn only_early_demultiplexing_with_priorities_has_video_wait_for_nobodys_packets() {
+    let ms = Span::from_millis;
+    let late = delays(Arrangement::Late);
+    let first = delays(Arrangement::Early { video: 20 });
+    for delays in [&late, &first] {
+        assert_eq!(delays.len(), 450, "none is lost");
+    }
+    // Behind the bulk; the interrupts of nine packets and what had been done when the video arrived are less than 1 ms.
+    assert!(longest(&late, true) > ms(8), "{}", longest(&late, true));
+    // Its own millisecond, and its own interrupt.
+    assert!(
+        longest(&first, true) < ms(1) + Span::from_micros(100),
+        "{}",
+        longest(&first, true)
+    );
+    assert!(longest(&first, false) > ms(8), "the bulk waits for itself");
+}
+
+/// The control: whose a packet is, known early, is of no use to threads that are served first come, first served.
+#[test]
+fn early_demultiplexing_at_one_priority_gains_nothing() {
+    let early = delays(Arrangement::Early { video: 8 });
+    let late = delays(Arrangement::Late);
+    assert!(early == late, "{:?} {:?}", &early[..9], &late[..9]);
+}
+
+#[test]
+fn equal_runs_of_the_framework_are_equal() {
+    let first = Arrangement::Early { video: 20 };
+    assert!(delays(first) == delays(first));
+    assert!(delays(first) != delays(Arrangement::Late));
+}
