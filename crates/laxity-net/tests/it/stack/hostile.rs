@@ -1,5 +1,7 @@
 //! Peers that send what should not be.
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use laxity_net::sockets::TcpListener;
 
@@ -153,6 +155,19 @@ fn a_port_that_nobody_has_is_reset_and_a_reset_is_not() {
         .write(&mut reset, &[])
         .unwrap();
     assert!(world.say(&reset).is_empty());
+}
+
+#[test]
+fn a_wrong_checksum_is_accepted_only_of_what_was_left_begun() {
+    let mut world = world();
+    let _listener = TcpListener::bind(&world.host.stack, 7, 4).unwrap();
+    let mut begun = syn(7);
+    begun[50] ^= 0x55;
+    assert!(world.say(&begun).is_empty());
+    world.is_begun.store(true, SeqCst);
+    assert_eq!(world.say(&begun).len(), 1);
+    world.is_begun.store(false, SeqCst);
+    assert_eq!(world.host.stack.account().began, 1);
 }
 
 fn checksum(frame: &mut [u8]) {

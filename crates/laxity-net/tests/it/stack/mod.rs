@@ -3,11 +3,12 @@
 mod hostile;
 mod neighbours;
 mod streams;
+mod threads;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use laxity_model::Instant;
 use laxity_model::nif::frames::Frames;
@@ -192,6 +193,8 @@ pub(crate) fn read(stream: &mut Stream, into: &mut Vec<u8>) -> Option<()> {
 pub(crate) struct Scripted {
     pub(crate) time: Time,
     pub(crate) host: Node,
+    /// What the host receives has a checksum that was only begun.
+    pub(crate) is_begun: Arc<AtomicBool>,
     peer: Driver<CountedEnd, Frames>,
     heard: Keeper<Counted>,
     hears: Pool<Counted>,
@@ -202,7 +205,9 @@ impl Scripted {
     pub(crate) fn new() -> Self {
         let time = Time::default();
         let (_, near, far) = Wire::new(Faults::default(), 7);
-        let host = Node::new(CountedEnd::new(near), config(1), 64, &time);
+        let near = CountedEnd::new(near);
+        let is_begun = Arc::clone(&near.is_begun);
+        let host = Node::new(near, config(1), 64, &time);
         let mut peer = driver(CountedEnd::new(far), 64);
         let heard = Keeper::default();
         let client = peer.register(Interest::Default, PoolSize::fixed(64), heard.clone());
@@ -213,6 +218,7 @@ impl Scripted {
         Self {
             time,
             host,
+            is_begun,
             peer,
             heard,
             hears,
