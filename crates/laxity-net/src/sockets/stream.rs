@@ -145,7 +145,7 @@ impl<M: Memory + 'static> TcpStream<M> {
             self.is_read_shut.store(true, Ordering::Relaxed);
         }
         if how != Shutdown::Read {
-            self.with(|socket| socket.close());
+            self.with(tcp::Socket::close);
         }
     }
 

@@ -196,13 +196,14 @@ impl<M: Memory> Neighbours<M> {
         };
         let is_ours = |address: Ipv6Addr| self.ours.iter().any(|(own, _)| *own == address);
         match said {
-            NdiscRepr::NeighborSolicit { target_addr, .. } if is_ours(target_addr) => {
-                if !from.is_unspecified() && !from.is_multicast() && !is_ours(from) {
-                    self.account.answered += 1;
-                    let mut asker = Hardware::default();
-                    asker.copy_from_slice(&frame[6..12]);
-                    self.advertise(target_addr, from, asker);
-                }
+            NdiscRepr::NeighborSolicit { target_addr, .. }
+                if is_ours(target_addr)
+                    && !(from.is_unspecified() || from.is_multicast() || is_ours(from)) =>
+            {
+                self.account.answered += 1;
+                let mut asker = Hardware::default();
+                asker.copy_from_slice(&frame[6..12]);
+                self.advertise(target_addr, from, asker);
             }
             NdiscRepr::NeighborAdvert {
                 flags,
