@@ -27,7 +27,7 @@
 //! });
 //! let listener = TcpListener::bind(&server, 7, 4)?;
 //! let mut stream = TcpStream::start(&client, ([10, 0, 0, 2], 7).into())?;
-//! let (mut taken, mut said, mut heard) = (None, 0, Vec::new());
+//! let (mut taken, mut said, mut heard) = (None, 0, Vec::<u8>::new());
 //! while heard != b"hello" {
 //!     let now = Instant::from_micros(time.fetch_add(100, SeqCst));
 //!     near.poll(now, &mut ())?;
