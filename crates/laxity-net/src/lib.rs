@@ -9,6 +9,7 @@
 //! * [`client`]: what a client is, and what it may do when it is called.
 //! * [`driver`]: registering, receiving, sending, taps, and how it ends.
 //! * [`clients`]: the two of the paper's protocol stack, late and early demultiplexing.
+//! * [`stack`], [`sockets`]: TCP/IP as a client, and what programs have of it.
 //! * [`emulated`]: a wire with rate, delay and faults, both of whose ends are interfaces.
 //!
 //! ```
@@ -51,6 +52,8 @@ pub mod client;
 pub mod clients;
 pub mod driver;
 pub mod emulated;
+pub mod sockets;
+pub mod stack;
 
 pub use buffers::{Buffer, Pool};
 pub use client::Client;

@@ -120,7 +120,14 @@ impl<M: Memory> Queue<M> {
         }
     }
 
-    /// The same, waiting for one, no longer than until then.
+    /// Whether none waits now.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let packets = self.packets.lock().unwrap_or_else(PoisonError::into_inner);
+        packets.is_empty()
+    }
+
+    /// [The packet](Self::try_next) that waits for the longest time, waiting for one, no longer than until then.
     ///
     /// # Errors
     ///

@@ -4,6 +4,7 @@ mod conservation;
 mod ending;
 mod registering;
 mod sending;
+mod stack;
 mod support;
 mod taps;
 mod threads;

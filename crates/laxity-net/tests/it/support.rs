@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use laxity_model::Instant;
-use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Memory, Received};
+use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory, Received};
 use laxity_model::nif::registry::{Circuit, Circuits};
 use laxity_net::buffers::{Buffer, Filled, Pool};
 use laxity_net::client::{Client, Context, Loan, News, Peek};
@@ -39,6 +39,8 @@ pub(crate) struct CountedEnd {
     /// Memory that the end has, without its bytes.
     inside: Vec<Counted>,
     pub(crate) alive: Arc<AtomicUsize>,
+    /// What arrives has a checksum that its sender only began.
+    pub(crate) is_begun: Arc<AtomicBool>,
 }
 
 impl CountedEnd {
@@ -47,6 +49,7 @@ impl CountedEnd {
             end,
             inside: Vec::new(),
             alive: Arc::default(),
+            is_begun: Arc::default(),
         }
     }
 
@@ -95,7 +98,10 @@ impl Link for CountedEnd {
             at: packet.at,
             stamp: packet.stamp,
             early: packet.early,
-            left: packet.left,
+            left: Left {
+                checksum: self.is_begun.load(Ordering::SeqCst),
+                ..packet.left
+            },
         }))
     }
 

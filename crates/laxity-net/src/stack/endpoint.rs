@@ -1,0 +1,366 @@
+//! One interface of smoltcp with at most one socket: smoltcp looks at each socket of an interface for every packet, so a client's own has no other's.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use laxity_model::Instant;
+use laxity_model::nif::link::Memory;
+use smoltcp::iface::{Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet};
+use smoltcp::phy::{self, DeviceCapabilities, Medium};
+use smoltcp::socket::{AnySocket, tcp};
+use smoltcp::time::Instant as NetInstant;
+use smoltcp::wire::{HardwareAddress, IpCidr, IpEndpoint, IpListenEndpoint};
+
+use super::Common;
+use super::registrar::{Registration, State, leave};
+use super::wire::{self, HEADER, Hardware, IPV4, IPV6, Seen};
+use crate::buffers::{Buffer, Empty, Filled, Pool, Sending};
+use crate::clients::Queue;
+
+/// Packets that wait for an endpoint whose client is being registered.
+const EARLY: usize = 4;
+
+/// An interface of smoltcp, its socket, and the client whose packets it takes.
+pub(crate) struct Endpoint<M: Memory + 'static> {
+    interface: Interface,
+    sockets: SocketSet<'static>,
+    socket: Option<SocketHandle>,
+    device: Device<M>,
+    registration: Option<Registration<M>>,
+    /// To be connected as soon as there is a client.
+    connects: Option<(IpEndpoint, IpListenEndpoint)>,
+    failed: Option<String>,
+    /// Takes a packet only when it is asked to, so that what waits is in its client's buffers.
+    takes_singly: bool,
+}
+
+struct Device<M: Memory + 'static> {
+    common: Arc<Common<M>>,
+    pool: Option<Pool<M>>,
+    queue: Option<Queue<M>>,
+    input: VecDeque<Buffer<M, Filled>>,
+    route: Route,
+    now: Instant,
+}
+
+/// Where its last packet went. Its lock is this endpoint's, and not the neighbours'.
+#[derive(Default)]
+struct Route(Option<(IpAddr, Hardware, Instant)>);
+
+impl<M: Memory + 'static> Endpoint<M> {
+    /// Without a socket: it answers what is for nobody else.
+    pub(super) fn bare(common: Arc<Common<M>>, pool: Pool<M>, now: Instant) -> Self {
+        Self::build(common, Some(pool), None, None, now)
+    }
+
+    /// With a socket and a client of its own, which may still be asked for.
+    pub(crate) fn with_socket<T: AnySocket<'static>>(
+        common: Arc<Common<M>>,
+        queue: Queue<M>,
+        registration: Registration<M>,
+        socket: T,
+        now: Instant,
+    ) -> Self {
+        let mut made = Self::build(common, None, Some(queue), Some(registration), now);
+        made.socket = Some(made.sockets.add(socket));
+        made
+    }
+
+    fn build(
+        common: Arc<Common<M>>,
+        pool: Option<Pool<M>>,
+        queue: Option<Queue<M>>,
+        registration: Option<Registration<M>>,
+        now: Instant,
+    ) -> Self {
+        let mut device = Device {
+            pool,
+            queue,
+            input: VecDeque::new(),
+            route: Route::default(),
+            now,
+            common,
+        };
+        let mut config = smoltcp::iface::Config::new(HardwareAddress::Ip);
+        config.random_seed = device.common.draw();
+        let mut interface = Interface::new(config, &mut device, net(now));
+        interface.update_ip_addrs(|all| {
+            for (address, bits) in &device.common.config.addresses {
+                // No more than fit: that was checked as the stack was made.
+                all.push(IpCidr::new((*address).into(), *bits)).ok();
+            }
+        });
+        Self {
+            interface,
+            sockets: SocketSet::new(Vec::new()),
+            socket: None,
+            device,
+            registration,
+            connects: None,
+            failed: None,
+            takes_singly: false,
+        }
+    }
+
+    /// Connects as soon as its client is registered, so that no answer comes before.
+    pub(crate) fn connect(&mut self, remote: IpEndpoint, local: IpListenEndpoint) {
+        self.connects = Some((remote, local));
+    }
+
+    /// A packet that came to the late client. `false`: there was no room.
+    pub(super) fn pass(&mut self, packet: Buffer<M, Filled>) -> bool {
+        let has_room = self.device.input.len() < EARLY;
+        if has_room {
+            self.device.input.push_back(packet);
+        }
+        has_room
+    }
+
+    /// From now on it takes no packet but by [`take_one`](Self::take_one).
+    pub(crate) fn take_singly(mut self) -> Self {
+        self.takes_singly = true;
+        self
+    }
+
+    /// Its socket, if that is of this kind.
+    pub(crate) fn socket<T: AnySocket<'static>>(&mut self) -> Option<&mut T> {
+        let socket = self.socket?;
+        Some(self.sockets.get_mut(socket))
+    }
+
+    /// Why it has no client.
+    pub(crate) fn failed(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Whether its client is still asked for.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.device.pool.is_none() || self.connects.is_some()
+    }
+
+    /// Takes what arrived and sends what may go, at most as many packets as a poll may. When to come again, if nothing happens before.
+    pub(crate) fn poll(&mut self, now: Instant) -> Option<Instant> {
+        self.device.now = now;
+        self.adopt();
+        self.device.pool.as_ref()?;
+        let most = self.device.common.config.per_poll;
+        let mut has_more = false;
+        let most = if self.takes_singly { 0 } else { most };
+        for _ in 0..most {
+            let Self {
+                interface,
+                device,
+                sockets,
+                ..
+            } = self;
+            let taken = interface.poll_ingress_single(net(now), device, sockets);
+            has_more = taken != PollIngressSingleResult::None;
+            if !has_more {
+                break;
+            }
+        }
+        self.egress(now);
+        if has_more {
+            return Some(now);
+        }
+        let next = self.interface.poll_at(net(now), &self.sockets)?;
+        let next = Instant::from_micros(u64::try_from(next.total_micros()).unwrap_or(0));
+        // What could not go waits for a buffer, which rings.
+        let has_buffer = !matches!(&self.device.pool, Some(pool) if pool.census().free == 0);
+        (next > now || has_buffer).then_some(next)
+    }
+
+    /// Takes one packet that arrived; `false`: there is none.
+    pub(crate) fn take_one(&mut self, now: Instant) -> bool {
+        self.device.now = now;
+        self.adopt();
+        let Self {
+            interface,
+            device,
+            sockets,
+            ..
+        } = self;
+        interface.poll_ingress_single(net(now), device, sockets) != PollIngressSingleResult::None
+    }
+
+    /// Sends what may go.
+    pub(crate) fn egress(&mut self, now: Instant) {
+        self.device.now = now;
+        self.adopt();
+        for _ in 0..self.device.common.config.per_poll {
+            let Self {
+                interface,
+                device,
+                sockets,
+                ..
+            } = self;
+            if interface.poll_egress(net(now), device, sockets) == PollResult::None {
+                break;
+            }
+        }
+    }
+
+    /// Looks whether the driver has registered its client.
+    fn adopt(&mut self) {
+        let (None, None, Some(registration)) =
+            (&self.device.pool, &self.failed, &self.registration)
+        else {
+            return;
+        };
+        match &*registration.lock() {
+            State::Made(_, pool) => self.device.pool = Some(pool.clone()),
+            State::Refused(why) => self.failed = Some(why.clone()),
+            State::Asked | State::Left => {}
+        }
+        if self.device.pool.is_none() {
+            return;
+        }
+        let (Some((remote, local)), Some(handle)) = (self.connects.take(), self.socket) else {
+            return;
+        };
+        let socket: &mut tcp::Socket<'static> = self.sockets.get_mut(handle);
+        if let Err(why) = socket.connect(self.interface.context(), remote, local) {
+            self.failed = Some(why.to_string());
+        }
+    }
+}
+
+impl<M: Memory + 'static> Drop for Endpoint<M> {
+    fn drop(&mut self) {
+        if let Some(registration) = &self.registration {
+            leave(&*self.device.common.registrar, registration);
+        }
+    }
+}
+
+pub(crate) fn net(now: Instant) -> NetInstant {
+    NetInstant::from_micros(i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
+}
+
+pub(crate) struct Received<M: Memory>(Buffer<M, Filled>);
+
+impl<M: Memory> phy::RxToken for Received<M> {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
+        let read = read(&self.0.bytes()[HEADER..]);
+        // Its client's, or, where that has ended, nobody's.
+        self.0.emptied().give().ok();
+        read
+    }
+}
+
+pub(crate) struct Sent<'a, M: Memory + 'static> {
+    buffer: Buffer<M, Empty>,
+    common: &'a Common<M>,
+    route: &'a mut Route,
+    now: Instant,
+}
+
+impl<M: Memory + 'static> phy::TxToken for Sent<'_, M> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(mut self, length: usize, write: F) -> R {
+        let Some(frame) = self.buffer.space().get_mut(..HEADER + length) else {
+            // Longer than the interface carries: as if lost on the way.
+            return write(&mut vec![0; length]);
+        };
+        let packet = &mut frame[HEADER..];
+        let written = write(packet);
+        let kind = if packet[0] >> 4 == 4 { IPV4 } else { IPV6 };
+        let to = wire::destination(packet);
+        wire::head(
+            frame,
+            Hardware::default(),
+            self.common.config.hardware,
+            kind,
+        );
+        if let (Some(to), Ok(filled)) = (to, self.buffer.filled(HEADER + length)) {
+            self.common.send(to, filled, self.route, self.now);
+        }
+        written
+    }
+}
+
+impl<M: Memory + 'static> Common<M> {
+    /// Sends a frame to whoever is next on the way, now or when its hardware address is known.
+    fn send(&self, to: IpAddr, mut frame: Buffer<M, Filled>, route: &mut Route, now: Instant) {
+        let Some(hop) = self.config.next_hop(to) else {
+            return;
+        };
+        let cached = route
+            .0
+            .filter(|(whose, _, until)| *whose == hop && now < *until);
+        let hardware = match cached {
+            Some((_, hardware, _)) => hardware,
+            None => {
+                let mut neighbours = self.neighbours();
+                let Some((hardware, until)) = neighbours.find(hop, now) else {
+                    return neighbours.wait(hop, now, frame);
+                };
+                route.0 = Some((hop, hardware, until));
+                hardware
+            }
+        };
+        frame.bytes_mut()[..6].copy_from_slice(&hardware);
+        // Whose client has ended sends nothing.
+        frame.send(Sending::default()).ok();
+    }
+}
+
+impl<M: Memory + 'static> Device<M> {
+    /// The next packet that may be looked at; others go home.
+    fn next(&mut self) -> Option<Buffer<M, Filled>> {
+        for _ in 0..self.common.config.per_poll {
+            let next = self.input.pop_front();
+            let mut packet = next.or_else(|| self.queue.as_ref()?.try_next().ok()?)?;
+            let seen = self.common.look(packet.bytes());
+            let begun = packet
+                .arrived()
+                .is_some_and(|arrived| arrived.left.checksum);
+            match seen {
+                Seen::Transport(protocol, _) => {
+                    if begun {
+                        wire::finish(&mut packet.bytes_mut()[HEADER..], protocol);
+                    }
+                    return Some(packet);
+                }
+                Seen::Control => return Some(packet),
+                _ => drop(packet.emptied().give()),
+            }
+        }
+        None
+    }
+}
+
+impl<M: Memory + 'static> phy::Device for Device<M> {
+    type RxToken<'a> = Received<M>;
+    type TxToken<'a> = Sent<'a, M>;
+
+    fn receive(&mut self, _: NetInstant) -> Option<(Received<M>, Sent<'_, M>)> {
+        let buffer = self.pool.as_ref()?.take().ok()?;
+        let packet = self.next()?;
+        let sent = self.transmit_from(buffer);
+        Some((Received(packet), sent))
+    }
+
+    fn transmit(&mut self, _: NetInstant) -> Option<Sent<'_, M>> {
+        let buffer = self.pool.as_ref()?.take().ok()?;
+        Some(self.transmit_from(buffer))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ip;
+        capabilities.max_transmission_unit = self.common.config.mtu;
+        capabilities
+    }
+}
+
+impl<M: Memory + 'static> Device<M> {
+    fn transmit_from(&mut self, buffer: Buffer<M, Empty>) -> Sent<'_, M> {
+        Sent {
+            buffer,
+            common: &self.common,
+            route: &mut self.route,
+            now: self.now,
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! What the late client does with packets: whose they are, and what is for nobody.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use laxity_model::Instant;
+use laxity_model::base::bell::Bell;
+use laxity_model::nif::link::Memory;
+use smoltcp::socket::tcp;
+use smoltcp::time::Duration;
+use smoltcp::wire::TcpPacket;
+
+use super::wire::{self, HEADER, Seen, TCP, Tuple};
+use super::{Common, Core, Endpoint, Stack, lock};
+use crate::buffers::{Buffer, Filled, Pool};
+use crate::clients::Queue;
+
+/// What became of packets that came to the late client.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StackAccount {
+    /// ARP and neighbour discovery.
+    pub neighbours: u64,
+    /// Handed on to the connection that they are of.
+    pub passed: u64,
+    /// Connections that began.
+    pub began: u64,
+    /// Connections that did not, as the backlog was full: the peer tries again.
+    pub refused: u64,
+    /// Looked at for nobody: answered if that is due.
+    pub nobodys: u64,
+    /// Not for this host, or not as they should be.
+    pub dropped: u64,
+}
+
+/// The late client's packets.
+pub(super) struct Late<M: Memory + 'static> {
+    queue: Queue<M>,
+    answers: Endpoint<M>,
+    account: StackAccount,
+}
+
+/// A connection: its lock is nobody else's.
+pub(crate) struct Connection<M: Memory + 'static> {
+    pub(crate) endpoint: Mutex<Endpoint<M>>,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) tuple: Tuple,
+}
+
+/// A listener's connections that wait.
+pub(crate) struct Listening<M: Memory + 'static> {
+    pub(crate) waiting: Mutex<VecDeque<Arc<Connection<M>>>>,
+    pub(crate) bell: Bell,
+    pub(crate) backlog: usize,
+    /// Begun, and not accepted yet.
+    pub(crate) open: AtomicU64,
+    pub(crate) refused: AtomicU64,
+}
+
+/// A connection that the stack works on.
+pub(super) struct Tended<M: Memory + 'static> {
+    connection: Arc<Connection<M>>,
+    /// Who is to have it once it is there, if it is by then; `None`: it ends.
+    becomes: Option<(Arc<Listening<M>>, Instant)>,
+}
+
+impl<M: Memory + 'static> Late<M> {
+    pub(super) fn new(
+        common: Arc<Common<M>>,
+        queue: Queue<M>,
+        pool: Pool<M>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            queue,
+            answers: Endpoint::bare(common, pool, now),
+            account: StackAccount::default(),
+        }
+    }
+}
+
+impl<M: Memory + 'static> Stack<M> {
+    /// What became of packets that were for no client's own.
+    #[must_use]
+    pub fn account(&self) -> StackAccount {
+        lock(&self.0.late).account
+    }
+
+    /// Connections that this looks at in each poll: those that begin or end.
+    #[must_use]
+    pub fn tended(&self) -> usize {
+        lock(&self.0.tended).len()
+    }
+
+    /// Does what is to be done now, a bounded amount: takes packets that are no client's own, and works on connections that begin or end. When to come
+    /// again, though nothing happens before; `None`: only then. However many connections there are that somebody has, it looks at none of them.
+    pub fn poll(&self, now: Instant) -> Option<Instant> {
+        let mut late = lock(&self.0.late);
+        let mut next = None;
+        let most = self.0.common.config.per_poll;
+        for taken in 1..=most {
+            let Ok(Some(packet)) = late.queue.try_next() else {
+                break;
+            };
+            self.dispatch(&mut late, packet, now);
+            if taken == most {
+                next = Some(now);
+            }
+        }
+        drop(late);
+        let waits = self.0.common.neighbours().expire(now);
+        let tended = self.tend(now);
+        [next, waits, tended].into_iter().flatten().min()
+    }
+
+    fn dispatch(&self, late: &mut Late<M>, packet: Buffer<M, Filled>, now: Instant) {
+        let common = &self.0.common;
+        match common.look(packet.bytes()) {
+            Seen::Arp => {
+                late.account.neighbours += 1;
+                common.neighbours().arp(packet.bytes(), now);
+            }
+            Seen::Discovery => {
+                late.account.neighbours += 1;
+                common.neighbours().discovery(packet.bytes(), now);
+            }
+            Seen::Transport(TCP, tuple) => return self.transport(late, packet, tuple, now),
+            Seen::Transport(..) | Seen::Control => return late.answer(packet, now),
+            Seen::Nothing => late.account.dropped += 1,
+        }
+        packet.emptied().give().ok();
+    }
+
+    fn transport(
+        &self,
+        late: &mut Late<M>,
+        mut packet: Buffer<M, Filled>,
+        tuple: Tuple,
+        now: Instant,
+    ) {
+        let existing = lock(&self.0.connections).get(&tuple).cloned();
+        if let Some(connection) = existing {
+            late.account.passed += 1;
+            let has_room = lock(&connection.endpoint).pass(packet);
+            late.account.dropped += u64::from(!has_room);
+            connection.bell.ring(&self.0.common.sleeper);
+            return;
+        }
+        if packet
+            .arrived()
+            .is_some_and(|arrived| arrived.left.checksum)
+        {
+            wire::finish(&mut packet.bytes_mut()[HEADER..], TCP);
+        }
+        let listener = lock(&self.0.listeners).get(&tuple.local.1).cloned();
+        match listener {
+            Some(listener) if begins(&packet) => self.begin(late, packet, tuple, &listener, now),
+            _ => late.answer(packet, now),
+        }
+    }
+
+    /// A connection begins: it gets its client, and then its first packet.
+    fn begin(
+        &self,
+        late: &mut Late<M>,
+        packet: Buffer<M, Filled>,
+        tuple: Tuple,
+        listener: &Arc<Listening<M>>,
+        now: Instant,
+    ) {
+        if listener.open.load(Ordering::SeqCst) >= listener.backlog as u64 {
+            late.account.refused += 1;
+            listener.refused.fetch_add(1, Ordering::SeqCst);
+            return drop(packet.emptied().give());
+        }
+        let Ok(connection) = self.0.connection(tuple, now) else {
+            late.account.dropped += 1;
+            return;
+        };
+        {
+            let mut endpoint = lock(&connection.endpoint);
+            if let Some(socket) = endpoint.socket::<tcp::Socket<'_>>() {
+                // A new socket and a port that is not 0: there is nothing to fail.
+                socket.listen((tuple.local.0, tuple.local.1)).ok();
+            }
+            endpoint.pass(packet);
+        }
+        late.account.began += 1;
+        listener.open.fetch_add(1, Ordering::SeqCst);
+        let until = now + self.0.common.config.patience;
+        lock(&self.0.tended).push(Tended {
+            connection,
+            becomes: Some((Arc::clone(listener), until)),
+        });
+    }
+
+    /// Nobody has the connection any more: what is still to be sent is, and then it ends.
+    pub(crate) fn tend_to_the_end(&self, connection: Arc<Connection<M>>) {
+        lock(&self.0.tended).push(Tended {
+            connection,
+            becomes: None,
+        });
+        self.0.bell.ring(&self.0.common.sleeper);
+    }
+
+    fn tend(&self, now: Instant) -> Option<Instant> {
+        let mut tended = std::mem::take(&mut *lock(&self.0.tended));
+        let mut next = None;
+        tended.retain(|each| {
+            let (stays, again) = self.tend_one(each, now);
+            next = [next, again].into_iter().flatten().min();
+            stays
+        });
+        lock(&self.0.tended).append(&mut tended);
+        next
+    }
+
+    fn tend_one(&self, tended: &Tended<M>, now: Instant) -> (bool, Option<Instant>) {
+        let Tended {
+            connection,
+            becomes,
+        } = tended;
+        let mut endpoint = lock(&connection.endpoint);
+        let again = endpoint.poll(now);
+        let has_failed = endpoint.failed().is_some();
+        let state = endpoint
+            .socket::<tcp::Socket<'_>>()
+            .map_or(tcp::State::Closed, |socket| socket.state());
+        drop(endpoint);
+        let begins = matches!(state, tcp::State::Listen | tcp::State::SynReceived);
+        match becomes {
+            Some((_, until)) if begins && !has_failed && now < *until => {
+                (true, Some(again.map_or(*until, |again| again.min(*until))))
+            }
+            Some((listener, _)) if !begins && !has_failed && state != tcp::State::Closed => {
+                lock(&listener.waiting).push_back(Arc::clone(connection));
+                listener.bell.ring(&self.0.common.sleeper);
+                (false, None)
+            }
+            Some((listener, _)) => {
+                listener.open.fetch_sub(1, Ordering::SeqCst);
+                self.0.forget(connection);
+                (false, None)
+            }
+            None if state == tcp::State::Closed || has_failed => {
+                self.0.forget(connection);
+                (false, None)
+            }
+            None => (true, again),
+        }
+    }
+}
+
+impl<M: Memory + 'static> Late<M> {
+    /// What is nobody's is answered as the protocols say: an echo, a reset, or that the port is not reached.
+    fn answer(&mut self, packet: Buffer<M, Filled>, now: Instant) {
+        self.account.nobodys += 1;
+        self.answers.pass(packet);
+        while self.answers.take_one(now) {}
+    }
+}
+
+impl<M: Memory + 'static> Core<M> {
+    /// A connection in the table, whose client is asked for.
+    pub(crate) fn connection(
+        &self,
+        tuple: Tuple,
+        now: Instant,
+    ) -> Result<Arc<Connection<M>>, String> {
+        let bell = Arc::<Bell>::default();
+        let ((own, port), (peer, from)) = (tuple.local, tuple.remote);
+        let kind = if own.is_ipv4() { "ip" } else { "ip6" };
+        let filter = format!(
+            "{kind} and tcp src port {from} and tcp dst port {port} and src host {peer} and dst host {own}"
+        );
+        let (queue, registration) = self.common.early(&filter, &bell)?;
+        let endpoint = Endpoint::with_socket(
+            Arc::clone(&self.common),
+            queue,
+            registration,
+            socket(&self.common),
+            now,
+        );
+        let connection = Arc::new(Connection {
+            endpoint: Mutex::new(endpoint),
+            bell,
+            tuple,
+        });
+        lock(&self.connections).insert(tuple, Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    pub(crate) fn forget(&self, connection: &Connection<M>) {
+        let gone = lock(&self.connections).remove(&connection.tuple);
+        // Its client ends here, outside of the lock of all connections.
+        drop(gone);
+    }
+
+    pub(super) fn is_quiet(&self) -> bool {
+        lock(&self.late).queue.is_empty()
+    }
+}
+
+fn socket<M: Memory>(common: &Common<M>) -> tcp::Socket<'static> {
+    let [receive, send] = [(); 2].map(|()| tcp::SocketBuffer::new(vec![0; common.config.window]));
+    let mut socket = tcp::Socket::new(receive, send);
+    socket.set_nagle_enabled(false);
+    let patience = Duration::from_micros(common.config.patience.as_micros());
+    socket.set_timeout(Some(patience));
+    socket
+}
+
+/// A first packet of a connection, as it should be.
+fn begins<M: Memory>(packet: &Buffer<M, Filled>) -> bool {
+    let packet = &packet.bytes()[HEADER..];
+    let Some(tcp) = wire::payload(packet).and_then(|payload| TcpPacket::new_checked(payload).ok())
+    else {
+        return false;
+    };
+    tcp.syn() && !tcp.ack() && !tcp.rst() && !tcp.fin() && wire::is_sound(packet)
+}

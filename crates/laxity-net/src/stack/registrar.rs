@@ -1,0 +1,174 @@
+//! How a stack gets a client for each connection, whatever its driver's interface is.
+
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use laxity_model::PortId;
+use laxity_model::base::bell::Bell;
+use laxity_model::nif::filter::Filter;
+use laxity_model::nif::link::{Link, LinkError, Memory};
+use laxity_model::nif::registry::{ClientId, Demultiplex};
+
+use crate::buffers::{Buffer, Filled, Pool, PoolSize, Sleeper};
+use crate::client::{Client, Context, News};
+use crate::driver::{Handle, Interest};
+
+/// A client that, besides what it does, rings for whoever waits for its packets or its buffers.
+pub(crate) struct Ringing<C> {
+    pub(crate) client: C,
+    pub(crate) bell: Arc<Bell>,
+    pub(crate) sleeper: Sleeper,
+    pub(crate) port: Option<PortId>,
+}
+
+impl<C> Ringing<C> {
+    fn ring(&self, context: &mut Context<'_>) {
+        self.bell.ring(&self.sleeper);
+        if let Some(port) = self.port {
+            context.put(port, [0; 2]);
+        }
+    }
+}
+
+impl<M: Memory, C: Client<M>> Client<M> for Ringing<C> {
+    fn receive(&mut self, packet: Buffer<M, Filled>, context: &mut Context<'_>) {
+        self.client.receive(packet, context);
+        self.ring(context);
+    }
+
+    fn sent(&mut self, tag: u64, outcome: Result<(), LinkError>, context: &mut Context<'_>) {
+        self.client.sent(tag, outcome, context);
+        self.ring(context);
+    }
+
+    fn told(&mut self, news: News, context: &mut Context<'_>) {
+        self.client.told(news, context);
+        self.ring(context);
+    }
+}
+
+/// What became of a registration.
+pub(crate) enum State<M: Memory> {
+    Asked,
+    Made(ClientId, Pool<M>),
+    Refused(String),
+    /// Nobody wants it any more.
+    Left,
+}
+
+/// A registration that the driver makes between two packets, while whoever asked for it goes on.
+pub(crate) struct Registration<M: Memory>(pub(crate) Arc<Mutex<State<M>>>);
+
+impl<M: Memory> Registration<M> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State<M>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the driver answers. A driver that has ended drops it.
+pub(crate) struct Asked<M: Memory> {
+    state: Arc<Mutex<State<M>>>,
+    bell: Arc<Bell>,
+    sleeper: Sleeper,
+}
+
+impl<M: Memory> Asked<M> {
+    /// `false` if nobody wants it any more.
+    fn answer(&self, answer: State<M>) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_wanted = matches!(*state, State::Asked);
+        if is_wanted {
+            *state = answer;
+        }
+        drop(state);
+        self.bell.ring(&self.sleeper);
+        is_wanted
+    }
+}
+
+impl<M: Memory> Drop for Asked<M> {
+    fn drop(&mut self) {
+        self.answer(State::Refused("the driver has ended".into()));
+    }
+}
+
+/// A driver, to whoever only registers.
+pub(crate) trait Registrar<M: Memory>: Send + Sync {
+    fn register(&self, filter: Filter, buffers: u32, client: Box<dyn Client<M>>, asked: Asked<M>);
+
+    fn unregister(&self, client: ClientId);
+}
+
+impl<M: Memory> Client<M> for Box<dyn Client<M>> {
+    fn receive(&mut self, packet: Buffer<M, Filled>, context: &mut Context<'_>) {
+        (**self).receive(packet, context);
+    }
+
+    fn sent(&mut self, tag: u64, outcome: Result<(), LinkError>, context: &mut Context<'_>) {
+        (**self).sent(tag, outcome, context);
+    }
+
+    fn told(&mut self, news: News, context: &mut Context<'_>) {
+        (**self).told(news, context);
+    }
+}
+
+impl<L, D> Registrar<L::Memory> for Handle<L, D>
+where
+    L: Link + 'static,
+    L::Memory: 'static,
+    D: Demultiplex<Filter = Filter> + 'static,
+{
+    fn register(
+        &self,
+        filter: Filter,
+        buffers: u32,
+        client: Box<dyn Client<L::Memory>>,
+        asked: Asked<L::Memory>,
+    ) {
+        drop(self.ask(move |driver| {
+            // Half is for what arrives, half for what is sent.
+            let size = PoolSize::fixed(2 * buffers);
+            match driver.register(Interest::In(&filter), size, client) {
+                Ok(registered) => {
+                    registered.pool.give(buffers);
+                    if !asked.answer(State::Made(registered.id, registered.pool)) {
+                        driver.unregister(registered.id);
+                    }
+                }
+                Err(why) => drop(asked.answer(State::Refused(why.to_string()))),
+            }
+        }));
+    }
+
+    fn unregister(&self, client: ClientId) {
+        drop(self.ask(move |driver| driver.unregister(client)));
+    }
+}
+
+/// Asks for a client.
+pub(crate) fn ask<M: Memory>(
+    registrar: &dyn Registrar<M>,
+    filter: Filter,
+    buffers: u32,
+    client: Box<dyn Client<M>>,
+    bell: &Arc<Bell>,
+    sleeper: &Sleeper,
+) -> Registration<M> {
+    let state = Arc::new(Mutex::new(State::Asked));
+    let asked = Asked {
+        state: Arc::clone(&state),
+        bell: Arc::clone(bell),
+        sleeper: sleeper.clone(),
+    };
+    registrar.register(filter, buffers, client, asked);
+    Registration(state)
+}
+
+/// It is wanted no more: its client, if there is one, ends.
+pub(crate) fn leave<M: Memory>(registrar: &dyn Registrar<M>, registration: &Registration<M>) {
+    let state = mem::replace(&mut *registration.lock(), State::Left);
+    if let State::Made(client, _) = state {
+        registrar.unregister(client);
+    }
+}

@@ -1,0 +1,188 @@
+//! Between a frame and the IP packet in it: what may be looked at any further, and the Ethernet header of what is sent.
+//!
+//! Everything that reaches smoltcp comes through [`look`]: whole packets, to this host's hardware address and one of its own addresses, from somebody who can
+//! be answered. Fragments are not put together: overlapping ones have been a way past every rule of whose a packet is.
+
+use std::net::IpAddr;
+use std::ops::Range;
+
+use laxity_model::nif::frame::parse;
+use smoltcp::wire::{IpAddress, Ipv4Packet, Ipv6Packet, TcpPacket, UdpPacket};
+
+/// An Ethernet header without tag.
+pub(super) const HEADER: usize = 14;
+pub(super) const ARP: u16 = 0x0806;
+pub(super) const IPV4: u16 = 0x0800;
+pub(super) const IPV6: u16 = 0x86dd;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+pub(super) const ICMPV6: u8 = 58;
+const ICMP: u8 = 1;
+
+/// A hardware address.
+pub type Hardware = [u8; 6];
+
+/// To whom a TCP or UDP packet goes, and from whom.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Tuple {
+    pub(crate) local: (IpAddr, u16),
+    pub(crate) remote: (IpAddr, u16),
+}
+
+/// What a frame is to this host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seen {
+    /// A question or answer of ARP.
+    Arp,
+    /// To nobody's own address, or to ours: of ICMP for IPv6, which has neighbour discovery.
+    Discovery,
+    /// A TCP or UDP packet for this host.
+    Transport(u8, Tuple),
+    /// ICMP for this host.
+    Control,
+    /// Nothing of this is for us.
+    Nothing,
+}
+
+/// What a frame is, to a host with these addresses. Reads nothing behind what the packet says is its end.
+pub(super) fn look(frame: &[u8], hardware: Hardware, ours: &[(IpAddr, u8)]) -> Seen {
+    let parsed = parse(frame, None);
+    let key = parsed.key;
+    if parsed.malformed.is_some() || key.vlan().is_some() {
+        return Seen::Nothing;
+    }
+    let to_us = frame[..6] == hardware;
+    if key.ether_type() == Some(ARP) {
+        return if to_us || frame[..6] == [0xff; 6] {
+            Seen::Arp
+        } else {
+            Seen::Nothing
+        };
+    }
+    let (Some((from, to)), Some(protocol)) = (key.addresses(), key.protocol()) else {
+        return Seen::Nothing;
+    };
+    let is_ours = |address| ours.iter().any(|(own, _)| *own == address);
+    if protocol == ICMPV6 && frame.get(HEADER + 6) == Some(&ICMPV6) && is_discovery(frame) {
+        return if to_us || frame[..2] == [0x33; 2] {
+            Seen::Discovery
+        } else {
+            Seen::Nothing
+        };
+    }
+    if !to_us || !is_ours(to) || is_ours(from) || !can_be_answered(from, ours) || is_fragment(frame)
+    {
+        return Seen::Nothing;
+    }
+    match (protocol, key.ports()) {
+        (TCP | UDP, Some((source, destination))) => Seen::Transport(
+            protocol,
+            Tuple {
+                local: (to, destination),
+                remote: (from, source),
+            },
+        ),
+        (ICMP | ICMPV6, _) => Seen::Control,
+        _ => Seen::Nothing,
+    }
+}
+
+/// Router and neighbour discovery, of which this host does the second.
+fn is_discovery(frame: &[u8]) -> bool {
+    (133..=137).contains(frame.get(HEADER + 40).unwrap_or(&0))
+}
+
+/// From one host, and not from all of a network.
+fn can_be_answered(from: IpAddr, ours: &[(IpAddr, u8)]) -> bool {
+    let is_broadcast = |from: std::net::Ipv4Addr| {
+        from.is_broadcast()
+            || ours.iter().any(|(own, bits)| match own {
+                IpAddr::V4(own) if *bits < 31 => {
+                    let hosts = u32::MAX.checked_shr(u32::from(*bits)).unwrap_or(0);
+                    from.to_bits() == own.to_bits() | hosts
+                }
+                _ => false,
+            })
+    };
+    match from {
+        IpAddr::V4(from) => {
+            !(from.is_multicast()
+                || from.is_loopback()
+                || from.octets()[0] == 0
+                || is_broadcast(from))
+        }
+        IpAddr::V6(from) => !(from.is_multicast() || from.is_unspecified() || from.is_loopback()),
+    }
+}
+
+/// One piece of a packet: more follow, or it does not begin there.
+fn is_fragment(frame: &[u8]) -> bool {
+    match frame.get(HEADER..) {
+        Some([first, _, _, _, _, _, more, offset, ..]) if first >> 4 == 4 => {
+            more & 0x3f != 0 || *offset != 0
+        }
+        // A fragment header behind others leaves the packet without ports, and ICMP with another number.
+        Some([_, _, _, _, _, _, next, ..]) => ![TCP, UDP, ICMPV6].contains(next),
+        _ => true,
+    }
+}
+
+/// The checksum of a TCP packet is right.
+pub(super) fn is_sound(packet: &[u8]) -> bool {
+    let Some((from, to, payload)) = parts(packet) else {
+        return false;
+    };
+    let tcp = TcpPacket::new_checked(&packet[payload]);
+    tcp.is_ok_and(|tcp| tcp.verify_checksum(&from, &to))
+}
+
+/// Finishes the checksum that the sender's kernel only began. Such a packet came from this machine's memory, so there is nothing that it could have told.
+pub(super) fn finish(packet: &mut [u8], protocol: u8) {
+    let Some((from, to, payload)) = parts(packet) else {
+        return;
+    };
+    let payload = &mut packet[payload];
+    if protocol == TCP {
+        if let Ok(mut tcp) = TcpPacket::new_checked(payload) {
+            tcp.fill_checksum(&from, &to);
+        }
+    } else if let Ok(mut udp) = UdpPacket::new_checked(payload) {
+        udp.fill_checksum(&from, &to);
+    }
+}
+
+/// From whom, to whom, and where the payload is.
+fn parts(packet: &[u8]) -> Option<(IpAddress, IpAddress, Range<usize>)> {
+    if packet.first()? >> 4 == 4 {
+        let ip = Ipv4Packet::new_checked(packet).ok()?;
+        let payload = usize::from(ip.header_len())..usize::from(ip.total_len());
+        Some((ip.src_addr().into(), ip.dst_addr().into(), payload))
+    } else {
+        let ip = Ipv6Packet::new_checked(packet).ok()?;
+        let payload = ip.header_len()..ip.total_len();
+        Some((ip.src_addr().into(), ip.dst_addr().into(), payload))
+    }
+}
+
+/// Where an IP packet of ours goes.
+pub(super) fn destination(packet: &[u8]) -> Option<IpAddr> {
+    if packet.first()? >> 4 == 4 {
+        let octets: [u8; 4] = packet.get(16..20)?.try_into().ok()?;
+        Some(octets.into())
+    } else {
+        let octets: [u8; 16] = packet.get(24..40)?.try_into().ok()?;
+        Some(octets.into())
+    }
+}
+
+/// Writes the Ethernet header.
+pub(super) fn head(frame: &mut [u8], to: Hardware, from: Hardware, kind: u16) {
+    frame[..6].copy_from_slice(&to);
+    frame[6..12].copy_from_slice(&from);
+    frame[12..HEADER].copy_from_slice(&kind.to_be_bytes());
+}
+
+/// What is in an IP packet.
+pub(super) fn payload(packet: &[u8]) -> Option<&[u8]> {
+    parts(packet).and_then(|(_, _, payload)| packet.get(payload))
+}

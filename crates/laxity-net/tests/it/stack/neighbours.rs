@@ -1,0 +1,104 @@
+//! Hardware addresses: asked for once, believed once.
+
+use std::net::SocketAddr;
+
+use laxity_model::Span;
+use laxity_net::emulated::Faults;
+use laxity_net::sockets::UdpSocket;
+
+use super::{Scripted, Two, address, arp};
+
+const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
+const PEER: [u8; 6] = [2, 0, 0, 0, 0, 2];
+const FORGER: [u8; 6] = [2, 0, 0, 0, 0, 66];
+
+fn datagrams(answers: &[Vec<u8>]) -> Vec<[u8; 6]> {
+    let ip = answers.iter().filter(|frame| frame[12..14] == [8, 0]);
+    ip.map(|frame| frame[..6].try_into().unwrap()).collect()
+}
+
+#[test]
+fn only_the_first_answer_to_a_question_is_believed_and_what_waited_for_it_is_sent() {
+    let mut world = Scripted::new();
+    let socket = UdpSocket::bind(&world.host.stack, SocketAddr::new(address(1), 9)).unwrap();
+    socket.set_nonblocking(true);
+    world.hear();
+    world.say(&arp(2, FORGER, 2, HOST, 1));
+    assert_eq!(world.host.stack.neighbours().disbelieved, 1);
+    let to = SocketAddr::new(address(2), 9);
+    socket.send_to(b"one", to).unwrap();
+    let asked = world.hear();
+    assert!(Scripted::is_asked(&asked) && datagrams(&asked).is_empty());
+    assert_eq!(datagrams(&world.say(&arp(2, PEER, 2, HOST, 1))), [PEER]);
+    for forged in [
+        arp(2, FORGER, 2, HOST, 1),
+        arp(1, FORGER, 2, [0; 6], 1),
+        arp(1, FORGER, 2, [0; 6], 2),
+    ] {
+        world.say(&forged);
+        socket.send_to(b"two", to).unwrap();
+        assert_eq!(datagrams(&world.hear()), [PEER]);
+    }
+}
+
+#[test]
+fn a_question_for_this_host_is_answered_and_one_for_another_is_not() {
+    let mut world = Scripted::new();
+    assert_eq!(
+        world.say(&arp(1, PEER, 2, [0; 6], 1)),
+        [arp(2, HOST, 1, PEER, 2)]
+    );
+    assert!(world.say(&arp(1, PEER, 2, [0; 6], 3)).is_empty());
+    // Who says that it is us.
+    assert!(world.say(&arp(1, PEER, 1, [0; 6], 1)).is_empty());
+    // Who asks for somebody else.
+    let mut forged = arp(1, PEER, 2, [0; 6], 1);
+    forged[22..28].copy_from_slice(&FORGER);
+    assert!(world.say(&forged).is_empty());
+}
+
+#[test]
+fn questions_are_bounded_and_what_waits_too_long_is_lost_and_counted() {
+    let mut world = Scripted::new();
+    let socket = UdpSocket::bind(&world.host.stack, SocketAddr::new(address(1), 9)).unwrap();
+    socket.set_nonblocking(true);
+    world.hear();
+    for last in 2..250 {
+        socket
+            .send_to(b"x", SocketAddr::new(address(last), 9))
+            .unwrap();
+        world.hear();
+    }
+    let account = world.host.stack.neighbours();
+    assert_eq!((account.asked, account.lost), (64, 248 - 16));
+    world.time.pass(Span::from_secs(2).as_micros());
+    world.hear();
+    assert_eq!(world.host.stack.neighbours().lost, 248);
+}
+
+#[test]
+fn a_question_that_was_lost_is_asked_again() {
+    let mut two = Two::new(Faults {
+        lost: 1_000_000,
+        ..Faults::default()
+    });
+    let wire = two.wire.clone();
+    (0..20).for_each(|_| two.step());
+    let time = two.time.clone();
+    let from = time.now();
+    let stream = {
+        let to = SocketAddr::new(address(2), 7);
+        laxity_net::sockets::TcpStream::start(&two.near.stack, to).unwrap()
+    };
+    let listener = laxity_net::sockets::TcpListener::bind(&two.far.stack, 7, 1).unwrap();
+    let accepted = two.until(|| {
+        stream.poll(time.now());
+        if time.now().saturating_since(from) > Span::from_millis(500) {
+            wire.set_faults(Faults::default());
+        }
+        listener.try_accept()
+    });
+    assert!(two.near.stack.neighbours().asked >= 2);
+    drop((stream, accepted, listener));
+    two.end();
+}
