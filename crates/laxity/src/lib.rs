@@ -269,6 +269,7 @@ pub mod study {
 
 /// The pages in `docs/` whose examples are this crate's: run with its own.
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/net.md")]
 #[doc = include_str!("../../../docs/upcalls.md")]
 #[doc = include_str!("../../../docs/which-test.md")]
 struct Pages;
