@@ -30,6 +30,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 const PACKETS: usize = 2_000;
 const ROUNDS: usize = 5;
 const EVERY: Span = Span::from_millis(1);
+/// The processor of all that receives, and that of who sends.
+const OURS: usize = 0;
+const THEIRS: usize = 1;
 const OWN: u16 = 2_000;
 const FLOOD: u16 = 3_000;
 const BATCH: usize = 32;
@@ -70,6 +73,15 @@ fn sent_at(frame: &[u8]) -> Instant {
 
 /// Sends so many packets, one each millisecond.
 fn send_slowly(packets: usize) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            rank(Some(THEIRS), 60);
+            send_each(packets);
+        });
+    });
+}
+
+fn send_each(packets: usize) {
     let mut far = PacketLink::open("far", &Settings::default()).expect("it is there");
     let mut memory = far.allocate(1).expect("there is memory");
     let mut due = now();
@@ -115,36 +127,74 @@ fn flood(is_over: &AtomicBool, sent: &AtomicU64) {
     }
 }
 
-/// Latencies in nanoseconds.
-fn told(name: &str, mut all: Vec<u64>, of: usize) -> [u64; 2] {
+/// When a packet was with its client, and how long that took, in nanoseconds.
+type Seen = (Instant, u64);
+
+/// From when until when a processor stood still.
+static HALTS: Mutex<Vec<[Instant; 2]>> = Mutex::new(Vec::new());
+
+/// Looks each millisecond whether this processor stands still, for as long as the bench lasts: nobody is above it.
+fn witness(processor: usize) {
+    rank(Some(processor), 99);
+    let mut due = now();
+    loop {
+        due += EVERY;
+        sleep_until(due);
+        let woke = now();
+        if woke.saturating_since(due) > Span::from_micros(100) {
+            HALTS.lock().expect("nobody panics").push([due, woke]);
+            due = woke;
+        }
+    }
+}
+
+fn at(all: &mut [u64], part: usize) -> u64 {
     all.sort_unstable();
-    let at = |part: usize| all[(all.len() - 1) * part / 1_000];
+    all[(all.len() - 1) * part / 1_000]
+}
+
+/// Tells of all, and of those during which no processor stood still: their 99th percentile.
+fn told(name: &str, all: &[Seen], of: usize) -> u64 {
+    let halts = HALTS.lock().expect("nobody panics");
+    let mut raw: Vec<u64> = all.iter().map(|(_, late)| *late).collect();
+    let is_undisturbed = |(with, late): &&Seen| {
+        let from = with.saturating_sub(Span::from_nanos(*late));
+        !halts
+            .iter()
+            .any(|[begin, end]| *begin <= *with && from <= *end)
+    };
+    let quiet = all.iter().filter(is_undisturbed).map(|(_, late)| *late);
+    let mut quiet: Vec<u64> = quiet.collect();
+    let micros = |nanos: u64| nanos as f64 / 1e3;
     println!(
-        "  {name:<44} p50 {:>6.1}  p99 {:>6.1}  most {:>7.1} us, {} of {of} lost",
-        at(500) as f64 / 1e3,
-        at(990) as f64 / 1e3,
-        at(1_000) as f64 / 1e3,
+        "  {name:<36} p50 {:>6.1}  p99 {:>6.1} ({:.1} with halts)  most {:>7.1} us; {} of {of} lost, {:.1} % beside halts",
+        micros(at(&mut quiet, 500)),
+        micros(at(&mut quiet, 990)),
+        micros(at(&mut raw, 990)),
+        micros(at(&mut quiet, 1_000)),
         of - all.len(),
+        100.0 - 100.0 * quiet.len() as f64 / all.len() as f64,
     );
-    [at(500), at(990)]
+    at(&mut quiet, 990)
 }
 
 /// From the hook to a thread of FIFO 97 that polls the socket itself.
-fn bare() -> Vec<u64> {
+fn bare() -> Vec<Seen> {
     let mut link = XdpLink::open("near", Mode::Generic, &Settings::default()).expect("root may");
     for memory in link.allocate(64).expect("there is memory") {
         assert!(link.post(memory).is_ok());
     }
     let receiver = thread::spawn(move || {
-        rank(None, 97);
+        rank(Some(OURS), 97);
         let mut all = Vec::with_capacity(PACKETS);
         while all.len() < PACKETS {
             let mut waits = [PollFd::new(&link, PollFlags::IN)];
             let _ = poll(&mut waits, None);
             while let Some(received) = link.receive(now()).expect("it is up") {
-                let late = now().saturating_since(received.at);
+                let now = now();
+                let late = now.saturating_since(received.at);
                 if sent_at(&received.memory.bytes()[..received.length]) > Instant::ZERO {
-                    all.push(late.as_nanos());
+                    all.push((now, late.as_nanos()));
                 }
                 assert!(link.post(received.memory).is_ok());
             }
@@ -155,30 +205,36 @@ fn bare() -> Vec<u64> {
     receiver.join().expect("it ends")
 }
 
-/// Keeps how late each packet is when its client is called, since it was at the hook and since it was sent.
-struct Late(Arc<Mutex<Vec<[u64; 2]>>>);
+/// Keeps how late each packet is when its client is called, since it was at the hook.
+struct Late(Arc<Mutex<Vec<Seen>>>);
 
 impl Client<AnyMemory> for Late {
     fn receive(&mut self, packet: Buffer<AnyMemory, Filled>, _: &mut Context<'_>) {
         let (at, now) = (packet.arrived().map(|arrived| arrived.at), now());
-        let since = |at: Instant| now.saturating_since(at).as_nanos();
         if let (Some(at), Ok(mut all)) = (at, self.0.try_lock()) {
-            all.push([since(at), since(sent_at(packet.bytes()))]);
+            all.push((now, now.saturating_since(at).as_nanos()));
         }
         packet.emptied().give().ok();
     }
 }
 
 /// From the hook to a client's `receive`.
-fn received() -> Vec<u64> {
-    let near = Interface::open("xdp:near", Options::default()).expect("root may");
+fn received() -> Vec<Seen> {
+    let near = Interface::open("xdp:near", options()).expect("root may");
     let all = Arc::new(Mutex::new(Vec::with_capacity(PACKETS)));
     let client = near.register("udp dst port 2000", 64, Late(Arc::clone(&all)));
     client.expect("it is free").pool.give(64);
     send_slowly(PACKETS);
     drop(near);
-    let all = all.lock().expect("nobody panicked");
-    all.iter().map(|[since_hook, _]| *since_hook).collect()
+    std::mem::take(&mut all.lock().expect("nobody panicked"))
+}
+
+/// The driver is where the client's thread is.
+fn options() -> Options {
+    Options {
+        processor: Some(OURS),
+        ..Options::default()
+    }
 }
 
 fn flow(port: u16) -> Flow {
@@ -195,24 +251,26 @@ const BUFFERS: FlowOptions = FlowOptions {
 };
 
 /// From the hook, and from when it was sent, to the thread of a client of a flow, of FIFO 80.
-fn to_thread(options: Options, packets: usize, beside: impl FnOnce(&Interface)) -> Vec<[u64; 2]> {
+fn to_thread(options: Options, packets: usize, beside: impl FnOnce(&Interface)) -> [Vec<Seen>; 2] {
     let near = Interface::open("xdp:near", options).expect("root may");
     let queue = near.flow(flow(OWN), &BUFFERS).expect("it is free");
     let (tell, told) = channel();
     thread::scope(|scope| {
         scope.spawn(move || {
-            rank(None, 80);
+            rank(Some(OURS), 80);
             while let Ok(packet) = queue.next(Some(now() + Span::from_millis(500))) {
                 let now = now();
                 let at = packet.arrived().map_or(now, |arrived| arrived.at);
                 let since = |at: Instant| now.saturating_since(at).as_nanos();
-                tell.send([since(at), since(sent_at(&packet))]).ok();
+                tell.send([(now, since(at)), (now, since(sent_at(&packet)))])
+                    .ok();
             }
         });
         beside(&near);
         send_slowly(packets);
     });
-    told.iter().collect()
+    let all: Vec<[Seen; 2]> = told.iter().collect();
+    [0, 1].map(|which| all.iter().map(|seen| seen[which]).collect())
 }
 
 fn early() -> Options {
@@ -223,12 +281,12 @@ fn early() -> Options {
     };
     Options {
         early: Some(early),
-        ..Options::default()
+        ..options()
     }
 }
 
 /// A flow of 1 kHz beside a flood from this processor, if from any.
-fn isolated(from: Option<usize>) -> [u64; 2] {
+fn isolated(from: Option<usize>) -> u64 {
     const SECONDS: usize = 6;
     let packets = SECONDS * 1_000;
     let (is_over, sent) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -255,12 +313,10 @@ fn isolated(from: Option<usize>) -> [u64; 2] {
     let rate = sent.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64() / 1e6;
     let name = match from {
         None => "no flood".to_owned(),
-        Some(processor) => format!("{rate:.2} M packets/s from processor {processor}"),
+        Some(processor) => format!("{rate:.2} M/s from {processor}"),
     };
-    let since_hook = all.iter().map(|[since_hook, _]| *since_hook).collect();
-    told(&format!("{name}: since the hook"), since_hook, packets);
-    let since_sent = all.iter().map(|[_, since_sent]| *since_sent).collect();
-    told(&format!("{name}: since it was sent"), since_sent, packets)
+    told(&format!("{name}: since the hook"), &all[0], packets);
+    told(&format!("{name}: since it was sent"), &all[1], packets)
 }
 
 /// Gives each buffer again.
@@ -371,27 +427,30 @@ fn main() {
     ip("link set far up");
     thread::sleep(std::time::Duration::from_secs(2));
     added();
+    for processor in [0, 1] {
+        thread::spawn(move || witness(processor));
+    }
     println!("from the hook, {PACKETS} packets a millisecond apart, {ROUNDS} rounds in turn:");
     let mut all = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
         all[0].extend(bare());
         all[1].extend(received());
-        let late = to_thread(Options::default(), PACKETS, |_| ());
-        all[2].extend(late.into_iter().map(|[since_hook, _]| since_hook));
+        let [since_hook, _] = to_thread(options(), PACKETS, |_| ());
+        all[2].extend(since_hook);
     }
     let names = ["to a bare poll", "to receive", "to the client's own thread"];
     for (name, all) in names.into_iter().zip(all) {
-        told(name, all, PACKETS * ROUNDS);
+        told(name, &all, PACKETS * ROUNDS);
     }
     println!(
         "a flow of 1 kHz to its client's thread, beside a flood for a client without buffers:"
     );
     for _ in 0..2 {
-        let [_, alone] = isolated(None);
+        let alone = isolated(None);
         for processor in [0, 1] {
-            let [_, beside] = isolated(Some(processor));
+            let beside = isolated(Some(processor));
             println!(
-                "  p99 since it was sent: {:.1} x",
+                "    p99 since it was sent: {:.1} x",
                 beside as f64 / alone.max(1) as f64
             );
         }

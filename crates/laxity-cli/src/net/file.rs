@@ -232,7 +232,7 @@ mod tests {
         let sound = of_units(3, vec![]);
         for cut in 0..sound.len() {
             let found = all(sound[..cut].to_vec());
-            assert!(found.iter().all(|found| found.is_err()) || cut >= sound.len());
+            assert!(found.iter().all(Result::is_err) || cut >= sound.len());
         }
         for at in 0..sound.len() {
             for with in [0, 1, 0x7f, 0xff] {
