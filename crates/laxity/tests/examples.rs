@@ -194,8 +194,9 @@ fn a_stranger_hears_rtp_and_is_heard() {
 fn example_over_udp(name: &str, rest: &[&str]) -> Output {
     let far = UdpSocket::bind("127.0.0.1:0").unwrap();
     let remote = far.local_addr().unwrap();
-    let local = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let local = local.local_addr().unwrap();
+    // The kernel gives such numbers out in turn, so that it stays free.
+    let local = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let local = local.unwrap();
     far.connect(local).unwrap();
     let mut command = Command::new(built(name));
     command.arg(format!("udp:{local}-{remote}")).args(rest);
