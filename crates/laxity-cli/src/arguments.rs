@@ -61,6 +61,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: crate::upcalls::Upcalls,
     },
+    /// Network interfaces: what comes through them, recorded, and sent again.
+    #[command(after_help = crate::net::HELP)]
+    Net {
+        /// Which.
+        #[command(subcommand)]
+        what: crate::net::Net,
+    },
     /// Explain every key of a scenario, as a page of Markdown.
     Keys,
     /// A process of an experiment, which starts it.

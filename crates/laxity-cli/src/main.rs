@@ -14,6 +14,7 @@ mod experiments;
 mod files;
 mod lab;
 mod machine;
+mod net;
 mod on;
 mod outputs;
 mod permission;
@@ -103,6 +104,7 @@ fn perform() -> ExitCode {
         Command::Exec(exec) => return exec::run(exec),
         Command::Lab(lab) => lab::run(lab),
         Command::Upcalls { what } => upcalls::run(what),
+        Command::Net { what } => net::run(what),
         Command::Keys => files::print(&reference()).map(|()| MET),
         Command::Peer { experiment, part } => lab::peer(experiment, part),
     };

@@ -17,7 +17,9 @@
 //! }
 //! ```
 
+use laxity_model::nif::exchange::Outcome;
 use laxity_model::nif::link::{LinkError, Memory};
+use laxity_model::nif::registry::ClientId;
 use laxity_model::{ActivityId, Instant, PortId, Priority, SemaphoreId};
 
 use crate::buffers::{Arrived, Buffer, Filled};
@@ -134,6 +136,11 @@ pub struct Loan<'call> {
 pub trait Peek: Send {
     /// A packet is there, until this returns.
     fn look(&mut self, packet: Loan<'_>, context: &mut Context<'_>);
+
+    /// Of a tap: whose the packet was that arrived and was looked at last, if anybody's, and what became of it.
+    fn became(&mut self, whose: Option<ClientId>, outcome: Outcome) {
+        let _ = (whose, outcome);
+    }
 
     /// As [`Client::sent`].
     fn sent(&mut self, tag: u64, outcome: Result<(), LinkError>, context: &mut Context<'_>) {

@@ -8,6 +8,7 @@
 //! | **run** a program of activities, on this machine or in its twin | [`Host::admit_and_run`] of a [`LiveHost`] or a [`Twin`] | [below](#run), `examples/two_hosts.rs` |
 //! | **take turns**: several tasks in one thread, by deadline, by rate or in their order | [`Program::executor`] with [`executor::Edf`], [`executor::Fcfs`] or [`executor::Rmdp`] | [below](#take-turns) |
 //! | **call** handlers of mine when they are due, in one real-time thread, while I make and end them | [`upcalls::Upcalls`]; mapped from what they are for: [`upcalls::qos`] | [there](upcalls), `examples/upcalls.rs`, `examples/qos.rs` |
+//! | **share** a network interface: many clients, each with buffers of its own and called when its packet arrives | [`net::Interface`] | [there](net), `examples/peek.rs`, `examples/early.rs` |
 //! | **analyse** whether deadlines will be met, before anything runs | [`analysis`]; of a whole program [`admission::admit`] | [below](#analyse) |
 //! | **judge** what happened by a contract | [`judge`] | [below](#judge), `examples/two_hosts.rs` |
 //!
@@ -169,6 +170,7 @@
 
 mod error;
 mod event_log;
+pub mod net;
 pub mod observe;
 pub mod periodic;
 mod reserve;
@@ -267,6 +269,7 @@ pub mod study {
 
 /// The pages in `docs/` whose examples are this crate's: run with its own.
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/net.md")]
 #[doc = include_str!("../../../docs/upcalls.md")]
 #[doc = include_str!("../../../docs/which-test.md")]
 struct Pages;

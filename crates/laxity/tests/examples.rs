@@ -2,9 +2,11 @@
 
 mod gstreamer;
 
+use std::net::UdpSocket;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use laxity_linux::doctor::rights::{self, Right};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
@@ -186,4 +188,41 @@ fn a_stranger_hears_rtp_and_is_heard() {
     }
     let directory = tempfile::tempdir().unwrap();
     gstreamer::ours_and_a_stranger(&built("rtp"), directory.path());
+}
+
+/// An example with its arguments, of an interface over UDP to which frames go all the time.
+fn example_over_udp(name: &str, rest: &[&str]) -> Output {
+    let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let remote = far.local_addr().unwrap();
+    // The kernel gives such numbers out in turn, so that it stays free.
+    let local = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let local = local.unwrap();
+    far.connect(local).unwrap();
+    let mut command = Command::new(built(name));
+    command.arg(format!("udp:{local}-{remote}")).args(rest);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    // A datagram of no bytes to port 2000 of 10.0.0.2.
+    let mut frame = vec![2; 60];
+    frame[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17]);
+    frame[24..38].copy_from_slice(&[0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 3, 0xe8, 7, 0xd0]);
+    frame[38..42].copy_from_slice(&[0, 8, 0, 0]);
+    while child.try_wait().unwrap().is_none() {
+        // Nobody may be there yet.
+        let _ = far.send(&frame);
+        thread::sleep(Duration::from_millis(10));
+    }
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn peek_and_early_tell_of_the_packets_that_arrive() {
+    for (name, arguments) in [("peek", "udp dst port 2000"), ("early", "10.0.0.2:2000")] {
+        let output = example_over_udp(name, &[arguments]);
+        let shown = text(&output.stdout);
+        assert!(output.status.success(), "{shown}");
+        let mut words = shown.split(|c: char| !c.is_alphanumeric());
+        let before = words.by_ref().take_while(|word| *word != "packets").last();
+        let packets: u32 = before.unwrap().parse().unwrap();
+        assert!(packets > 10, "{shown}");
+    }
 }

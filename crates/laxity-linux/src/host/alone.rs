@@ -3,6 +3,7 @@
 //! Nothing is recorded, so nothing grows however long it lasts. What may be put into its ports by other threads goes through an [`Inbox`].
 
 mod inbox;
+pub mod served;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,7 +34,7 @@ use self::inbox::{Feed, Feeds};
 
 pub use self::inbox::Inbox;
 pub use super::together::FeedError;
-pub use crate::run::bell::Bell;
+pub use crate::run::bell::{Bell, Futex};
 
 /// How a thread is scheduled.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -33,7 +33,8 @@ impl Alarm {
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    fn clear(&self) {
+    /// Nobody has raised it any more.
+    pub(crate) fn clear(&self) {
         // A counter that nobody raised is cleared already.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }

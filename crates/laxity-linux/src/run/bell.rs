@@ -7,8 +7,9 @@ use laxity_model::base::bell::{self, Sleeping};
 
 use crate::os::futex::{self, Woken};
 
-/// Sleeps on a futex of this process.
-struct Futex;
+/// Sleeps on a futex of this process: whoever wakes others makes one system call, and waits for nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Futex;
 
 impl Sleeping for Futex {
     fn sleep(&self, word: &AtomicU32, seen: u32, until: Option<Instant>) -> bool {

@@ -89,6 +89,11 @@ impl<R> Answer<R> {
 }
 
 impl<L: Link, D: Demultiplex> Driver<L, D> {
+    /// Whether another thread has asked something that was not answered yet: then it is in the next poll, unless somebody asks just then.
+    pub fn is_asked(&self) -> bool {
+        self.questions.is_any.load(Ordering::Relaxed)
+    }
+
     /// Answers the question that waits for the longest time. One relaxed load where there is none.
     pub(super) fn answer(&mut self) {
         if !self.questions.is_any.load(Ordering::Relaxed) {

@@ -226,6 +226,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         Ok(polled)
     }
 
+    /// Its interface, to wait for, and for what it tells besides.
+    pub const fn link(&self) -> &L {
+        &self.link
+    }
+
     /// What its interface is.
     pub fn facts(&self) -> &Facts {
         self.link.facts()

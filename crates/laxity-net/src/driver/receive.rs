@@ -44,14 +44,19 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         effects: &mut dyn Effects,
     ) {
         self.posted -= 1;
-        let outcome = self.deliver(&mut packet, now, effects);
+        let mut whose = None;
+        let outcome = self.deliver(&mut packet, &mut whose, now, effects);
         self.account.count(outcome);
+        if !self.taps.is_empty() {
+            tap::tell(&mut self.taps, whose, outcome);
+        }
         self.post(packet.memory);
     }
 
     fn deliver(
         &mut self,
         packet: &mut Received<L::Memory>,
+        whose: &mut Option<ClientId>,
         now: Instant,
         effects: &mut dyn Effects,
     ) -> Outcome {
@@ -84,6 +89,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         let Some(Some(entry)) = self.clients.get_mut(client.index()) else {
             return Outcome::Dropped(Reason::Nobodys);
         };
+        *whose = Some(client);
         let mut context = Context::new(now, effects);
         let outcome = caught(|| entry.receiver.arrive(packet, &mut context));
         entry

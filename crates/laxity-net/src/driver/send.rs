@@ -82,7 +82,6 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                     polled.sent += 1;
                     self.is_flushed = false;
                     self.frames[frame.index()] = Some(queued);
-                    self.is_up(now, effects);
                 }
                 Err((memory, LinkError::Full)) => {
                     queued.held.restore(memory);
@@ -109,7 +108,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         effects: &mut dyn Effects,
     ) -> Result<(), LinkError> {
         match self.link.flush(now) {
-            Ok(()) => self.is_flushed = true,
+            Ok(()) => {
+                self.is_flushed = true;
+                // That a frame was put into a ring does not tell.
+                self.is_up(now, effects);
+            }
             Err(LinkError::Down) => self.is_down(now, effects),
             Err(error) => return Err(error),
         }

@@ -1,8 +1,9 @@
 //! Taps: whoever has the driver may let others look at packets that are not theirs, outside of whose they are.
 
 use laxity_model::Instant;
+use laxity_model::nif::exchange::Outcome;
 use laxity_model::nif::link::Link;
-use laxity_model::nif::registry::Demultiplex;
+use laxity_model::nif::registry::{ClientId, Demultiplex};
 
 use super::Driver;
 use super::entry::caught;
@@ -26,6 +27,8 @@ pub(super) struct Tap<F> {
     scope: Scope<F>,
     pub(super) peek: Box<dyn Peek>,
     has_panicked: bool,
+    /// It has looked at the last packet that was shown.
+    has_looked: bool,
 }
 
 impl<L: Link, D: Demultiplex> Driver<L, D> {
@@ -39,6 +42,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             scope,
             peek: Box::new(peek),
             has_panicked: false,
+            has_looked: false,
         });
         id
     }
@@ -75,8 +79,18 @@ pub(super) fn show<D: Demultiplex>(
             Scope::All => true,
             Scope::In(filter) => demultiplex.matches(filter, loan.bytes),
         };
+        tap.has_looked = is_granted;
         if is_granted {
             tap.peek.look(loan, &mut Context::new(now, effects));
+        }
+    });
+}
+
+/// Tells those who have seen the packet what became of it.
+pub(super) fn tell<F>(taps: &mut Vec<Tap<F>>, whose: Option<ClientId>, outcome: Outcome) {
+    look_at(taps, &mut |tap| {
+        if std::mem::take(&mut tap.has_looked) {
+            tap.peek.became(whose, outcome);
         }
     });
 }

@@ -65,12 +65,12 @@ pub struct XdpLink {
 struct Hook {
     _attached: OwnedFd,
     sockets: super::bpf::Map<u32, u32>,
-    early: Option<Early>,
+    early: Option<Arc<Early>>,
 }
 
 impl XdpLink {
-    /// The clients that are found at the hook; `None` where it was opened without.
-    pub fn early(&self) -> Option<&Early> {
+    /// The clients that are found at the hook, for any thread; `None` where it was opened without.
+    pub fn early(&self) -> Option<&Arc<Early>> {
         self.hook.early.as_ref()
     }
 
@@ -333,7 +333,7 @@ impl Link for XdpLink {
     fn losses(&self) -> Losses {
         let mut losses = self.counted();
         let early = self.hook.early.as_ref();
-        losses.no_room += early.map_or(0, Early::all_dropped);
+        losses.no_room += early.map_or(0, |early| early.all_dropped());
         losses
     }
 }

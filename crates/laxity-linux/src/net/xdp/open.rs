@@ -219,7 +219,7 @@ fn hook(interface: &Interface, mode: Mode, early: Option<&EarlySettings>) -> Cau
         None => (None, program::stamped(&sockets)),
         Some(settings) => {
             let (early, instructions) = Early::new(settings, &sockets)?;
-            (Some(early), instructions)
+            (Some(Arc::new(early)), instructions)
         }
     };
     let program = loaded(&instructions)?;

@@ -1,0 +1,296 @@
+//! `laxity net capture`: packets into a file, as they come.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use laxity::net::capture::{Captured, Recording, recorder};
+use laxity::net::clients::NoPacket;
+use laxity::net::exchange::{Outcome, Reason};
+use laxity::net::registry::Fallback;
+use laxity::net::{Ended, Interface, InterfaceName, Options};
+use laxity::{Instant, Span, now};
+use laxity_lab::plain;
+use laxity_lab::runner::Progress as _;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::pcapng::{PcapNgBlock as _, PcapNgWriter};
+use pcap_file::{DataLink, PcapError};
+
+use super::{Lasts, failure, named, opened, span};
+use crate::exit::{ERROR, Failure, MET, failed};
+use crate::files;
+use crate::outputs;
+use crate::progress::Reporter;
+
+/// What `capture` takes.
+#[derive(Args, Debug)]
+pub(crate) struct Capture {
+    /// The interface.
+    interface: String,
+    /// Only packets that this matches: pcap's language without `not`; without it, all.
+    filter: Vec<String>,
+    /// The file of pcapng; `-` is standard output.
+    #[arg(long, short, value_name = "FILE")]
+    write: PathBuf,
+    /// For so long; without it, until stopped.
+    #[arg(long = "for", value_name = "SPAN", value_parser = span)]
+    lasts: Option<Span>,
+    /// So many packets, and no more.
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// No progress and no count at the end: only the file, errors and the exit code.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// So many packets may wait to be written, of an interface through which 64 KiB come at a time, and of others.
+const WAIT: [usize; 2] = [512, 4_096];
+/// What an Ethernet header and a tag take.
+const HEADERS: usize = 18;
+/// The longest packet that a kernel leaves to be cut, with its headers.
+const LONGEST: usize = (64 << 10) + 64;
+
+pub(super) fn run(arguments: &Capture) -> Result<u8, Failure> {
+    outputs::check(None, &[("--write", &arguments.write)])?;
+    let name = named(&arguments.interface)?;
+    let filter = arguments.filter.join(" ");
+    let is_long = matches!(name, InterfaceName::Packet(_) | InterfaceName::Tap(_));
+    let mut options = Options::default();
+    if is_long {
+        // A peer on this machine leaves packets to be cut: they come as they are.
+        options.settings.segments = true;
+        options.settings.posted = 64;
+        options.limits.posted = 64;
+    }
+    let interface = opened(&name, options)?;
+    let (packets, bytes) = match is_long {
+        true => (WAIT[0], LONGEST),
+        false => (WAIT[1], interface.facts().mtu + HEADERS),
+    };
+    if interface.facts().is_shared_with_kernel {
+        let left = interface.leave_rest(Fallback::Kernel);
+        left.map_err(|error| failure(&error))?;
+    }
+    let (tap, mut recording) = recorder(packets, bytes);
+    let tapped = interface.tap(&filter, tap);
+    tapped.map_err(|error| failure(&error))?;
+    let lasts = Lasts::begin(arguments.lasts);
+    let mut target = Target::open(&arguments.write, &interface, &filter, bytes)?;
+    let written = target.write_all(&mut recording, &lasts, arguments)?;
+    conclude(&interface, &recording, written, arguments)
+}
+
+fn conclude(
+    interface: &Interface,
+    recording: &Recording,
+    written: u64,
+    arguments: &Capture,
+) -> Result<u8, Failure> {
+    let missed = recording.missed();
+    // Of one that is gone nothing is known any more.
+    let below = interface.counters().ok().map(|counters| counters.losses);
+    if !arguments.quiet {
+        let file = match files::is_stream(&arguments.write) {
+            true => "standard output".to_owned(),
+            false => plain(&arguments.write.display().to_string()).into_owned(),
+        };
+        let below = below.map_or_else(String::new, |losses| {
+            format!(
+                "; lost below: no room {}, too long {}",
+                losses.no_room, losses.too_long
+            )
+        });
+        files::say(&format!(
+            "laxity: {written} packets written to {file}; {missed} missed, since too many waited{below}"
+        ));
+    } else if missed > 0 {
+        files::say(&format!(
+            "laxity: {missed} packets missed, since too many waited"
+        ));
+    }
+    match interface.ended() {
+        Some(ended @ Ended::Gone) => Err(Failure::new(ERROR, ended.to_string())),
+        _ => Ok(MET),
+    }
+}
+
+/// Where the packets go: as they come, so that what was written can be read whatever ends this.
+struct Target {
+    writer: PcapNgWriter<BufWriter<Box<dyn Write>>>,
+    name: String,
+    /// Nanoseconds from the beginning of 1970 to that of the clock.
+    epoch: Duration,
+}
+
+impl Target {
+    fn open(
+        path: &Path,
+        interface: &Interface,
+        filter: &str,
+        bytes: usize,
+    ) -> Result<Self, Failure> {
+        let name = plain(&path.display().to_string()).into_owned();
+        let out: Box<dyn Write> = match files::is_stream(path) {
+            true => Box::new(std::io::stdout()),
+            false => Box::new(File::create(path).map_err(failed(&name))?),
+        };
+        let of_day = SystemTime::now().duration_since(UNIX_EPOCH);
+        let of_day = of_day.map_err(failed("the time of day"))?;
+        let since = Duration::from_nanos(now().as_nanos());
+        let epoch = of_day.checked_sub(since);
+        let epoch = epoch.ok_or_else(|| {
+            Failure::new(ERROR, "the machine's time of day is before it was started")
+        })?;
+        let facts = interface.facts();
+        let mut options = vec![
+            InterfaceDescriptionOption::IfName(Cow::Owned(facts.name.clone())),
+            InterfaceDescriptionOption::IfMacAddr(Cow::Owned(facts.address.to_vec())),
+            InterfaceDescriptionOption::IfTsResol(9),
+        ];
+        if !filter.is_empty() {
+            // In the words that it was given in.
+            let words = [&[0], filter.as_bytes()].concat();
+            options.push(InterfaceDescriptionOption::IfFilter(Cow::Owned(words)));
+        }
+        let description = InterfaceDescriptionBlock {
+            linktype: DataLink::ETHERNET,
+            snaplen: bytes as u32,
+            options,
+        };
+        let begun = PcapNgWriter::new(BufWriter::new(out)).and_then(|mut writer| {
+            writer.write_block(&description.into_block())?;
+            // That packets are recorded from now on can be seen.
+            writer.get_mut().flush().map_err(PcapError::IoError)?;
+            Ok(writer)
+        });
+        let writer = begun.map_err(|error| wrong(&name, &error))?;
+        Ok(Self {
+            writer,
+            name,
+            epoch,
+        })
+    }
+
+    /// Until it is over: how many were written.
+    fn write_all(
+        &mut self,
+        recording: &mut Recording,
+        lasts: &Lasts,
+        arguments: &Capture,
+    ) -> Result<u64, Failure> {
+        let mut reporter = Reporter::patient(arguments.quiet);
+        let mut written = 0;
+        let all = |written: u64| arguments.count.unwrap_or(written) as usize;
+        while arguments.count.is_none_or(|count| written < count) {
+            // Before the look: what came before it was over is written.
+            let is_over = lasts.is_over();
+            let until = if is_over {
+                Instant::ZERO
+            } else {
+                lasts.look().min(now() + super::LOOKS_EVERY)
+            };
+            match recording.next(Some(until)) {
+                Ok(captured) => {
+                    self.write(&captured)?;
+                    recording.done(captured);
+                    written += 1;
+                }
+                Err(NoPacket::TimeUp) if !is_over => {
+                    self.flush()?;
+                    reporter.tell(written as usize, all(written), "packets");
+                }
+                Err(_) => break,
+            }
+        }
+        reporter.end();
+        self.flush()?;
+        Ok(written)
+    }
+
+    fn write(&mut self, captured: &Captured) -> Result<(), Failure> {
+        let at = self.epoch + Duration::from_nanos(captured.at.as_nanos());
+        let inbound = captured.arrived.is_some();
+        let block = EnhancedPacketBlock {
+            interface_id: 0,
+            timestamp: at,
+            original_len: captured.length as u32,
+            data: Cow::Borrowed(&captured.bytes),
+            options: vec![
+                EnhancedPacketOption::Comment(Cow::Owned(comment(captured))),
+                EnhancedPacketOption::Flags(if inbound { 1 } else { 2 }),
+            ],
+        };
+        let written = self.writer.write_block(&block.into_block());
+        written.map(drop).map_err(|error| wrong(&self.name, &error))
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let flushed = self.writer.get_mut().flush();
+        flushed.map_err(failed(&self.name))
+    }
+}
+
+fn wrong(name: &str, error: &PcapError) -> Failure {
+    Failure::new(ERROR, format!("{name}: {error}"))
+}
+
+/// Whose a packet was, and what became of it.
+fn comment(captured: &Captured) -> String {
+    let Some(outcome) = captured.outcome else {
+        return "sent".to_owned();
+    };
+    let what = match outcome {
+        Outcome::Swapped => "received",
+        Outcome::Copied => "received, copied",
+        Outcome::Peeked => "looked at",
+        Outcome::Kernels => return "the kernel's".to_owned(),
+        Outcome::Dropped(reason) => match reason {
+            Reason::NoBuffer => "dropped: no buffer",
+            Reason::TooLong => "dropped: too long for its buffer",
+            Reason::Malformed => return "malformed".to_owned(),
+            Reason::Nobodys => return "nobody's".to_owned(),
+            Reason::Closed => "dropped: the client has ended",
+            Reason::Panicked => "dropped: the client panicked",
+        },
+    };
+    match captured.whose {
+        Some(client) => format!("client {client}: {what}"),
+        None => what.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity::net::registry::ClientId;
+
+    use super::*;
+
+    #[test]
+    fn a_comment_says_whose_it_was_and_what_became_of_it() {
+        let of = |whose: Option<u32>, outcome| {
+            comment(&Captured {
+                at: Instant::ZERO,
+                arrived: None,
+                bytes: Vec::new(),
+                length: 0,
+                whose: whose.map(ClientId),
+                outcome,
+            })
+        };
+        assert_eq!(of(None, None), "sent");
+        assert_eq!(of(Some(3), Some(Outcome::Swapped)), "client 3: received");
+        let dropped = |reason| Some(Outcome::Dropped(reason));
+        assert_eq!(
+            of(Some(3), dropped(Reason::NoBuffer)),
+            "client 3: dropped: no buffer"
+        );
+        assert_eq!(of(None, dropped(Reason::Nobodys)), "nobody's");
+        assert_eq!(of(None, Some(Outcome::Kernels)), "the kernel's");
+    }
+}

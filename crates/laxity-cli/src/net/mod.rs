@@ -1,0 +1,123 @@
+//! `laxity net`: what comes through an interface, recorded and sent again.
+
+mod capture;
+mod file;
+mod replay;
+mod show;
+
+use clap::Subcommand;
+use laxity::net::{Error, Interface, InterfaceName, OpenCause, Options};
+use laxity::{Instant, Span, Watch, now};
+use laxity_lab::plain;
+use laxity_lab::scenario::units;
+
+use crate::exit::{CANNOT_RUN, ERROR, Failure, USAGE};
+use crate::files;
+
+/// Examples of all that is done.
+pub(crate) const HELP: &str = "\
+An INTERFACE is named by the way to it: packet:eth0 (a packet socket), xdp:eth0 (the hook of the interface, whose packets the kernel then has no more), tap:lax0, or
+udp:LOCAL-REMOTE, which needs no rights. A bare name is a packet socket here, as that is in nobody's way.
+
+Exit codes: 0 done, also when stopped by Ctrl-C; 1 error, also a frame that was not sent; 4 cannot run here; 64 usage, also a filter that is wrong.
+
+Examples:
+  laxity net show                                            which ways there are here, and what each lacks
+  laxity net show eth0 --for 5s                              what came, and what became of it
+  laxity net capture eth0 udp port 5004 --write video.pcapng
+  laxity net capture eth0 --write - | tcpdump -r -           as it comes
+  laxity net replay video.pcapng tap:lax0                    at its times
+  laxity net replay video.pcapng udp:127.0.0.1:4000-127.0.0.1:4001 --speed 2";
+
+/// What is done.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Net {
+    /// Show the ways to interfaces that there are here; of an interface what comes through it, counted.
+    Show(show::Show),
+    /// Record packets in a file of pcapng, each with its nanosecond, whose it was, and what became of it.
+    Capture(Box<capture::Capture>),
+    /// Send the packets of a file of pcap or pcapng at their times.
+    Replay(replay::Replay),
+}
+
+/// Shows, records or sends.
+pub(crate) fn run(what: &Net) -> Result<u8, Failure> {
+    match what {
+        Net::Show(arguments) => show::run(arguments),
+        Net::Capture(arguments) => capture::run(arguments),
+        Net::Replay(arguments) => replay::run(arguments),
+    }
+}
+
+/// So often a wait looks whether the command was stopped.
+const LOOKS_EVERY: Span = Span::from_millis(50);
+
+fn span(text: &str) -> Result<Span, String> {
+    units::span(text).map_err(|error| error.to_string())
+}
+
+/// The interface that is meant. A bare name is the way that takes nothing from anybody.
+fn named(text: &str) -> Result<InterfaceName, Failure> {
+    let name = text.parse().map_err(|error| failure(&Error::Open(error)))?;
+    Ok(match name {
+        InterfaceName::Auto(name) if !text.starts_with("auto:") => InterfaceName::Packet(name),
+        name => name,
+    })
+}
+
+/// Opens it, and says what is lost or not promised.
+fn opened(name: &InterfaceName, options: Options) -> Result<Interface, Failure> {
+    let interface = Interface::open_named(name, options).map_err(|error| failure(&error))?;
+    if let Some(lost) = interface.lost() {
+        files::say(&format!("laxity: {}", plain(lost)));
+    }
+    Ok(interface)
+}
+
+/// With its exit code.
+fn failure(error: &Error) -> Failure {
+    let code = match error {
+        Error::Open(refused) => match refused.cause {
+            OpenCause::Name(_) => USAGE,
+            OpenCause::NoRawSockets
+            | OpenCause::NoPrograms(_)
+            | OpenCause::NoInterfaceRights
+            | OpenCause::NoTunDevice
+            | OpenCause::TunDeviceClosed
+            | OpenCause::NoSupport(_)
+            | OpenCause::MtuTooLarge(_)
+            | OpenCause::NoNative
+            | OpenCause::MemoryLocked(_)
+            | OpenCause::Program(_) => CANNOT_RUN,
+            _ => ERROR,
+        },
+        Error::Filter(_) => USAGE,
+        _ => ERROR,
+    };
+    Failure::new(code, plain(&error.to_string()).into_owned())
+}
+
+/// Until when something lasts, and whether it was stopped.
+struct Lasts {
+    until: Option<Instant>,
+    watch: Watch,
+}
+
+impl Lasts {
+    fn begin(lasts: Option<Span>) -> Self {
+        Self {
+            until: lasts.and_then(|lasts| now().checked_add(lasts)),
+            watch: Watch::begin(),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.watch.caught().is_some() || self.until.is_some_and(|until| until <= now())
+    }
+
+    /// Until when to wait before the next look.
+    fn look(&self) -> Instant {
+        let look = now() + LOOKS_EVERY;
+        self.until.map_or(look, |until| until.min(look))
+    }
+}

@@ -1,0 +1,282 @@
+//! `laxity net replay`: the packets of a file, sent at their times.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use clap::Args;
+use laxity::net::buffers::{Buffer, Filled, Pool, Sending, Unavailable};
+use laxity::net::client::{Client, Context};
+use laxity::net::{AnyMemory, Interface, Options};
+use laxity::{Instant, Span, now, sleep_until};
+use laxity_lab::plain;
+use laxity_lab::runner::Progress as _;
+use laxity_model::nif::link::LinkError;
+use serde_json::json;
+
+use super::file::{Frame, Packets};
+use super::{Lasts, failure, named, opened};
+use crate::exit::{ERROR, Failure, MET};
+use crate::files;
+use crate::outputs::{self, Json};
+use crate::progress::Reporter;
+
+/// What `replay` takes.
+#[derive(Args, Debug)]
+pub(crate) struct Replay {
+    /// The file of pcap or pcapng; `-` is standard input.
+    file: PathBuf,
+    /// The interface.
+    interface: String,
+    /// So many times as fast.
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = speed)]
+    speed: f64,
+    /// Each as soon as the one before it has left.
+    #[arg(long, conflicts_with = "speed")]
+    as_fast: bool,
+    #[command(flatten)]
+    json: Json,
+    /// No progress and no count at the end: only errors and the exit code.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed: Option<f64> = text.parse().ok();
+    let possible = speed.filter(|speed| (0.001..=1_000_000.0).contains(speed));
+    possible
+        .ok_or_else(|| "a factor is a number from 0.001 to 1000000, such as 2 or 0.5".to_owned())
+}
+
+/// A frame that is handed over by more than this after its time is late.
+const LATE: Span = Span::from_millis(1);
+/// So many frames may be on their way.
+const FRAMES: u32 = 64;
+/// Frames that are on their way when all were handed over are waited for so long.
+const PATIENCE: Span = Span::from_secs(2);
+
+/// What became of frames, as their driver tells.
+#[derive(Default)]
+struct Sent {
+    sent: AtomicU64,
+    refused: AtomicU64,
+    why: Mutex<Option<LinkError>>,
+}
+
+struct Told(Arc<Sent>);
+
+impl Client<AnyMemory> for Told {
+    fn receive(&mut self, _: Buffer<AnyMemory, Filled>, _: &mut Context<'_>) {}
+
+    fn sent(&mut self, _: u64, outcome: Result<(), LinkError>, _: &mut Context<'_>) {
+        let Err(error) = outcome else {
+            self.0.sent.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        self.0.refused.fetch_add(1, Ordering::Relaxed);
+        // Who reads it just now has one like it.
+        if let Ok(mut why) = self.0.why.try_lock() {
+            *why = Some(error);
+        }
+    }
+}
+
+/// What was done so far.
+#[derive(Default)]
+struct Done {
+    /// Frames of the file.
+    frames: u64,
+    handed: u64,
+    /// Of which the file has only a part, or which are too long for the interface.
+    unsendable: u64,
+    late: u64,
+    most_late: Span,
+}
+
+pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
+    outputs::check(None, arguments.json.output().as_slice())?;
+    let mut packets = Packets::open(&arguments.file)?;
+    let name = named(&arguments.interface)?;
+    let mut options = Options::default();
+    options.limits.reach = options.settings.reach;
+    let lasts = Lasts::begin(None);
+    let interface = opened(&name, options)?;
+    let sent = Arc::<Sent>::default();
+    let sender = interface.sender(FRAMES, Told(Arc::clone(&sent)));
+    let pool = sender.map_err(|error| failure(&error))?.pool;
+    let began = now();
+    let mut replayed = Replayed {
+        interface: &interface,
+        pool: &pool,
+        lasts: &lasts,
+        first: None,
+        done: Done::default(),
+    };
+    let mut reporter = Reporter::patient(arguments.quiet);
+    let stopped = replayed.send_all(&mut packets, arguments, &mut reporter);
+    let done = replayed.done;
+    let until = now() + PATIENCE;
+    let told = || sent.sent.load(Ordering::Relaxed) + sent.refused.load(Ordering::Relaxed);
+    while told() < done.handed && now() < until && interface.ended().is_none() {
+        sleep_until(now() + Span::from_millis(1));
+    }
+    reporter.end();
+    let lasted = now().saturating_since(began);
+    tell(&done, &sent, lasted, arguments)?;
+    stopped?;
+    conclude(&interface, &done, &sent)
+}
+
+fn conclude(interface: &Interface, done: &Done, sent: &Sent) -> Result<u8, Failure> {
+    if let Some(ended) = interface.ended() {
+        return Err(Failure::new(ERROR, ended.to_string()));
+    }
+    let has_left = sent.sent.load(Ordering::Relaxed);
+    if has_left == done.frames {
+        return Ok(MET);
+    }
+    let why = sent.why.lock().unwrap_or_else(PoisonError::into_inner);
+    let why = why
+        .as_ref()
+        .map_or_else(String::new, |why| format!(": {why}"));
+    let missing = done.frames - has_left.min(done.frames);
+    let message = format!("{missing} frames were not sent{why}");
+    Err(Failure::new(ERROR, plain(&message).into_owned()))
+}
+
+fn tell(done: &Done, sent: &Sent, lasted: Span, arguments: &Replay) -> Result<(), Failure> {
+    let (left, refused) = (
+        sent.sent.load(Ordering::Relaxed),
+        sent.refused.load(Ordering::Relaxed),
+    );
+    let most = match done.late {
+        0 => String::new(),
+        _ => format!(", {} the most", done.most_late),
+    };
+    let text = format!(
+        "laxity: {left} of {} frames sent in {lasted}; {} late by more than {LATE}{most}; {} refused, {} that cannot be sent whole",
+        done.frames, done.late, refused, done.unsendable
+    );
+    if !arguments.quiet {
+        files::say(&text);
+    }
+    if arguments.json.path().is_none() {
+        return Ok(());
+    }
+    outputs::tell(&arguments.json, String::new, || {
+        let all = json!({
+            "file_version": 1,
+            "frames": done.frames,
+            "sent": left,
+            "refused": refused,
+            "unsendable": done.unsendable,
+            "late": done.late,
+            "late_max_ns": done.most_late.as_nanos(),
+            "lasted_ns": lasted.as_nanos(),
+        });
+        Ok(format!("{all:#}\n").into_bytes())
+    })
+}
+
+/// Frames on their way out of a file.
+struct Replayed<'a> {
+    interface: &'a Interface,
+    pool: &'a Pool<AnyMemory>,
+    lasts: &'a Lasts,
+    /// When the first frame with a time was sent, and its time.
+    first: Option<(Instant, u64)>,
+    done: Done,
+}
+
+impl Replayed<'_> {
+    fn is_over(&self) -> bool {
+        self.lasts.is_over() || self.interface.ended().is_some()
+    }
+
+    /// Until the file is at its end, or it is stopped.
+    fn send_all(
+        &mut self,
+        packets: &mut Packets,
+        arguments: &Replay,
+        reporter: &mut Reporter,
+    ) -> Result<(), Failure> {
+        while let Some(frame) = packets.next() {
+            let frame = frame?;
+            if self.is_over() {
+                return Ok(());
+            }
+            self.done.frames += 1;
+            let due = match arguments.as_fast {
+                true => None,
+                false => self.due(&frame, arguments.speed),
+            };
+            self.wait(due);
+            self.send(&frame, due);
+            let frames = self.done.frames as usize;
+            reporter.tell(frames, frames, "frames");
+        }
+        Ok(())
+    }
+
+    /// When a frame is to be sent: as long after the first as it was, by the speed.
+    fn due(&mut self, frame: &Frame, speed: f64) -> Option<Instant> {
+        let at = frame.at_ns?;
+        let (began, first) = *self.first.get_or_insert_with(|| (now(), at));
+        // One that is told to be earlier than the first is sent at once.
+        let after = at.saturating_sub(first) as f64 / speed;
+        Some(
+            began
+                .checked_add(Span::from_nanos(after as u64))
+                .unwrap_or(Instant::MAX),
+        )
+    }
+
+    fn wait(&self, due: Option<Instant>) {
+        let Some(due) = due else {
+            return;
+        };
+        while now() < due && !self.is_over() {
+            sleep_until(due.min(self.lasts.look()));
+        }
+    }
+
+    fn send(&mut self, frame: &Frame, due: Option<Instant>) {
+        if !frame.is_whole {
+            self.done.unsendable += 1;
+            return;
+        }
+        let empty = loop {
+            match self.pool.wait(Some(self.lasts.look())) {
+                Ok(empty) => break empty,
+                Err(Unavailable::NoneFree) if !self.is_over() => {}
+                Err(_) => return,
+            }
+        };
+        let late = due.map_or(Span::ZERO, |due| now().saturating_since(due));
+        let filled = empty.fill(&frame.bytes);
+        let Ok(filled) = filled else {
+            self.done.unsendable += 1;
+            return;
+        };
+        if filled.send(Sending::default()).is_ok() {
+            self.done.handed += 1;
+            self.done.late += u64::from(late > LATE);
+            self.done.most_late = self.done.most_late.max(late);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_speed_is_a_number_above_zero() {
+        assert_eq!(speed("2"), Ok(2.0));
+        assert_eq!(speed("0.5"), Ok(0.5));
+        for wrong in ["0", "-1", "x", "inf", "NaN", ""] {
+            assert!(speed(wrong).is_err(), "{wrong}");
+        }
+    }
+}

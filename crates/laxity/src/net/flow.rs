@@ -1,0 +1,180 @@
+//! A client for one flow, with buffers of its own and a queue that its threads take packets from: `EarlyDemuxClient` (§3.2), wherever it is found.
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use laxity_linux::net::AnyMemory;
+use laxity_linux::net::xdp::early::Flow;
+use laxity_linux::os::clock;
+use laxity_model::nif::exchange::Account;
+use laxity_model::nif::registry::ClientId;
+use laxity_model::{ActivityId, Instant};
+use laxity_net::buffers::{Buffer, Filled, Pool};
+use laxity_net::client::Rank;
+use laxity_net::clients::{NoPacket, Queue};
+use laxity_net::driver::Handle;
+
+use super::error::{Ended, Error};
+use super::hook::Steered;
+use super::link::LiveLink;
+use super::{Frames, LiveDriver};
+
+/// What a client of a flow has.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowOptions {
+    /// So many packets may wait for it, or be in its threads' hands.
+    pub buffers: u32,
+    /// When a packet finds none waiting, the activity that takes them becomes so urgent, from the packet's arrival on.
+    pub raises: Option<(ActivityId, Rank)>,
+}
+
+/// The filter of a flow.
+pub(super) fn filter_of(flow: &Flow) -> String {
+    let protocol = if flow.is_tcp { "tcp" } else { "udp" };
+    let end = |side: &str, address: SocketAddr| {
+        let (ip, port) = (address.ip(), address.port());
+        format!("{side} host {ip} and {protocol} {side} port {port}")
+    };
+    let far = flow.far.map(|far| format!(" and {}", end("src", far)));
+    end("dst", flow.own) + &far.unwrap_or_default()
+}
+
+/// Packets of a flow, first come, first served. Any number of threads may take them. Dropped, the client ends.
+pub struct FlowQueue {
+    pub(super) queue: Queue<AnyMemory>,
+    pub(super) pool: Pool<AnyMemory>,
+    pub(super) id: ClientId,
+    pub(super) steered: Option<Arc<Steered>>,
+    pub(super) handle: Handle<LiveLink, Frames>,
+}
+
+/// A packet of a flow. Dropped, its buffer is given again.
+pub struct Packet {
+    /// `None` only while it is dropped.
+    buffer: Option<Buffer<AnyMemory, Filled>>,
+    steered: Option<Arc<Steered>>,
+}
+
+impl FlowQueue {
+    fn packet(&self, buffer: Buffer<AnyMemory, Filled>) -> Packet {
+        Packet {
+            buffer: Some(buffer),
+            steered: self.steered.clone(),
+        }
+    }
+
+    /// The packet that waits for the longest time; `None` if there is none now.
+    ///
+    /// # Errors
+    ///
+    /// [`NoPacket::Over`]: the interface has ended, and all that arrived has been taken.
+    pub fn try_next(&self) -> Result<Option<Packet>, NoPacket> {
+        let next = self.queue.try_next()?;
+        Ok(next.map(|buffer| self.packet(buffer)))
+    }
+
+    /// The same, waiting for one, no longer than until then.
+    ///
+    /// # Errors
+    ///
+    /// [`NoPacket`].
+    pub fn next(&self, until: Option<Instant>) -> Result<Packet, NoPacket> {
+        self.queue.next(until).map(|buffer| self.packet(buffer))
+    }
+
+    /// Whether it is found at the interface's hook, before anything is queued.
+    pub const fn is_early(&self) -> bool {
+        self.steered.is_some()
+    }
+
+    /// The client's number at its driver.
+    pub const fn id(&self) -> ClientId {
+        self.id
+    }
+
+    /// Its buffers.
+    pub const fn pool(&self) -> &Pool<AnyMemory> {
+        &self.pool
+    }
+
+    /// What became of its packets that came as far as the driver, and how many were dropped at the hook for want of a buffer. It waits for the driver.
+    ///
+    /// # Errors
+    ///
+    /// There is no driver any more.
+    pub fn counts(&self) -> Result<(Account, u64), Error> {
+        let id = self.id;
+        let asked = self.handle.ask(move |driver: &mut LiveDriver| {
+            let account = driver.account_of(id);
+            account.copied()
+        });
+        let account = asked.wait().ok().flatten();
+        let account = account.ok_or(Error::Ended(Ended::Closed))?;
+        let dropped = self.steered.as_ref().map_or(0, |steered| steered.dropped());
+        Ok((account, dropped))
+    }
+}
+
+impl Drop for FlowQueue {
+    fn drop(&mut self) {
+        let (id, steered) = (self.id, self.steered.take());
+        // It is done in the driver's next poll, or was with its end.
+        drop(self.handle.ask(move |driver: &mut LiveDriver| {
+            if let Some(steered) = steered {
+                steered.end(clock::now());
+            }
+            driver.unregister(id);
+        }));
+    }
+}
+
+impl Packet {
+    /// When it arrived; and who says so.
+    pub fn arrived(&self) -> Option<laxity_net::buffers::Arrived> {
+        self.buffer.as_ref().and_then(Buffer::arrived)
+    }
+}
+
+impl Deref for Packet {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.buffer.as_ref().map_or(&[], Buffer::bytes)
+    }
+}
+
+impl Drop for Packet {
+    fn drop(&mut self) {
+        let given = self.buffer.take().map(|buffer| buffer.emptied().give());
+        if let (Some(Ok(())), Some(steered)) = (given, &self.steered) {
+            steered.gave();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::nif::filter::Filter;
+
+    use super::*;
+
+    #[test]
+    fn a_flow_is_a_filter_of_one_alternative() {
+        for (own, far) in [
+            ("10.0.0.2:2000", None),
+            ("10.0.0.2:2000", Some("10.0.0.1:1000")),
+            ("[fd00::2]:2000", Some("[fd00::1]:1000")),
+        ] {
+            for is_tcp in [false, true] {
+                let flow = Flow {
+                    is_tcp,
+                    own: own.parse().unwrap(),
+                    far: far.map(|far| far.parse().unwrap()),
+                };
+                let filter = Filter::parse(&filter_of(&flow), None).unwrap();
+                assert_eq!(filter.alternatives().len(), 1, "{filter}");
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The one kind of link that a live driver has: any interface, with those clients that are found at its hook.
+//!
+//! It costs a match and a count for each packet, and nothing where no client is found early. So no type above it depends on what the interface is.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use laxity_linux::net::{AnyLink, AnyMemory};
+use laxity_model::Instant;
+use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received};
+
+use super::hook::Hook;
+
+/// An interface as its driver has it.
+#[derive(Debug)]
+pub struct LiveLink {
+    link: AnyLink,
+    hook: Option<Arc<Hook>>,
+    /// Packets of no flow that were taken, and whose memory is not posted again yet: each has cost a credit.
+    taken: u32,
+    below: usize,
+}
+
+impl LiveLink {
+    pub(super) const fn new(link: AnyLink, hook: Option<Arc<Hook>>) -> Self {
+        Self {
+            link,
+            hook,
+            taken: 0,
+            below: 0,
+        }
+    }
+
+    /// Frames that were handed over and not told as sent yet.
+    pub const fn below(&self) -> usize {
+        self.below
+    }
+}
+
+impl AsFd for LiveLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.link.as_fd()
+    }
+}
+
+impl Link for LiveLink {
+    type Memory = AnyMemory;
+
+    fn facts(&self) -> &Facts {
+        self.link.facts()
+    }
+
+    fn allocate(&mut self, packets: usize) -> Result<Vec<AnyMemory>, LinkError> {
+        self.link.allocate(packets)
+    }
+
+    fn post(&mut self, memory: AnyMemory) -> Result<(), AnyMemory> {
+        self.link.post(memory)?;
+        if let Some(hook) = &self.hook
+            && self.taken > 0
+        {
+            self.taken -= 1;
+            hook.give_rest();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<AnyMemory>>, LinkError> {
+        let received = self.link.receive(now)?;
+        let Some(hook) = &self.hook else {
+            return Ok(received);
+        };
+        Ok(received.map(|mut packet| {
+            let number = packet.early.unwrap_or(0);
+            self.taken += u32::from(number == 0);
+            packet.early = hook.client_of(number);
+            packet
+        }))
+    }
+
+    fn send(
+        &mut self,
+        memory: AnyMemory,
+        length: usize,
+        now: Instant,
+    ) -> Result<(), (AnyMemory, LinkError)> {
+        self.link.send(memory, length, now)?;
+        self.below += 1;
+        Ok(())
+    }
+
+    fn queue(
+        &mut self,
+        memory: AnyMemory,
+        length: usize,
+        left: Left,
+        now: Instant,
+    ) -> Result<(), (AnyMemory, LinkError)> {
+        self.link.queue(memory, length, left, now)?;
+        self.below += 1;
+        Ok(())
+    }
+
+    fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
+        self.link.flush(now)
+    }
+
+    fn finishes(&self) -> bool {
+        self.link.finishes()
+    }
+
+    fn sent(&mut self, now: Instant) -> Option<AnyMemory> {
+        let sent = self.link.sent(now);
+        self.below -= usize::from(sent.is_some() && self.below > 0);
+        sent
+    }
+
+    fn reclaim(&mut self) -> Option<AnyMemory> {
+        self.link.reclaim()
+    }
+
+    fn losses(&self) -> Losses {
+        self.link.losses()
+    }
+}

@@ -1,0 +1,125 @@
+//! Clients that are found at the hook.
+
+use laxity::net::exchange::Reason;
+use laxity::net::{EarlyOptions, Error, Flow, FlowOptions, Interface, Options, Rest};
+
+use super::namespace::pair;
+use super::support::{Heard, datagram, eventually, in_namespace, next, send, tells};
+
+const FAR: &str = "10.0.0.1:1000";
+const OWN: &str = "10.0.0.2:2000";
+
+fn early(rest: Rest) -> Options {
+    Options {
+        early: Some(EarlyOptions {
+            flows: 2,
+            buffers: 8,
+            rest,
+        }),
+        ..Options::default()
+    }
+}
+
+fn flow(own: &str) -> Flow {
+    Flow {
+        is_tcp: false,
+        own: own.parse().unwrap(),
+        far: None,
+    }
+}
+
+const FOUR: FlowOptions = FlowOptions {
+    buffers: 4,
+    raises: None,
+};
+
+#[test]
+fn a_flood_for_others_costs_a_flow_that_is_found_early_nothing() {
+    in_namespace(|| {
+        pair("near", "far");
+        let near = Interface::open("xdp:near", early(Rest::ClientZero)).unwrap();
+        let far = Interface::open("packet:far", Options::default()).unwrap();
+        let sender = far.sender(32, tells().0).unwrap();
+        let queue = near.flow(flow(OWN), &FOUR).unwrap();
+        assert!(queue.is_early());
+        let greedy = near.flow(flow("10.0.0.2:3000"), &FOUR).unwrap();
+        let (rest, of_rest) = tells();
+        let rest = near.register("udp dst port 9", 1, rest).unwrap();
+        rest.pool.give(1);
+        let mut kept = Vec::new();
+        for round in 0..200_u64 {
+            let ours = datagram(FAR, OWN, &round.to_be_bytes());
+            for _ in 0..10 {
+                send(&sender.pool, &datagram(FAR, "10.0.0.2:3000", b"flood"), 0);
+            }
+            send(&sender.pool, &ours, 0);
+            assert_eq!(*queue.next(None).unwrap(), ours);
+            // So many buffers, so many packets: nobody gives them again.
+            kept.extend(std::iter::from_fn(|| greedy.try_next().unwrap()));
+        }
+        assert_eq!(kept.len(), 4);
+        let other = datagram(FAR, "10.0.0.2:9", b"");
+        send(&sender.pool, &other, 0);
+        assert_eq!(next(&of_rest), Heard::Packet(other));
+        let (account, dropped) = queue.counts().unwrap();
+        assert_eq!((account.swapped, account.arrived, dropped), (200, 200, 0));
+        let (account, dropped) = greedy.counts().unwrap();
+        assert_eq!((account.arrived, dropped), (4, 2_000 - 4));
+        let counters = near.counters().unwrap();
+        assert_eq!(counters.losses.no_room, 2_000 - 4);
+        assert_eq!(counters.came(), 2_201);
+        // What it gives again it gets packets for.
+        drop(kept);
+        send(&sender.pool, &datagram(FAR, "10.0.0.2:3000", b"flood"), 0);
+        assert!(greedy.next(None).is_ok());
+    });
+}
+
+#[test]
+fn a_flow_that_ends_makes_room_for_another_and_gets_none_of_its_packets() {
+    in_namespace(|| {
+        pair("near", "far");
+        let near = Interface::open("xdp:near", early(Rest::ClientZero)).unwrap();
+        let far = Interface::open("packet:far", Options::default()).unwrap();
+        let sender = far.sender(8, tells().0).unwrap();
+        let first = near.flow(flow(OWN), &FOUR).unwrap();
+        let second = near.flow(flow("10.0.0.2:2001"), &FOUR).unwrap();
+        let third = near.flow(flow("10.0.0.2:2002"), &FOUR);
+        assert!(matches!(third, Err(Error::TooManyFlows)));
+        let id = first.id();
+        drop(first);
+        let third = near.flow(flow("10.0.0.2:2002"), &FOUR).unwrap();
+        assert_eq!(third.id(), id, "its number is another's now");
+        send(&sender.pool, &datagram(FAR, OWN, b"the first's"), 0);
+        let frame = datagram(FAR, "10.0.0.2:2002", b"the third's");
+        send(&sender.pool, &frame, 0);
+        assert_eq!(*third.next(None).unwrap(), frame);
+        assert!(second.try_next().unwrap().is_none() && third.try_next().unwrap().is_none());
+        let account = near.counters().unwrap().account;
+        assert_eq!(account.dropped(Reason::Nobodys), 1);
+    });
+}
+
+#[test]
+fn where_the_kernel_has_the_rest_only_flows_are_clients() {
+    in_namespace(|| {
+        pair("near", "far");
+        let near = Interface::open("xdp:near", early(Rest::Kernel)).unwrap();
+        let refused = near.register("ip", 1, tells().0);
+        assert!(matches!(refused, Err(Error::OnlyFlows)));
+        let beside = Interface::open("packet:near", Options::default()).unwrap();
+        let (tap, of_kernel) = tells();
+        beside.tap("", tap).unwrap();
+        let far = Interface::open("packet:far", Options::default()).unwrap();
+        let sender = far.sender(8, tells().0).unwrap();
+        let queue = near.flow(flow(OWN), &FOUR).unwrap();
+        let [ours, kernels] = [OWN, "10.0.0.2:9"].map(|own| datagram(FAR, own, b""));
+        send(&sender.pool, &ours, 0);
+        send(&sender.pool, &kernels, 0);
+        assert_eq!(*queue.next(None).unwrap(), ours);
+        assert_eq!(next(&of_kernel), Heard::Packet(kernels));
+        eventually("all is posted", || {
+            near.counters().unwrap().account.arrived == 1
+        });
+    });
+}
