@@ -159,10 +159,7 @@ fn values() -> BTreeMap<&'static str, Value> {
         ("disk", DISK.into()),
         ("video-jitter", VIDEO_JITTER.into()),
         ("interrupt", INTERRUPT.0.as_dedicated_span().into()),
-        (
-            "interrupt-packet",
-            INTERRUPT.1.as_dedicated_span().into(),
-        ),
+        ("interrupt-packet", INTERRUPT.1.as_dedicated_span().into()),
         ("frame-period", FRAME_PERIOD.into()),
         ("frame-packets", FRAME_PACKETS.into()),
         ("block-packets", BLOCK_PACKETS.into()),
@@ -244,46 +241,39 @@ fn is_chosen(way: &str, streams: u64, what: &str) -> bool {
     way == Way::Late.key() && matches!((streams, what), (0 | 1, "variance") | (1, "longest"))
 }
 
-fn compare(draft: &mut Draft<'_>, row: &Quoted, seen: Option<&Outcome>) {
-    let period = FRAME_PERIOD.as_nanos();
-    let apart = |span: Span| span.as_nanos().abs_diff(period);
+/// One number of a row: what it is, as printed and as seen, and how it is written.
+type Number = (&'static str, u64, Option<u64>, fn(u64) -> Value);
+
+/// The numbers of a row: the variance, and how far the longest and the shortest interval are from the period.
+fn numbers(row: &Quoted, seen: Option<&Outcome>) -> [Number; 3] {
+    let apart = |span: Span| span.as_nanos().abs_diff(FRAME_PERIOD.as_nanos());
     let ms = |ms: u64| apart(Span::from_millis(ms));
-    let span = |nanos: u64| Value::from(Span::from_nanos(nanos));
-    let all: [(&str, u64, Option<u64>, &dyn Fn(u64) -> Value); 3] = [
-        (
-            "variance",
-            row.variance * 1_000,
-            seen.and_then(Outcome::variance),
-            &|variance| square(variance).into(),
-        ),
-        (
-            "longest",
-            ms(row.longest_ms),
-            seen.and_then(Outcome::longest).map(apart),
-            &span,
-        ),
-        (
-            "shortest",
-            ms(row.shortest_ms),
-            seen.and_then(Outcome::shortest).map(apart),
-            &span,
-        ),
-    ];
-    for (what, paper, twin, value) in all {
-        let name = TEXT.say(
-            &format!("compared-{what}"),
-            &[("way", &TEXT.say(&row.way, &[])), ("streams", &row.streams)],
-        );
+    let span: fn(u64) -> Value = |nanos| Span::from_nanos(nanos).into();
+    let longest = seen.and_then(Outcome::longest).map(apart);
+    let shortest = seen.and_then(Outcome::shortest).map(apart);
+    let variance = seen.and_then(Outcome::variance);
+    [
+        ("variance", row.variance * 1_000, variance, |one| {
+            square(one).into()
+        }),
+        ("longest", ms(row.longest_ms), longest, span),
+        ("shortest", ms(row.shortest_ms), shortest, span),
+    ]
+}
+
+fn compare(draft: &mut Draft<'_>, row: &Quoted, seen: Option<&Outcome>) {
+    for (what, paper, twin, value) in numbers(row, seen) {
+        let way = TEXT.say(&row.way, &[]);
+        let holes: Holes<'_> = &[("way", &way), ("streams", &row.streams)];
+        let name = TEXT.say(&format!("compared-{what}"), holes);
         let is_near = twin.map(|twin| twin <= 2 * paper && paper <= 2 * twin);
-        let why = match is_chosen(&row.way, row.streams, what) {
-            true => TEXT.say("chosen", &[]),
-            false => TEXT.say("factor", &[]),
-        };
-        let verdict = match (is_near, is_chosen(&row.way, row.streams, what)) {
-            (None, _) => Verdict::Inconclusive(TEXT.say("nothing-shown", &[])),
-            (Some(false), _) => Verdict::Disagrees(why),
-            (Some(true), true) => Verdict::Consistent(why),
-            (Some(true), false) => Verdict::Agrees(why),
+        let is_chosen = is_chosen(&row.way, row.streams, what);
+        let why = TEXT.say(if is_chosen { "chosen" } else { "factor" }, &[]);
+        let verdict = match is_near {
+            None => Verdict::Inconclusive(TEXT.say("nothing-shown", &[])),
+            Some(false) => Verdict::Disagrees(why),
+            Some(true) if is_chosen => Verdict::Consistent(why),
+            Some(true) => Verdict::Agrees(why),
         };
         if let Some(figure) = draft.figure("jitter") {
             figure.compared.push(Compared {
