@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use laxity_model::Instant;
 use laxity_model::nif::link::Link;
 use laxity_model::nif::registry::Demultiplex;
 
 use super::Driver;
 use crate::buffers::Line;
+use crate::client::Effects;
 
 type Question<L, D> = Box<dyn FnOnce(&mut Driver<L, D>) + Send>;
 
@@ -95,7 +97,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     }
 
     /// Answers the question that waits for the longest time. One relaxed load where there is none.
-    pub(super) fn answer(&mut self) {
+    pub(super) fn answer(&mut self, now: Instant, effects: &mut dyn Effects) {
         if !self.questions.is_any.load(Ordering::Relaxed) {
             return;
         }
@@ -115,6 +117,8 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             first
         };
         if let Some(question) = question {
+            // What was sent before it was asked leaves, though it may be that its client is to end.
+            self.collect(now, effects);
             question(self);
         }
     }

@@ -206,7 +206,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// [`LinkError::Gone`], each time: only questions are answered then. What the interface says else, or that the order of frames
     /// is none; whoever polls may go on.
     pub fn poll(&mut self, now: Instant, effects: &mut dyn Effects) -> Result<Polled, DriverError> {
-        self.answer();
+        self.answer(now, effects);
         if self.state == State::Gone {
             return Err(LinkError::Gone.into());
         }

@@ -1,6 +1,7 @@
 //! TCP/IP over emulated wires, in virtual time: a stack at both ends, or one and a peer that sends what it likes.
 
 mod hostile;
+mod leaving;
 mod neighbours;
 mod streams;
 mod threads;
