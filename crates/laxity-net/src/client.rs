@@ -20,26 +20,24 @@
 use laxity_model::nif::exchange::Outcome;
 use laxity_model::nif::link::{LinkError, Memory};
 use laxity_model::nif::registry::ClientId;
-use laxity_model::{ActivityId, Instant, PortId, Priority, SemaphoreId};
+pub use laxity_model::policy::Rank;
+use laxity_model::{ActivityId, EventKind, Instant, PortId, SemaphoreId};
 
 use crate::buffers::{Arrived, Buffer, Filled};
-
-/// How urgent an activity becomes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rank {
-    /// By priority.
-    Priority(Priority),
-    /// By when it is due.
-    Deadline(Instant),
-}
 
 /// What a client's call does to the rest of the host, which carries it out.
 pub trait Effects {
     /// Puts an arrival into a port, which may wake its waiter; `false` if the port is full, and the arrival dropped. Never waits.
     fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool;
 
-    /// From `at` on the activity is so urgent.
+    /// From `at` on the activity is so urgent. What an earlier call arranged, and has not happened yet, never will.
     fn raise(&mut self, activity: ActivityId, rank: Rank, at: Instant);
+
+    /// Something happened to a packet, at the time of the call, as the [kind](EventKind) tells. Nothing unless somebody records: then it costs
+    /// one call that does nothing.
+    fn record(&mut self, kind: EventKind, args: [u64; 2]) {
+        let _ = (kind, args);
+    }
 }
 
 /// Where there is nothing but the driver: ports are full, and nobody is raised.
@@ -77,7 +75,7 @@ impl<'a> Context<'a> {
         self.effects.put(semaphore, [0; 2]);
     }
 
-    /// From `at` on the activity is so urgent.
+    /// From `at` on the activity is so urgent, [as its host does it](Effects::raise).
     pub fn raise(&mut self, activity: ActivityId, rank: Rank, at: Instant) {
         self.effects.raise(activity, rank, at);
     }

@@ -101,6 +101,18 @@ impl Label {
     pub const CONSTRAINT_END: Self = Self::Known(RARE + 2, "time constraint ends");
     /// What it asked for was refused.
     pub const REFUSED: Self = Self::Known(RARE + 3, "refused");
+    /// A packet was taken from its interface.
+    pub const ARRIVE: Self = Self::Known(RARE + 6, "packet arrives");
+    /// A packet found no buffer of its client's.
+    pub const NO_BUFFER: Self = Self::Known(RARE + 7, "packet without buffer");
+    /// A packet's client was called with it.
+    pub const RECEIVE: Self = Self::Known(RARE + 8, "packet received");
+    /// A packet was taken from its client's queue.
+    pub const DELIVER: Self = Self::Known(RARE + 9, "packet delivered");
+    /// A frame was handed to its interface.
+    pub const TRANSMIT: Self = Self::Known(RARE + 10, "frame transmitted");
+    /// A frame has left its interface.
+    pub const COMPLETE: Self = Self::Known(RARE + 11, "frame complete");
 
     /// A number that no other label has: small, so that a file has one byte for the most common ones.
     pub fn number(self) -> u64 {
@@ -230,6 +242,12 @@ impl<F: FnMut(Drawn)> Drawing<'_, F> {
             K::Disturbed | K::Stopped => self.disturbed(event, Label::DISTURBED),
             K::Crawled => self.disturbed(event, Label::CRAWLED),
             K::Held => self.disturbed(event, Label::HELD),
+            K::Arrive => self.point(event, Label::ARRIVE, event.args),
+            K::NoBuffer => self.point(event, Label::NO_BUFFER, event.args),
+            K::Receive => self.point(event, Label::RECEIVE, event.args),
+            K::Deliver => self.point(event, Label::DELIVER, event.args),
+            K::Transmit => self.point(event, Label::TRANSMIT, event.args),
+            K::Complete => self.point(event, Label::COMPLETE, event.args),
             K::Mark(mark) if trace.is_level(mark) => {
                 self.draw(event.at, Lane::Level(mark), Edge::Level(event.args[0]));
             }

@@ -61,6 +61,19 @@ pub enum EventKind {
     Stopped,
     /// The processor was far slower than usual, as the witness saw it, which is as little anybody's doing as where it stands still. `args`: from when to when, in nanoseconds.
     Crawled,
+    /// A packet was taken from its interface, by the activity that is the driver. `args`: when it arrived, in nanoseconds; its bytes, and above 32 bits
+    /// [who says when](crate::nif::link::Stamp::code).
+    Arrive,
+    /// A packet's client had given no empty buffer for it. `args`: the client's number at its driver, and the packet's bytes.
+    NoBuffer,
+    /// A packet's client was called with it, and has returned. `args`: the client's number at its driver, and the packet's bytes.
+    Receive,
+    /// The activity took a packet from its client's queue. `args`: when it arrived, in nanoseconds, and its bytes.
+    Deliver,
+    /// A frame was handed to its interface. `args`: its client's number at the driver, and its tag.
+    Transmit,
+    /// A frame has left its interface. `args`: as of [`Self::Transmit`].
+    Complete,
     /// An event of the application's own.
     Mark(Mark),
 }
@@ -69,7 +82,7 @@ pub enum EventKind {
 const MARK_BASE: u16 = 0x8000;
 
 /// All kinds but marks, at the place of their code.
-const KINDS: [EventKind; 23] = [
+const KINDS: [EventKind; 29] = [
     EventKind::Wake,
     EventKind::Dispatch,
     EventKind::Preempt,
@@ -93,6 +106,12 @@ const KINDS: [EventKind; 23] = [
     EventKind::Held,
     EventKind::Stopped,
     EventKind::Crawled,
+    EventKind::Arrive,
+    EventKind::NoBuffer,
+    EventKind::Receive,
+    EventKind::Deliver,
+    EventKind::Transmit,
+    EventKind::Complete,
 ];
 
 impl EventKind {

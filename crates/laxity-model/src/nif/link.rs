@@ -43,6 +43,18 @@ pub enum Stamp {
     Wire,
 }
 
+impl Stamp {
+    /// Its number in a recorded [event](crate::EventKind::Arrive): 0 hook, 1 packet socket, 2 read, 3 wire.
+    pub const fn code(self) -> u64 {
+        match self {
+            Self::Hook => 0,
+            Self::PacketSocket => 1,
+            Self::Read => 2,
+            Self::Wire => 3,
+        }
+    }
+}
+
 /// A packet that arrived, in memory that was posted.
 #[derive(Debug)]
 pub struct Received<M> {

@@ -1,6 +1,7 @@
 //! Who runs next: the policies, as state machines that take `now` and return effects.
 //!
 //! * [`Policy`]: what all of them are to their caller.
+//! * [`Rank`]: how urgent somebody is, in whichever of them.
 //! * [`bands`]: priority bands with quanta and boosts, as the modem study's host has them.
 //! * [`classes`]: the run queue of a Linux processor, real-time classes above the fair class.
 //! * [`fair`]: earliest eligible virtual deadline first, the fair class of Linux.
@@ -15,7 +16,16 @@ pub mod fair;
 pub mod queue;
 pub mod slots;
 
-use crate::Instant;
+use crate::{Instant, Priority};
+
+/// How urgent an activity becomes, or is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rank {
+    /// By priority, as threads are.
+    Priority(Priority),
+    /// By when it is due, as handlers of an executor are that goes by deadlines.
+    Deadline(Instant),
+}
 
 /// Who is to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

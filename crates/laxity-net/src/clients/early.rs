@@ -3,10 +3,11 @@
 
 use laxity_model::ActivityId;
 use laxity_model::nif::link::Memory;
+use laxity_model::policy::Rank;
 
 use super::queue::{Put, Putter, Queue, queue};
 use crate::buffers::{Buffer, Filled, Sleeper};
-use crate::client::{Client, Context, News, Rank};
+use crate::client::{Client, Context, News};
 
 /// It takes the packets of one connection, and queues them.
 pub struct EarlyDemuxClient<M: Memory> {

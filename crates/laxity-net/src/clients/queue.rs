@@ -77,6 +77,11 @@ impl<M: Memory> Putter<M> {
         if was_empty { Put::First } else { Put::Behind }
     }
 
+    /// Whether the next packet would find no room. Only who puts makes that so.
+    pub(super) fn is_full(&self) -> bool {
+        self.packets.is_full()
+    }
+
     pub(super) fn told(&self, news: News) {
         if news == News::Gone {
             self.end();

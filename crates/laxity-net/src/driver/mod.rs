@@ -110,6 +110,13 @@ struct Queued<M: laxity_model::nif::link::Memory> {
     held: Held<M>,
 }
 
+impl<M: laxity_model::nif::link::Memory> Queued<M> {
+    /// As events name it.
+    fn named(&self) -> [u64; 2] {
+        [u64::from(self.client.0), self.frame.sending.tag]
+    }
+}
+
 /// A driver of interface `L`, whose key is `D`.
 pub struct Driver<L: Link, D: Demultiplex> {
     link: L,

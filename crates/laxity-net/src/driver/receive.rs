@@ -1,13 +1,13 @@
 //! Packets that arrive (§2.1, figure 2).
 
-use laxity_model::Instant;
 use laxity_model::nif::exchange::{Outcome, Reason};
 use laxity_model::nif::link::{Link, LinkError, Memory, Received};
 use laxity_model::nif::registry::{ClientId, Demultiplex, Fallback, Found};
+use laxity_model::{EventKind, Instant};
 
 use super::entry::caught;
 use super::tap;
-use super::{Driver, Polled, State};
+use super::{Driver, Polled, State, count};
 use crate::client::{Context, Direction, Effects, Loan, News};
 
 impl<L: Link, D: Demultiplex> Driver<L, D> {
@@ -44,6 +44,8 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         effects: &mut dyn Effects,
     ) {
         self.posted -= 1;
+        let what = packet.stamp.code() << 32 | u64::from(count(packet.length));
+        effects.record(EventKind::Arrive, [packet.at.as_nanos(), what]);
         let mut whose = None;
         let outcome = self.deliver(&mut packet, &mut whose, now, effects);
         self.account.count(outcome);
@@ -92,6 +94,15 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         *whose = Some(client);
         let mut context = Context::new(now, effects);
         let outcome = caught(|| entry.receiver.arrive(packet, &mut context));
+        let kind = match outcome {
+            Some(Outcome::Swapped | Outcome::Copied | Outcome::Peeked) => Some(EventKind::Receive),
+            Some(Outcome::Dropped(Reason::NoBuffer)) => Some(EventKind::NoBuffer),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            let args = [u64::from(client.0), u64::from(count(packet.length))];
+            effects.record(kind, args);
+        }
         entry
             .account
             .count(outcome.unwrap_or(Outcome::Dropped(Reason::Panicked)));

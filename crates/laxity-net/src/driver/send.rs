@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use laxity_model::Instant;
 use laxity_model::nif::link::{Left, Link, LinkError, Memory};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::nif::transmit::{Next, NotWaiting, Outgoing};
+use laxity_model::{EventKind, Instant};
 
 use super::entry::caught;
 use super::tap;
@@ -81,6 +81,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 Ok(()) => {
                     polled.sent += 1;
                     self.is_flushed = false;
+                    effects.record(EventKind::Transmit, queued.named());
                     self.frames[frame.index()] = Some(queued);
                 }
                 Err((memory, LinkError::Full)) => {
@@ -129,6 +130,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             let queued = sent.and_then(|frame| self.frames[frame.index()].take());
             if let Some(mut queued) = queued {
                 queued.held.restore(memory);
+                effects.record(EventKind::Complete, queued.named());
                 self.done(queued, Ok(()), now, effects);
             }
         }
