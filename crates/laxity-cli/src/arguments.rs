@@ -120,7 +120,7 @@ before. It ends when nobody has been there for some seconds.
 Examples:
   laxity upcalls list                                        who has a seat where, and how much of the processor
   laxity upcalls list --processor 1 --json
-  laxity upcalls serve --processor 1 --linger 1min           in the foreground; exits 0 where another serves already
+  laxity upcalls serve --processor 1 --linger 60s            in the foreground; exits 0 where another serves already
   laxity upcalls serve --processor 1 --everyone --directory /run/laxity --share 20% --quota 1000=50%";
 
 const DOCTOR_EXAMPLES: &str = "\
