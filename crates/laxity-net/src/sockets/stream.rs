@@ -10,7 +10,7 @@ use laxity_model::{Instant, Span};
 use smoltcp::socket::tcp;
 
 use super::blocking::{Mode, Way, attempt};
-use crate::stack::{Connection, Endpoint, Stack, Tuple, lock};
+use crate::stack::{Connection, Endpoint, Moved, Stack, Tuple, lock};
 
 /// A TCP connection with a client of its own. Dropped, what was written is still sent, by its [stack](Stack::poll).
 pub struct TcpStream<M: Memory + 'static> {
@@ -161,6 +161,17 @@ impl<M: Memory + 'static> TcpStream<M> {
             act(socket);
         }
         endpoint.poll(now);
+    }
+
+    /// Whether what is written is sent at once, as it is unless somebody says otherwise, or a short segment waits until all before it are acknowledged.
+    pub fn set_nodelay(&self, is_at_once: bool) {
+        self.with(|socket| socket.set_nagle_enabled(!is_at_once));
+    }
+
+    /// The packets that calls of this stream, and its stack's, have worked on.
+    #[must_use]
+    pub fn moved(&self) -> Moved {
+        lock(&self.connection.endpoint).moved()
     }
 
     /// Whether its calls return at once.

@@ -41,7 +41,42 @@ struct Device<M: Memory + 'static> {
     queue: Option<Queue<M>>,
     input: VecDeque<Buffer<M, Filled>>,
     route: Route,
+    moved: Moved,
     now: Instant,
+}
+
+/// Packets that a connection has worked on since it began.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Moved {
+    /// That arrived for it.
+    pub received: Count,
+    /// That it sent.
+    pub sent: Count,
+}
+
+/// How many packets, and their bytes behind the Ethernet header.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    const fn add(&mut self, bytes: usize) {
+        self.packets += 1;
+        self.bytes += bytes as u64;
+    }
+
+    /// What came since an earlier look.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            packets: self.packets - before.packets,
+            bytes: self.bytes - before.bytes,
+        }
+    }
 }
 
 /// Where its last packet went. Its lock is this endpoint's, and not the neighbours'.
@@ -79,6 +114,7 @@ impl<M: Memory + 'static> Endpoint<M> {
             queue,
             input: VecDeque::new(),
             route: Route::default(),
+            moved: Moved::default(),
             now,
             common,
         };
@@ -127,6 +163,11 @@ impl<M: Memory + 'static> Endpoint<M> {
     pub(crate) fn socket<T: AnySocket<'static>>(&mut self) -> Option<&mut T> {
         let socket = self.socket?;
         Some(self.sockets.get_mut(socket))
+    }
+
+    /// What it has worked on.
+    pub(crate) const fn moved(&self) -> Moved {
+        self.device.moved
     }
 
     /// Why it has no client.
@@ -253,6 +294,7 @@ pub(crate) struct Sent<'a, M: Memory + 'static> {
     buffer: Buffer<M, Empty>,
     common: &'a Common<M>,
     route: &'a mut Route,
+    sent: &'a mut Count,
     now: Instant,
 }
 
@@ -273,6 +315,7 @@ impl<M: Memory + 'static> phy::TxToken for Sent<'_, M> {
             kind,
         );
         if let (Some(to), Ok(filled)) = (to, self.buffer.filled(HEADER + length)) {
+            self.sent.add(length);
             self.common.send(to, filled, self.route, self.now);
         }
         written
@@ -337,6 +380,7 @@ impl<M: Memory + 'static> phy::Device for Device<M> {
     fn receive(&mut self, _: NetInstant) -> Option<(Received<M>, Sent<'_, M>)> {
         let buffer = self.pool.as_ref()?.take().ok()?;
         let packet = self.next()?;
+        self.moved.received.add(packet.bytes().len() - HEADER);
         let sent = self.transmit_from(buffer);
         Some((Received(packet), sent))
     }
@@ -360,6 +404,7 @@ impl<M: Memory + 'static> Device<M> {
             buffer,
             common: &self.common,
             route: &mut self.route,
+            sent: &mut self.moved.sent,
             now: self.now,
         }
     }

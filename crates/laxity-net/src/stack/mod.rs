@@ -31,6 +31,7 @@ use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::{Instant, PortId, Span};
 
 pub(crate) use endpoint::Endpoint;
+pub use endpoint::{Count, Moved};
 pub use late::StackAccount;
 pub(crate) use late::{Connection, Listening};
 pub use neighbours::NeighbourAccount;

@@ -1,12 +1,15 @@
-//! The network interface framework's tables 3 and 4 (Liao, Tan, Campbell, 1996, §5): how evenly ten frames of video a second are shown beside bulk transfers, by which way packets find
-//! their threads.
+//! The network interface framework's tables (Liao, Tan, Campbell, 1996): TCP's throughput with the protocols as a client and in BSD's way (§4, tables 1 and 2), and how evenly ten frames of
+//! video a second are shown beside bulk transfers, by which way packets find their threads (§5, tables 3 and 4).
 //!
-//! * [`segment`]: who sends; [`trial`]: a run.
+//! * [`throughput`]: tables 1 and 2; [`ttcp`]: a run.
+//! * [`segment`]: who sends video and bulk data; [`trial`]: a run.
 
 pub mod segment;
 #[cfg(test)]
 mod tests;
+pub mod throughput;
 pub mod trial;
+pub mod ttcp;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -45,7 +48,25 @@ const BETTER: u64 = 8;
 /// The experiment.
 pub struct Nif;
 
-/// A run.
+/// A run of any table.
+#[derive(Clone, Debug)]
+pub enum Run {
+    /// Of tables 1 and 2.
+    Throughput(throughput::Case),
+    /// Of tables 3 and 4.
+    Jitter(Case),
+}
+
+/// What was seen in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// Bytes a second.
+    Throughput(u64),
+    /// Frames of video.
+    Jitter(Outcome),
+}
+
+/// A run of tables 3 and 4.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// What is tried.
@@ -93,53 +114,66 @@ fn wire(seed: u64) -> Case {
 }
 
 impl Study for Nif {
-    type Case = Case;
-    type Seen = Outcome;
+    type Case = Run;
+    type Seen = Seen;
 
     fn text(&self) -> &'static Text {
         &TEXT
     }
 
-    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Run>, RunError> {
         if round.live {
             return Ok(Vec::new());
         }
         let seed = made.request.seed;
         let ways = Way::ALL.into_iter();
         let all = ways.flat_map(|way| (0..=STREAMS).map(move |streams| case(way, streams, seed)));
-        Ok(all.chain([wire(seed)]).collect())
+        let jitter = all.chain([wire(seed)]).map(Run::Jitter);
+        Ok(throughput::Case::all()
+            .map(Run::Throughput)
+            .filter(|_| made.request.wants("throughput"))
+            .chain(jitter.filter(|_| made.request.wants("jitter")))
+            .collect())
     }
 
-    fn name(&self, case: &Case) -> String {
-        let streams = case.setup.senders.streams;
-        format!("{}, {streams} streams", TEXT.say(case.setup.way.key(), &[]))
+    fn name(&self, case: &Run) -> String {
+        match case {
+            Run::Throughput(case) => case.name(),
+            Run::Jitter(case) => {
+                let streams = case.setup.senders.streams;
+                format!("{}, {streams} streams", TEXT.say(case.setup.way.key(), &[]))
+            }
+        }
     }
 
-    fn twin(&self, _: &Case) -> Twin {
+    fn twin(&self, _: &Run) -> Twin {
         Twin::new(Profile::IDEAL)
     }
 
-    fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Outcome, HostError> {
-        trial::run(host, case.setup, LENGTH)
+    fn run(&self, case: &Run, host: &mut Runner<'_>) -> Result<Seen, HostError> {
+        match case {
+            Run::Throughput(case) => {
+                ttcp::run(host, case.setup(), throughput::LENGTH).map(Seen::Throughput)
+            }
+            Run::Jitter(case) => trial::run(host, case.setup, LENGTH).map(Seen::Jitter),
+        }
     }
 
     fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
-        let trials: Vec<&Trial> = made.twin.iter().collect();
-        if trials.is_empty() {
-            return Ok(());
+        let (mut rates, mut jitters) = (Vec::new(), Vec::new());
+        for trial in &made.twin {
+            match trial {
+                (Run::Throughput(case), Seen::Throughput(rate)) => rates.push((*case, *rate)),
+                (Run::Jitter(case), Seen::Jitter(seen)) => jitters.push((case, seen)),
+                _ => {}
+            }
         }
-        let quoted: Vec<Quoted> = TEXT.quoted("tables");
-        draft.table(
-            "jitter",
-            "jitter",
-            &[],
-            trials.iter().map(|trial| row(trial, &quoted)),
-        );
-        draft.chart("jitter", chart(&trials));
-        for row in &quoted {
-            compare(draft, row, of(&trials, &row.way, row.streams));
+        if !rates.is_empty() {
+            throughput::judge(&rates, draft);
         }
-        claims(draft, &trials);
+        if !jitters.is_empty() {
+            jitter(&jitters, draft);
+        }
         let constants: Vec<Constant> = TEXT.quoted("constants");
         draft.table(
             "constants",
@@ -151,10 +185,27 @@ impl Study for Nif {
     }
 }
 
-type Trial = (Case, Outcome);
+/// Draws tables 3 and 4.
+fn jitter(trials: &[Trial<'_>], draft: &mut Draft<'_>) {
+    let quoted: Vec<Quoted> = TEXT.quoted("tables");
+    draft.table(
+        "jitter",
+        "jitter",
+        &[],
+        trials.iter().map(|trial| row(*trial, &quoted)),
+    );
+    draft.chart("jitter", chart(trials));
+    for row in &quoted {
+        compare(draft, row, of(trials, &row.way, row.streams));
+    }
+    claims(draft, trials);
+}
+
+type Trial<'a> = (&'a Case, &'a Outcome);
 
 fn values() -> BTreeMap<&'static str, Value> {
-    BTreeMap::from([
+    let mut all = throughput::values();
+    all.extend([
         ("packet", PACKET.as_dedicated_span().into()),
         ("disk", DISK.into()),
         ("video-jitter", VIDEO_JITTER.into()),
@@ -166,19 +217,20 @@ fn values() -> BTreeMap<&'static str, Value> {
         ("packet-bytes", (PACKET_BYTES as u64).into()),
         ("wire-rate", Value::BitRate(WIRE_RATE)),
         ("length", LENGTH.into()),
-    ])
+    ]);
+    all
 }
 
 /// What was seen in this way beside so many streams.
-fn of<'a>(trials: &[&'a Trial], way: &str, streams: u64) -> Option<&'a Outcome> {
+fn of<'a>(trials: &[Trial<'a>], way: &str, streams: u64) -> Option<&'a Outcome> {
     let mut all = trials.iter();
     let found = all.find(|(case, _)| {
         !case.is_wire && case.setup.way.key() == way && case.setup.senders.streams == streams
     });
-    found.map(|(_, seen)| seen)
+    found.map(|(_, seen)| *seen)
 }
 
-fn variance_of(trials: &[&Trial], way: Way, streams: u64) -> Option<u64> {
+fn variance_of(trials: &[Trial<'_>], way: Way, streams: u64) -> Option<u64> {
     of(trials, way.key(), streams)?.variance()
 }
 
@@ -187,7 +239,7 @@ fn square(variance: u64) -> String {
     format!("{}.{} ms²", variance / 1_000, variance % 1_000 / 100)
 }
 
-fn row((case, seen): &Trial, quoted: &[Quoted]) -> Row {
+fn row((case, seen): Trial<'_>, quoted: &[Quoted]) -> Row {
     let way = case.setup.way.key();
     let streams = case.setup.senders.streams;
     let name = if case.is_wire { "wire" } else { way };
@@ -220,7 +272,7 @@ fn row((case, seen): &Trial, quoted: &[Quoted]) -> Row {
     row
 }
 
-fn chart(trials: &[&Trial]) -> Chart {
+fn chart(trials: &[Trial<'_>]) -> Chart {
     let series = Way::ALL.map(|way| {
         let points = (0..=STREAMS).filter_map(|streams| {
             let seen = of(trials, way.key(), streams)?;
@@ -286,7 +338,7 @@ fn compare(draft: &mut Draft<'_>, row: &Quoted, seen: Option<&Outcome>) {
     }
 }
 
-fn claims(draft: &mut Draft<'_>, trials: &[&Trial]) {
+fn claims(draft: &mut Draft<'_>, trials: &[Trial<'_>]) {
     let all = |way: Way| {
         let all = (0..=STREAMS).map(|streams| variance_of(trials, way, streams));
         all.collect::<Option<Vec<u64>>>().unwrap_or_default()

@@ -72,7 +72,9 @@ pub use laxity_linux::net::{
 };
 pub use laxity_model::nif::frames::Frames;
 pub use laxity_model::nif::{exchange, filter, frame, registry};
-pub use laxity_net::{buffers, client, clients, driver};
+pub use laxity_net::{bodies, buffers, client, clients, driver, sockets, stack};
+/// Cards and the wires between them, for the twin.
+pub use laxity_sim::net as twin;
 
 pub use self::error::{Ended, Error};
 pub use self::flow::{FlowOptions, FlowQueue, Packet};

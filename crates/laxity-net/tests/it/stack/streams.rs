@@ -212,3 +212,29 @@ fn ten_thousand_connections_that_nothing_happens_to_are_looked_at_by_no_poll() {
     transfer(&mut two, streams, 20_000);
     assert_eq!(idle.len(), 10_000);
 }
+
+#[test]
+fn short_writes_are_gathered_only_where_they_may_wait() {
+    for (is_at_once, most) in [(true, 10), (false, 2)] {
+        let mut two = Two::new(Faults::default());
+        let (mut stream, mut peer) = two.connected(address(2));
+        stream.set_nodelay(is_at_once);
+        let before = stream.moved().sent;
+        for _ in 0..10 {
+            assert_eq!(write(&mut stream, &[7; 10]), 10);
+        }
+        let mut received = Vec::new();
+        let time = two.time.clone();
+        two.until(|| {
+            stream.poll(time.now());
+            read(&mut peer, &mut received).expect("the peer is there");
+            (received.len() == 100).then_some(())
+        });
+        let sent = stream.moved().sent.since(before);
+        // Each has 40 bytes of headers, and an acknowledgement may stand alone.
+        let segments = (sent.bytes - 100) / 40;
+        assert_eq!((segments, sent.packets), (most, most), "{is_at_once}");
+        drop((stream, peer));
+        two.end();
+    }
+}

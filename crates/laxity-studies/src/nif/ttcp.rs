@@ -1,0 +1,369 @@
+//! How fast TCP goes through a machine, message by message, to or from a peer that is never in the way (§4, tables 1 and 2).
+
+use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use laxity::net::twin::{Cable, Card, Line, Moderation, Queue, Shape, Transfers};
+use laxity_lab::bench::Runner;
+use laxity_model::nif::frames::Frames;
+use laxity_model::{
+    Context, EventKind, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Priority,
+    ProcessorId, Program, SemaphoreId, Service, Span, Step,
+};
+use laxity_net::bodies::{Handler, Interrupt, Work};
+use laxity_net::buffers::Sleeper;
+use laxity_net::driver::{Driver, Host, Limits};
+use laxity_net::sockets::{TcpListener, TcpStream};
+use laxity_net::stack::{Config, Count, Moved, Stack};
+
+const CPU: ProcessorId = ProcessorId(0);
+/// Where the machine listens.
+const PORT: u16 = 5_001;
+/// The machine's two socket buffers, and the reference machine's.
+pub const WINDOWS: (usize, usize) = (16 * 1_024, 32 * 1_024);
+/// What is carried before this is not counted.
+const WARM: Span = Span::from_secs(1);
+/// How often the protocols look at their clock: a deferred call cannot wait for a time.
+const TICK: Span = Span::from_millis(10);
+/// Both cards: an interrupt for each packet, and memory over a bus of 320 Mbit/s.
+const CARD: Shape = Shape {
+    queues: 1,
+    receive: 64,
+    send: 64,
+    mtu: 1_500,
+    transfers: Transfers {
+        begin: Span::from_micros(1),
+        rate: 320_000_000,
+    },
+    moderation: Moderation {
+        most: 1,
+        longest: Span::ZERO,
+    },
+};
+
+type Bytes = Box<[u8]>;
+
+/// Who works on the packets that arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocols {
+    /// Threads of the client.
+    Threads,
+    /// A software interrupt: BSD's way.
+    Interrupt,
+}
+
+/// What is tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// Who works on packets.
+    pub protocols: Protocols,
+    /// Whether the machine sends, or receives.
+    pub sends: bool,
+    /// Bytes of each call.
+    pub message: usize,
+    /// What a call takes of the processor.
+    pub call: Work,
+    /// What a packet takes that arrives, and one that is sent.
+    pub packets: (Work, Work),
+    /// What an interrupt takes, and each packet of it.
+    pub interrupt: (Service, Service),
+}
+
+impl Setup {
+    fn of(&self, moved: Moved) -> Service {
+        let (received, sent) = self.packets;
+        let work = |each: Work, count: Count| {
+            let packet = each.packet.checked_mul(count.packets);
+            let packet = packet.unwrap_or(Service::MAX);
+            Work { packet, ..each }.of(count.bytes as usize)
+        };
+        let (received, sent) = (work(received, moved.received), work(sent, moved.sent));
+        received.checked_add(sent).unwrap_or(Service::MAX)
+    }
+}
+
+/// The clock of both stacks: whoever works reads it first.
+#[derive(Clone, Default)]
+struct Time(Arc<AtomicU64>);
+
+impl Time {
+    fn is(&self, context: &dyn Context) -> Instant {
+        let now = context.now();
+        self.0.store(now.as_nanos(), Ordering::Relaxed);
+        now
+    }
+}
+
+/// A machine with a card, and nobody who works yet.
+struct Machine {
+    driver: Driver<Queue, Frames>,
+    stack: Stack<Bytes>,
+    queue: Queue,
+    time: Time,
+}
+
+fn failed(error: impl std::fmt::Display) -> HostError {
+    HostError::Failed(error.to_string())
+}
+
+impl Machine {
+    fn new(card: &Card, last: u8, rings: Option<PortId>, time: &Time) -> Result<Self, HostError> {
+        let queue = card.queue(0).ok_or_else(|| failed("a card has no queue"))?;
+        let key = Frames::new(None, 1);
+        let driver = Driver::new(queue.clone(), key, Limits::default(), Host::default());
+        let mut driver = driver.map_err(failed)?;
+        let config = Config {
+            hardware: [2, 0, 0, 0, 0, last],
+            addresses: vec![([10, 0, 0, last].into(), 24)],
+            window: if last == 1 { WINDOWS.0 } else { WINDOWS.1 },
+            per_poll: 1,
+            seed: last.into(),
+            rings,
+            ..Config::default()
+        };
+        let clock = Arc::clone(&time.0);
+        let clock = Arc::new(move || Instant::from_nanos(clock.load(Ordering::Relaxed)));
+        let sleeper = Sleeper::portable(|| Instant::MAX);
+        let stack = Stack::new(&mut driver, config, sleeper, clock).map_err(failed)?;
+        Ok(Self {
+            driver,
+            stack,
+            queue,
+            time: time.clone(),
+        })
+    }
+}
+
+/// What a call came to: so many bytes, or none now.
+fn some(answer: io::Result<usize>) -> Result<usize, &'static str> {
+    match answer {
+        Ok(count) => Ok(count),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+        Err(_) => Err("the connection has ended"),
+    }
+}
+
+/// What of a message goes, or comes, now.
+fn carry(
+    stream: &TcpStream<Bytes>,
+    sends: bool,
+    message: &mut [u8],
+) -> Result<usize, &'static str> {
+    some(if sends {
+        stream.send(message)
+    } else {
+        stream.receive(message)
+    })
+}
+
+/// The reference machine, which takes no time: it connects, and sends or reads whatever goes.
+fn reference(
+    machine: Machine,
+    sends: bool,
+    (raised, doorbell, read): (SemaphoreId, SemaphoreId, Mark),
+) -> impl FnMut(&mut dyn Context) -> Step + Send {
+    let Machine {
+        mut driver,
+        stack,
+        queue,
+        time,
+    } = machine;
+    let (mut stream, mut bytes) = (None, vec![0; WINDOWS.1]);
+    move |context| {
+        let now = time.is(context);
+        let next = loop {
+            let Ok(polled) = driver.poll(now, &mut ()) else {
+                context.fail("the reference machine's driver cannot go on");
+                return Step::Finish;
+            };
+            let waits = stack.poll(now);
+            if stream.is_none() {
+                stream = TcpStream::start(&stack, ([10, 0, 0, 1], PORT).into()).ok();
+            }
+            let Some(stream) = &stream else { continue };
+            let before = stream.moved();
+            let again = stream.poll(now);
+            let carried = carry(stream, sends, &mut bytes).unwrap_or(0);
+            if !sends && carried > 0 {
+                context.mark(read, [carried as u64, 0]);
+            }
+            let is_idle = polled.arrived + polled.sent + carried == 0 && stream.moved() == before;
+            if is_idle && !driver.is_asked() {
+                break [waits, again].into_iter().flatten().min();
+            }
+        };
+        queue.unmask(now);
+        context.signal(doorbell);
+        match next {
+            Some(next) => Step::WaitUntil(raised, next.max(now + Span::from_micros(1))),
+            None => Step::Wait(raised),
+        }
+    }
+}
+
+/// The connection of the machine, for both who work on it.
+#[derive(Clone)]
+struct Shared {
+    setup: Setup,
+    time: Time,
+    stream: Arc<OnceLock<TcpStream<Bytes>>>,
+    /// Signalled when the connection has got further, and when its driver has something to send.
+    further: SemaphoreId,
+    sends: SemaphoreId,
+}
+
+impl Shared {
+    /// What it was to do something with the stream, if any packets were worked on.
+    fn worked(&self, before: Moved, context: &mut dyn Context) -> Option<Service> {
+        let after = self.stream.get()?.moved();
+        let moved = Moved {
+            received: after.received.since(before.received),
+            sent: after.sent.since(before.sent),
+        };
+        if moved.sent.packets > 0 {
+            context.signal(self.sends);
+        }
+        (moved != Moved::default()).then(|| self.setup.of(moved))
+    }
+}
+
+/// The machine's protocols: each packet that arrived is worked on, one after the other.
+fn protocols(
+    shared: Shared,
+    (stack, listener): (Stack<Bytes>, TcpListener<Bytes>),
+    rings: PortId,
+) -> impl FnMut(&mut dyn Context) -> Step + Send {
+    let mut has_worked = false;
+    move |context| {
+        let now = shared.time.is(context);
+        if std::mem::take(&mut has_worked) {
+            context.signal(shared.further);
+        }
+        stack.poll(now);
+        let Some(stream) = shared.stream.get() else {
+            if let Some(stream) = listener.try_accept() {
+                stream.set_nodelay(false);
+                // Nobody else sets it.
+                shared.stream.set(stream).ok();
+                context.signal(shared.further);
+            }
+            context.signal(shared.sends);
+            return Step::Wait(rings);
+        };
+        let before = stream.moved();
+        stream.poll(now);
+        let Some(work) = shared.worked(before, context) else {
+            return Step::Wait(rings);
+        };
+        has_worked = true;
+        Step::Charge(work)
+    }
+}
+
+/// The machine's program: a message after the other. A message that goes in parts is one call.
+fn application(shared: Shared, read: Mark) -> impl FnMut(&mut dyn Context) -> Step + Send {
+    let Setup {
+        sends,
+        message,
+        call,
+        ..
+    } = shared.setup;
+    let mut bytes = vec![0; message];
+    let mut left = 0;
+    move |context| {
+        shared.time.is(context);
+        let Some(stream) = shared.stream.get() else {
+            return Step::Wait(shared.further);
+        };
+        if sends && left == 0 {
+            left = message;
+            return Step::Charge(call.of(message));
+        }
+        let before = stream.moved();
+        let most = if sends { left } else { message };
+        let carried = match carry(stream, sends, &mut bytes[..most]) {
+            Ok(carried) => carried,
+            Err(why) => {
+                context.fail(why);
+                return Step::Finish;
+            }
+        };
+        left = left.saturating_sub(carried);
+        let mut work = shared.worked(before, context);
+        if !sends && carried > 0 {
+            context.mark(read, [carried as u64, 0]);
+            let packets = work.unwrap_or(Service::ZERO);
+            work = call.of(carried).checked_add(packets);
+        }
+        match work {
+            Some(work) => Step::Charge(work),
+            None if carried > 0 => Step::Charge(Service::ZERO),
+            None => Step::Wait(shared.further),
+        }
+    }
+}
+
+/// Runs a setup, and tells how many bytes a second were read at the end that receives.
+///
+/// # Errors
+///
+/// The host's.
+pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<u64, HostError> {
+    let mut program = Program::new(1);
+    let read = program.mark("read");
+    let rings = program.port(1_024);
+    let [doorbell, raised, far_raised, further] = [(); 4].map(|()| program.semaphore(0));
+    let (cable, near, far) = Cable::new(Line::ethernet(), [CARD; 2], 1);
+    let time = Time::default();
+    let machine = Machine::new(&near, 1, Some(rings), &time)?;
+    let peer = Machine::new(&far, 2, None, &time)?;
+    let hardware = cable.hardware(doorbell, [vec![raised], vec![far_raised]]);
+    program.add("hardware", CPU, Placement::External, hardware);
+    let ends = (far_raised, doorbell, read);
+    let body = reference(peer, !setup.sends, ends);
+    program.add("reference", CPU, Placement::External, body);
+    let Machine {
+        driver,
+        stack,
+        queue,
+        time,
+    } = machine;
+    let interface = Interrupt {
+        raised,
+        doorbell,
+        unmask: Box::new(move |now| queue.unmask(now)),
+        enters: setup.interrupt.0,
+        packet: setup.interrupt.1,
+    };
+    let level = Placement::Interrupt(InterruptLevel(1));
+    program.add("interface", CPU, level, Handler::new(driver, interface));
+    let shared = Shared {
+        setup,
+        time,
+        stream: Arc::default(),
+        further,
+        sends: raised,
+    };
+    let listener = TcpListener::bind(&stack, PORT, 1).map_err(failed)?;
+    let placement = match setup.protocols {
+        Protocols::Threads => Placement::Thread(Priority::NORMAL),
+        Protocols::Interrupt => Placement::Deferred,
+    };
+    let clock = move |context: &mut dyn Context| {
+        context.put(rings, [0; 2]);
+        Step::SleepUntil(context.now() + TICK)
+    };
+    program.add("clock", CPU, level, clock);
+    let body = protocols(shared.clone(), (stack, listener), rings);
+    program.add("protocols", CPU, placement, body);
+    let ordinary = Placement::Thread(Priority::NORMAL);
+    program.add("ttcp", CPU, ordinary, application(shared, read));
+    let record = host.run(program, length)?;
+    let from = record.start + WARM;
+    let counted = record.events.iter();
+    let counted = counted.filter(|event| event.kind == EventKind::Mark(read) && event.at >= from);
+    let bytes: u64 = counted.map(|event| event.args[0]).sum();
+    let nanos = (record.end - from).as_nanos().max(1);
+    Ok((u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64)
+}
