@@ -70,6 +70,12 @@ pub(crate) enum Command {
     },
     /// Explain every key of a scenario, as a page of Markdown.
     Keys,
+    /// Write the manual pages of all commands, as `man` reads them.
+    #[command(after_help = crate::man::HELP)]
+    Man {
+        /// Where to; it is made if it is not there.
+        directory: PathBuf,
+    },
     /// A process of an experiment, which starts it.
     #[command(hide = true)]
     Peer {

@@ -14,6 +14,7 @@ mod experiments;
 mod files;
 mod lab;
 mod machine;
+mod man;
 mod net;
 mod on;
 mod outputs;
@@ -106,6 +107,7 @@ fn perform() -> ExitCode {
         Command::Upcalls { what } => upcalls::run(what),
         Command::Net { what } => net::run(what),
         Command::Keys => files::print(&reference()).map(|()| MET),
+        Command::Man { directory } => man::run(directory),
         Command::Peer { experiment, part } => lab::peer(experiment, part),
     };
     match result {
