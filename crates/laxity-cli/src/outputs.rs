@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -44,7 +44,7 @@ const PROGRAM: &str = "the program that is to be executed";
 /// What an output is, whatever it is called.
 #[derive(PartialEq, Eq)]
 enum Place {
-    /// Standard output.
+    /// Standard output, where that is no file.
     Stream,
     /// A file, by its device and number.
     File(u64, u64),
@@ -70,6 +70,7 @@ pub(crate) fn check_beside(
     let mut seen: Vec<(Place, &str)> = Vec::new();
     let input = input.and_then(|path| input_there(path).ok());
     seen.extend(input.map(|there| (Place::of(&there), "the input")));
+    let stream = standard_output().ok();
     let own = (Path::new(OWN), "laxity itself");
     let programs = programs.iter().map(|program| (program.as_path(), PROGRAM));
     seen.extend(programs.chain([own]).filter_map(|(path, what)| {
@@ -91,7 +92,7 @@ pub(crate) fn check_beside(
         let place = place(path).map_err(failed)?;
         let other = seen.iter().find(|(other, _)| *other == place);
         if let Some((_, other)) = other.filter(|_| place != Place::Other) {
-            let message = if place == Place::Stream {
+            let message = if stream.as_ref().is_some_and(|stream| place == stream.0) {
                 format!(
                     "both {other} and {option} name standard output; name a file for one of them"
                 )
@@ -123,13 +124,31 @@ fn input_there(path: &Path) -> io::Result<Metadata> {
     fs::metadata(path)
 }
 
+/// Where standard output goes.
+fn standard_output() -> io::Result<(Place, Metadata)> {
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    let there = File::from(output).metadata()?;
+    let place = match Place::of(&there) {
+        Place::Other => Place::Stream,
+        file => file,
+    };
+    Ok((place, there))
+}
+
 fn place(path: &Path) -> io::Result<Place> {
+    let (place, stream) = standard_output()?;
     if files::is_stream(path) {
-        return Ok(Place::Stream);
+        return Ok(place);
     }
     // What the system itself follows may be no path: an open file of some process.
     if let Ok(there) = fs::metadata(path) {
-        return Ok(Place::of(&there));
+        let is_stream = (there.dev(), there.ino()) == (stream.dev(), stream.ino());
+        // What nobody reads may be written to twice.
+        let is_read = !there.file_type().is_char_device() || io::stdout().is_terminal();
+        return Ok(match is_stream && is_read {
+            true => place,
+            false => Place::of(&there),
+        });
     }
     let target = written_to(path)?;
     let directory = fs::metadata(directory_of(&target))?;

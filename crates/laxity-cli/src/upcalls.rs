@@ -1,10 +1,13 @@
 //! `laxity upcalls`: the coordinator of the upcalls of several processes, and who has what there.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use clap::{Args, Subcommand};
+use laxity::command::is_ignored;
 use laxity::upcalls::Watch;
 use laxity::upcalls::coordinator::{self, At, Coordinator, CoordinatorError, Settings};
 use laxity::{Service, Span};
@@ -12,8 +15,9 @@ use laxity_lab::plain;
 use laxity_lab::scenario::units;
 use laxity_model::program::coordinator::{Item, Presence, Told, share_ppm};
 use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::exit::{CANNOT_RUN, ERROR, Failure, MET, USAGE};
+use crate::exit::{CANNOT_RUN, ERROR, Failure, MET, USAGE, failed};
 use crate::files;
 use crate::outputs::{self, Json};
 
@@ -133,7 +137,10 @@ fn serve(arguments: &Serve) -> Result<u8, Failure> {
         linger: arguments.linger,
         ..Settings::new(at)
     };
-    match Coordinator::open(settings).and_then(Coordinator::serve) {
+    // Before there is a socket: it is to be gone again whenever one comes.
+    let told = told_to_end().map_err(failed("signals"))?;
+    let opened = Coordinator::open(settings).map(|one| one.ends_by(told));
+    match opened.and_then(Coordinator::serve) {
         Err(error @ CoordinatorError::Served(_)) => {
             // Whoever wants one has one.
             files::say(&format!("laxity: {error}"));
@@ -141,6 +148,18 @@ fn serve(arguments: &Serve) -> Result<u8, Failure> {
         }
         served => served.map(|()| MET).map_err(|error| failure(&error)),
     }
+}
+
+/// Can be read once SIGINT or SIGTERM has come, unless that is ignored.
+fn told_to_end() -> io::Result<OwnedFd> {
+    let (told, tell) = UnixStream::pair()?;
+    let heeded = [SIGINT, SIGTERM]
+        .into_iter()
+        .filter(|one| !is_ignored(*one));
+    for signal in heeded {
+        signal_hook::low_level::pipe::register(signal, tell.try_clone()?)?;
+    }
+    Ok(told.into())
 }
 
 fn failure(error: &CoordinatorError) -> Failure {

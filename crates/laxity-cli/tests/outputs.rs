@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use common::{Bench, assert_code, assert_says, shipped, stderr, stdout};
 use laxity::doctor::rights::{self, Right};
@@ -59,6 +59,38 @@ fn two_outputs_are_never_the_same_file_by_whatever_name() {
         assert_eq!(bench.files(), before, "{html} {json}");
     }
     assert_eq!(bench.read("there"), b"old");
+}
+
+/// A pipe, or a file that is named nowhere.
+#[test]
+fn standard_output_is_one_output_by_whatever_name() {
+    let bench = Bench::new();
+    symlink("/dev/stdout", bench.path("link")).expect("a link");
+    let pairs = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "link"];
+    let pairs = pairs.map(|name| ("-", name)).into_iter();
+    let pairs = pairs.chain([("/dev/fd/1", "-"), ("/dev/stdout", "link")]);
+    for (html, json) in pairs {
+        let outputs = ["--html", html, &format!("--json={json}")];
+        let piped = run(&bench, &outputs);
+        let file = fs::File::create(bench.path("out")).expect("ours");
+        let scenario = shipped("soft-modem.toml");
+        let mut command = bench.command();
+        command.args(["run", "--on", "twin", "--variant", "none"]);
+        command.args(outputs).arg(scenario).stdout(file);
+        for refused in [piped, command.output().expect("laxity starts")] {
+            assert_code(&refused, 64);
+            let words = ["both --html and --json name standard output"];
+            assert_says(&stderr(&refused), &words);
+            assert_eq!(stdout(&refused), "");
+        }
+        assert_eq!(bench.read("out"), b"", "{html} {json}");
+    }
+    // What nobody reads is no place where two could meet.
+    let mut nowhere = bench.command();
+    nowhere.args(["run", "--on=twin", "--json=-", "--html=/dev/null"]);
+    nowhere.arg(shipped("reserved-minimal.toml"));
+    let output = nowhere.stdout(Stdio::null()).output();
+    assert_code(&output.expect("laxity starts"), 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -123,6 +123,85 @@ fn a_signal_comes_once_to_whom_it_is_for() {
         kill_process(job.pid(), Signal::USR1).unwrap();
         assert_eq!(job.shown.until("\n"), "10\n", "{options:?}");
         assert_eq!(job.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+/// All that a program can catch, but what its own instructions cause and what tells it of its children.
+fn for_a_program() -> Vec<i32> {
+    let own = [
+        libc::SIGKILL,
+        libc::SIGSTOP,
+        libc::SIGCHLD,
+        libc::SIGILL,
+        libc::SIGTRAP,
+        libc::SIGBUS,
+        libc::SIGFPE,
+        libc::SIGSEGV,
+        libc::SIGSYS,
+    ];
+    let standard = (1..32).filter(|signal| !own.contains(signal));
+    standard
+        .chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
+        .collect()
+}
+
+/// By number: of real-time signals not all have a name.
+fn send(signal: i32, to: &str) {
+    let sent = Command::new("sh")
+        .args(["-c", &format!("kill -{signal} {to}")])
+        .status();
+    assert!(sent.unwrap().success(), "{signal} to {to}");
+}
+
+#[test]
+fn whatever_can_be_caught_comes_once() {
+    let Some(_live) = live() else { return };
+    let trap = |signal: &i32| format!("trap 'echo got {signal}' {signal}; ");
+    let traps: String = for_a_program().iter().map(trap).collect();
+    let program = format!("{traps} echo ready; while :; do :; done");
+    let mut job = Job::start(&["-n", "1"], &program);
+    let laxity = job.pid().as_raw_nonzero();
+    for signal in for_a_program() {
+        for to in [format!("{laxity}"), format!("-{laxity}")] {
+            send(signal, &to);
+            assert_eq!(job.shown.until("\n"), format!("got {signal}\n"), "{to}");
+            job.settle();
+        }
+    }
+    // What came twice would be shown before this.
+    send(libc::SIGALRM, &laxity.to_string());
+    assert_eq!(job.shown.until("\n"), format!("got {}\n", libc::SIGALRM));
+}
+
+#[test]
+fn a_program_that_a_signal_ends_has_its_laxity_end_by_it() {
+    let Some(_live) = live() else { return };
+    for signal in [
+        libc::SIGALRM,
+        libc::SIGABRT,
+        libc::SIGXCPU,
+        libc::SIGRTMIN(),
+    ] {
+        let mut job = Job::start(&["-n", "1"], "echo ready; while :; do :; done");
+        send(signal, &job.child.id().to_string());
+        assert_eq!(job.child.wait().unwrap().signal(), Some(signal));
+    }
+}
+
+#[test]
+fn signals_that_come_together_come_once_each() {
+    let Some(_live) = live() else { return };
+    // Of several that wait the shell takes the one with the least number first.
+    let program = "trap 'n=$((n+1))' HUP USR1 USR2; trap 'm=$n; n=0; echo $m' TERM; n=0
+echo ready; while :; do :; done";
+    let mut job = Job::start(&["-n", "1"], program);
+    for _ in 0..20 {
+        for signal in [Signal::USR2, Signal::USR1, Signal::HUP] {
+            kill_process_group(job.pid(), signal).unwrap();
+        }
+        job.settle();
+        kill_process(job.pid(), Signal::TERM).unwrap();
+        assert_eq!(job.shown.until("\n"), "3\n");
     }
 }
 

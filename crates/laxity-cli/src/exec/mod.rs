@@ -100,9 +100,7 @@ fn die_of(signal: i32) {
     let _ = setrlimit(Resource::Core, Rlimit { current, maximum });
     // Where it does not end us, the exit code says the same.
     let _ = signal_hook::low_level::emulate_default_handler(signal);
-    if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
-        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
-    }
+    laxity::command::obey(signal);
 }
 
 fn perform(arguments: &Exec) -> Result<Status, Status> {

@@ -8,16 +8,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use laxity::command::{
-    CpuSet, Ended, Held, ProcessGroup, RunningCommand, StartError, Used, affinity, is_ignored,
-    process_of, stop_by,
+    CpuSet, Ended, Got, Held, ProcessGroup, RunningCommand, StartError, Used, affinity,
+    for_a_program, is_ignored, is_own, obey, process_of,
 };
 use laxity::hold::{ProgramHold, ProgramRequest, Tid};
 use laxity::{HostError, Service, Unknown};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use signal_hook::consts::{
-    SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
-    SIGWINCH,
+    SIGCONT, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
 };
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
@@ -58,12 +57,10 @@ pub(super) enum End {
     LetGo,
 }
 
-/// Signals that tell a program to end, or whatever it takes them for.
-const TELL: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-/// Signals that stop it, unless it has something better to do.
+/// Signals that tell us to let go of a program that was adopted.
+const LET_GO: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+/// Signals that stop a program, unless it has something better to do.
 const STOP: [i32; 3] = [SIGTSTP, SIGTTIN, SIGTTOU];
-/// Other signals that are for a program.
-const OTHER: [i32; 2] = [SIGCONT, SIGWINCH];
 
 /// Signals that laxity gets while a program runs; each by itself, since of two one may be for the program and one for all of its group.
 pub(super) struct Signals(SignalsInfo<WithRawSiginfo>);
@@ -72,15 +69,15 @@ impl Signals {
     /// From now on they are noted. What is ignored is ignored still, also by the program, as `nohup` wants it. `adopts`: a program that got
     /// none of our signals before gets none now, and what tells us neither to let it go nor to stop is left as it is.
     pub(super) fn begin(adopts: bool) -> io::Result<Self> {
-        let others = STOP.into_iter().chain(OTHER);
-        let others = others.filter(|signal| !adopts || *signal == SIGTSTP);
-        let all = TELL.into_iter().chain(others);
-        SignalsInfo::new(all.filter(|signal| !is_ignored(*signal))).map(Self)
+        let is_meant = |signal: &i32| !adopts || *signal == SIGTSTP || LET_GO.contains(signal);
+        // One is ignored by whatever Rust has made, and by nothing that this starts.
+        let is_heeded = |signal: &i32| *signal == SIGPIPE || !is_ignored(*signal);
+        SignalsInfo::new(for_a_program().filter(is_meant).filter(is_heeded)).map(Self)
     }
 
     /// Those that came since.
-    fn pending(&mut self) -> Vec<i32> {
-        self.0.pending().map(|info| info.si_signo).collect()
+    fn pending(&mut self) -> Vec<Got> {
+        self.0.pending().filter(|got| !is_own(got)).collect()
     }
 }
 
@@ -145,16 +142,15 @@ impl Started {
     /// Waits for its end, and hands signals on.
     pub(super) fn wait(&mut self, signals: &mut Signals) -> Result<End, String> {
         loop {
-            for signal in signals.pending() {
+            for got in signals.pending() {
+                let signal = got.si_signo;
                 if STOP.contains(&signal) {
                     self.stop = Some(signal);
                 } else if signal == SIGCONT {
                     self.stop = None;
                 }
-                if let Some(signal) = Signal::from_named_raw(signal) {
-                    // It may have ended, or become somebody else's.
-                    let _ = self.command.relay(signal);
-                }
+                // It may have ended, or become somebody else's.
+                let _ = self.command.relay(&got);
             }
             if let Some(ended) = self.command.ended().map_err(|error| error.to_string())? {
                 return end(ended);
@@ -188,7 +184,7 @@ impl Started {
 /// Stops this process by a signal. Who gives slots must not stand still while it does: the program runs, or somebody may continue it alone.
 fn stop(reserved: Option<&Reserved>, signal: i32) {
     reserved.into_iter().for_each(Reserved::pause);
-    stop_by(signal);
+    obey(signal);
     reserved.into_iter().for_each(Reserved::resume);
 }
 
@@ -282,11 +278,11 @@ impl Adopted {
                 .look(|request| ProgramHold::of_running(request, number), used);
             // Once it has gone, nobody tells it any more.
             self.reserved.count(used());
-            for signal in signals.pending() {
-                if signal != SIGTSTP {
+            for got in signals.pending() {
+                if got.si_signo != SIGTSTP {
                     return End::LetGo;
                 }
-                stop(Some(&self.reserved), signal);
+                stop(Some(&self.reserved), got.si_signo);
             }
             if has_ended(&self.process) {
                 return End::Gone;

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::{env, fs};
 
 use laxity::doctor::rights;
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{House, ORDINARY, until};
 
@@ -64,6 +64,52 @@ fn a_coordinator_may_be_killed_with_a_question_that_it_has_not_read() {
     assert!(refused.starts_with("not admitted"), "{refused}");
 }
 
+/// A coordinator alone, once it serves.
+fn serve_alone(house: &House) -> Child {
+    let mut serve = house.upcalls(&["serve", "--ordinary", "--linger", "60s"]);
+    serve.args(["--processor", &house.processor]);
+    serves(house, serve)
+}
+
+#[test]
+fn a_coordinator_that_is_told_to_end_takes_its_socket_along_and_one_that_is_killed_is_followed() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let socket = house.bench.path("sockets");
+    let socket = socket.join(format!("cpu{}.sock", house.processor));
+    for signal in [Signal::KILL, Signal::TERM, Signal::KILL, Signal::INT] {
+        let mut serving = serve_alone(&house);
+        kill_process(Pid::from_child(&serving), signal).unwrap();
+        let ended = serving.wait().unwrap();
+        let is_killed = signal == Signal::KILL;
+        assert_eq!((ended.success(), socket.exists()), (!is_killed, is_killed));
+    }
+}
+
+/// As where it is killed: what it guarded is guarded by its next one.
+#[test]
+fn where_a_coordinator_is_told_to_end_all_goes_on() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let mut one = house.start();
+    assert_eq!(one.does("create big 5"), "created");
+    for round in 0..3 {
+        let calls = one.calls("big");
+        kill_process(house.coordinator().expect("it serves"), Signal::TERM).unwrap();
+        until("it is called still", || one.calls("big") > calls + 2);
+        let mut other = house.start();
+        assert_eq!(other.does("create small 2"), "created");
+        let refused = other.does("create more 4");
+        assert!(refused.starts_with("not admitted"), "{refused}");
+        until("it is guarded", || one.does("grade") == "enforced");
+        drop(other);
+        until("that has gone", || house.names() == ["big"]);
+        assert!(house.coordinator().is_some(), "round {round}");
+    }
+}
+
 /// This test's program, where all users may execute it.
 fn for_everybody(house: &House) -> PathBuf {
     let own = house.bench.path("process");
@@ -78,6 +124,10 @@ fn serve_with_quotas(house: &House) -> Child {
     let mut serve = house.upcalls(&["serve", "--ordinary", "--everyone"]);
     serve.args(["--processor", &house.processor, "--share", "60%"]);
     serve.args(["--quota", "1001=25%", "--linger", "100ms"]);
+    serves(house, serve)
+}
+
+fn serves(house: &House, mut serve: Command) -> Child {
     let serving = serve.spawn().unwrap();
     until("it serves", || {
         let listed = house.upcalls(&["list"]).output().unwrap();

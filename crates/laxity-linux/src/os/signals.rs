@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::{io, ptr};
@@ -101,13 +102,59 @@ pub fn is_ignored(signal: i32) -> bool {
     action(signal).is_some_and(|action| action.sa_sigaction == libc::SIG_IGN)
 }
 
-/// Stops this process by a signal as if nobody caught it, until it is continued: SIGTSTP, SIGTTIN and SIGTTOU stop nobody whom no shell could continue.
-pub fn stop_by(signal: i32) {
+/// Does what a signal tells this process as if nobody caught it: ends, or stops until it is continued. SIGTSTP, SIGTTIN and SIGTTOU stop nobody whom no shell could continue.
+pub fn obey(signal: i32) {
     let before = action(signal);
     reinstall(signal, Some(&default_action()));
     // SAFETY: a plain kernel call on a number.
     unsafe { libc::raise(signal) };
     reinstall(signal, before.as_ref());
+}
+
+/// A signal that this process got, as the kernel tells of it.
+pub type Got = libc::siginfo_t;
+
+/// What a thread's own instruction causes: where it is blocked, it ends the process all the same.
+const FAULTS: [libc::c_int; 6] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+];
+
+/// The signals that are for a program, where who started it gets them in its place: all that can be caught, but what an own instruction
+/// causes, and SIGCHLD, which is about a child.
+pub fn for_a_program() -> impl Iterator<Item = i32> {
+    let own = [libc::SIGKILL, libc::SIGSTOP, libc::SIGCHLD];
+    // Those between are the C library's.
+    let all = (1..32).chain(libc::SIGRTMIN()..=libc::SIGRTMAX());
+    all.filter(move |signal| !FAULTS.contains(signal) && !own.contains(signal))
+}
+
+/// Whether a signal came of what this process did itself, and is for nobody else: it wrote where nobody reads, or where a limit is, or used up what it may.
+#[must_use]
+pub fn is_own(got: &Got) -> bool {
+    let own = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGXCPU];
+    // SAFETY: reads a number, which is the sender's where a process sent it, which the code tells.
+    let by_itself = || unsafe { got.si_pid() }.cast_unsigned() == std::process::id();
+    own.contains(&got.si_signo) && (got.si_code > 0 || by_itself())
+}
+
+/// Sends another process a signal that this one got, with the value that a process has queued with it.
+pub(crate) fn send_on(to: BorrowedFd<'_>, got: &Got) -> io::Result<()> {
+    // Who sent it is told of no other: that would be a lie.
+    let value = match got.si_code {
+        libc::SI_QUEUE => ptr::from_ref(got),
+        _ => ptr::null(),
+    };
+    let call = libc::SYS_pidfd_send_signal;
+    // SAFETY: it takes numbers, and reads what was got, where that is handed on.
+    match unsafe { libc::syscall(call, to.as_raw_fd(), got.si_signo, value, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// By which slots park a thread, and which is sent to that alone. The first few real-time signals are the C library's and tools'.
@@ -130,16 +177,7 @@ impl Blocked {
         // SAFETY: there is room for the set, which the first call makes; the others take it and numbers.
         let all = unsafe {
             libc::sigfillset(all.as_mut_ptr());
-            let own = [
-                libc::SIGSEGV,
-                libc::SIGBUS,
-                libc::SIGFPE,
-                libc::SIGILL,
-                libc::SIGTRAP,
-                libc::SIGSYS,
-                park_signal(),
-            ];
-            for signal in own {
+            for signal in FAULTS.into_iter().chain([park_signal()]) {
                 libc::sigdelset(all.as_mut_ptr(), signal);
             }
             all.assume_init()
@@ -220,5 +258,64 @@ impl Watch {
             .iter()
             .find(|(signal, _)| *signal == caught)
             .map(|(_, name)| *name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+    use std::sync::atomic::AtomicUsize;
+
+    use rustix::process::{PidfdFlags, getpid, pidfd_open};
+
+    use super::*;
+
+    /// The value that came last, and one more.
+    static CAME: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn note_value(_: libc::c_int, got: *mut Got, _: *mut libc::c_void) {
+        // SAFETY: the kernel hands the handler a whole one; of one that nobody queued, the value is 0.
+        let value = unsafe { (*got).si_value().sival_ptr.addr() };
+        CAME.store(value + 1, Ordering::SeqCst);
+    }
+
+    /// As one process gets it of another, with this value.
+    fn got(signal: libc::c_int, code: libc::c_int, value: i32) -> Got {
+        // SAFETY: all-zero bytes are a valid one.
+        let mut got: Got = unsafe { mem::zeroed() };
+        (got.si_signo, got.si_code) = (signal, code);
+        // SAFETY: after three numbers and, on 64 bits, a gap, there are the sender's two numbers, and then the value.
+        unsafe { (&raw mut got).cast::<i32>().add(6).write(value) };
+        got
+    }
+
+    #[test]
+    fn a_value_that_was_queued_with_a_signal_is_handed_on() {
+        let signal = libc::SIGRTMIN() + 9;
+        let mut action = default_action();
+        action.sa_sigaction = note_value as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        // SAFETY: the handler only touches an atomic.
+        let set = unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+        assert_eq!(set, 0);
+        let own = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+        for (code, value) in [(libc::SI_QUEUE, 41), (libc::SI_USER, 0)] {
+            CAME.store(0, Ordering::SeqCst);
+            send_on(own.as_fd(), &got(signal, code, 41)).unwrap();
+            // Any thread may handle it.
+            while CAME.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            assert_eq!((code, CAME.load(Ordering::SeqCst) - 1), (code, value));
+        }
+    }
+
+    #[test]
+    fn what_came_of_our_own_limits_is_for_nobody_else() {
+        let kernels = |signal| is_own(&got(signal, libc::SI_KERNEL, 0));
+        assert!(kernels(libc::SIGXCPU) && !kernels(libc::SIGALRM));
+        // Of process 0, which is one of another namespace.
+        let anothers = |signal| is_own(&got(signal, libc::SI_USER, 0));
+        assert!(!anothers(libc::SIGXCPU) && !anothers(libc::SIGPIPE));
     }
 }

@@ -30,6 +30,7 @@ use crate::os::descriptor;
 use crate::os::life::{Life, Watched, run_anywhere};
 use crate::os::open_files;
 use crate::os::proc;
+use crate::os::signals;
 
 /// The exit code of a keeper that could not end everything.
 const LEFT_SOMETHING: i32 = 1;
@@ -39,30 +40,13 @@ const NEVER_BEGAN: i32 = 127;
 /// For so long children are killed, again and again, before the keeper gives up.
 pub(super) const LIMIT: Span = Span::from_secs(3);
 
-/// Everything may go on without a keeper.
+/// Everything may go on without a keeper. Any other byte is the number of a signal: one such that is pending is to be forgotten.
 pub(super) const LEAVE: u8 = 0;
-/// What is pending is to be forgotten.
-pub(super) const FORGET: u8 = 1;
-
-/// What is pending with the keeper of a program in our process group, once it came to all of the group.
-const OF_THE_GROUP: [libc::c_int; 11] = [
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGTSTP,
-    libc::SIGTTIN,
-    libc::SIGTTOU,
-    libc::SIGCONT,
-    libc::SIGWINCH,
-];
 
 /// Our ends of the pipes.
 #[derive(Debug)]
 pub(super) struct Ours {
-    /// A byte: [`LEAVE`] or [`FORGET`]. The end: everything is to be ended.
+    /// A byte: [`LEAVE`], or a signal to be forgotten. The end: everything is to be ended.
     pub(super) control: OwnedFd,
     /// From which the keeper is heard.
     pub(super) told: OwnedFd,
@@ -203,8 +187,8 @@ fn keep(program: i32, pipes: (RawFd, RawFd), group: ProcessGroup, life: Option<L
     while keeper.reap(true) {
         match wanted(ended, &mut watched) {
             Wanted::Nothing => {}
-            Wanted::Forget => {
-                forget_pending();
+            Wanted::Forget(signal) => {
+                forget_pending(signal);
                 tell(Told::Forgot);
             }
             // Once more: what ended by itself before we were told to end it is told as that.
@@ -242,31 +226,30 @@ fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// The signals that stay pending.
-fn of_the_group() -> libc::sigset_t {
+/// A set of signals.
+fn set_of(signals: impl Iterator<Item = libc::c_int>) -> libc::sigset_t {
     let mut mask = MaybeUninit::uninit();
     // SAFETY: the first call makes it whole.
     unsafe {
         libc::sigemptyset(mask.as_mut_ptr());
-        for signal in OF_THE_GROUP {
+        for signal in signals {
             libc::sigaddset(mask.as_mut_ptr(), signal);
         }
         mask.assume_init()
     }
 }
 
-/// Takes away what is pending.
-fn forget_pending() {
+/// Takes away one such signal that is pending: of a real-time one there may be several, each of which we get too.
+fn forget_pending(signal: u8) {
     let (mask, now) = (
-        of_the_group(),
+        set_of([signal.into()].into_iter()),
         libc::timespec {
             tv_sec: 0,
             tv_nsec: 0,
         },
     );
     // SAFETY: both outlive the call, and nobody wants to know more of the signal.
-    while unsafe { libc::sigtimedwait(&raw const mask, std::ptr::null_mut(), &raw const now) } > 0 {
-    }
+    unsafe { libc::sigtimedwait(&raw const mask, std::ptr::null_mut(), &raw const now) };
 }
 
 /// Leaves everything of the parent: its session (unless signals to the group are to be seen), its descriptors, its signals' meaning, its policy.
@@ -280,9 +263,9 @@ fn detach((control, told): (RawFd, RawFd), group: ProcessGroup) -> RawFd {
             ProcessGroup::Own => {
                 libc::setsid();
             }
-            // What is blocked is pending, whatever it means otherwise.
+            // What is blocked stays pending, whatever it means otherwise.
             ProcessGroup::Callers => {
-                let mask = of_the_group();
+                let mask = set_of(signals::for_a_program());
                 libc::sigprocmask(libc::SIG_BLOCK, &raw const mask, std::ptr::null_mut());
             }
         }
@@ -323,7 +306,7 @@ enum Wanted {
     Nothing,
     End,
     Leave,
-    Forget,
+    Forget(u8),
 }
 
 /// Waits until a child has ended or stopped, or something is wanted.
@@ -355,8 +338,8 @@ fn wanted(ended: RawFd, watched: &mut Option<Watched>) -> Wanted {
             return Wanted::Nothing;
         }
         match (libc::read(CONTROL, bytes.as_mut_ptr().cast(), 1), bytes[0]) {
-            (1, FORGET) => Wanted::Forget,
-            (1, _) => Wanted::Leave,
+            (1, LEAVE) => Wanted::Leave,
+            (1, signal) => Wanted::Forget(signal),
             _ => Wanted::End,
         }
     }

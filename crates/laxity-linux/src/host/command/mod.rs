@@ -28,6 +28,7 @@ use crate::os::cpuset::CpuSet;
 use crate::os::fact::Fact;
 use crate::os::proc;
 use crate::os::sched::{self, Policy, SchedError, Tid};
+use crate::os::signals;
 use keeper::{Ours, Theirs};
 use kept::Kept;
 use told::Told;
@@ -287,7 +288,7 @@ impl RunningCommand {
         let was_stopped = self.keeper.remind().ok_or(EndError::Silent)?;
         if let (true, Some(control)) = (was_stopped, &self.control) {
             // What continued it was for it alone, and is not to be taken for a signal to the group.
-            let _ = rustix::io::write(control, &[keeper::FORGET]);
+            let _ = rustix::io::write(control, &[forget(Signal::CONT.as_raw())]);
         }
         Ok(())
     }
@@ -313,16 +314,16 @@ impl RunningCommand {
     ///
     /// # Errors
     ///
-    /// As [`Self::signal`]; [`io::ErrorKind::BrokenPipe`] without a keeper.
-    pub fn relay(&mut self, signal: Signal) -> io::Result<()> {
+    /// What the kernel says, such as that the program has ended; [`io::ErrorKind::BrokenPipe`] without a keeper.
+    pub fn relay(&mut self, got: &signals::Got) -> io::Result<()> {
         // Without `/proc` it is rather sent twice than never. The kernel goes through a group from the youngest to the oldest: the keeper has it before us.
         let pending = proc::pending_signals(self.keeper.id()).unwrap_or(0);
-        if pending >> (signal.as_raw() - 1) & 1 == 0 {
-            return self.signal(signal);
+        if pending >> (got.si_signo - 1) & 1 == 0 {
+            return signals::send_on(self.process.as_fd(), got);
         }
-        // What is pending is one signal, however often it came: before it is forgotten the next one could not be told from it.
+        // What is pending is one signal, however often it came, unless it is a real-time one: before it is forgotten the next one could not be told from it.
         let control = self.control.as_ref().ok_or(Errno::PIPE)?;
-        self.forgot = rustix::io::write(control, &[keeper::FORGET])? == 0;
+        self.forgot = rustix::io::write(control, &[forget(got.si_signo)])? == 0;
         while !self.forgot {
             let mut told = [PollFd::new(&self.told, PollFlags::IN)];
             if poll(&mut told, Some(&PATIENCE))? == 0 {
@@ -430,6 +431,11 @@ impl AsFd for RunningCommand {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.process.as_fd()
     }
+}
+
+/// What tells the keeper to forget a signal. Their numbers are up to 64.
+const fn forget(signal: i32) -> u8 {
+    signal as u8
 }
 
 /// Starts the keeper; comes back when the program executes, or never will. The keeper's ends of the pipes are closed here then, so that

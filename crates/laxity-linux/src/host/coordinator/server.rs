@@ -70,6 +70,8 @@ impl Heard {
 pub struct Coordinator {
     settings: Settings,
     listener: OwnedFd,
+    /// Can be read once it is to end, whoever is there.
+    told_to_end: Option<OwnedFd>,
     /// Nobody is let in before: there were no descriptors for it.
     deaf_until: Instant,
     /// Locked as long as this serves. Says which memory it is that all share.
@@ -160,6 +162,7 @@ impl Coordinator {
             unfounded: None,
             only,
             listener: listener(&settings)?,
+            told_to_end: None,
             deaf_until: Instant::ZERO,
             connections: BTreeMap::new(),
             closing: Vec::new(),
@@ -175,7 +178,14 @@ impl Coordinator {
         Ok(coordinator)
     }
 
-    /// Serves until nobody has been there for a while.
+    /// The same, which ends too when this can be read, whoever is there: they go on, and their next coordinator is told what they have.
+    #[must_use]
+    pub fn ends_by(mut self, told: OwnedFd) -> Self {
+        self.told_to_end = Some(told);
+        self
+    }
+
+    /// Serves until nobody has been there for a while, or until it is [told to end](Self::ends_by).
     ///
     /// # Errors
     ///
@@ -214,9 +224,15 @@ impl Coordinator {
         for connection in self.connections.values() {
             waited.extend([connection.wire.as_fd(), connection.process.as_fd()]);
         }
+        waited.extend(self.told_to_end.as_ref().map(OwnedFd::as_fd));
+        let callers = waited.len();
         waited.extend((!is_deaf).then(|| self.listener.as_fd()));
         let until = self.next(now, is_alone.then_some(ends));
         let ready = at(&path, descriptor::wait(&waited, &self.alarm, until))?;
+        let is_said = |place: usize| ready.get(place).is_some_and(|ready| *ready != 0);
+        if self.told_to_end.is_some() && is_said(callers - 1) {
+            return Ok(None);
+        }
         let mut heard = Vec::new();
         for ((id, connection), ready) in self.connections.iter().zip(ready.chunks(2)) {
             if ready[0] != 0 {
@@ -233,8 +249,7 @@ impl Coordinator {
                 heard.push((*id, (None, Vec::new())));
             }
         }
-        let calls = ready.get(2 * self.connections.len());
-        if calls.is_some_and(|ready| *ready != 0) {
+        if is_said(callers) {
             self.accept(clock::now());
         }
         Ok(Some(Heard(heard)))
