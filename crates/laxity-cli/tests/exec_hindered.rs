@@ -174,6 +174,27 @@ fn a_program_that_is_moved_from_its_slots_is_named() {
     );
 }
 
+/// The dispatcher, which it outranks, finds it at the end of no slot.
+#[test]
+fn a_program_that_gives_itself_a_rank_above_the_dispatcher_is_named() {
+    let Some(_live) = live(2) else { return };
+    let bench = Bench::new();
+    let child = start(&bench, processors()[0]);
+    let thread = program(&bench);
+    wait(50);
+    sched::set_policy(thread, Policy::Fifo(99)).unwrap();
+    wait(100);
+    let (output, received) = end(&bench, child);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert_eq!(received["grade"], "unenforced", "{}", said(&output));
+    let reason = received["grade_reason"].as_str().unwrap();
+    let told = "\"sh\" of the program was taken out of its reservation: it had SCHED_FIFO priority 99 instead of SCHED_FIFO priority 80";
+    assert!(
+        reason.starts_with(&format!("thread {thread} ")) && reason.contains(told),
+        "{reason}"
+    );
+}
+
 #[test]
 fn while_nobody_can_look_nothing_is_enforced_and_nothing_kept() {
     let Some(_live) = live(2) else { return };
