@@ -18,16 +18,9 @@ pub struct Account {
     most: Service,
     /// Less than nothing is owed.
     left_ns: AtomicI64,
-    /// When it was given the last budget: at a release, or so many periods after one.
+    /// When it was given the last budget: at an origin, or so many periods after one.
     given_ns: AtomicU64,
-    /// When the first of its chain was released for the last release that was seen.
-    origin_ns: AtomicU64,
-    /// So many budgets were given ahead of the releases after that one, which have theirs already.
-    ahead: AtomicU64,
 }
-
-/// No release was seen.
-const NONE: u64 = u64::MAX;
 
 impl Account {
     /// Of a budget for each call; so much may be spared of it, and of any stretch no more than `most` is the handler's: the rest is the machine's. `None` where it was admitted with nothing, or more than can be counted.
@@ -35,56 +28,36 @@ impl Account {
     pub fn new(budget: Service, period: Span, spare: Service, most: Service) -> Option<Self> {
         let [budget_ns, spare_ns] = [budget, spare].map(|of| i64::try_from(of.as_nanos()).ok());
         let is_one = budget > Service::ZERO && period > Span::ZERO;
+        let (budget_ns, spare_ns) = (budget_ns.filter(|_| is_one)?, spare_ns?);
         Some(Self {
-            budget_ns: budget_ns.filter(|_| is_one)?,
+            budget_ns,
             period,
-            spare_ns: spare_ns?,
+            spare_ns,
             most,
-            left_ns: AtomicI64::new(spare_ns?),
+            left_ns: AtomicI64::new(budget_ns.checked_add(spare_ns)?),
             given_ns: AtomicU64::new(0),
-            origin_ns: AtomicU64::new(NONE),
-            ahead: AtomicU64::new(0),
         })
     }
 
-    /// Whether another quantum of the call of this release may begin, the first of whose chain was released at its origin.
+    /// Whether another quantum of a call may begin, the first of whose chain was released at this origin: the releases of one that comes after another are not a period apart, but origins are.
+    ///
+    /// Budgets are a period apart at least. Those that are due by the origin are given before anything is looked at: so in any time from a release on it has what was there then, which is a budget and what may be spared at most, and one more for each period that begins. Ahead of their releases they are given only where nothing is left: so who is called late has those of all its releases.
     ///
     /// # Errors
     ///
     /// When it may.
-    pub(crate) fn admits(
-        &self,
-        (origin, release): (Instant, Instant),
-        now: Instant,
-    ) -> Result<(), Instant> {
-        self.sees(origin, release);
+    pub(crate) fn admits(&self, origin: Instant, now: Instant) -> Result<(), Instant> {
+        let due = origin.saturating_since(self.given()) / self.period;
+        self.gives(due, origin);
         if self.left() > 0 {
             return Ok(());
         }
-        let given = self.given();
-        let passed = now.saturating_since(given) / self.period;
-        let ahead = self.ahead.load(Ordering::Relaxed).saturating_add(passed);
-        self.ahead.store(ahead, Ordering::Relaxed);
-        self.gives(passed, self.after(given, passed));
+        let passed = now.saturating_since(self.given()) / self.period;
+        self.gives(passed, self.after(passed));
         if self.left() > 0 {
             return Ok(());
         }
-        Err(self.after(given, passed.saturating_add(self.lacking())))
-    }
-
-    /// A release has the budgets of the periods since the one before, less what was given ahead of it. They are counted from origin to origin: the releases of one that comes after another are not a period apart.
-    fn sees(&self, origin: Instant, release: Instant) {
-        let before = self.origin_ns.load(Ordering::Relaxed);
-        if before != NONE && origin.as_nanos() <= before {
-            return;
-        }
-        let since = origin.saturating_since(Instant::from_nanos(before));
-        let due = (since / self.period).max(1);
-        let ahead = self.ahead.load(Ordering::Relaxed);
-        self.origin_ns.store(origin.as_nanos(), Ordering::Relaxed);
-        self.ahead
-            .store(ahead.saturating_sub(due), Ordering::Relaxed);
-        self.gives(due.saturating_sub(ahead), release.max(self.given()));
+        Err(self.after(self.lacking()))
     }
 
     /// So many budgets until there is something left.
@@ -100,12 +73,13 @@ impl Account {
         self.left_ns.load(Ordering::Relaxed)
     }
 
-    fn after(&self, given: Instant, periods: u64) -> Instant {
+    /// So many periods after the last budget.
+    fn after(&self, periods: u64) -> Instant {
         let since = Span::from_nanos(self.period.as_nanos().saturating_mul(periods));
-        given.checked_add(since).unwrap_or(Instant::MAX)
+        self.given().checked_add(since).unwrap_or(Instant::MAX)
     }
 
-    /// So many budgets, the last of which is of this instant: of a release, or ahead of one.
+    /// So many budgets, the last of which is of this instant.
     fn gives(&self, periods: u64, until: Instant) {
         if periods == 0 {
             return;
@@ -165,10 +139,9 @@ mod tests {
         taken
     }
 
-    fn admits(account: &Account, release: u64, now: u64) -> Result<(), u64> {
-        let [release, now] = [release, now].map(Instant::from_nanos);
-        let admitted = account.admits((release, release), now);
-        admitted.map_err(Instant::as_nanos)
+    fn admits(account: &Account, origin: u64, now: u64) -> Result<(), u64> {
+        let [origin, now] = [origin, now].map(Instant::from_nanos);
+        account.admits(origin, now).map_err(Instant::as_nanos)
     }
 
     /// From release to release: on the grid, a little off it, or far from it.
@@ -180,21 +153,26 @@ mod tests {
         ]
     }
 
+    /// Between any two of these quanta no more was taken than an account allows.
+    fn keeps_within(taken: &[(u64, u64)]) -> Result<(), TestCaseError> {
+        for (place, (from, _)) in taken.iter().enumerate() {
+            let mut sum = 0;
+            for (at, took) in &taken[place..] {
+                let releases = 1 + (at - from).div_ceil(PERIOD);
+                // What is left of the budgets before is the last stretch's.
+                prop_assert!(sum < releases * BUDGET + SPARE, "{sum} from {from} to {at}");
+                sum += took;
+            }
+        }
+        Ok(())
+    }
+
     proptest! {
         #[test]
         fn in_any_time_it_has_its_budgets_what_it_spared_and_a_stretch(
             asked in proptest::collection::vec((after(), prop_oneof![0..120_u64, 60..120_u64, 0..4_000_u64]), 1..60),
         ) {
-            let taken = calls(&account(), &asked);
-            for (place, (from, _)) in taken.iter().enumerate() {
-                let mut sum = 0;
-                for (at, took) in &taken[place..] {
-                    let releases = 1 + (at - from).div_ceil(PERIOD);
-                    // What is left of the budgets before is the last stretch's.
-                    prop_assert!(sum < releases * BUDGET + SPARE, "{sum} from {from} to {at}");
-                    sum += took;
-                }
-            }
+            keeps_within(&calls(&account(), &asked))?;
         }
 
         #[test]
@@ -205,6 +183,29 @@ mod tests {
                 prop_assert_eq!(at, release);
             }
         }
+    }
+
+    /// What was due before a release, though nobody asked for it, counts before what may be spared is limited.
+    #[test]
+    fn who_spared_all_has_no_more_for_that_it_owed_something_before() {
+        let asked = [
+            (1_000, 481),
+            (3_000, 97),
+            (1_052, 94),
+            (1_136, 58),
+            (3_665, 55),
+            (2_000, 50),
+            (3_000, 43),
+            (2_980, 58),
+            (1_027, 94),
+            (1_140, 50),
+            (3_000, 0),
+            (1_000, 80),
+            (1_000, 50),
+            (1_000, 1_500),
+            (1_000, 0),
+        ];
+        keeps_within(&calls(&account(), &asked)).unwrap();
     }
 
     /// Who is at work longer than a period and is released soon after it ends has one budget a period.
@@ -229,29 +230,28 @@ mod tests {
     }
 
     #[test]
-    fn those_that_another_ones_end_releases_have_a_budget_each() {
-        let asked = [(PERIOD, BUDGET), (20, BUDGET), (2 * PERIOD - 20, BUDGET)];
-        let calls = calls(&account(), &asked);
-        let begun: Vec<u64> = calls.iter().map(|call| call.0).collect();
-        assert_eq!(begun, [2 * PERIOD, 2 * PERIOD + 50, 4 * PERIOD]);
+    fn who_is_called_late_has_a_budget_for_each_release() {
+        let (account, late) = (account(), 9 * PERIOD);
+        for quantum in 0..10 {
+            let origin = (1 + quantum / 2) * PERIOD;
+            let now = late + quantum * BUDGET / 2;
+            assert_eq!(admits(&account, origin, now), Ok(()), "{origin}");
+            account.charge(Service::from_nanos(BUDGET / 2));
+        }
     }
 
     /// What it was given while it was behind is of the releases that came meanwhile, called or missed, and of none that comes after those.
     #[test]
     fn one_of_a_chain_that_was_released_late_once_has_made_up_for_that() {
-        let (account, late) = (account(), 300);
-        let looks = |origin, release, now| {
-            let [origin, release, now] = [origin, release, now].map(Instant::from_nanos);
-            account.admits((origin, release), now)
-        };
+        let account = account();
         let took = |nanos| account.charge(Service::from_nanos(nanos));
-        let release = PERIOD + late;
-        assert_eq!(looks(PERIOD, release, release), Ok(()));
+        let late = PERIOD + 300;
+        assert_eq!(admits(&account, PERIOD, late), Ok(()));
         took(SPARE + 2 * BUDGET);
-        assert_eq!(looks(PERIOD, release, release + 2 * PERIOD), Ok(()));
+        assert_eq!(admits(&account, PERIOD, late + 2 * PERIOD), Ok(()));
         took(BUDGET);
         for release in (4..8).map(|periods| periods * PERIOD) {
-            assert_eq!(looks(release, release, release), Ok(()), "{release}");
+            assert_eq!(admits(&account, release, release), Ok(()), "{release}");
             took(BUDGET);
         }
     }

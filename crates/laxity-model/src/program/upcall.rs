@@ -405,8 +405,7 @@ impl<W: FnMut(&mut dyn Context, &mut Call) -> Step + Send> Upcall<W> {
         call.now = call.left;
         let next = call.paced.release.checked_add(self.timing.period);
         call.overruns = next.is_some_and(|next| next < now);
-        let released = (call.origin, call.paced.release);
-        let instead = self.instead(context, declared(call.now), released, now);
+        let instead = self.instead(context, declared(call.now), call.origin, now);
         if let Some(step) = instead {
             call.left *= u32::from(!begins);
             self.at = At::Resumed(call);

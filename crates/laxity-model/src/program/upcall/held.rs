@@ -48,18 +48,18 @@ impl<W> Upcall<W> {
         }
     }
 
-    /// What is to be done instead of so much, which is declared, of a call with this origin and release, if anything.
+    /// What is to be done instead of so much, which is declared, of a call with this origin, if anything.
     ///
     /// Who has taken more than it was admitted with goes behind all others; or waits for its next release, where more is to become of overruns than that releases are missed or late.
     pub(super) fn instead(
         &mut self,
         context: &mut dyn Context,
         declared: u64,
-        released: (Instant, Instant),
+        origin: Instant,
         now: Instant,
     ) -> Option<Step> {
         if let Some(account) = &self.account {
-            let admitted = account.admits(released, now);
+            let admitted = account.admits(origin, now);
             let goes_behind = matches!(self.timing.on_overrun, OnOverrun::CatchUp { .. });
             match admitted {
                 Err(until) if !goes_behind => return Some(Step::SleepUntil(until)),
