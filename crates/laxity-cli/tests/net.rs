@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use common::{Bench, assert_code, assert_says, eventually, said, stdout};
 use laxity::doctor::rights::{lacks, skip, turn};
-use namespace::{in_own, ip, pair, shown};
+use namespace::{in_own, ip, packet, pair, shown};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -25,16 +25,7 @@ fn in_namespace(run: impl FnOnce() + Send) {
 
 /// An Ethernet frame with a UDP datagram of so many bytes.
 fn frame(number: u8, payload: usize) -> Vec<u8> {
-    let length = 28 + payload as u16;
-    let mut frame = vec![2; 12];
-    frame.extend([8, 0, 0x45, 0]);
-    frame.extend(length.to_be_bytes());
-    frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-    frame.extend([3, 0xe8, 7, 0xd0]);
-    frame.extend((length - 20).to_be_bytes());
-    frame.extend([0, 0]);
-    frame.extend(vec![number; payload]);
-    frame
+    packet("10.0.0.1:1000", "10.0.0.2:2000", 17, &vec![number; payload])
 }
 
 /// A file of pcap with a frame each millisecond.

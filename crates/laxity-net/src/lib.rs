@@ -58,3 +58,10 @@ pub mod stack;
 pub use buffers::{Buffer, Pool};
 pub use client::Client;
 pub use driver::Driver;
+
+/// Whoever panicked under a lock has left nothing half done there.
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}

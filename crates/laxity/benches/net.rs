@@ -3,9 +3,11 @@
 //! `cargo bench -p laxity --bench net`, as root, with `ip`, on two processors. Four parts: what the framework adds to each packet that is received, with the one match that any interface costs; from the hook to
 //! `receive` against a bare `poll` of the same rank; from the hook to the client's own thread; and a flow of 1 kHz that is found at the hook beside a flood for a client without buffers, from either processor. Contenders take turns; on a
 //! shared machine ratios of one run can be trusted, and a maximum tells of the machine.
-#![allow(unsafe_code, reason = "a thread enters a namespace by a system call")]
 
-use std::process::Command;
+#[path = "../../laxity-linux/tests/links/namespace.rs"]
+#[allow(dead_code, reason = "a test has the rest")]
+mod namespace;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -37,11 +39,6 @@ const OWN: u16 = 2_000;
 const FLOOD: u16 = 3_000;
 const BATCH: usize = 32;
 const BATCHES: usize = 500;
-
-fn ip(arguments: &str) {
-    let done = Command::new("ip").args(arguments.split(' ')).status();
-    assert!(done.is_ok_and(|done| done.success()), "ip {arguments}");
-}
 
 /// The calling thread, on this processor at this FIFO priority; 0: an ordinary one.
 fn rank(processor: Option<usize>, priority: u8) {
@@ -417,15 +414,11 @@ fn added() {
 }
 
 fn main() {
-    // SAFETY: it takes a number, and concerns this thread alone, which starts all others.
-    let entered = unsafe { libc::unshare(libc::CLONE_NEWNET) };
-    assert_eq!(entered, 0, "root is needed");
-    let _ = std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-    let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
-    ip("link add near type veth peer name far");
-    ip("link set near up");
-    ip("link set far up");
-    thread::sleep(std::time::Duration::from_secs(2));
+    namespace::in_own(all).expect("root is needed, and `ip`");
+}
+
+fn all() {
+    namespace::pair("near", "far");
     added();
     for processor in [0, 1] {
         thread::spawn(move || witness(processor));

@@ -51,14 +51,9 @@ pub(super) fn announced(name: &str, period: Span, is_just_started: bool) -> Opti
         };
         format!(
             "{name} is measured for {} or more: {PERIODS} of its periods of {period}{beginning}; what it took is reserved then",
-            rounded(takes)
+            takes.rounded_up(Span::from_secs(1))
         )
     })
-}
-
-/// To whole seconds.
-fn rounded(takes: Span) -> Span {
-    Span::from_secs(takes.as_nanos().div_ceil(1_000_000_000))
 }
 
 /// One time that the program was measured.
@@ -158,8 +153,7 @@ pub(super) fn find(seen: &Delivery, with: Reservation) -> Measured {
         return Measured::NotYet;
     }
     let (most, period) = (seen.most, with.period());
-    let work = with_margin(most).max(GRAIN).as_nanos();
-    let service = Service::from_nanos(work.next_multiple_of(GRAIN.as_nanos()));
+    let service = with_margin(most).max(GRAIN).rounded_up(GRAIN);
     let found = (service <= with.service()).then(|| Reservation::new(service, period));
     match found {
         Some(Ok(reservation)) => Measured::Found {

@@ -274,7 +274,10 @@ impl Received {
             Err(why) => line.push_str(&format!("; what it received cannot be seen: {why}")),
         }
         if let Holders::CameAfter(after) = self.holders {
-            line.push_str(&format!("; its thread came after {}", rounded(after)));
+            line.push_str(&format!(
+                "; its thread came after {}",
+                after.rounded_up(FINE)
+            ));
         }
         let missing = self.why_nobody().filter(|_| self.delivery.is_ok());
         let rest = [
@@ -307,13 +310,13 @@ impl Received {
                 " (and {} that nobody saw)",
                 service(unseen)
             )),
-            rounded(self.took),
+            self.took.rounded_up(FINE),
             if seen.gap_is_at_most() {
                 "at most "
             } else {
                 ""
             },
-            rounded(seen.largest_gap),
+            seen.largest_gap.rounded_up(FINE),
             self.beside_gap(seen),
             seen.kept,
             seen.periods,
@@ -329,13 +332,13 @@ impl Received {
     /// The largest gap is of what was not disturbed: what it was otherwise, where that is more; what it may have been, where that is more than was promised; and that.
     fn beside_gap(&self, seen: &Delivery) -> String {
         let disturbed = seen.largest_gap_disturbed;
-        let disturbed =
-            (disturbed > seen.largest_gap).then(|| format!("{} disturbed", rounded(disturbed)));
+        let disturbed = (disturbed > seen.largest_gap)
+            .then(|| format!("{} disturbed", disturbed.rounded_up(FINE)));
         let possible = seen.largest_gap_possible;
         let promised = self.gap_promised();
         let possible = (possible > seen.largest_gap.max(promised.unwrap_or_default()))
-            .then(|| format!("perhaps {} between two looks", rounded(possible)));
-        let promised = promised.map(|promised| format!("{} promised", rounded(promised)));
+            .then(|| format!("perhaps {} between two looks", possible.rounded_up(FINE)));
+        let promised = promised.map(|promised| format!("{} promised", promised.rounded_up(FINE)));
         in_brackets(disturbed.into_iter().chain(possible).chain(promised))
     }
 
@@ -470,14 +473,11 @@ impl Received {
     }
 }
 
-/// To whole microseconds.
-fn rounded(span: Span) -> Span {
-    Span::from_micros(span.as_nanos().div_ceil(1_000))
-}
+/// How finely times are told.
+const FINE: Span = Span::from_micros(1);
 
-/// To whole microseconds.
 fn service(service: Service) -> Span {
-    rounded(service.as_dedicated_span())
+    service.as_dedicated_span().rounded_up(FINE)
 }
 
 /// A grade with its reason.

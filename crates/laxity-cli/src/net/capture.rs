@@ -190,11 +190,7 @@ impl Target {
         while arguments.count.is_none_or(|count| written < count) {
             // Before the look: what came before it was over is written.
             let is_over = lasts.is_over();
-            let until = if is_over {
-                Instant::ZERO
-            } else {
-                lasts.look().min(now() + super::LOOKS_EVERY)
-            };
+            let until = if is_over { Instant::ZERO } else { lasts.look() };
             match recording.next(Some(until)) {
                 Ok(captured) => {
                     self.write(&captured)?;

@@ -1,5 +1,6 @@
 //! Frames, and that they arrive as they were sent.
 
+use laxity_model::nif::frame::HEADER;
 use laxity_model::nif::link::{Left, Link, LinkError, Memory, Received};
 
 use super::{Wire, arrival, memory, post, post_many, send, wrong};
@@ -14,8 +15,6 @@ pub(super) struct Frame {
     pub(super) to: u8,
 }
 
-/// The Ethernet header.
-const HEADER: usize = 14;
 /// Ethernet pads shorter ones.
 const SHORTEST: usize = 60;
 

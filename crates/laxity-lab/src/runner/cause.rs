@@ -220,8 +220,7 @@ fn during(phase: &Phase) -> String {
 
 /// To a hundredth of a millisecond.
 fn rounded(span: Span) -> String {
-    let grain = Span::from_micros(10);
-    format_span(grain * ((span + grain / 2) / grain))
+    format_span(span.rounded(Span::from_micros(10)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::executor::rmdp::Rmdp;
-use laxity_model::program::upcall::{First, Timing};
+use laxity_model::program::upcall::Timing;
 use laxity_model::program::{Group, Links};
 use laxity_model::verify::contract::{Kind, Subject};
 use laxity_model::{
@@ -19,8 +19,8 @@ use crate::observe::{DeviceProbe, Probe, Probes, Watched};
 use crate::scenario::devices::{Site, Transfer};
 use crate::scenario::kinds;
 use crate::scenario::{
-    Executor, LengthSpec, Pace, PeriodicRank, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant,
-    Start, TaskKind, TaskLinks, TurnPolicy, TwinProfile,
+    Executor, LengthSpec, PeriodicRank, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start,
+    TaskKind, TaskLinks, TurnPolicy, TwinProfile,
 };
 use laxity::{Periodic, PeriodicProbe};
 
@@ -172,14 +172,13 @@ impl ResolvedTask {
                 }
             }
             TaskKind::Periodic {
-                period,
+                timing,
                 deadline,
                 service,
-                pace,
                 rank,
                 links,
             } => {
-                let timing = pace.timing(*period, program);
+                let timing = timing.since(&program.epoch);
                 // Its place among others is that of its group.
                 let among = links.group.as_ref().map_or(*deadline, |group| group.period);
                 let what = (timing, [*deadline, among], *service);
@@ -226,12 +225,12 @@ impl Linking {
         let mut groups: Vec<Group> = Vec::new();
         let mut stop = Vec::new();
         for task in tasks {
-            let TaskKind::Periodic { pace, links, .. } = &task.kind else {
+            let TaskKind::Periodic { timing, links, .. } = &task.kind else {
                 continue;
             };
-            stop.extend(pace.on_overrun.stops().then(|| task.name.clone()));
+            stop.extend(timing.on_overrun.stops().then(|| task.name.clone()));
             if let Some(before) = &links.after {
-                let late = match pace.on_overrun {
+                let late = match timing.on_overrun {
                     OnOverrun::CatchUp { at_most } => at_most,
                     _ => 0,
                 };
@@ -269,22 +268,6 @@ impl Linking {
             after: own.map(|(.., port)| *port),
             before: before.map(|(.., port)| *port).collect(),
             group: group.and_then(|wanted| groups.find(|one| one.name == wanted.name).cloned()),
-        }
-    }
-}
-
-impl Pace {
-    fn timing(&self, period: Span, program: &Program) -> Timing {
-        let epoch = || program.epoch.clone();
-        Timing {
-            first: self
-                .phase
-                .map_or(First::AfterAPeriod, |phase| First::After(epoch(), phase)),
-            period,
-            batch: self.batch,
-            quantum: self.quantum,
-            on_overrun: self.on_overrun,
-            pauses: false,
         }
     }
 }

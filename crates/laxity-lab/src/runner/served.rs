@@ -169,7 +169,7 @@ fn of_task(task: &ResolvedTask, machine: &Machine) -> Option<Task> {
             (*priority, Service::from_secs(1), Span::from_secs(1))
         }
         TaskKind::Periodic {
-            period,
+            timing,
             service,
             rank,
             ..
@@ -182,7 +182,7 @@ fn of_task(task: &ResolvedTask, machine: &Machine) -> Option<Task> {
                 },
                 PeriodicRank::Reserved(_) => return None,
             };
-            (priority, machine.thread(*service), *period)
+            (priority, machine.thread(*service), timing.period)
         }
         TaskKind::Rogue {
             burst,

@@ -45,9 +45,9 @@ pub use profile::TwinProfile;
 pub use reference::reference;
 pub use sections::MOST_PROCESSORS;
 pub use types::{
-    Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Loss, Outcome, Pace, PeriodicRank,
-    Proposal, Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant, Scenario, Start,
-    TaskGroup, TaskKind, TaskLinks, TurnPolicy,
+    Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Loss, Outcome, PeriodicRank, Proposal,
+    Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant, Scenario, Start, TaskGroup,
+    TaskKind, TaskLinks, TurnPolicy,
 };
 
 use crate::plain;

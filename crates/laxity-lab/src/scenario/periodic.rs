@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use laxity_model::executor::pacing::OnOverrun;
+use laxity_model::program::upcall::{First, Timing};
 use laxity_model::{
     Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Span,
 };
@@ -14,7 +15,7 @@ use super::quantities::{RESERVATION, SERVICE, SPAN};
 use super::reader::{Found, Section};
 use super::sections::{DURATIONS, NONE, Names};
 use super::tasks::{Hosting, Scope, show_service};
-use super::types::{Pace, PeriodicRank, TaskKind};
+use super::types::{PeriodicRank, TaskKind};
 
 pub(super) static PERIOD: Key<Span> = Key::new(
     "period",
@@ -167,23 +168,24 @@ pub(super) fn periodic(
     } else {
         PeriodicRank::Priority(section.take(&HIGHEST_PRIORITY))
     };
-    let pace = Pace {
-        phase: first.optional(&PHASE),
-        ..pace(section, service)
-    };
-    let links = links::links(section, scope, (&rank, pace.quantum_of(service)))?;
+    let phase = first.optional(&PHASE);
+    let timing = timing(section, (phase, period), service);
+    let links = links::links(section, scope, (&rank, timing.longest(service)))?;
     Some(TaskKind::Periodic {
-        period,
+        timing,
         deadline: deadline.map_or(period, |found| found.value),
         service,
-        pace,
         rank,
         links,
     })
 }
 
-/// How a task is cut, and what becomes of releases that come while it is at work.
-fn pace(section: &Section<'_>, service: Service) -> Pace {
+/// How a task is released and cut, and what becomes of releases that come while it is at work.
+fn timing(
+    section: &Section<'_>,
+    (phase, period): (Option<Span>, Span),
+    service: Service,
+) -> Timing<()> {
     for key in [BATCH.name, QUANTUM.name] {
         if section.has(key) && !section.has(ON.name) {
             let cause = format!(
@@ -215,11 +217,13 @@ fn pace(section: &Section<'_>, service: Service) -> Pace {
         section.wrong(LATE_AT_MOST.name, cause, remedy);
     }
     let at_most = section.take(&LATE_AT_MOST);
-    Pace {
+    Timing {
+        first: phase.map_or(First::AfterAPeriod, |phase| First::After((), phase)),
+        period,
         batch,
         quantum,
-        phase: None,
         on_overrun: on_overrun.unwrap_or(OnOverrun::CatchUp { at_most }),
+        pauses: false,
     }
 }
 

@@ -20,7 +20,7 @@ use super::units::Load;
 use super::{Placing, kinds};
 
 pub use tasks::{
-    Executor, Pace, PeriodicRank, Rank, ResolvedTask, TaskGroup, TaskKind, TaskLinks, TurnPolicy,
+    Executor, PeriodicRank, Rank, ResolvedTask, TaskGroup, TaskKind, TaskLinks, TurnPolicy,
 };
 
 /// A scenario file, read and checked. Names are unique within their kind; every reference leads somewhere.

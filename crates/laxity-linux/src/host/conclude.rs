@@ -166,11 +166,6 @@ fn on(processor: usize, all: &[Disturbance]) -> Vec<Disturbance> {
     all.iter().filter(is_here).copied().collect()
 }
 
-/// To whole multiples of a grain.
-fn rounded(span: Span, grain: Span) -> Span {
-    grain * ((span + grain / 2) / grain)
-}
-
 /// How finely lengths are told, and how finely instants.
 const TENTH: Span = Span::from_micros(100);
 const MILLISECOND: Span = Span::from_millis(1);
@@ -191,14 +186,14 @@ impl Evidence<'_> {
     }
 
     fn after_the_start(&self, at: Instant) -> String {
-        let after = rounded(at.saturating_since(self.start), MILLISECOND);
+        let after = at.saturating_since(self.start).rounded(MILLISECOND);
         format!("{after} after the start")
     }
 
     /// How often something was, for how long at most, and when first; of one at least.
     fn often(&self, all: &[Disturbance]) -> String {
         let longest = all.iter().map(|one| one.length()).max().unwrap_or_default();
-        let long = rounded(longest, TENTH);
+        let long = longest.rounded(TENTH);
         let first = all.first().map_or(self.start, |first| first.from);
         let first = self.after_the_start(first);
         match all.len() {
@@ -368,7 +363,7 @@ impl Evidence<'_> {
             return;
         }
         let all: Span = too_much.iter().map(|one| one.length()).sum();
-        let (often, all) = (self.often(too_much), rounded(all, TENTH));
+        let (often, all) = (self.often(too_much), all.rounded(TENTH));
         let reason = format!(
             "processor {cpu} was held {often}, {all} in all, and nobody was found who could: what is more than 1 % of a second is not taken for the kernel's own work, but may be that of somebody who comes and goes, or the program's own, where it outranks its slots"
         );

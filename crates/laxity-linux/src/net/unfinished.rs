@@ -3,17 +3,14 @@
 //! Packet sockets and TAP interfaces say so in front of each packet, in the header of virtio-net (virtio 1.2, section 5.1.6). What comes through the hook of
 //! `AF_XDP` says nothing, and there it is seen in the packet: a checksum that is only begun is the sum of the pseudo header alone.
 
+pub(super) use laxity_model::nif::frame::HEADER as ETHERNET;
+use laxity_model::nif::frame::{TCP, UDP};
 use laxity_model::nif::link::{Left, LinkError};
 
-/// The Ethernet header.
-pub(super) const ETHERNET: usize = 14;
 /// A tag in it (IEEE 802.1Q).
 pub(super) const TAG: usize = 4;
 /// The longest packet that is still to be cut, with all that may be in front of it.
 pub(super) const LONGEST: usize = 65_535 + ETHERNET + TAG;
-
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const SEGMENT_TCP4: u8 = 1;

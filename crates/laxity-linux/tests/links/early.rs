@@ -1,7 +1,5 @@
 //! Clients that are found at the hook.
 
-use std::net::SocketAddr;
-
 use laxity_linux::net::xdp::Mode;
 use laxity_linux::net::xdp::early::{EarlySettings, EarlySocket, Flow};
 use laxity_linux::net::xdp::program::Rest;
@@ -12,30 +10,10 @@ use libtest_mimic::Trial;
 
 use super::common::until;
 use super::in_namespace;
-use super::namespace::pair;
+use super::namespace::{packet, pair};
 
-/// A datagram over IPv4 or IPv6, as it stands on a wire; nobody looks at its checksums.
 pub(super) fn datagram(from: &str, to: &str, protocol: u8) -> Vec<u8> {
-    let (from, to): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
-    let mut frame = vec![2; 12];
-    match (from, to) {
-        (SocketAddr::V4(from), SocketAddr::V4(to)) => {
-            frame.extend([8, 0, 0x45, 0, 0, 32, 0, 0, 0, 0, 64, protocol, 0, 0]);
-            frame.extend(from.ip().octets());
-            frame.extend(to.ip().octets());
-        }
-        (SocketAddr::V6(from), SocketAddr::V6(to)) => {
-            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 12, protocol, 64]);
-            frame.extend(from.ip().octets());
-            frame.extend(to.ip().octets());
-        }
-        _ => panic!("both are of one kind"),
-    }
-    frame.extend(from.port().to_be_bytes());
-    frame.extend(to.port().to_be_bytes());
-    frame.extend([0, 12, 0, 0, 1, 2, 3, 4]);
-    frame.resize(frame.len().max(60), 0);
-    frame
+    packet(from, to, protocol, &[1, 2, 3, 4])
 }
 
 fn flow(own: &str, far: Option<&str>) -> Flow {

@@ -1,6 +1,7 @@
-//! Network namespaces of a thread's own, and interfaces in them. Nothing of them is left when the thread has ended and all that it opened is closed.
+//! Network namespaces of a thread's own, interfaces in them, and packets for these. Nothing of them is left when the thread has ended and all that it opened is closed.
 #![allow(unsafe_code, reason = "a thread enters a namespace by a system call")]
 
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -70,4 +71,32 @@ pub(crate) fn is_up(name: &str) {
         assert!(begin.elapsed() < Duration::from_secs(5), "{shown}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A packet over IPv4 or IPv6 with what a datagram of UDP has behind that, as it stands on a wire; nobody looks at its checksums.
+pub(crate) fn packet(from: &str, to: &str, protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let (from, to): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
+    let length = 8 + payload.len() as u16;
+    let mut frame = vec![2; 12];
+    match (from, to) {
+        (SocketAddr::V4(from), SocketAddr::V4(to)) => {
+            frame.extend([8, 0, 0x45, 0]);
+            frame.extend((20 + length).to_be_bytes());
+            frame.extend([0, 0, 0, 0, 64, protocol, 0, 0]);
+            frame.extend([from.ip().octets(), to.ip().octets()].concat());
+        }
+        (SocketAddr::V6(from), SocketAddr::V6(to)) => {
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+            frame.extend(length.to_be_bytes());
+            frame.extend([protocol, 64]);
+            frame.extend([from.ip().octets(), to.ip().octets()].concat());
+        }
+        _ => panic!("both are of one kind"),
+    }
+    for number in [from.port(), to.port(), length, 0] {
+        frame.extend(number.to_be_bytes());
+    }
+    frame.extend(payload);
+    frame.resize(frame.len().max(60), 0);
+    frame
 }

@@ -98,6 +98,24 @@ macro_rules! additive {
                 self.0.checked_mul(n).map(Self)
             }
 
+            /// The nearest multiple of a grain, which is more than zero.
+            #[must_use]
+            pub fn rounded(self, grain: Self) -> Self {
+                (self + grain / 2).rounded_down(grain)
+            }
+
+            /// The first multiple of a grain, which is more than zero, that is not less.
+            #[must_use]
+            pub const fn rounded_up(self, grain: Self) -> Self {
+                Self(self.0.next_multiple_of(grain.0))
+            }
+
+            /// The last one that is not more.
+            #[must_use]
+            pub const fn rounded_down(self, grain: Self) -> Self {
+                Self(self.0 - self.0 % grain.0)
+            }
+
             /// For people, in a sentence that compares the two: as it prints, but to the last digit where the other is not the same and would not be
             /// told from it.
             ///

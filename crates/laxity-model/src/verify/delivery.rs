@@ -157,7 +157,7 @@ impl Delivery {
     pub fn grade_of_slots(&self, reserved: Reservation) -> Grade {
         let promised = reserved.longest_gap();
         let most = promised.checked_add(KERNELS_OWN).unwrap_or(Span::MAX);
-        let told = |gap: Span| Span::from_micros(gap.as_micros() / 100 * 100);
+        let told = |gap: Span| gap.rounded_down(Span::from_micros(100));
         let reason = if self.largest_gap > most {
             format!(
                 "it was kept from its processor for up to {} at one time, where {promised} were promised, and nobody was found who did that: somebody who has gone, the kernel in a system call that nothing preempts, or what it keeps for ordinary work that had waited for most of a second",

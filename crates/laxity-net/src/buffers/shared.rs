@@ -5,7 +5,7 @@
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 
 use laxity_model::base::bell::Bell;
@@ -15,6 +15,7 @@ use laxity_model::nif::link::{LinkError, Memory};
 
 use super::buffer::{Sending, Unavailable};
 use super::sleeper::Sleeper;
+use crate::lock;
 
 /// Where a buffer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,8 +54,7 @@ struct Slot<M> {
 
 impl<M> Slot<M> {
     fn lock(&self) -> MutexGuard<'_, Contents<M>> {
-        // Nothing in here panics while it has the lock.
-        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.contents)
     }
 
     fn move_to(&self, place: Place) {

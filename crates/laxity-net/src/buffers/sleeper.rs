@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use laxity_model::Instant;
 use laxity_model::base::bell::Sleeping;
+
+use crate::lock;
 
 /// The host's way to let threads sleep, shared by all who may.
 #[derive(Clone)]
@@ -54,7 +56,7 @@ struct Portable {
 
 impl Sleeping for Portable {
     fn sleep(&self, word: &AtomicU32, seen: u32, until: Option<Instant>) -> bool {
-        let asleep = self.asleep.lock().unwrap_or_else(PoisonError::into_inner);
+        let asleep = lock(&self.asleep);
         // Under the lock: whoever changes the word wakes after this thread has begun to wait.
         if word.load(Ordering::SeqCst) != seen {
             return true;
@@ -73,7 +75,7 @@ impl Sleeping for Portable {
     }
 
     fn wake_all(&self, _: &AtomicU32) {
-        drop(self.asleep.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(lock(&self.asleep));
         self.woken.notify_all();
     }
 }

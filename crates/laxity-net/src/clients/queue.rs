@@ -1,7 +1,7 @@
 //! A queue of packets from a client's call to the threads that take them. Who puts waits for nobody: only takers share a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use laxity_model::Instant;
 use laxity_model::base::bell::Bell;
@@ -10,6 +10,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::buffers::{Buffer, Filled, Sleeper};
 use crate::client::News;
+use crate::lock;
 
 /// What both sides have.
 struct Common {
@@ -117,7 +118,7 @@ impl<M: Memory> Queue<M> {
     pub fn try_next(&self) -> Result<Option<Buffer<M, Filled>>, NoPacket> {
         // In this order: what was put before it was over is seen.
         let is_over = self.common.is_over.load(Ordering::SeqCst);
-        let mut packets = self.packets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut packets = lock(&self.packets);
         match packets.pop() {
             Ok(packet) => Ok(Some(packet)),
             Err(_) if is_over => Err(NoPacket::Over),
@@ -128,7 +129,7 @@ impl<M: Memory> Queue<M> {
     /// Whether none waits now.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let packets = self.packets.lock().unwrap_or_else(PoisonError::into_inner);
+        let packets = lock(&self.packets);
         packets.is_empty()
     }
 

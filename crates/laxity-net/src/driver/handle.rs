@@ -5,7 +5,7 @@
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use laxity_model::Instant;
 use laxity_model::nif::link::Link;
@@ -14,6 +14,7 @@ use laxity_model::nif::registry::Demultiplex;
 use super::Driver;
 use crate::buffers::Line;
 use crate::client::Effects;
+use crate::lock;
 
 type Question<L, D> = Box<dyn FnOnce(&mut Driver<L, D>) + Send>;
 
@@ -127,8 +128,4 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     pub(super) fn end_questions(&self) {
         drop(mem::take(&mut *lock(&self.questions.waiting)));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 
 use laxity_model::Instant;
+use laxity_model::nif::frame::HEADER;
 use laxity_model::nif::link::{Facts, LinkError};
 use laxity_model::nif::wire::Framing;
-
-/// Bytes of an Ethernet header, which is no part of what an interface's `mtu` counts.
-const HEADER: usize = 14;
 
 /// What is below an emulated interface.
 #[derive(Debug)]

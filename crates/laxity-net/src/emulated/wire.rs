@@ -1,7 +1,7 @@
 //! A wire between two interfaces, with faults that follow from a seed.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use laxity_model::Instant;
 use laxity_model::base::random::SplitMix64;
@@ -9,6 +9,7 @@ use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received, St
 use laxity_model::nif::wire::{Faults, Flying, Way};
 
 use super::departures::{Departures, allocate, facts};
+use crate::lock;
 
 #[derive(Debug)]
 struct Shared {
@@ -42,7 +43,7 @@ impl Wire {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// What it does to frames from now on; its rate stays.

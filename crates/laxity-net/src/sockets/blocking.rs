@@ -8,7 +8,8 @@ use laxity_model::base::bell::Bell;
 use laxity_model::nif::link::Memory;
 use laxity_model::{Instant, Span};
 
-use crate::stack::{Common, Endpoint, lock};
+use crate::lock;
+use crate::stack::{Common, Endpoint};
 
 /// Whether a socket's calls block, and for how long.
 #[derive(Debug, Default)]
@@ -39,18 +40,23 @@ impl Mode {
     }
 }
 
-/// Tries until there is an answer, or as long as the socket's mode allows.
+/// Tries until there is an answer, or as long as the socket's mode allows. `failed`: what it is that there is no client.
 pub(super) fn attempt<M: Memory + 'static, T>(
     common: &Common<M>,
     (endpoint, bell): (&Mutex<Endpoint<M>>, &Bell),
     (mode, way): (&Mode, Way),
+    failed: ErrorKind,
     mut answer: impl FnMut(&mut Endpoint<M>, Instant) -> Option<io::Result<T>>,
 ) -> io::Result<T> {
     let mut once = || {
         let now = (common.clock)();
         let mut endpoint = lock(endpoint);
         endpoint.poll(now);
-        let answered = answer(&mut endpoint, now);
+        let answered = match endpoint.failed() {
+            Some(why) => Some(Err(io::Error::new(failed, why.to_owned()))),
+            None if endpoint.is_starting() => None,
+            None => answer(&mut endpoint, now),
+        };
         let again = endpoint.poll(now);
         (answered, again)
     };

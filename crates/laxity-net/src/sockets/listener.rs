@@ -10,7 +10,8 @@ use laxity_model::base::bell::Bell;
 use laxity_model::nif::link::Memory;
 
 use super::TcpStream;
-use crate::stack::{Listening, Stack, lock};
+use crate::lock;
+use crate::stack::{Listening, Stack};
 
 /// A port that connections are taken at. Up to its backlog begin by themselves, each with a client of its own, and wait to be accepted; the first packet of one more is
 /// dropped and counted, so that its peer tries again.

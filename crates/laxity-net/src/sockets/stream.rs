@@ -10,7 +10,8 @@ use laxity_model::{Instant, Span};
 use smoltcp::socket::tcp;
 
 use super::blocking::{Mode, Way, attempt};
-use crate::stack::{Connection, Endpoint, Moved, Stack, Tuple, lock};
+use crate::lock;
+use crate::stack::{Connection, Moved, Stack, Tuple};
 
 /// A TCP connection with a client of its own. Dropped, what was written is still sent, by its [stack](Stack::poll).
 pub struct TcpStream<M: Memory + 'static> {
@@ -73,21 +74,11 @@ impl<M: Memory + 'static> TcpStream<M> {
         mut answer: impl FnMut(&mut tcp::Socket<'static>) -> Option<io::Result<T>>,
     ) -> io::Result<T> {
         let Connection { endpoint, bell, .. } = &*self.connection;
+        let (place, mode) = ((endpoint, &**bell), (&self.mode, way));
         let common = &self.stack.0.common;
-        attempt(
-            common,
-            (endpoint, bell),
-            (&self.mode, way),
-            |endpoint, _| {
-                if let Some(why) = endpoint.failed() {
-                    return Some(Err(io::Error::other(why.to_owned())));
-                }
-                if endpoint.is_starting() {
-                    return None;
-                }
-                endpoint.socket().and_then(&mut answer)
-            },
-        )
+        attempt(common, place, mode, ErrorKind::Other, |endpoint, _| {
+            endpoint.socket().and_then(&mut answer)
+        })
     }
 
     /// Takes what arrived and sends what may go. When to come again, if nothing arrives before.
@@ -156,7 +147,7 @@ impl<M: Memory + 'static> TcpStream<M> {
 
     fn with(&self, act: impl FnOnce(&mut tcp::Socket<'static>)) {
         let now = (self.stack.0.common.clock)();
-        let mut endpoint: std::sync::MutexGuard<'_, Endpoint<M>> = lock(&self.connection.endpoint);
+        let mut endpoint = lock(&self.connection.endpoint);
         if let Some(socket) = endpoint.socket() {
             act(socket);
         }

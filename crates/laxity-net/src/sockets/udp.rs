@@ -11,7 +11,8 @@ use smoltcp::socket::udp;
 use smoltcp::wire::IpAddress;
 
 use super::blocking::{Mode, Way, attempt};
-use crate::stack::{Endpoint, Stack, lock};
+use crate::lock;
+use crate::stack::{Endpoint, Stack};
 
 /// Headers of IPv4 and UDP, and of IPv6 and UDP, in bytes.
 const HEADERS: [usize; 2] = [28, 48];
@@ -45,13 +46,8 @@ impl<M: Memory + 'static> UdpSocket<M> {
             return Err(ErrorKind::InvalidInput.into());
         }
         let bell = Arc::<Bell>::default();
-        let kind = if local.is_ipv4() { "ip" } else { "ip6" };
-        let filter = format!(
-            "{kind} and udp dst port {} and dst host {}",
-            local.port(),
-            local.ip()
-        );
-        let (queue, registration) = common.early(&filter, &bell).map_err(io::Error::other)?;
+        let asked = common.early(false, (local, None), &bell);
+        let (queue, registration) = asked.map_err(io::Error::other)?;
         let [receive, send] = [LONGEST, common.config.window.max(common.config.mtu)].map(|bytes| {
             udp::PacketBuffer::new(vec![udp::PacketMetadata::EMPTY; 16], vec![0; bytes])
         });
@@ -74,20 +70,11 @@ impl<M: Memory + 'static> UdpSocket<M> {
     fn attempt<T>(
         &self,
         way: Way,
-        mut answer: impl FnMut(&mut Endpoint<M>, Instant) -> Option<io::Result<T>>,
+        answer: impl FnMut(&mut Endpoint<M>, Instant) -> Option<io::Result<T>>,
     ) -> io::Result<T> {
+        let (place, mode) = ((&self.endpoint, &*self.bell), (&self.mode, way));
         let common = &self.stack.0.common;
-        let place = (&self.endpoint, &*self.bell);
-        attempt(common, place, (&self.mode, way), |endpoint, now| {
-            if let Some(why) = endpoint.failed() {
-                return Some(Err(io::Error::new(ErrorKind::AddrInUse, why.to_owned())));
-            }
-            if endpoint.is_starting() {
-                None
-            } else {
-                answer(endpoint, now)
-            }
-        })
+        attempt(common, place, mode, ErrorKind::AddrInUse, answer)
     }
 
     /// Sends a datagram; how many bytes that were.

@@ -186,21 +186,8 @@ impl<M: Memory + 'static> Endpoint<M> {
         self.adopt();
         self.device.pool.as_ref()?;
         let most = self.device.common.config.per_poll;
-        let mut has_more = false;
         let most = if self.takes_singly { 0 } else { most };
-        for _ in 0..most {
-            let Self {
-                interface,
-                device,
-                sockets,
-                ..
-            } = self;
-            let taken = interface.poll_ingress_single(net(now), device, sockets);
-            has_more = taken != PollIngressSingleResult::None;
-            if !has_more {
-                break;
-            }
-        }
+        let has_more = (0..most).all(|_| self.ingress(now)) && most > 0;
         self.egress(now);
         if has_more {
             return Some(now);
@@ -216,13 +203,15 @@ impl<M: Memory + 'static> Endpoint<M> {
     pub(crate) fn take_one(&mut self, now: Instant) -> bool {
         self.device.now = now;
         self.adopt();
-        let Self {
-            interface,
-            device,
-            sockets,
-            ..
-        } = self;
-        interface.poll_ingress_single(net(now), device, sockets) != PollIngressSingleResult::None
+        self.ingress(now)
+    }
+
+    fn ingress(&mut self, now: Instant) -> bool {
+        let (device, sockets) = (&mut self.device, &mut self.sockets);
+        let taken = self
+            .interface
+            .poll_ingress_single(net(now), device, sockets);
+        taken != PollIngressSingleResult::None
     }
 
     /// Sends what may go.
@@ -230,13 +219,8 @@ impl<M: Memory + 'static> Endpoint<M> {
         self.device.now = now;
         self.adopt();
         for _ in 0..self.device.common.config.per_poll {
-            let Self {
-                interface,
-                device,
-                sockets,
-                ..
-            } = self;
-            if interface.poll_egress(net(now), device, sockets) == PollResult::None {
+            let (device, sockets) = (&mut self.device, &mut self.sockets);
+            if self.interface.poll_egress(net(now), device, sockets) == PollResult::None {
                 break;
             }
         }

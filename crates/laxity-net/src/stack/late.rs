@@ -12,9 +12,10 @@ use smoltcp::time::Duration;
 use smoltcp::wire::TcpPacket;
 
 use super::wire::{self, HEADER, Seen, TCP, Tuple};
-use super::{Common, Core, Endpoint, Stack, lock};
+use super::{Common, Core, Endpoint, Stack};
 use crate::buffers::{Buffer, Filled, Pool};
 use crate::clients::Queue;
+use crate::lock;
 
 /// What became of packets that came to the late client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -268,12 +269,8 @@ impl<M: Memory + 'static> Core<M> {
         now: Instant,
     ) -> Result<Arc<Connection<M>>, String> {
         let bell = Arc::<Bell>::default();
-        let ((own, port), (peer, from)) = (tuple.local, tuple.remote);
-        let kind = if own.is_ipv4() { "ip" } else { "ip6" };
-        let filter = format!(
-            "{kind} and tcp src port {from} and tcp dst port {port} and src host {peer} and dst host {own}"
-        );
-        let (queue, registration) = self.common.early(&filter, &bell)?;
+        let ends = (tuple.local.into(), Some(tuple.remote.into()));
+        let (queue, registration) = self.common.early(true, ends, &bell)?;
         let endpoint = Endpoint::with_socket(
             Arc::clone(&self.common),
             queue,

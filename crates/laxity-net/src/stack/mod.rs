@@ -20,8 +20,8 @@ mod registrar;
 mod wire;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use laxity_model::base::bell::Bell;
 use laxity_model::base::random::SplitMix64;
@@ -29,6 +29,7 @@ use laxity_model::nif::filter::Filter;
 use laxity_model::nif::link::{Link, Memory};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::{Instant, PortId, Span};
+use smoltcp::wire::IpCidr;
 
 pub(crate) use endpoint::Endpoint;
 pub use endpoint::{Count, Moved};
@@ -44,6 +45,7 @@ pub(crate) use wire::Tuple;
 use crate::buffers::{PoolSize, Sleeper};
 use crate::clients::{Queue, early};
 use crate::driver::{Driver, Interest, RegisterError};
+use crate::lock;
 
 /// What a host is, and how much each of its connections may have.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,24 +92,12 @@ impl Default for Config {
 impl Config {
     /// Who is next on the way there: itself, if it is of a network of ours.
     fn next_hop(&self, to: IpAddr) -> Option<IpAddr> {
-        let is_near = |(own, bits): &(IpAddr, u8)| match (own, to) {
-            (IpAddr::V4(own), IpAddr::V4(to)) => {
-                let differs = own.to_bits() ^ to.to_bits();
-                differs.checked_shr(32 - u32::from(*bits)).unwrap_or(0) == 0
-            }
-            (IpAddr::V6(own), IpAddr::V6(to)) => {
-                let differs = own.to_bits() ^ to.to_bits();
-                differs.checked_shr(128 - u32::from(*bits)).unwrap_or(0) == 0
-            }
-            _ => false,
-        };
-        if self.addresses.iter().any(is_near) {
+        let mut own = self.addresses.iter();
+        if own.any(|(own, bits)| IpCidr::new((*own).into(), *bits).contains_addr(&to.into())) {
             return Some(to);
         }
-        let gateways = self.gateways.iter().copied();
-        gateways
-            .into_iter()
-            .find(|gateway| gateway.is_ipv4() == to.is_ipv4())
+        let mut gateways = self.gateways.iter().copied();
+        gateways.find(|gateway| gateway.is_ipv4() == to.is_ipv4())
     }
 
     fn check(&self) -> Result<(), StackError> {
@@ -173,13 +163,14 @@ impl<M: Memory + 'static> Common<M> {
         wire::look(frame, self.config.hardware, &self.config.addresses)
     }
 
-    /// Asks for an early client of these packets.
+    /// Asks for an early client of what comes to this end, and from there if one is named.
     pub(crate) fn early(
         &self,
-        filter: &str,
+        is_tcp: bool,
+        (own, far): (SocketAddr, Option<SocketAddr>),
         bell: &Arc<Bell>,
     ) -> Result<(Queue<M>, Registration<M>), String> {
-        let filter = Filter::parse(filter, None).map_err(|error| error.to_string())?;
+        let filter = Filter::to(is_tcp, own, far).map_err(|error| error.to_string())?;
         let buffers = self.config.buffers;
         let (client, queue) = early::client(buffers as usize * 2, None, &self.sleeper);
         let client = Ringing {
@@ -304,8 +295,4 @@ impl<M: Memory + 'static> Drop for Core<M> {
     fn drop(&mut self) {
         self.common.registrar.unregister(self.client);
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

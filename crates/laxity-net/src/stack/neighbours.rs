@@ -228,26 +228,14 @@ impl<M: Memory> Neighbours<M> {
     }
 
     fn ask(&mut self, address: IpAddr) {
-        let ours = self.ours.iter().map(|(own, _)| *own);
         self.account.asked += 1;
-        match address {
-            IpAddr::V4(whom) => {
-                let own = ours.into_iter().find_map(|own| match own {
-                    IpAddr::V4(own) => Some(own),
-                    IpAddr::V6(_) => None,
-                });
-                if let Some(own) = own {
-                    self.send_arp(ArpOperation::Request, own, [0; 6], whom);
+        for (own, _) in &self.ours {
+            match (*own, address) {
+                (IpAddr::V4(own), IpAddr::V4(whom)) => {
+                    return self.send_arp(ArpOperation::Request, own, [0; 6], whom);
                 }
-            }
-            IpAddr::V6(whom) => {
-                let own = ours.into_iter().find_map(|own| match own {
-                    IpAddr::V6(own) => Some(own),
-                    IpAddr::V4(_) => None,
-                });
-                if let Some(own) = own {
-                    self.solicit(own, whom);
-                }
+                (IpAddr::V6(own), IpAddr::V6(whom)) => return self.solicit(own, whom),
+                _ => {}
             }
         }
     }

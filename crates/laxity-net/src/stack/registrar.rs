@@ -1,7 +1,7 @@
 //! How a stack gets a client for each connection, whatever its driver's interface is.
 
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use laxity_model::PortId;
 use laxity_model::base::bell::Bell;
@@ -12,6 +12,7 @@ use laxity_model::nif::registry::{ClientId, Demultiplex};
 use crate::buffers::{Buffer, Filled, Pool, PoolSize, Sleeper};
 use crate::client::{Client, Context, News};
 use crate::driver::{Handle, Interest};
+use crate::lock;
 
 /// A client that, besides what it does, rings for whoever waits for its packets or its buffers.
 pub(crate) struct Ringing<C> {
@@ -61,7 +62,7 @@ pub(crate) struct Registration<M: Memory>(pub(crate) Arc<Mutex<State<M>>>);
 
 impl<M: Memory> Registration<M> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<M>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
@@ -75,7 +76,7 @@ pub(crate) struct Asked<M: Memory> {
 impl<M: Memory> Asked<M> {
     /// `false` if nobody wants it any more.
     fn answer(&self, answer: State<M>) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         let is_wanted = matches!(*state, State::Asked);
         if is_wanted {
             *state = answer;

@@ -6,17 +6,11 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-use laxity_model::nif::frame::parse;
-use smoltcp::wire::{IpAddress, Ipv4Packet, Ipv6Packet, TcpPacket, UdpPacket};
+pub(super) use laxity_model::nif::frame::{ARP, HEADER, IPV4, IPV6, TCP};
+use laxity_model::nif::frame::{UDP, parse};
+use smoltcp::wire::{IpAddress, Ipv4Cidr, Ipv4Packet, Ipv6Packet, TcpPacket, UdpPacket};
 
-/// An Ethernet header without tag.
-pub(super) const HEADER: usize = 14;
-pub(super) const ARP: u16 = 0x0806;
-pub(super) const IPV4: u16 = 0x0800;
-pub(super) const IPV6: u16 = 0x86dd;
-pub(super) const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
-pub(super) const ICMPV6: u8 = 58;
+const ICMPV6: u8 = 58;
 const ICMP: u8 = 1;
 
 /// A hardware address.
@@ -97,11 +91,8 @@ fn can_be_answered(from: IpAddr, ours: &[(IpAddr, u8)]) -> bool {
     let is_broadcast = |from: std::net::Ipv4Addr| {
         from.is_broadcast()
             || ours.iter().any(|(own, bits)| match own {
-                IpAddr::V4(own) if *bits < 31 => {
-                    let hosts = u32::MAX.checked_shr(u32::from(*bits)).unwrap_or(0);
-                    from.to_bits() == own.to_bits() | hosts
-                }
-                _ => false,
+                IpAddr::V4(own) => Ipv4Cidr::new(*own, *bits).broadcast() == Some(from),
+                IpAddr::V6(_) => false,
             })
     };
     match from {

@@ -2,15 +2,13 @@
 
 use std::collections::VecDeque;
 
+use laxity_model::nif::frame::HEADER;
 use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
 use laxity_model::nif::wire::Framing;
 use laxity_model::{Instant, Span};
 
 use super::cable::{Cable, Circuit};
 use super::ring::Packet;
-
-/// Bytes of an Ethernet header, which is no part of what an interface's `mtu` counts.
-const HEADER: usize = 14;
 
 /// How the card reads the circuit from a frame; `None`: it is on none.
 pub type Circuits = fn(&[u8]) -> Option<u64>;

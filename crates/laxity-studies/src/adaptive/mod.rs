@@ -192,9 +192,11 @@ fn tell(draft: &mut Draft<'_>, (case, outcome): &Trial) {
     let served = TEXT.say("served", &[("share", &share), ("late", &outcome.late)]);
     let followed = |from, up| {
         let after = outcome.followed(from, from + STRETCH, up);
-        let ms = |after: Span| Span::from_millis(after.as_nanos() / 1_000_000);
         after.map_or("not followed".into(), |after| {
-            format!("followed after {}", ms(after))
+            format!(
+                "followed after {}",
+                after.rounded_down(Span::from_millis(1))
+            )
         })
     };
     match case.setup.way {

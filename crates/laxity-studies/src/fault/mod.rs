@@ -30,6 +30,8 @@ const LIVE_LENGTH: Span = Span::from_secs(4);
 const SLACK: Span = Span::from_micros(300);
 /// So often a case is drawn anew, if those that keep the rules make jobs late too, or an interfering task none.
 const ATTEMPTS: u64 = 200;
+/// How finely times are told.
+const FINE: Span = Span::from_micros(1);
 
 /// The experiment.
 pub struct Whose;
@@ -185,7 +187,8 @@ fn told((number, trial): (usize, &&Trial)) -> Row {
 /// The three who held the processor longest, and what made the job late.
 fn explained(job: &LateJob, names: &[String]) -> [String; 2] {
     let longest = job.held.iter().take(3);
-    let longest = longest.map(|held| format!("{} {}", name(held.who, names), rounded(held.time)));
+    let longest =
+        longest.map(|held| format!("{} {}", name(held.who, names), held.time.rounded_down(FINE)));
     let longest: Vec<String> = longest.collect();
     let why = match &job.fault {
         Fault::InterferingTasks(interfering) => {
@@ -197,7 +200,8 @@ fn explained(job: &LateJob, names: &[String]) -> [String; 2] {
             needed,
             in_slots,
         } => {
-            let [needed, in_slots] = [needed, in_slots].map(|of| rounded(of.as_dedicated_span()));
+            let [needed, in_slots] =
+                [needed, in_slots].map(|of| of.as_dedicated_span().rounded_down(FINE));
             let amounts: Holes<'_> = &[
                 ("reserved", reserved),
                 ("needed", &needed),
@@ -211,11 +215,6 @@ fn explained(job: &LateJob, names: &[String]) -> [String; 2] {
     [longest.join(", "), why]
 }
 
-/// To the microsecond.
-fn rounded(span: Span) -> Span {
-    Span::from_micros(span.as_micros())
-}
-
 fn earlier(task: &InterferingTask, names: &[String]) -> String {
     let how = match (task.needed, task.suffices) {
         (true, true) => "needed and enough",
@@ -223,7 +222,7 @@ fn earlier(task: &InterferingTask, names: &[String]) -> String {
         (false, true) => "enough",
         (false, false) => "one of several",
     };
-    let earlier = rounded(task.explains);
+    let earlier = task.explains.rounded_down(FINE);
     format!("{} {earlier} ({how})", name(task.who, names))
 }
 

@@ -244,11 +244,8 @@ fn row((case, seen): Trial<'_>, quoted: &[Quoted]) -> Row {
     let streams = case.setup.senders.streams;
     let name = if case.is_wire { "wire" } else { way };
     let mut row = Origin::Charged.row([TEXT.say(name, &[]).into(), streams.into()]);
-    let paper = quoted.iter();
-    let paper = paper.filter(|_| !case.is_wire);
-    let paper = paper
-        .into_iter()
-        .find(|row| row.way == way && row.streams == streams);
+    let mut quoted = quoted.iter();
+    let paper = quoted.find(|row| !case.is_wire && row.way == way && row.streams == streams);
     let both = |paper: Option<Value>, twin: Option<Value>| {
         [
             paper.and_then(|value| Origin::Quoted.cell(value)),

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use laxity_lab::workload::Draws;
 use laxity_model::nif::link::{Link, Memory};
 use laxity_model::nif::registry::Circuit;
+use laxity_model::nif::wire::Framing;
 use laxity_model::{Body, Context, Instant, PortId, SemaphoreId, Span, Step};
 use laxity_net::emulated::End;
 
@@ -179,8 +180,7 @@ impl Segment {
         bytes[12..20].copy_from_slice(&number.to_be_bytes());
         let sent = self.near.send(memory, PACKET_BYTES, now);
         sent.map_err(|_| "the segment takes no frame")?;
-        let bits = PACKET_BYTES as u64 * 8;
-        self.busy = Some(now + Span::from_nanos(bits * 1_000_000_000 / WIRE_RATE));
+        self.busy = Some(now + Framing::Bare.takes(PACKET_BYTES, WIRE_RATE));
         Ok(())
     }
 }

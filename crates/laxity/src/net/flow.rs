@@ -1,11 +1,9 @@
 //! A client for one flow, with buffers of its own and a queue that its threads take packets from: `EarlyDemuxClient` (§3.2), wherever it is found.
 
-use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use laxity_linux::net::AnyMemory;
-use laxity_linux::net::xdp::early::Flow;
 use laxity_linux::os::clock;
 use laxity_model::nif::exchange::Account;
 use laxity_model::nif::registry::ClientId;
@@ -27,17 +25,6 @@ pub struct FlowOptions {
     pub buffers: u32,
     /// When a packet finds none waiting, the activity that takes them becomes so urgent, from the packet's arrival on.
     pub raises: Option<(ActivityId, Rank)>,
-}
-
-/// The filter of a flow.
-pub(super) fn filter_of(flow: &Flow) -> String {
-    let protocol = if flow.is_tcp { "tcp" } else { "udp" };
-    let end = |side: &str, address: SocketAddr| {
-        let (ip, port) = (address.ip(), address.port());
-        format!("{side} host {ip} and {protocol} {side} port {port}")
-    };
-    let far = flow.far.map(|far| format!(" and {}", end("src", far)));
-    end("dst", flow.own) + &far.unwrap_or_default()
 }
 
 /// Packets of a flow, first come, first served. Any number of threads may take them. Dropped, the client ends.
@@ -149,32 +136,6 @@ impl Drop for Packet {
         let given = self.buffer.take().map(|buffer| buffer.emptied().give());
         if let (Some(Ok(())), Some(steered)) = (given, &self.steered) {
             steered.gave();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use laxity_model::nif::filter::Filter;
-
-    use super::*;
-
-    #[test]
-    fn a_flow_is_a_filter_of_one_alternative() {
-        for (own, far) in [
-            ("10.0.0.2:2000", None),
-            ("10.0.0.2:2000", Some("10.0.0.1:1000")),
-            ("[fd00::2]:2000", Some("[fd00::1]:1000")),
-        ] {
-            for is_tcp in [false, true] {
-                let flow = Flow {
-                    is_tcp,
-                    own: own.parse().unwrap(),
-                    far: far.map(|far| far.parse().unwrap()),
-                };
-                let filter = Filter::parse(&filter_of(&flow), None).unwrap();
-                assert_eq!(filter.alternatives().len(), 1, "{filter}");
-            }
         }
     }
 }

@@ -82,7 +82,6 @@ pub use self::link::LiveLink;
 pub use self::options::{EarlyOptions, Options, Put};
 
 use self::effects::{Live, Threads};
-use self::flow::filter_of;
 use self::hook::Hook;
 use self::serving::{Serving, Told};
 use crate::doctor::Diagnosis;
@@ -298,7 +297,7 @@ impl Interface {
     ///
     /// [`Error::TooManyFlows`] and [`Error::Hook`] of one that is found early; those of [`register`](Self::register).
     pub fn flow(&self, flow: Flow, options: &FlowOptions) -> Result<FlowQueue, Error> {
-        let filter = Filter::parse(&filter_of(&flow), self.tail)?;
+        let filter = Filter::to(flow.is_tcp, flow.own, flow.far)?;
         let (buffers, sleeper) = (options.buffers, Sleeper::new(Futex));
         let (client, queue) = early::client(buffers as usize, options.raises, &sleeper);
         let hook = self.hook.as_ref().map(|(hook, _)| Arc::clone(hook));

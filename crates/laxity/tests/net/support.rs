@@ -1,6 +1,6 @@
 //! Interfaces over UDP whose far end the test has, frames, and clients that tell what they get.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -35,26 +35,9 @@ pub(crate) fn over_udp(options: Options) -> (Interface, UdpSocket) {
     (interface, far)
 }
 
-/// A datagram over IPv4 as it stands on a wire, without a checksum of UDP.
+/// A datagram of UDP.
 pub(crate) fn datagram(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
-    let (from, to): (SocketAddr, SocketAddr) = (from.parse().unwrap(), to.parse().unwrap());
-    let (SocketAddr::V4(from), SocketAddr::V4(to)) = (from, to) else {
-        panic!("both are of IPv4");
-    };
-    let mut frame = vec![2; 12];
-    let length = 28 + payload.len() as u16;
-    frame.extend([8, 0, 0x45, 0]);
-    frame.extend(length.to_be_bytes());
-    frame.extend([0, 0, 0, 0, 64, 17, 0, 0]);
-    frame.extend(from.ip().octets());
-    frame.extend(to.ip().octets());
-    frame.extend(from.port().to_be_bytes());
-    frame.extend(to.port().to_be_bytes());
-    frame.extend((length - 20).to_be_bytes());
-    frame.extend([0, 0]);
-    frame.extend(payload);
-    frame.resize(frame.len().max(60), 0);
-    frame
+    namespace::packet(from, to, 17, payload)
 }
 
 /// What a client was told.

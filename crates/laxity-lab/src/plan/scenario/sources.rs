@@ -358,13 +358,13 @@ impl<'a> Stage<'a> {
                 Some(Source::new(&task.name, None, rank, Work::Endless))
             }
             TaskKind::Periodic {
-                period,
+                timing,
                 service,
                 rank,
                 ..
             } => {
                 let late = self.postponed_by(task);
-                let found = self.periodic(id?, (*period, *service), rank, wakes)?;
+                let found = self.periodic(id?, (timing.period, *service), rank, wakes)?;
                 Some(found.late_by(late))
             }
             TaskKind::Rogue {
@@ -402,9 +402,9 @@ impl<'a> Stage<'a> {
         let waits = task.links().is_some_and(|links| links.group.is_some());
         let ends = chain.skip(usize::from(!waits));
         let late = ends.map(|task| match &task.kind {
-            TaskKind::Periodic { period, pace, .. } => match pace.on_overrun {
-                OnOverrun::CatchUp { at_most } => *period * (u64::from(at_most) + 1),
-                _ => *period,
+            TaskKind::Periodic { timing, .. } => match timing.on_overrun {
+                OnOverrun::CatchUp { at_most } => timing.period * (u64::from(at_most) + 1),
+                _ => timing.period,
             },
             _ => Span::ZERO,
         });

@@ -62,8 +62,8 @@ impl Analyst<'_> {
         let mut tasks = self.stage.variant.tasks.iter();
         tasks.find_map(|task| match task.kind {
             TaskKind::Periodic {
-                period, deadline, ..
-            } if task.name == name => Some([period, deadline]),
+                timing, deadline, ..
+            } if task.name == name => Some([timing.period, deadline]),
             _ => None,
         })
     }

@@ -1,9 +1,7 @@
 //! What takes part beside devices: tasks, and the executors on which they take turns.
 
-use std::num::NonZeroU32;
-
 use laxity_model::enforce::ranks;
-use laxity_model::executor::pacing::OnOverrun;
+use laxity_model::program::upcall::Timing;
 use laxity_model::verify::contract::Kind;
 use laxity_model::{Priority, ProcessorId, ReservationRequest, Service, Span};
 
@@ -113,27 +111,6 @@ impl PeriodicRank {
     }
 }
 
-/// How a periodic task is released and cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
-    /// So many units are a job.
-    pub batch: NonZeroU32,
-    /// So many of them it does without a look for a yield; no more than all.
-    pub quantum: NonZeroU32,
-    /// Its first release, after the first task that has one began; `None`: a period after it begins itself.
-    pub phase: Option<Span>,
-    /// What becomes of releases that come while it is at work.
-    pub on_overrun: OnOverrun,
-}
-
-impl Pace {
-    /// What a quantum takes at most of a job that takes so much.
-    pub(in crate::scenario) fn quantum_of(&self, service: Service) -> Service {
-        let whole = u128::from(service.as_nanos()) * u128::from(self.quantum.get());
-        Service::from_nanos(whole.div_ceil(self.batch.get().into()) as u64)
-    }
-}
-
 /// What a periodic task has to do with others of its executor.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskLinks {
@@ -166,14 +143,12 @@ pub enum TaskKind {
     },
     /// A thread released at every period: the co-thread whose gaps are judged.
     Periodic {
-        /// From release to release.
-        period: Span,
+        /// When it is released, and how it is cut: its first release is its phase after the first task that has one began.
+        timing: Timing<()>,
         /// From the release of a job to when it is due; no longer than the period.
         deadline: Span,
         /// What each job takes.
         service: Service,
-        /// How it is released and cut.
-        pace: Pace,
         /// With what right.
         rank: PeriodicRank,
         /// With whom it has to do.
@@ -204,11 +179,11 @@ impl TaskKind {
     pub(in crate::scenario) fn is_due(&self) -> bool {
         match self {
             Self::Periodic {
-                period,
+                timing,
                 deadline,
                 service,
                 ..
-            } => !service.is_zero() || deadline < period,
+            } => !service.is_zero() || *deadline < timing.period,
             _ => false,
         }
     }

@@ -47,6 +47,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
+use core::net::SocketAddr;
 
 pub use condition::Condition;
 pub use draft::MOST;
@@ -83,6 +84,21 @@ impl Filter {
             alternatives: grammar::compile(text, tail)?.into(),
             text: text.trim().into(),
         })
+    }
+
+    /// What comes to this end over TCP, or else UDP; where a far end is named, only what comes from there.
+    ///
+    /// # Errors
+    ///
+    /// One is of IPv4 and the other of IPv6, so no packet could ever match.
+    pub fn to(is_tcp: bool, own: SocketAddr, far: Option<SocketAddr>) -> Result<Self, FilterError> {
+        let protocol = if is_tcp { "tcp" } else { "udp" };
+        let end = |side: &str, address: SocketAddr| {
+            let (ip, port) = (address.ip(), address.port());
+            format!("{side} host {ip} and {protocol} {side} port {port}")
+        };
+        let far = far.map(|far| format!(" and {}", end("src", far)));
+        Self::parse(&(end("dst", own) + &far.unwrap_or_default()), None)
     }
 
     /// Exactly the packets of the flow that this one belongs to, in this direction: its tags, addresses, protocol and ports. `None` where it

@@ -26,6 +26,8 @@ mod key;
 
 pub use key::{End, Field, Key, WORDS, Words};
 
+/// Bytes of an Ethernet header without tags, which is no part of what an interface's MTU counts.
+pub const HEADER: usize = 14;
 /// The EtherType of IPv4.
 pub const IPV4: u16 = 0x0800;
 /// The EtherType of ARP.
@@ -106,7 +108,7 @@ impl Tail {
 /// Why a frame is malformed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Malformed {
-    /// Fewer than the 14 bytes of an Ethernet header.
+    /// Fewer than the [bytes](HEADER) of an Ethernet header.
     EthernetCut,
     /// It ends within a tag.
     TagCut,
@@ -240,7 +242,7 @@ impl Reader {
 
     #[inline(always)]
     fn ethernet(&mut self, frame: &[u8], tail: Option<Tail>) -> Result<(), Malformed> {
-        let (header, mut rest) = split::<14>(frame, Malformed::EthernetCut)?;
+        let (header, mut rest) = split::<HEADER>(frame, Malformed::EthernetCut)?;
         let mut ether_type = be16(header, 12);
         if TAGS.contains(&ether_type) {
             let (bits, behind) = tags(rest);

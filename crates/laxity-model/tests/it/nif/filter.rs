@@ -113,6 +113,21 @@ fn a_filter_is_as_many_conditions_as_it_has_to_be() {
 }
 
 #[test]
+fn what_comes_to_an_end_is_one_alternative() {
+    for (own, far) in [
+        ("10.0.0.2:2000", None),
+        ("10.0.0.2:2000", Some("10.0.0.1:1000")),
+        ("[fd00::2]:2000", Some("[fd00::1]:1000")),
+    ] {
+        for is_tcp in [false, true] {
+            let far = far.map(|far| far.parse().unwrap());
+            let filter = Filter::to(is_tcp, own.parse().unwrap(), far).unwrap();
+            assert_eq!(filter.alternatives().len(), 1, "{filter}");
+        }
+    }
+}
+
+#[test]
 fn and_and_or_group_from_the_left() {
     let [left, right] =
         ["arp or ip and udp", "arp or (ip and udp)"].map(|text| Filter::parse(text, None).unwrap());

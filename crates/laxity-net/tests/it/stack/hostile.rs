@@ -5,10 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use laxity_net::sockets::TcpListener;
 
-use super::{Scripted, arp};
-
-const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
-const PEER: [u8; 6] = [2, 0, 0, 0, 0, 2];
+use super::{HOST, PEER, Scripted, arp};
 
 fn builder() -> etherparse::PacketBuilderStep<etherparse::IpHeaders> {
     PacketBuilder::ethernet2(PEER, HOST).ipv4([10, 0, 0, 2], [10, 0, 0, 1], 64)

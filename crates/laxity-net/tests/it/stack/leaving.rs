@@ -1,22 +1,15 @@
 //! Who lets go of a socket has sent what it sent.
 
 use std::io::{ErrorKind, Read};
-use std::net::SocketAddr;
 
 use laxity_net::emulated::Faults;
-use laxity_net::sockets::UdpSocket;
 
-use super::{Two, address};
+use super::{Two, address, failure, sockets};
 
 #[test]
 fn a_datagram_leaves_whose_socket_is_let_go_of_at_once() {
     let mut two = Two::new(Faults::default());
-    let [a, b] = [(&two.near, 1), (&two.far, 2)].map(|(node, last)| {
-        let socket = UdpSocket::bind(&node.stack, SocketAddr::new(address(last), 53)).unwrap();
-        socket.set_nonblocking(true);
-        socket
-    });
-    (0..8).for_each(|_| two.step());
+    let [a, b] = sockets(&mut two, address);
     // So that the neighbour is known.
     a.send_to(b"first", b.local_addr()).unwrap();
     (0..80).for_each(|_| two.step());
@@ -37,18 +30,8 @@ fn a_reset_leaves_whose_connection_is_let_go_of_at_once() {
     near.abort();
     drop(near);
     two.near.stack.poll(two.time.now());
-    let mut told = None;
-    for _ in 0..50_000 {
-        two.step();
-        match far.read(&mut [0; 8]) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-            other => {
-                told = Some(other.unwrap_err().kind());
-                break;
-            }
-        }
-    }
-    assert_eq!(told, Some(ErrorKind::ConnectionReset));
+    let told = two.until(|| failure(far.read(&mut [0; 8])));
+    assert_eq!(told, ErrorKind::ConnectionReset);
     drop(far);
     two.end();
 }

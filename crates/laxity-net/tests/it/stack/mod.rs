@@ -16,12 +16,16 @@ use laxity_model::nif::frames::Frames;
 use laxity_net::buffers::{Pool, PoolSize, Sleeper};
 use laxity_net::driver::{Driver, Host, Interest, Limits};
 use laxity_net::emulated::{Faults, Wire};
-use laxity_net::sockets::{TcpListener, TcpStream};
+use laxity_net::sockets::{TcpListener, TcpStream, UdpSocket};
 use laxity_net::stack::{Config, Stack};
 
 use crate::support::{Counted, CountedEnd, Keeper, send};
 
 pub(crate) type Stream = TcpStream<Counted>;
+
+/// The hardware addresses of a host and its peer.
+pub(crate) const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
+pub(crate) const PEER: [u8; 6] = [2, 0, 0, 0, 0, 2];
 
 /// A host with a stack.
 pub(crate) struct Node {
@@ -166,6 +170,25 @@ impl Two {
         }
         panic!("buffers are missing");
     }
+}
+
+/// Sockets of both hosts, each at port 53, that do not block.
+pub(crate) fn sockets(two: &mut Two, own: fn(u8) -> IpAddr) -> [UdpSocket<Counted>; 2] {
+    let both = [(&two.near, 1), (&two.far, 2)].map(|(node, last)| socket(node, own(last), 53));
+    (0..8).for_each(|_| two.step());
+    both
+}
+
+pub(crate) fn socket(node: &Node, own: IpAddr, port: u16) -> UdpSocket<Counted> {
+    let socket = UdpSocket::bind(&node.stack, SocketAddr::new(own, port)).unwrap();
+    socket.set_nonblocking(true);
+    socket
+}
+
+/// Why something fails; `None` as long as it would block.
+pub(crate) fn failure<T: std::fmt::Debug>(result: std::io::Result<T>) -> Option<ErrorKind> {
+    let kind = result.unwrap_err().kind();
+    (kind != ErrorKind::WouldBlock).then_some(kind)
 }
 
 /// What of it goes now.

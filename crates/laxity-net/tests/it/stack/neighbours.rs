@@ -4,12 +4,10 @@ use std::net::SocketAddr;
 
 use laxity_model::Span;
 use laxity_net::emulated::Faults;
-use laxity_net::sockets::UdpSocket;
+use laxity_net::sockets::{TcpListener, TcpStream};
 
-use super::{Scripted, Two, address, arp};
+use super::{HOST, PEER, Scripted, Two, address, arp, socket};
 
-const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
-const PEER: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const FORGER: [u8; 6] = [2, 0, 0, 0, 0, 66];
 
 fn datagrams(answers: &[Vec<u8>]) -> Vec<[u8; 6]> {
@@ -20,8 +18,7 @@ fn datagrams(answers: &[Vec<u8>]) -> Vec<[u8; 6]> {
 #[test]
 fn only_the_first_answer_to_a_question_is_believed_and_what_waited_for_it_is_sent() {
     let mut world = Scripted::new();
-    let socket = UdpSocket::bind(&world.host.stack, SocketAddr::new(address(1), 9)).unwrap();
-    socket.set_nonblocking(true);
+    let socket = socket(&world.host, address(1), 9);
     world.hear();
     world.say(&arp(2, FORGER, 2, HOST, 1));
     assert_eq!(world.host.stack.neighbours().disbelieved, 1);
@@ -60,13 +57,11 @@ fn a_question_for_this_host_is_answered_and_one_for_another_is_not() {
 #[test]
 fn questions_are_bounded_and_what_waits_too_long_is_lost_and_counted() {
     let mut world = Scripted::new();
-    let socket = UdpSocket::bind(&world.host.stack, SocketAddr::new(address(1), 9)).unwrap();
-    socket.set_nonblocking(true);
+    let socket = socket(&world.host, address(1), 9);
     world.hear();
     for last in 2..250 {
-        socket
-            .send_to(b"x", SocketAddr::new(address(last), 9))
-            .unwrap();
+        let to = SocketAddr::new(address(last), 9);
+        socket.send_to(b"x", to).unwrap();
         world.hear();
     }
     let account = world.host.stack.neighbours();
@@ -86,11 +81,9 @@ fn a_question_that_was_lost_is_asked_again() {
     (0..20).for_each(|_| two.step());
     let time = two.time.clone();
     let from = time.now();
-    let stream = {
-        let to = SocketAddr::new(address(2), 7);
-        laxity_net::sockets::TcpStream::start(&two.near.stack, to).unwrap()
-    };
-    let listener = laxity_net::sockets::TcpListener::bind(&two.far.stack, 7, 1).unwrap();
+    let to = SocketAddr::new(address(2), 7);
+    let stream = TcpStream::start(&two.near.stack, to).unwrap();
+    let listener = TcpListener::bind(&two.far.stack, 7, 1).unwrap();
     let accepted = two.until(|| {
         stream.poll(time.now());
         if time.now().saturating_since(from) > Span::from_millis(500) {

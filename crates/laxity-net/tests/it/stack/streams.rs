@@ -6,10 +6,10 @@ use std::net::{Shutdown, SocketAddr};
 use laxity_model::Span;
 use laxity_model::nif::exchange::Reason;
 use laxity_net::emulated::Faults;
-use laxity_net::sockets::{TcpListener, TcpStream, UdpSocket};
+use laxity_net::sockets::{TcpListener, TcpStream};
 use laxity_net::stack::Config;
 
-use super::{Stream, Two, address, address6, config, read, write};
+use super::{Stream, Two, address, address6, config, failure, read, sockets, write};
 
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at * 31 + at / 253) as u8).collect()
@@ -131,16 +131,10 @@ fn a_reset_is_told_and_a_port_that_nobody_has_refuses() {
     let mut two = Two::new(Faults::default());
     let (near, mut far) = two.connected(address(2));
     near.abort();
-    let told = two.until(|| match far.read(&mut [0; 8]) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-        other => Some(other.unwrap_err().kind()),
-    });
+    let told = two.until(|| failure(far.read(&mut [0; 8])));
     assert_eq!(told, ErrorKind::ConnectionReset);
     let nobodys = TcpStream::start(&two.near.stack, SocketAddr::new(address(2), 99)).unwrap();
-    let told = two.until(|| match nobodys.send(b"x") {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => None,
-        other => Some(other.unwrap_err().kind()),
-    });
+    let told = two.until(|| failure(nobodys.send(b"x")));
     assert_eq!(told, ErrorKind::BrokenPipe);
     drop((near, far, nobodys));
     two.end();
@@ -148,14 +142,9 @@ fn a_reset_is_told_and_a_port_that_nobody_has_refuses() {
 
 #[test]
 fn datagrams_arrive_whole_and_what_finds_no_buffer_is_counted() {
-    for own in [address, address6] {
+    for own in [address as fn(u8) -> _, address6] {
         let mut two = Two::new(Faults::default());
-        let [a, b] = [(&two.near, 1), (&two.far, 2)].map(|(node, last)| {
-            let socket = UdpSocket::bind(&node.stack, SocketAddr::new(own(last), 53)).unwrap();
-            socket.set_nonblocking(true);
-            socket
-        });
-        (0..8).for_each(|_| two.step());
+        let [a, b] = sockets(&mut two, own);
         let to = b.local_addr();
         let mut heard = 0;
         let mut bytes = [0; 2000];
