@@ -8,6 +8,7 @@ use laxity_model::executor::ExecutorPolicy;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::policy::raise::Highest;
 use laxity_model::{
     Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program,
     ReservationRequest, RunEnd, SemaphoreId, Service, Span, Step,
@@ -98,7 +99,10 @@ const OVER: u64 = 13;
 const URGENT: u64 = 20;
 
 /// Works for 12 ms in pieces of 0.5 ms, and yields when it is told to, if it looks.
-fn long_job(story: Story, looks: bool) -> impl FnMut(u64, &mut dyn Context) -> Step + Send {
+pub(crate) fn long_job(
+    story: Story,
+    looks: bool,
+) -> impl FnMut(u64, &mut dyn Context) -> Step + Send {
     let mut pieces = 0;
     let mut yielded = false;
     move |calls, context| {
@@ -315,17 +319,26 @@ fn refuses_to_hurry(
     request: Option<ReservationRequest>,
     [late_ms, soon_ms]: [u64; 2],
 ) -> Result {
-    let with_deadline = |deadline_ms| {
+    let with_deadline = |deadline_ms, soonest_ms: Option<u64>| {
         let mut program = Program::new(1);
         let executor = program.executor("executor", (CPU, LOW), request, Edf::new());
         for (name, deadline_ms) in [("easy", 900), ("hurried", deadline_ms)] {
             let body = counted(|_, _| Step::Finish);
-            program.add(name, CPU, on(executor, deadline_ms), body);
+            let who = program.add(name, CPU, on(executor, deadline_ms), body);
+            if let Some(ms) = soonest_ms.filter(|_| name == "hurried") {
+                program.declare_raise(who, Highest::Deadline(Span::from_millis(ms)));
+            }
         }
         program
     };
-    host.admit_and_run(with_deadline(late_ms), crate::stage::NEVER)?;
-    match host.admit_and_run(with_deadline(soon_ms), crate::stage::NEVER) {
+    host.admit_and_run(with_deadline(late_ms, None), crate::stage::NEVER)?;
+    // One that may be raised counts as if it were.
+    let raised = host.admit_and_run(with_deadline(late_ms, Some(soon_ms)), crate::stage::NEVER);
+    ensure!(
+        matches!(raised, Err(HostError::Refused(_))),
+        "who may be due too soon is not refused: {raised:?}"
+    );
+    match host.admit_and_run(with_deadline(soon_ms, None), crate::stage::NEVER) {
         Err(HostError::Refused(why)) => {
             ensure!(
                 why.contains("`hurried`"),

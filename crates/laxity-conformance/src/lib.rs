@@ -31,6 +31,7 @@ mod meter;
 mod mistakes;
 mod order;
 mod ports;
+mod raises;
 mod records;
 mod requests;
 mod reservations;

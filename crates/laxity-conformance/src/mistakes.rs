@@ -1,12 +1,15 @@
 //! Programs that are wrong: every host says so, and blames the program.
 
 use crate::reservations::{asker, by_slots, reservation};
-use crate::stage::{CPU, DEVICE, LOW, NEVER, counted, done_or};
+use crate::stage::{CPU, DEVICE, HIGH, LOW, NEVER, counted, done_or, level};
 use crate::{Failure, Result, Tolerance, ensure};
+use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
+use laxity_model::policy::Rank;
+use laxity_model::policy::raise::Highest;
 use laxity_model::{
-    Context, ExecutorId, Host, HostError, Instant, InterruptLevel, Mark, Placement, ProcessorId,
-    Program, SemaphoreId, Service, Span, Step, TimeConstraint,
+    ActivityId, Context, ExecutorId, Host, HostError, Instant, InterruptLevel, Mark, Placement,
+    ProcessorId, Program, SemaphoreId, Service, Span, Step, TimeConstraint,
 };
 
 fn is_bad(host: &mut dyn Host, what: &str, program: Program) -> Result {
@@ -148,4 +151,68 @@ pub(crate) fn undeclared_constraint(host: &mut dyn Host, _: &Tolerance) -> Resul
         TimeConstraint::new(context.now(), deadline, Service::from_millis(1))
             .map_or(Step::Finish, Step::BeginConstraint)
     })
+}
+
+/// Raising one that is not declared to be raised, or not like this, ends the run.
+pub(crate) fn undeclared_raise(host: &mut dyn Host, _: &Tolerance) -> Result {
+    let high = Rank::Priority(level(24));
+    for (who, what) in [(0, "a raise"), (9, "a raise of activity 9 of 1")] {
+        one(host, what, LOW, move |context| {
+            context.raise(ActivityId(who), high, context.now());
+            Step::Burn(Service::from_millis(5))
+        })?;
+    }
+    let mut program = Program::new(1);
+    let body = counted(|calls, context| {
+        if calls == 0 {
+            context.raise(ActivityId(0), Rank::Deadline(Instant::MAX), context.now());
+        }
+        done_or(calls > 0, Step::Burn(Service::from_millis(5)))
+    });
+    let who = program.add("mistaken", CPU, LOW, body);
+    program.declare_raise(who, Highest::Priority(level(24)));
+    is_bad(host, "a thread with a deadline", program)
+}
+
+/// Threads of the 32 priorities are raised by a priority, and only up; what is on an executor that goes by deadlines is by a deadline; nobody else is.
+pub(crate) fn no_such_raise(host: &mut dyn Host, _: &Tolerance) -> Result {
+    let [high, low] = [24, 19].map(|priority| Highest::Priority(level(priority)));
+    let soon = Highest::Deadline(Span::from_millis(5));
+    let finish = || counted(|_, _| Step::Finish);
+    for (placement, highest) in [
+        (DEVICE, high),
+        (Placement::Deferred, high),
+        (Placement::External, high),
+        (LOW, low),
+        (HIGH, soon),
+    ] {
+        let mut program = Program::new(1);
+        let who = program.add("mistaken", CPU, placement, finish());
+        program.declare_raise(who, highest);
+        is_bad(host, &format!("{highest:?} in {placement:?}"), program)?;
+    }
+    for (is_edf, highest) in [(false, soon), (true, high)] {
+        let mut program = Program::new(1);
+        let at = (CPU, LOW);
+        let executor = match is_edf {
+            true => program.executor("executor", at, None, Edf::new()),
+            false => program.executor("executor", at, None, Fcfs::new()),
+        };
+        let placement = Placement::On {
+            executor,
+            task: None,
+        };
+        let who = program.add("mistaken", CPU, placement, finish());
+        program.declare_raise(who, highest);
+        is_bad(host, &format!("{highest:?} on an executor"), program)?;
+    }
+    let mut program = Program::new(1);
+    let request = by_slots(reservation([1_000, 10_000])?);
+    let who = program.push(asker(LOW, request, finish()));
+    program.declare_raise(who, high);
+    is_bad(host, "the holder of a reservation", program)?;
+    let mut program = Program::new(1);
+    program.add("bystander", CPU, LOW, finish());
+    program.declare_raise(ActivityId(3), high);
+    is_bad(host, "activity 3 of 1", program)
 }

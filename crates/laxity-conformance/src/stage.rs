@@ -104,6 +104,7 @@ pub(crate) struct Play {
     pub(crate) record: RunRecord,
     /// What was told, in order.
     pub(crate) told: Vec<u64>,
+    story: Mark,
 }
 
 /// Tells the audience: what is told, in which order, is what a play is judged by.
@@ -222,11 +223,21 @@ impl Stage {
         let told: Vec<u64> = told.into_iter().map(|[what, _]| what).collect();
         let whole = expect_end(&record, end);
         whole.map_err(|failure| Failure::Wrong(format!("{failure}; told so far: {told:?}")))?;
-        Ok(Play { record, told })
+        Ok(Play {
+            record,
+            told,
+            story: self.story,
+        })
     }
 }
 
 impl Play {
+    /// When this was told first.
+    pub(crate) fn when(&self, what: u64) -> Option<Instant> {
+        let mut told = self.record.marked(self.story);
+        told.find_map(|event| (event.args[0] == what).then_some(event.at))
+    }
+
     /// Whether exactly this was told.
     pub(crate) fn expect(&self, told: &[u64]) -> Result {
         self.differs(told).map_err(Failure::Wrong)

@@ -5,8 +5,8 @@ use laxity_model::Outside;
 use crate::stage::{HIGH, NORMAL, ORDINARY};
 use crate::{
     Case, above, admission, case, classes, commands, deadline, endings, executors, interrupts,
-    mapped, mistakes, order, ports, records, requests, reservations, semaphores, service, threads,
-    timers, upcalls,
+    mapped, mistakes, order, ports, raises, records, requests, reservations, semaphores, service,
+    threads, timers, upcalls,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -69,6 +69,15 @@ pub(crate) const CASES: &[Case] = &[
     case("an-overrun-is-counted-and-has-its-consequence").by(commands::overrun),
     case("arrivals-release-no-sooner-than-their-distance").by(commands::distant),
     case("mapped-streams-have-what-was-asked-for").by(mapped::streams_have_what_was_asked_for),
+    case("a-raised-thread-comes-first").by(raises::at_once),
+    case("a-raise-is-over-with-its-turn").by(raises::over),
+    case("a-raise-may-be-to-less").by(raises::lowered),
+    case("nobody-is-raised-above-what-was-declared").by(raises::no_higher),
+    case("a-raise-waits-for-its-instant").by(raises::at_an_instant),
+    case("a-thread-raises-itself").by(raises::by_itself),
+    case("who-may-be-raised-counts-as-if-he-were").by(raises::counts),
+    case("a-raised-job-is-due-sooner").by(raises::sooner),
+    case("a-job-yields-to-one-that-is-raised").by(raises::sooner_at_an_instant),
     case("periodic-releases-keep-their-grid").by(timers::periodic),
     case("an-overrun-loses-no-release").by(timers::overrun),
     case("sleeping-into-the-past-returns-at-once").by(timers::past),
@@ -164,6 +173,8 @@ pub(crate) const CASES: &[Case] = &[
     case("mistake-a-place-on-no-executor").by(mistakes::no_such_executor),
     case("mistake-a-semaphore-that-is-not-there").by(mistakes::no_such_semaphore),
     case("mistake-a-mark-without-a-name").by(mistakes::no_such_mark),
+    case("mistake-a-raise-that-was-not-declared").by(mistakes::undeclared_raise),
+    case("mistake-a-raise-of-what-cannot-be-raised").by(mistakes::no_such_raise),
     case("mistake-a-deferred-call-that-waits-for-time").by(mistakes::deferred_sleeps),
     case("mistake-a-reservation-that-was-not-declared").by(mistakes::undeclared_reservation),
     case("mistake-a-time-constraint-that-was-not-declared").by(mistakes::undeclared_constraint),

@@ -89,7 +89,8 @@ impl Above {
         for (id, activity) in program.numbered() {
             let name = &activity.name;
             let is_here = activity.processor == processor.processor;
-            let is_above = is_here && outranks(activity.placement, slots);
+            let highest = program.at_highest(id).unwrap_or(activity.placement);
+            let is_above = is_here && outranks(highest, slots);
             if let Some(request) = activity.reservation {
                 if is_here && exceeds(activity, request, slots) {
                     this.interfering.push((id, named(activity)));

@@ -56,6 +56,9 @@ pub(super) fn check(program: &Program, supply: &Supply) -> Result<(), HostError>
             "work is declared for activity {nobody}, which does not exist"
         ));
     }
+    if let Some(wrong) = program.wrong_raise() {
+        return bad(wrong);
+    }
     let each = |activity| check_activity(activity, program.processors, supply);
     program.activities.iter().try_for_each(each)?;
     check_executors(program)

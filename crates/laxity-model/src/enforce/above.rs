@@ -27,7 +27,7 @@ pub fn above(program: &Program) -> Vec<Vec<Work>> {
             return Vec::new();
         }
         let others = program.work.iter().filter(|(other, _)| {
-            let is_above = |one| goes_first(one, place);
+            let is_above = |one| goes_first((one, program.at_highest(*other)), place);
             *other != thread && program.activities.get(other.index()).is_some_and(is_above)
         });
         let above = others.flat_map(|(other, together)| each_of(program, *other, *together));
@@ -59,16 +59,16 @@ fn work(task: &Task) -> Work {
     }
 }
 
-/// Equals may.
-fn goes_first(one: &Activity, own: &Activity) -> bool {
+/// Equals may; who may be raised counts as if he were.
+fn goes_first((one, highest): (&Activity, Option<Placement>), own: &Activity) -> bool {
     let is_outside = |of: &Activity| matches!(of.placement, Placement::External);
     let is_here = one.processor == own.processor && !is_outside(one) && !is_outside(own);
-    is_here && rank(one) >= rank(own)
+    is_here && rank(one, highest.unwrap_or(one.placement)) >= rank(own, own.placement)
 }
 
 /// What takes turns on an executor goes by the executor's rank, and has no work of its own to be told of.
-fn rank(activity: &Activity) -> Option<u8> {
-    let own = match activity.placement {
+fn rank(activity: &Activity, placement: Placement) -> Option<u8> {
+    let own = match placement {
         Placement::On { .. } => None,
         placement => ranks::of_placement(placement).real_time(),
     };

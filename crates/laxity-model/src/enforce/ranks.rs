@@ -2,7 +2,9 @@
 //! priority 31 95, executors of upcalls 90 between their guards, slot occupant 80, other real-time threads below; ordinary threads in the fair class.
 
 use crate::policy::classes::Scheduling;
-pub use crate::policy::classes::{BELOW_OCCUPANT, OCCUPANT};
+pub use crate::policy::classes::{
+    BELOW_OCCUPANT, HIGHEST_THREAD, LOWEST_REAL_TIME, OCCUPANT, of_thread,
+};
 use crate::{Placement, Priority};
 
 /// `SCHED_FIFO` priority of the witness, and of the thread that starts and ends a run.
@@ -13,8 +15,6 @@ pub const DISPATCHER: u8 = 98;
 pub const INTERRUPT: u8 = 97;
 /// `SCHED_FIFO` priority of emulated deferred procedure calls.
 pub const DEFERRED: u8 = 96;
-/// `SCHED_FIFO` priority of a thread of priority 31: the observer of the modem study, above all that is observed.
-pub const HIGHEST_THREAD: u8 = 95;
 /// `SCHED_FIFO` priority of an executor of upcalls, unless another is asked for. Admission charges its upcalls to the slots below it.
 pub const EXECUTOR: u8 = 90;
 /// `SCHED_FIFO` priority of what stands for hardware and far ends, on processors of its own.
@@ -22,8 +22,6 @@ pub const EXTERNAL: u8 = 45;
 /// `SCHED_FIFO` priority of the thread that empties the event rings, on the processor of the external activities.
 pub const COLLECTOR: u8 = 1;
 
-/// `SCHED_FIFO` priority of a thread of [`Priority::REAL_TIME`]; each that is one higher has two more.
-pub const LOWEST_REAL_TIME: u8 = 50;
 /// The highest priority of a thread that the holder of a slot preempts.
 pub const HIGHEST_BELOW_SLOTS: Priority = Priority::new(30).expect("there are 32");
 
@@ -35,21 +33,6 @@ pub const fn sentinel(executors: u8) -> u8 {
 /// `SCHED_FIFO` priority of the guard just above executors of this one: it takes their rank from who does not come back.
 pub const fn watchdog(executors: u8) -> u8 {
     executors.saturating_add(1)
-}
-
-/// How a thread of this priority is scheduled: 31 is [`HIGHEST_THREAD`]; 16 to 30 are FIFO 50, 52, … 78, all below a slot's
-/// occupant; 1 to 15 are fair-class threads, two nice steps apart around 8 (an emulation: the fair class shares where the
-/// study's host preempts); 0 is `SCHED_IDLE`.
-pub const fn of_thread(priority: Priority) -> Scheduling {
-    const LOWEST: u8 = Priority::REAL_TIME.level();
-    match priority.level() {
-        31.. => Scheduling::Fifo(HIGHEST_THREAD),
-        level @ LOWEST..=30 => Scheduling::Fifo(LOWEST_REAL_TIME + 2 * (level - LOWEST)),
-        0 => Scheduling::Idle,
-        level => Scheduling::Fair {
-            nice: 2 * (Priority::NORMAL.level() as i8 - level as i8),
-        },
-    }
 }
 
 /// How an activity of this placement is scheduled.

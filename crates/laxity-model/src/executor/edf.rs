@@ -26,6 +26,10 @@ impl<const JUDGED: bool> Order for ByDeadline<JUDGED> {
         Yielded::BehindEquals
     }
 
+    fn due(deadline: Instant) -> Option<u64> {
+        Some(deadline.as_nanos())
+    }
+
     /// [`edf::test`], with the regions that the tasks declare, which may begin in the very instant of a release.
     fn admit(tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {
         if !JUDGED {

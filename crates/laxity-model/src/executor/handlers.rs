@@ -1,6 +1,7 @@
 //! The state of an executor's handlers, and who of them runs.
 
 use super::{Claim, ExecutorError, ExecutorPolicy, HANDLERS, Job, Result};
+use crate::policy::Rank;
 use crate::{Instant, PortId, Span};
 use derive_more::Display;
 
@@ -59,6 +60,12 @@ struct Entry {
     /// Whether its jobs go behind all others, and whether the policy was told otherwise of the one that is there.
     behind: bool,
     moves: bool,
+    /// Its jobs may be raised, to be due so soon after their release.
+    soonest: Option<Span>,
+    /// The job that is there, or the next one, was raised to be due then.
+    raised: Option<Instant>,
+    /// When it is raised, and to what.
+    later: Option<(Instant, Instant)>,
 }
 
 /// What a policy names has no job.
@@ -70,6 +77,9 @@ const FREE: Entry = Entry {
     deadline: Span::MAX,
     behind: false,
     moves: false,
+    soonest: None,
+    raised: None,
+    later: None,
 };
 
 /// Behind all who are ever due, and before those who never are.
@@ -91,11 +101,13 @@ impl Entry {
 
     /// Its job if released then.
     fn job(&self, release: Instant) -> Job {
-        let deadline = release.checked_add(self.time());
-        Job {
-            release,
-            deadline: deadline.unwrap_or(Instant::MAX),
-        }
+        let after = |time| release.checked_add(time).unwrap_or(Instant::MAX);
+        let raised = self.raised.zip(self.soonest).filter(|_| !self.behind);
+        let deadline = match raised {
+            Some((due, soonest)) => due.max(after(soonest)),
+            None => after(self.time()),
+        };
+        Job { release, deadline }
     }
 }
 
@@ -156,16 +168,60 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
             State::Waiting(_) => {}
             State::Ready(_) | State::Running(_) => self.close(handler, now),
         }
-        self.entry_mut(handler.place).state = State::Free;
+        let entry = self.entry_mut(handler.place);
+        (entry.state, entry.later) = (State::Free, None);
         Ok(())
     }
 
-    /// The handler's job is over, and it waits for the next.
+    /// The handler's job is over, and it waits for the next, which nobody has raised yet.
     pub fn wait(&mut self, handler: HandlerId, wait: Wait, now: Instant) -> Result {
         self.release_of_running(handler)?;
         self.close(handler, now);
-        self.entry_mut(handler.place).state = State::Waiting(wait);
+        let entry = self.entry_mut(handler.place);
+        entry.state = State::Waiting(wait);
+        (entry.raised, entry.later) = (None, None);
         Ok(())
+    }
+
+    /// The handler's jobs may be raised, to be due so soon after their release and no sooner.
+    pub fn declare_raise(&mut self, handler: HandlerId, soonest: Span) -> Result {
+        self.state(handler)?;
+        self.entry_mut(handler.place).soonest = Some(soonest);
+        Ok(())
+    }
+
+    /// From `at` on, or now if that is past, the handler's job is due then, or its next one where it waits: as [`crate::policy::raise`] says.
+    ///
+    /// # Errors
+    ///
+    /// Its jobs may not be raised.
+    pub fn raise(
+        &mut self,
+        handler: HandlerId,
+        deadline: Instant,
+        at: Instant,
+        now: Instant,
+    ) -> Result {
+        self.state(handler)?;
+        let entry = self.entry_mut(handler.place);
+        if entry.soonest.is_none() {
+            return Err(ExecutorError::NotInState("declared to be raised"));
+        }
+        entry.later = (at > now).then_some((at, deadline));
+        if entry.later.is_none() {
+            self.become_due(handler.place, deadline, now);
+        }
+        Ok(())
+    }
+
+    fn become_due(&mut self, place: u16, deadline: Instant, now: Instant) {
+        let entry = self.entry_mut(place);
+        entry.raised = Some(deadline);
+        if let State::Ready(release) | State::Running(release) = entry.state {
+            let due = entry.job(release).deadline;
+            let rank = Rank::Deadline(due);
+            self.policy.raise(place.into(), rank, now);
+        }
     }
 
     /// Jobs of the running handler go behind all others from its next yield or wait on, or as they did before.
@@ -198,9 +254,13 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
         Ok(())
     }
 
-    /// Releases the jobs of all whose instant has come, by place, and tells each.
+    /// Raises all for whom that was arranged and has come, and releases the jobs of all whose instant has come, by place, and tells each of these.
     pub fn release_due(&mut self, now: Instant, mut tell: impl FnMut(Released)) {
         for place in 0..self.used {
+            let later = &mut self.entry_mut(place).later;
+            if let Some((_, deadline)) = later.take_if(|(at, _)| *at <= now) {
+                self.become_due(place, deadline, now);
+            }
             if let Some((handler, wait)) = self.waiting(place)
                 && wait.until <= now
             {
@@ -278,7 +338,10 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
             _ => None,
         });
         let urgent = coming.filter(|coming| self.policy.precedes(coming, &running));
-        urgent.map(|job| job.release).fold(until, Instant::min)
+        let raised = self.taken().iter().filter_map(|entry| entry.later);
+        let raised = raised.map(|(at, _)| at);
+        let urgent = urgent.map(|job| job.release).chain(raised);
+        urgent.fold(until, Instant::min)
     }
 
     /// All handlers have places below this.

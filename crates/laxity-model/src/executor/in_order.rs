@@ -7,7 +7,7 @@ use super::linked::Linked;
 use super::{ExecutorPolicy, Job, Ready, Unschedulable};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Preemption, Task};
-use crate::policy::{Decision, Policy};
+use crate::policy::{Decision, Policy, Rank};
 use crate::{Instant, Span};
 
 /// Where a job goes that yields before it is over.
@@ -32,6 +32,11 @@ pub trait Order: Send {
     /// [`ExecutorPolicy::precedes`]: who goes before the running one, unless it is said otherwise.
     fn precedes(coming: &Job, running: &Job) -> bool {
         Self::rank(coming) < Self::rank(running)
+    }
+
+    /// The rank of a job that is due then; `None` in an order that is not by deadlines, in which nobody is raised.
+    fn due(_deadline: Instant) -> Option<u64> {
+        None
     }
 
     /// [`ExecutorPolicy::admit`].
@@ -108,6 +113,15 @@ impl<O: Order, const N: usize> Policy for InOrder<O, N> {
 
     fn pause(&mut self, _: Instant) {}
 
+    /// Behind who is due then already.
+    fn raise(&mut self, who: u32, rank: Rank, _: Instant) {
+        if let Rank::Deadline(deadline) = rank
+            && let Some(rank) = O::due(deadline)
+        {
+            self.ready.yield_now(who, Some(rank));
+        }
+    }
+
     fn decide(&mut self, _: Instant) -> Decision {
         Decision {
             who: self.ready.first(),
@@ -119,6 +133,10 @@ impl<O: Order, const N: usize> Policy for InOrder<O, N> {
 impl<O: Order, const N: usize> ExecutorPolicy for InOrder<O, N> {
     fn precedes(&self, coming: &Job, running: &Job) -> bool {
         O::precedes(coming, running)
+    }
+
+    fn goes_by_deadlines(&self) -> bool {
+        O::due(Instant::ZERO).is_some()
     }
 
     fn admit(&self, tasks: &[Task], supply: &dyn SupplyBound) -> Result<(), Unschedulable> {

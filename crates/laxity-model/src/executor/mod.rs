@@ -121,6 +121,11 @@ pub trait ExecutorPolicy: Policy<Entry = Job> + Send {
     /// Whether `coming` is so much more urgent than `running` that the latter is to yield.
     fn precedes(&self, coming: &Job, running: &Job) -> bool;
 
+    /// Whether the order is that of deadlines: then a job can be [raised](crate::policy::raise) by another one.
+    fn goes_by_deadlines(&self) -> bool {
+        false
+    }
+
     /// Whether handlers whose jobs are these tasks meet all their deadlines on this supply; costs include what the executor itself
     /// takes for each job. A task's preemption says how long its handler works without a look for a yield; one that is
     /// preemptible [anywhere](crate::analysis::Preemption::Anywhere) has said nothing, and counts as one that never looks.

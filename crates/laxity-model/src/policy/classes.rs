@@ -5,14 +5,34 @@
 use alloc::vec::Vec;
 
 use super::fair::{Fair, Weight};
-use super::{Decision, Policy};
-use crate::{Instant, Span};
+use super::{Decision, Policy, Rank};
+use crate::{Instant, Priority, Span};
 use derive_more::Display;
 
 /// `SCHED_FIFO` priority of the holder of a slot, inside it. A foreign thread at this rank or above makes the grant unenforced.
 pub const OCCUPANT: u8 = 80;
 /// The highest `SCHED_FIFO` priority that the holder of a slot preempts: who has the holder's own, and runs already, stays.
 pub const BELOW_OCCUPANT: u8 = OCCUPANT - 1;
+
+/// `SCHED_FIFO` priority of a thread of priority 31: the observer of the modem study, above all that is observed.
+pub const HIGHEST_THREAD: u8 = 95;
+/// `SCHED_FIFO` priority of a thread of [`Priority::REAL_TIME`]; each that is one higher has two more.
+pub const LOWEST_REAL_TIME: u8 = 50;
+
+/// How a thread of this priority is scheduled: 31 is [`HIGHEST_THREAD`]; 16 to 30 are FIFO 50, 52, … 78, all below a slot's
+/// occupant; 1 to 15 are fair-class threads, two nice steps apart around 8 (an emulation: the fair class shares where the
+/// study's host preempts); 0 is `SCHED_IDLE`.
+pub const fn of_thread(priority: Priority) -> Scheduling {
+    const LOWEST: u8 = Priority::REAL_TIME.level();
+    match priority.level() {
+        31.. => Scheduling::Fifo(HIGHEST_THREAD),
+        level @ LOWEST..=30 => Scheduling::Fifo(LOWEST_REAL_TIME + 2 * (level - LOWEST)),
+        0 => Scheduling::Idle,
+        level => Scheduling::Fair {
+            nice: 2 * (Priority::NORMAL.level() as i8 - level as i8),
+        },
+    }
+}
 
 /// How the kernel schedules a thread, `SCHED_DEADLINE` apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Display)]
@@ -262,6 +282,13 @@ impl Policy for RunQueue {
     fn pause(&mut self, now: Instant) {
         self.fair.pause(now);
         self.running = None;
+    }
+
+    /// [Scheduled](RunQueue::schedule) as a [thread of that priority](of_thread) is.
+    fn raise(&mut self, who: u32, rank: Rank, at: Instant) {
+        if let Rank::Priority(priority) = rank {
+            self.schedule(who, of_thread(priority), at);
+        }
     }
 
     /// A kernel looks at its slices when it ticks: it may ask later than `until`, and slices are so much longer.

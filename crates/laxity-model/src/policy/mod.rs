@@ -7,6 +7,7 @@
 //! * [`fair`]: earliest eligible virtual deadline first, the fair class of Linux.
 //! * [`deadline`]: constant bandwidth servers, and who of their holders has a processor.
 //! * [`slots`]: tables of time slots, and their planner.
+//! * [`raise`]: who may become more urgent for a while, how far, and for how long.
 //! * [`queue`]: the queues that policies and machines are made of.
 
 pub mod bands;
@@ -14,6 +15,7 @@ pub mod classes;
 pub mod deadline;
 pub mod fair;
 pub mod queue;
+pub mod raise;
 pub mod slots;
 
 use crate::{Instant, Priority};
@@ -57,6 +59,12 @@ pub trait Policy {
 
     /// Something above all of them takes the processor, until [`decide`](Self::decide) is asked again.
     fn pause(&mut self, now: Instant);
+
+    /// From `at` on, which is now, somebody is so urgent, ready or not: [`raise::Raises`] says when that is, and when it is over. A rank that the policy does
+    /// not go by changes nothing.
+    fn raise(&mut self, who: u32, rank: Rank, at: Instant) {
+        let _ = (who, rank, at);
+    }
 
     /// Who runs from now on.
     fn decide(&mut self, now: Instant) -> Decision;

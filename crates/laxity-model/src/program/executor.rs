@@ -12,7 +12,8 @@ use crate::executor::linked::{self, Linked};
 use crate::executor::{
     ExecutorError, ExecutorPolicy, HANDLERS, HandlerId, Handlers, Result, Unschedulable, Wait,
 };
-use crate::{EventKind, Instant, SemaphoreId, Service, Span};
+use crate::policy::raise;
+use crate::{EventKind, Instant, PortId, SemaphoreId, Service, Span};
 
 /// What an executor hosts at one of its places.
 pub(super) struct Guest {
@@ -26,11 +27,15 @@ pub(super) struct Guest {
     pub(super) arrival: Option<Arrival>,
     /// Something outside the machine feeds the port that it waited for last, and is looked at in waits only.
     is_fed: bool,
+    /// Where it is told that it is raised, if it may be.
+    raises: Option<PortId>,
 }
 
 /// Somebody who gets a place when the executor begins.
 struct Newcomer {
     activity: ActivityId,
+    /// How it is told that it is raised, and how soon after its release it is due at the soonest.
+    raises: Option<(PortId, Span)>,
     deadline: Option<Span>,
     body: Box<dyn Body>,
 }
@@ -119,6 +124,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             timed_out: false,
             arrival: None,
             is_fed: false,
+            raises: None,
         });
         Ok(handler)
     }
@@ -156,6 +162,7 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         // In this order: what arrives while the ports are looked at rings again.
         if self.is_rung(context) {
             self.rung = false;
+            self.hear(context, now)?;
             for place in 0..self.handlers.places() {
                 let Some((handler, wait)) = self.handlers.waiting(place) else {
                     continue;
@@ -176,6 +183,54 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         });
         self.look_ahead(context, now);
         Ok(now)
+    }
+
+    /// Raises those of whom that was said, before anything releases them.
+    fn hear(&mut self, context: &mut dyn Context, now: Instant) -> Result {
+        for guest in self.guests.iter().flatten() {
+            let Some(port) = guest.raises else {
+                continue;
+            };
+            while let Some(raise) = context.take(port) {
+                let (deadline, at) = raise::heard(raise.payload);
+                self.handlers.raise(guest.handler, deadline, at, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One of its bodies raises somebody: whether he is on this executor, and may be raised.
+    pub(super) fn raise(
+        &mut self,
+        activity: ActivityId,
+        deadline: Instant,
+        (at, now): (Instant, Instant),
+    ) -> bool {
+        let mut guests = self.guests.iter().flatten();
+        let found = guests.find(|guest| guest.is_activity && guest.activity == activity);
+        let Some(guest) = found.filter(|guest| guest.raises.is_some()) else {
+            return false;
+        };
+        // Who runs is to look again whether he still goes first.
+        self.until = Instant::ZERO;
+        self.handlers
+            .raise(guest.handler, deadline, at, now)
+            .is_ok()
+    }
+
+    /// The newcomer may be raised.
+    fn may_be_raised(
+        &mut self,
+        context: &mut dyn Context,
+        handler: HandlerId,
+        (port, soonest): (PortId, Span),
+    ) -> Result {
+        self.handlers.declare_raise(handler, soonest)?;
+        self.guest(handler)?.raises = Some(port);
+        context.ring(port, self.doorbell);
+        // What came before that rang nothing.
+        self.rung = true;
+        Ok(())
     }
 
     /// Finds out until when nobody more urgent than the running job is released.
@@ -340,7 +395,10 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
         let now = context.now();
         for newcomer in core::mem::take(&mut self.newcomers) {
             let whose = (newcomer.activity, true);
-            self.make(now, whose, newcomer.deadline, newcomer.body)?;
+            let handler = self.make(now, whose, newcomer.deadline, newcomer.body)?;
+            if let Some(raises) = newcomer.raises {
+                self.may_be_raised(context, handler, raises)?;
+            }
         }
         if self.handlers.running().is_none()
             && let Some(rest) = self.next(context)?
@@ -384,20 +442,38 @@ impl<P: ExecutorPolicy, const N: usize> Body for Executor<P, N> {
 
 /// An executor of any policy, while its program is put together.
 pub(super) trait Executes: Body {
-    /// The body gets a place when the executor begins.
-    fn place(&mut self, activity: ActivityId, deadline: Option<Span>, body: Box<dyn Body>);
+    /// The body gets a place when the executor begins; with how it is told that it is raised, and how soon after its release it is due then at the soonest.
+    fn place(
+        &mut self,
+        who: (ActivityId, Option<(PortId, Span)>),
+        deadline: Option<Span>,
+        body: Box<dyn Body>,
+    );
+
+    /// [`ExecutorPolicy::goes_by_deadlines`] of its policy.
+    fn goes_by_deadlines(&self) -> bool;
 
     /// [`linked::admit`] by its policy.
     fn admit(&self, all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Unschedulable>;
 }
 
 impl<P: ExecutorPolicy, const N: usize> Executes for Executor<P, N> {
-    fn place(&mut self, activity: ActivityId, deadline: Option<Span>, body: Box<dyn Body>) {
+    fn place(
+        &mut self,
+        (activity, raises): (ActivityId, Option<(PortId, Span)>),
+        deadline: Option<Span>,
+        body: Box<dyn Body>,
+    ) {
         self.newcomers.push(Newcomer {
             activity,
+            raises,
             deadline,
             body,
         });
+    }
+
+    fn goes_by_deadlines(&self) -> bool {
+        self.handlers.policy().goes_by_deadlines()
     }
 
     fn admit(&self, all: &[Linked], supply: &dyn SupplyBound) -> Result<Vec<Span>, Unschedulable> {

@@ -20,6 +20,15 @@ pub(super) struct Declared {
     body: Option<Box<dyn Executes>>,
 }
 
+impl Declared {
+    /// Whether its order is that of deadlines.
+    pub(super) fn goes_by_deadlines(&self) -> bool {
+        self.body
+            .as_ref()
+            .is_some_and(|body| body.goes_by_deadlines())
+    }
+}
+
 impl fmt::Debug for Declared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Declared")
@@ -68,13 +77,13 @@ impl Program {
         (0..=u16::MAX).map(ExecutorId).zip(activities)
     }
 
-    /// The tasks of those that are placed on an executor, with their activities; those without one are left out.
+    /// The tasks of those that are placed on an executor, each due as soon as it may be raised to be, with their activities; those without one are left out.
     pub fn tasks_on(
         &self,
         executor: ExecutorId,
     ) -> impl Iterator<Item = (ActivityId, Task)> + use<'_> {
         self.numbered()
-            .filter_map(move |(id, activity)| match activity.placement {
+            .filter_map(move |(id, _)| match self.at_highest(id)? {
                 Placement::On { executor: on, task } if on == executor => Some((id, task?)),
                 _ => None,
             })
@@ -112,6 +121,8 @@ impl Program {
     /// Moves the bodies of all activities that are placed on an executor there. What is left of them has nothing to run: hosts start no
     /// such activity.
     pub(crate) fn place_bodies(&mut self) {
+        let raised: Vec<_> = self.numbered().map(|(id, _)| self.heard_by(id)).collect();
+        let heard_by = |id: ActivityId| raised.get(id.index()).copied().flatten();
         for (id, activity) in (0..=u16::MAX).map(ActivityId).zip(&mut self.activities) {
             if let Placement::On { executor, task } = activity.placement
                 && let Some(declared) = self.executors.get_mut(executor.index())
@@ -119,7 +130,7 @@ impl Program {
             {
                 let body = core::mem::replace(&mut activity.body, Box::new(absent));
                 let deadline = task.map(|task| task.deadline());
-                host.place(id, deadline, body);
+                host.place((id, heard_by(id)), deadline, body);
             }
         }
         for declared in &mut self.executors {

@@ -6,6 +6,7 @@ use super::executor::{Executor, Guest};
 use super::{Body, Context};
 use crate::base::port::Arrival;
 use crate::executor::{ExecutorPolicy, HandlerId, Result};
+use crate::policy::Rank;
 use crate::{ActivityId, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Span};
 
 /// The [`Context`] of a handler: its host's, but for what the executor knows better.
@@ -42,6 +43,17 @@ impl<P: ExecutorPolicy, const N: usize> Context for Hosted<'_, P, N> {
 
     fn ring(&mut self, port: PortId, doorbell: SemaphoreId) -> bool {
         self.outer.ring(port, doorbell)
+    }
+
+    fn raise(&mut self, activity: ActivityId, rank: Rank, at: Instant) {
+        let now = self.outer.now();
+        let is_here = match rank {
+            Rank::Deadline(deadline) => self.executor.raise(activity, deadline, (at, now)),
+            Rank::Priority(_) => false,
+        };
+        if !is_here {
+            self.outer.raise(activity, rank, at);
+        }
     }
 
     fn should_yield(&mut self) -> bool {

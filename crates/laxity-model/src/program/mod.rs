@@ -10,6 +10,7 @@ mod executors;
 mod host_error;
 mod hosted;
 mod links;
+mod raises;
 pub mod together;
 pub mod upcall;
 pub mod upcalls;
@@ -27,6 +28,7 @@ use self::together::Others;
 use crate::analysis::Task;
 use crate::base::port::{Arrival, PortKind};
 use crate::executor::{ExecutorError, HandlerId};
+use crate::policy::Rank;
 use crate::policy::classes::Scheduling;
 use crate::request::{Enforcer, Refused, Reservation, ReservationRequest, TimeConstraint, Work};
 use crate::{
@@ -96,6 +98,14 @@ pub trait Context {
 
     /// Who had every arrival there [ring](Self::ring) is gone and waits for none, so that no other process is to let it go first for one.
     fn awaits_no_more(&mut self, _port: PortId) {}
+
+    /// From `at` on, or now if that is past, an activity is so urgent until it waits again: what that means, and when it is over, says
+    /// [`crate::policy::raise`]. Only what is [declared](Program::declare_raise) to be raised can be, and no further: else the program is wrong, and the run over.
+    /// Live it costs a system call (about 2 µs). Who wakes somebody for what he raises him for raises him first, unless he says himself how urgent he is.
+    fn raise(&mut self, activity: ActivityId, rank: Rank, at: Instant) {
+        let _ = (activity, rank, at);
+        self.fail("no activity can be raised here");
+    }
 
     /// Whether somebody more urgent waits for this job to yield: to be asked after every piece of work that is done on an executor. Live
     /// it costs a clock reading and one relaxed load where nothing has happened. A body that is on no executor need never yield.
@@ -263,6 +273,8 @@ pub struct Program {
     pub constrained: Vec<ActivityId>,
     /// What those on executors have to do with others there.
     links: Vec<(ActivityId, Links)>,
+    /// Who may be raised.
+    raises: Vec<raises::Declared>,
     /// What is known of the work of activities before they run; see [`Self::declare_work`].
     pub work: Vec<(ActivityId, Work)>,
 }

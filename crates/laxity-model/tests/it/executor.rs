@@ -33,9 +33,24 @@ struct Member {
     /// Release, rank and order of entry, if its job is released.
     job: Option<(u64, u64, u64)>,
     wait: Option<Wait>,
+    /// By deadlines only: what it was raised to, and what that will be from when on.
+    raised: Option<u64>,
+    later: Option<(u64, u64)>,
 }
 
+/// So soon after its release a job is due that is raised, and no sooner.
+const SOONEST: u64 = 5;
+
 impl Oracle {
+    fn become_due(&mut self, id: HandlerId, due: u64) {
+        self.order += 1;
+        self.of(id).raised = Some(due);
+        let (member, order) = (*self.of(id), self.order);
+        if let Some((release, ..)) = member.job {
+            self.of(id).job = Some((release, self.rank(&member, release), order));
+        }
+    }
+
     fn yielded(&mut self, running: HandlerId, now: u64) {
         self.order += 1;
         let (by, order) = (self.by, self.order);
@@ -49,6 +64,9 @@ impl Oracle {
     }
 
     fn rank(&self, member: &Member, release: u64) -> u64 {
+        if let Some(due) = member.raised {
+            return due.max(release + SOONEST);
+        }
         match (self.by, member.relative) {
             (By::Release, _) => release,
             (By::Deadline, Some(relative)) => release + relative.as_nanos(),
@@ -104,7 +122,9 @@ impl Oracle {
             let until = m.wait?.until;
             (until < Instant::MAX && self.rank(m, until.as_nanos()) < running).then_some(until)
         });
-        coming.min().unwrap_or(Instant::MAX)
+        let raised = self.members.iter().filter_map(|m| m.later);
+        let raised = raised.map(|(from, _)| at(from));
+        coming.chain(raised).min().unwrap_or(Instant::MAX)
     }
 }
 
@@ -117,6 +137,8 @@ enum Op {
     Yield,
     Arrive(usize),
     Pass(u64),
+    /// To be due so much later, from so much later on.
+    Raise(usize, u64, u64),
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -128,6 +150,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Yield),
         2 => (0..8_usize).prop_map(Op::Arrive),
         4 => (0..10_u64).prop_map(Op::Pass),
+        2 => (0..8_usize, 0..40_u64, 0..20_u64)
+            .prop_map(|(which, due, after)| Op::Raise(which, due, after.saturating_sub(5))),
     ]
 }
 
@@ -151,11 +175,17 @@ fn apply<P: ExecutorPolicy>(
                 return Ok(());
             }
             let id = made.unwrap();
+            if oracle.by == By::Deadline {
+                let soonest = Span::from_nanos(SOONEST);
+                prop_assert_eq!(handlers.declare_raise(id, soonest), Ok(()));
+            }
             oracle.members.push(Member {
                 id,
                 relative,
                 job: None,
                 wait: None,
+                raised: None,
+                later: None,
             });
             oracle.release(id, at(*now));
         }
@@ -185,6 +215,22 @@ fn apply<P: ExecutorPolicy>(
                 oracle.release(member.id, at(*now));
             }
         }
+        Op::Raise(which, due, after) => {
+            if let Some(member) = oracle.members.get(which).copied() {
+                let (due, from) = (*now + due, *now + after);
+                let raised = handlers.raise(member.id, at(due), at(from), at(*now));
+                if oracle.by != By::Deadline {
+                    let refused = ExecutorError::NotInState("declared to be raised");
+                    prop_assert_eq!(raised, Err(refused));
+                    return Ok(());
+                }
+                prop_assert_eq!(raised, Ok(()));
+                oracle.of(member.id).later = (after > 0).then_some((from, due));
+                if after == 0 {
+                    oracle.become_due(member.id, due);
+                }
+            }
+        }
         Op::Pass(span) => {
             *now += span;
             pass(handlers, oracle, at(*now))?;
@@ -201,11 +247,20 @@ fn pass<P: ExecutorPolicy>(
 ) -> Result<(), TestCaseError> {
     let mut released = Vec::new();
     handlers.release_due(now, |release| released.push(release));
-    for release in released {
-        let wait = oracle.of(release.handler).wait.unwrap();
+    // By place, each raised before it is released.
+    let mut members: Vec<HandlerId> = oracle.members.iter().map(|m| m.id).collect();
+    members.sort_by_key(|id| id.place());
+    for id in members {
+        if let Some((_, due)) = oracle.of(id).later.take_if(|(from, _)| at(*from) <= now) {
+            oracle.become_due(id, due);
+        }
+        let Some(release) = released.iter().find(|release| release.handler == id) else {
+            continue;
+        };
+        let wait = oracle.of(id).wait.unwrap();
         prop_assert_eq!(release.release, wait.until);
         prop_assert_eq!(release.timed_out, wait.port.is_some());
-        oracle.release(release.handler, release.release);
+        oracle.release(id, release.release);
     }
     let late = |m: &&Member| m.wait.is_some_and(|wait| wait.until <= now);
     prop_assert_eq!(oracle.members.iter().filter(late).count(), 0);
@@ -226,6 +281,7 @@ fn rest<P: ExecutorPolicy>(
         prop_assert_eq!(handlers.wait(running, wait, at(now)), Ok(()));
         let member = oracle.of(running);
         (member.job, member.wait) = (None, Some(wait));
+        (member.raised, member.later) = (None, None);
     }
     Ok(())
 }

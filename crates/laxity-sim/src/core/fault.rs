@@ -1,6 +1,7 @@
 //! What a program can do wrong while it runs.
 
-use laxity_model::HostError;
+use laxity_model::policy::raise::NotRaised;
+use laxity_model::{ActivityId, HostError};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
@@ -10,6 +11,7 @@ pub(crate) enum Fault {
     DeferredWaitsForTime,
     NoReservation,
     NotConstrained,
+    NotRaised(ActivityId, NotRaised),
     /// What the body says itself.
     Body(&'static str),
     Livelock {
@@ -42,6 +44,9 @@ impl Fault {
             Self::NotConstrained => format!(
                 "`{name}` asks for a time constraint, but has no reservation by slots and is not declared to ask"
             ),
+            Self::NotRaised(activity, why) => {
+                format!("`{name}` raises activity {activity}, {why}")
+            }
             Self::Livelock { steps, at_ns } => format!(
                 "time stands still: {steps} steps at {at_ns} ns, the last by `{name}`: a body that neither waits nor charges time runs for ever"
             ),

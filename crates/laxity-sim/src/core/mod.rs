@@ -6,6 +6,7 @@
 mod activity;
 mod asked;
 mod fault;
+mod raise;
 mod record;
 mod run;
 mod step;
@@ -26,10 +27,11 @@ use laxity_model::admission::DeadlineState;
 use laxity_model::admission::changes::AdmissionState;
 use laxity_model::enforce::{Dispatcher, above};
 use laxity_model::policy::queue::Links;
+use laxity_model::policy::raise::Raises;
 use laxity_model::request::Work;
 use laxity_model::{
-    Disturbance, EventKind, Instant, Reservation, RunEnd, RunRecord, Service, Span, Usage,
-    Whereabouts,
+    Disturbance, EventKind, Instant, Priority, Reservation, RunEnd, RunRecord, Service, Span,
+    Usage, Whereabouts,
 };
 
 /// What a kind of machine is made of beyond what the core knows.
@@ -84,6 +86,8 @@ pub(crate) trait Machinery {
     fn leave(&mut self, who: u32, waiting: Waiting);
     /// A handler waits for an instant that is past: its device raises the line again at once.
     fn raise_again(&mut self, who: u32, at: Instant);
+    /// A thread has this priority from now on, whatever it is at.
+    fn become_urgent(&mut self, who: u32, priority: Priority);
     /// A thread lets its equals go first.
     fn yield_now(&mut self, who: u32);
 
@@ -215,10 +219,13 @@ pub(crate) struct Core<P: Parts> {
     pub(crate) activities: Vec<Activity<P>>,
     pub(crate) processors: Vec<Processor<P>>,
     pub(crate) ports: Vec<Port>,
-    /// Of what is outside the machine; of what is inside, where the machinery has no timers of its own.
+    /// Of what is outside the machine; of what is inside, where the machinery has no timers of its own. The one after the last activity's is of whoever is
+    /// raised when its time has come.
     pub(crate) timers: Timers,
     /// Who holds which of the kernel's reservations.
     deadline: Option<DeadlineState>,
+    /// How urgent those are that may be raised.
+    raises: Raises,
     /// Everybody waits in one queue at most.
     pub(crate) links: Links,
     pub(crate) recorder: Recorder,
@@ -256,6 +263,7 @@ impl<P: Parts> Core<P> {
             ports: program.ports.iter().copied().map(Port::new).collect(),
             timers: Timers::new(activities.len()),
             deadline,
+            raises: program.raises(),
             links: Links::new(activities.len()),
             recorder: Recorder::new(recording),
             ran: program.activities.iter().map(Whereabouts::of).collect(),
@@ -407,7 +415,9 @@ where
             number += 1;
         }
         while let Some(who) = self.timers.pop_due(now) {
-            if self.activities[who as usize].class == Class::External {
+            if who as usize == self.activities.len() {
+                self.raise_in_time();
+            } else if self.activities[who as usize].class == Class::External {
                 self.time_is_up(who);
                 self.activity_mut(who).waiting = Waiting::No;
                 self.step(who, bodies);

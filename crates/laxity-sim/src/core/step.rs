@@ -1,6 +1,7 @@
 //! Calling a body, what it may do meanwhile, and doing what its step asks for.
 
 use laxity_model::base::port::Arrival;
+use laxity_model::policy::Rank;
 use laxity_model::{
     ActivityId, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Step,
 };
@@ -39,6 +40,10 @@ where
         self.core
             .set_doorbell(port.0.into(), doorbell.0.into(), self.who);
         false
+    }
+
+    fn raise(&mut self, activity: ActivityId, rank: Rank, at: Instant) {
+        self.core.raise(self.who, (activity, rank), at);
     }
 
     fn mark(&mut self, mark: Mark, args: [u64; 2]) {
@@ -124,7 +129,10 @@ where
                 self.record(EventKind::Finish, who, [0; 2]);
                 match self.activity(who).class {
                     Class::External => self.activity_mut(who).waiting = Waiting::ForEver,
-                    _ => self.leave(who, Waiting::ForEver),
+                    _ => {
+                        self.leave(who, Waiting::ForEver);
+                        self.end_raise(who);
+                    }
                 }
             }
             Step::EndRun => self.ended = true,

@@ -139,6 +139,7 @@ where
         }
         self.leave(who, waiting);
         if class == Class::Thread {
+            self.end_raise(who);
             self.record(EventKind::Block, who, [0; 2]);
         }
     }

@@ -1,10 +1,10 @@
 //! The machine under Linux: its state, and what the core calls it for.
 
-use laxity_model::enforce::Witness;
 use laxity_model::enforce::machine::{Figure, Machine};
-use laxity_model::policy::Policy;
+use laxity_model::enforce::{Witness, ranks};
 use laxity_model::policy::classes::RunQueue;
-use laxity_model::{EventKind, Instant, Reservation, Service, Span};
+use laxity_model::policy::{Policy, Rank};
+use laxity_model::{EventKind, Instant, Priority, Reservation, Service, Span};
 
 use super::dispatch::Timing;
 use super::draws::Draws;
@@ -246,6 +246,15 @@ impl Machinery for System {
         self.record_exit(EventKind::InterruptExit, task);
         self.record_entry(EventKind::InterruptEnter, task, at);
         self.next_step_at_once(task);
+    }
+
+    fn become_urgent(&mut self, task: u32, priority: Priority) {
+        let now = self.now;
+        let activity = &mut self.activities[task as usize];
+        activity.own.scheduling = ranks::of_thread(priority);
+        let place = &mut self.processors[usize::from(activity.processor)];
+        place.own.queue.raise(task, Rank::Priority(priority), now);
+        place.undecided = true;
     }
 
     fn yield_now(&mut self, task: u32) {

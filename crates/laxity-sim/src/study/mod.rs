@@ -7,9 +7,9 @@ use profile::Ticks;
 pub use profile::{Costs, Profile};
 
 use laxity_model::enforce::Command;
-use laxity_model::policy::Policy;
 use laxity_model::policy::bands::{Arrival, Bands, WaitEnd};
 use laxity_model::policy::queue::{Levels, Queue};
+use laxity_model::policy::{Policy, Rank};
 use laxity_model::{EventKind, Grade, Instant, Outside, Placement, Priority};
 
 use crate::core::{self, Bodies, Class, Core, Machinery, Parts, Waiting};
@@ -247,6 +247,14 @@ impl Machinery for Machine {
     fn raise_again(&mut self, who: u32, at: Instant) {
         self.leave(who, Waiting::No);
         self.request(who, at);
+    }
+
+    fn become_urgent(&mut self, who: u32, priority: Priority) {
+        let activity = &self.activities[who as usize];
+        let place = &mut self.processors[usize::from(activity.processor)];
+        let rank = Rank::Priority(priority);
+        place.own.bands.raise(who, rank, self.now);
+        place.undecided = true;
     }
 
     fn yield_now(&mut self, who: u32) {

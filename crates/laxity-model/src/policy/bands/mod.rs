@@ -19,7 +19,7 @@ pub use config::{BandsConfig, Starvation};
 use alloc::vec::Vec;
 
 use super::queue::Levels;
-use super::{Decision, Policy};
+use super::{Decision, Policy, Rank};
 use crate::{Instant, Priority, Span};
 
 /// The level to which starving threads are lifted, and the highest that varies (15).
@@ -318,6 +318,13 @@ impl Policy for Bands {
             self.stop(who, now);
             self.threads[who as usize].left = self.config.quantum;
             self.enqueue_last(who, now);
+        }
+    }
+
+    /// As its own priority [changes](Bands::set_priority).
+    fn raise(&mut self, who: u32, rank: Rank, at: Instant) {
+        if let Rank::Priority(priority) = rank {
+            self.set_priority(who, priority, at);
         }
     }
 

@@ -481,6 +481,10 @@ pub fn turns(
     shares: bool,
 ) -> Box<dyn Body> {
     let mut executor: Executor<_> = Executor::new(policy, doorbell).sharing(shares);
-    executor.place(ActivityId(0), Some(Span::from_nanos(CONTROL)), first);
+    executor.place(
+        (ActivityId(0), None),
+        Some(Span::from_nanos(CONTROL)),
+        first,
+    );
     Box::new(executor)
 }
