@@ -9,6 +9,7 @@
 //! [`open`] takes any of them by its [name](InterfaceName). None waits: each has a descriptor to poll. Three copy each packet once into the
 //! memory that was posted ([`Copied`]); `AF_XDP` hands out the memory that the kernel wrote.
 
+pub mod addresses;
 mod bpf;
 mod call;
 mod copied;

@@ -8,7 +8,7 @@ use laxity_model::Instant;
 use laxity_model::nif::link::Memory;
 use smoltcp::iface::{Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
-use smoltcp::socket::{AnySocket, tcp};
+use smoltcp::socket::{AnySocket, Socket, tcp};
 use smoltcp::time::Instant as NetInstant;
 use smoltcp::wire::{HardwareAddress, IpCidr, IpEndpoint, IpListenEndpoint};
 
@@ -43,6 +43,27 @@ struct Device<M: Memory + 'static> {
     route: Route,
     moved: Moved,
     now: Instant,
+    /// All that was sent is acknowledged but the end of it, and up to where.
+    ending: Option<Ending>,
+}
+
+/// What was acknowledged since nothing but the end of what was sent is on its way. smoltcp takes the third acknowledgement of the same for a sign that data were lost, sends them again, and stops its
+/// clock; where there are no data any more it would send nothing, and the end never again. So it sees each of these once.
+#[derive(Default)]
+struct Ending(Option<u32>);
+
+impl Ending {
+    fn has_seen(&mut self, packet: &[u8]) -> bool {
+        let Some(number) = wire::acknowledges_only(packet) else {
+            return false;
+        };
+        let is_behind = |last: u32| number.wrapping_sub(last).cast_signed() <= 0;
+        let has_seen = self.0.is_some_and(is_behind);
+        if !has_seen {
+            self.0 = Some(number);
+        }
+        has_seen
+    }
 }
 
 /// Packets that a connection has worked on since it began.
@@ -116,6 +137,7 @@ impl<M: Memory + 'static> Endpoint<M> {
             route: Route::default(),
             moved: Moved::default(),
             now,
+            ending: None,
             common,
         };
         let mut config = smoltcp::iface::Config::new(HardwareAddress::Ip);
@@ -208,6 +230,11 @@ impl<M: Memory + 'static> Endpoint<M> {
 
     fn ingress(&mut self, now: Instant) -> bool {
         let (device, sockets) = (&mut self.device, &mut self.sockets);
+        if !sockets.iter().any(|(_, socket)| is_ending(socket)) {
+            device.ending = None;
+        } else if device.ending.is_none() {
+            device.ending = Some(Ending::default());
+        }
         let taken = self
             .interface
             .poll_ingress_single(net(now), device, sockets);
@@ -257,6 +284,13 @@ impl<M: Memory + 'static> Drop for Endpoint<M> {
             leave(&*self.device.common.registrar, registration);
         }
     }
+}
+
+/// Its peer has all but the end of what was sent.
+fn is_ending(socket: &Socket<'_>) -> bool {
+    use tcp::State::{Closing, FinWait1, LastAck};
+    matches!(socket, Socket::Tcp(socket)
+        if matches!(socket.state(), FinWait1 | Closing | LastAck) && socket.send_queue() == 0)
 }
 
 pub(crate) fn net(now: Instant) -> NetInstant {
@@ -346,6 +380,11 @@ impl<M: Memory + 'static> Device<M> {
                 Seen::Transport(protocol, _) => {
                     if begun {
                         wire::finish(&mut packet.bytes_mut()[HEADER..], protocol);
+                    }
+                    let ending = self.ending.as_mut();
+                    if ending.is_some_and(|ending| ending.has_seen(&packet.bytes()[HEADER..])) {
+                        drop(packet.emptied().give());
+                        continue;
                     }
                     return Some(packet);
                 }

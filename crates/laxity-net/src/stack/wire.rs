@@ -127,6 +127,16 @@ pub(super) fn is_sound(packet: &[u8]) -> bool {
     tcp.is_ok_and(|tcp| tcp.verify_checksum(&from, &to))
 }
 
+/// What a TCP packet acknowledges that does nothing else.
+pub(super) fn acknowledges_only(packet: &[u8]) -> Option<u32> {
+    if !is_sound(packet) {
+        return None;
+    }
+    let tcp = TcpPacket::new_checked(payload(packet)?).ok()?;
+    let is_bare = tcp.ack() && !tcp.syn() && !tcp.fin() && !tcp.rst() && tcp.payload().is_empty();
+    is_bare.then(|| tcp.ack_number().0 as u32)
+}
+
 /// Finishes the checksum that the sender's kernel only began. Such a packet came from this machine's memory, so there is nothing that it could have told.
 pub(super) fn finish(packet: &mut [u8], protocol: u8) {
     let Some((from, to, payload)) = parts(packet) else {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 
 use laxity_linux::host::alone::StartError;
 use laxity_linux::net::OpenError;
@@ -9,6 +10,7 @@ use laxity_model::nif::filter::FilterError;
 use laxity_model::nif::registry::ClientId;
 use laxity_model::nif::table::Overlap;
 use laxity_net::driver::{DriverError, RegisterError};
+use laxity_net::stack::StackError;
 
 /// Why nothing is asked of an interface any more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -64,6 +66,17 @@ pub enum Error {
     /// What is of no flow goes to the kernel, so nobody else can have it.
     #[error("what is of no flow is the kernel's here, and no other client's")]
     OnlyFlows,
+    /// A host on an interface that is the kernel's, too, may not have an address of the kernel's: both would answer.
+    #[error(
+        "{0} is the kernel's address, which would answer what comes for it, too; remedy: take one that nobody has in that network, or take the kernel's away (`ip address del {0}/LENGTH dev NAME`)"
+    )]
+    KernelsAddress(IpAddr),
+    /// There is no TCP/IP as it was asked for.
+    #[error(transparent)]
+    Stack(#[from] StackError),
+    /// There is no thread for TCP/IP.
+    #[error("TCP/IP has no thread: {0}")]
+    NoThread(io::Error),
     /// There is no driver any more.
     #[error("{0}")]
     Ended(Ended),

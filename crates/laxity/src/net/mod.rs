@@ -32,7 +32,8 @@
 //! ```
 //!
 //! Filters are written as in pcap, [without `not`](filter); of those that match, the most specific one has the packet. A client of one flow with threads of its own is [`Interface::flow`]: over `xdp:` it is found
-//! [at the hook](EarlyOptions), so that a flood for anybody else costs it nothing. What a client may do in its call is in [`client`].
+//! [at the hook](EarlyOptions), so that a flood for anybody else costs it nothing. [`Interface::stack`] makes a host with addresses of its own, whose [`sockets`] are as those of `std::net`.
+//! What a client may do in its call is in [`client`].
 
 pub mod capture;
 mod effects;
@@ -42,6 +43,7 @@ mod hook;
 mod link;
 mod options;
 mod serving;
+mod stack;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -72,7 +74,8 @@ pub use laxity_linux::net::{
 };
 pub use laxity_model::nif::frames::Frames;
 pub use laxity_model::nif::{exchange, filter, frame, registry};
-pub use laxity_net::{bodies, buffers, client, clients, driver, sockets, stack};
+pub use laxity_net::stack::{Config as StackConfig, Count, Moved};
+pub use laxity_net::{bodies, buffers, client, clients, driver, sockets};
 /// Cards and the wires between them, for the twin.
 pub use laxity_sim::net as twin;
 
@@ -80,6 +83,7 @@ pub use self::error::{Ended, Error};
 pub use self::flow::{FlowOptions, FlowQueue, Packet};
 pub use self::link::LiveLink;
 pub use self::options::{EarlyOptions, Options, Put};
+pub use self::stack::LiveStack;
 
 use self::effects::{Live, Threads};
 use self::hook::Hook;

@@ -6,4 +6,5 @@ mod live;
 #[path = "../../../laxity-linux/tests/links/namespace.rs"]
 #[allow(dead_code, reason = "another test has the rest")]
 mod namespace;
+mod peers;
 mod support;

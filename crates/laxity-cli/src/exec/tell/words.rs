@@ -6,7 +6,7 @@ use laxity::{Delivery, Reservation};
 use laxity_lab::plain;
 use laxity_model::verify::delivery::{Halts, SHORT_PERIODS, SHORT_STRETCHES};
 
-use super::rounded;
+use super::FINE;
 
 /// That it never asked for what is reserved, so that nobody knows whether it would have had it.
 pub(super) fn why_nothing(seen: &Delivery) -> Option<String> {
@@ -114,7 +114,7 @@ pub(super) fn stops(seen: &Delivery) -> Option<String> {
 
 /// These, which are one or several of what they are called.
 fn counted(halts: Halts, [one, several]: [&str; 2]) -> Option<String> {
-    let [longest, total] = [halts.longest, halts.total].map(rounded);
+    let [longest, total] = [halts.longest, halts.total].map(|span| span.rounded_up(FINE));
     match halts.count {
         0 => None,
         1 => Some(format!("1 {one} ({total})")),

@@ -117,9 +117,18 @@ impl Two {
         Self::with(faults, config(1), 64)
     }
 
+    /// The wire's faults follow from the seed.
+    pub(crate) fn seeded(faults: Faults, seed: u64) -> Self {
+        Self::made(faults, seed, config(1), 64)
+    }
+
     pub(crate) fn with(faults: Faults, near_config: Config, clients: u32) -> Self {
+        Self::made(faults, 7, near_config, clients)
+    }
+
+    fn made(faults: Faults, seed: u64, near_config: Config, clients: u32) -> Self {
         let time = Time::default();
-        let (wire, near, far) = Wire::new(faults, 7);
+        let (wire, near, far) = Wire::new(faults, seed);
         let near = Node::new(CountedEnd::new(near), near_config, clients, &time);
         let far = Node::new(CountedEnd::new(far), config(2), clients, &time);
         Self {

@@ -61,6 +61,50 @@ fn transfers_complete_and_are_right_under_loss_reordering_doubling_and_corruptio
     }
 }
 
+/// Both ends send as much and end; each reads to the end of what the other sent.
+fn exchange(two: &mut Two, streams: (Stream, Stream), length: usize) {
+    let sent = pattern(length);
+    let time = two.time.clone();
+    let mut ends = [streams.0, streams.1].map(|stream| (stream, 0, Vec::new(), false));
+    two.until(|| {
+        for (stream, said, heard, is_told) in &mut ends {
+            stream.poll(time.now());
+            if *said < sent.len() {
+                *said += write(stream, &sent[*said..]);
+                if *said == sent.len() {
+                    stream.shutdown(Shutdown::Write);
+                }
+            }
+            *is_told = *is_told || read(stream, heard).is_none();
+        }
+        ends.iter().all(|(.., is_told)| *is_told).then_some(())
+    });
+    for (_, _, heard, _) in ends {
+        assert!(heard == sent, "{} of {} bytes", heard.len(), sent.len());
+    }
+}
+
+#[test]
+fn both_ways_at_once_complete_over_a_wire_with_every_fault() {
+    let faults = Faults {
+        rate: 100_000_000,
+        delay: Span::from_micros(200),
+        lost: 5_000,
+        doubled: 20_000,
+        late: 50_000,
+        late_by: Span::from_micros(700),
+        corrupted: 10_000,
+    };
+    for seed in 1..=6 {
+        for own in [address, address6] {
+            let mut two = Two::seeded(faults, seed);
+            let streams = two.connected(own(2));
+            exchange(&mut two, streams, 300_000);
+            two.end();
+        }
+    }
+}
+
 #[test]
 fn ipv6_carries_the_same() {
     let mut two = Two::new(Faults::default());
