@@ -2,12 +2,15 @@
 
 mod gstreamer;
 
-use std::net::UdpSocket;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use laxity::net::sockets::TcpStream;
+use laxity::net::{Interface, Options, StackConfig};
 use laxity_linux::doctor::rights::{self, Right};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
@@ -225,4 +228,37 @@ fn peek_and_early_tell_of_the_packets_that_arrive() {
         let packets: u32 = before.unwrap().parse().unwrap();
         assert!(packets > 10, "{shown}");
     }
+}
+
+#[test]
+fn a_server_of_tcp_sends_back_what_comes() {
+    // The kernel gives such numbers out in turn, so that they stay free.
+    let free = || UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let (own, servers) = (free().unwrap(), free().unwrap());
+    let mut command = Command::new(built("tcp_server"));
+    command.args([&format!("udp:{servers}-{own}"), "10.0.0.2/24", "7"]);
+    let server = command.stdout(Stdio::piped()).spawn().unwrap();
+    let interface = Interface::open(&format!("udp:{own}-{servers}"), Options::default()).unwrap();
+    let host = interface.stack(StackConfig {
+        addresses: vec![([10, 0, 0, 1].into(), 24)],
+        ..StackConfig::default()
+    });
+    let host = host.unwrap();
+    // What is sent before the server is there is sent again.
+    let mut stream = TcpStream::connect(&host, ([10, 0, 0, 2], 7).into()).unwrap();
+    let sent: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();
+    let mut heard = Vec::new();
+    for part in sent.chunks(10_000) {
+        stream.write_all(part).unwrap();
+        let mut back = vec![0; part.len()];
+        stream.read_exact(&mut back).unwrap();
+        heard.extend(back);
+    }
+    assert!(heard == sent);
+    stream.shutdown(Shutdown::Write);
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
+    drop(stream);
+    let output = server.wait_with_output().unwrap();
+    let shown = text(&output.stdout);
+    assert!(shown.ends_with("1 connections, 100000 bytes\n"), "{shown}");
 }
