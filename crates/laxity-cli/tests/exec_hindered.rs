@@ -118,7 +118,6 @@ fn who_stops_laxity_itself_leaves_the_verdict_open() {
     let received = &received["received"];
     let counted = |name: &str| received[name].as_u64().unwrap();
     assert_eq!(counted("stops"), 3, "{}", said(&output));
-    // From the instant at which it would have woken.
     assert!(counted("stops_longest_ns") >= 30_000_000);
     assert!(counted("halts_total_ns") < counted("stops_total_ns"));
     assert!(counted("periods_disturbed_by_stops") >= 3);
