@@ -114,6 +114,14 @@ fn who_stops_laxity_itself_leaves_the_verdict_open() {
         reason.contains("somebody stopped laxity itself"),
         "{reason}"
     );
+    // None of them passes for the machine's.
+    let received = &received["received"];
+    let counted = |name: &str| received[name].as_u64().unwrap();
+    assert_eq!(counted("stops"), 3, "{}", said(&output));
+    assert!(counted("stops_longest_ns") >= 30_000_000);
+    assert!(counted("halts_total_ns") < counted("stops_total_ns"));
+    assert!(counted("periods_disturbed_by_stops") >= 3);
+    assert!(said(&output).contains("while laxity itself was stopped"));
 }
 
 /// Between the ranks of slots and dispatcher it delays nobody who would tell, and is there for less than lies between two looks: it is seen, or what it took is.

@@ -77,7 +77,8 @@ impl Round {
     fn not_taken(&self) -> impl Iterator<Item = String> {
         let seen = &self.seen;
         let counted = [
-            (seen.disturbed, "while the machine stood still"),
+            (seen.disturbed_by_halts(), "while the machine stood still"),
+            (seen.disturbed_by_stops, "while laxity itself was stopped"),
             (seen.stopped, "while it was stopped"),
             (seen.unseen, "that nobody saw"),
         ];

@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use self::file::{Figures, File};
 use self::words::{
-    beside_kept, certain, coarseness, halts, halts_or_none, in_brackets, lost, nobody, periods,
-    reserve_less, why_nothing,
+    beside, beside_kept, certain, coarseness, halts, halts_or_none, in_brackets, lost, nobody,
+    periods, reserve_less, stops, why_nothing,
 };
 use super::arguments::Exec;
 use super::measured::{Round, told as told_rounds};
@@ -321,7 +321,7 @@ impl Received {
             beside_kept(seen),
             seen.overruns,
             if seen.overruns == 1 { "" } else { "s" },
-            halts(seen).map_or_else(String::new, |halts| format!(", {halts}")),
+            beside(halts(seen)) + &beside(stops(seen)),
             lost(seen),
         )
     }
@@ -417,6 +417,7 @@ impl Received {
                 row("periods seen as one", Value::Count(seen.together.max(1))),
                 row("records lost", Value::Count(seen.events_lost)),
                 row("halts of the machine", Value::Text(halts_or_none(seen))),
+                row("stops of laxity itself", Value::Count(seen.stops.count)),
             ]
         });
         let promised = self.gap_promised();

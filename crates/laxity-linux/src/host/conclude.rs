@@ -65,6 +65,8 @@ pub(super) struct Conclusion {
     pub(super) disturbances: Vec<Disturbance>,
     /// When one crawled, of them.
     pub(super) crawled: Vec<Disturbance>,
+    /// When somebody had stopped our own process, as one of those who watch saw it.
+    stops: Vec<Disturbance>,
     /// Those that may have been somebody's doing.
     pub(super) doubts: Vec<Disturbance>,
     /// What passes for the kernel's own work if there is not too much of it, and did just before, in order and apart.
@@ -130,6 +132,7 @@ pub(super) fn conclude(events: &mut Vec<Event>, evidence: &Evidence<'_>) -> Conc
     Conclusion {
         disturbances,
         crawled,
+        stops: ours.clone(),
         doubts: Disturbance::joined(doubtful.into_iter().chain(too_much)),
         unfound,
         held,
@@ -398,6 +401,18 @@ impl Evidence<'_> {
 }
 
 impl Conclusion {
+    /// When the machine stood still, and when our own process, which is stopped as a whole: each as it began.
+    pub(super) fn standstills(mut self) -> [Vec<Disturbance>; 2] {
+        // They are by processor: halts of one may lie between those of another.
+        self.disturbances.sort_by_key(|still| still.from);
+        let is_ours = |still: &Disturbance| {
+            let mut stops = self.stops.iter();
+            stops.any(|stop| stop.overlaps(still.from, still.to))
+        };
+        let (ours, machines) = self.disturbances.into_iter().partition(is_ours);
+        [machines, ours]
+    }
+
     /// What a grant was worth that was admitted with this grade: no more than at its worst moment.
     pub(super) fn grade(&self, admitted: Grade, granted: Granted) -> Grade {
         let against = self.findings.iter();

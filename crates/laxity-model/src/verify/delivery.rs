@@ -102,6 +102,11 @@ impl Delivery {
         }
     }
 
+    /// Periods that were disturbed, and not because somebody had stopped laxity itself.
+    pub const fn disturbed_by_halts(&self) -> u64 {
+        self.disturbed - self.disturbed_by_stops
+    }
+
     /// Whether the largest gap may have been smaller than is told.
     pub fn gap_is_at_most(&self) -> bool {
         self.is_of_several() || self.largest_gap_least < self.largest_gap
@@ -204,14 +209,21 @@ impl Delivery {
         self.stopped += other.stopped;
         self.disturbed += other.disturbed;
         self.short_disturbed += other.short_disturbed;
+        self.disturbed_by_stops += other.disturbed_by_stops;
         self.unseen += other.unseen;
         self.overruns += other.overruns;
         self.together = self.together.max(other.together);
         self.events_lost += other.events_lost;
         self.halts_unseen |= other.halts_unseen;
-        // They are the machine's: who was there for longer saw those of the others too.
-        if other.halts.total > self.halts.total {
-            self.halts = other.halts;
+        // They are the machine's, or ours: who was there for longer saw those of the others too.
+        let all = [
+            (&mut self.halts, other.halts),
+            (&mut self.stops, other.stops),
+        ];
+        for (seen, others) in all {
+            if others.total > seen.total {
+                *seen = others;
+            }
         }
     }
 }
@@ -254,6 +266,8 @@ pub struct Delivery {
     pub disturbed: u64,
     /// Of these, those in which it is not seen to have had what is reserved.
     pub short_disturbed: u64,
+    /// Of those that were disturbed, those in which somebody had stopped laxity itself, and not the machine stood still.
+    pub disturbed_by_stops: u64,
     /// Periods of which nobody knows what it had: it ended before anybody looked again, or who looks was kept from it for several of them. Not judged.
     pub unseen: u64,
     /// Periods of either kind in which it used up what is reserved (95 % of X, or more), so that its work did not end within it, or only
@@ -269,6 +283,8 @@ pub struct Delivery {
     pub halts_unseen: bool,
     /// When the machine stood still where it was held, also while it slept.
     pub halts: Halts,
+    /// When somebody had stopped laxity itself, which is none of them.
+    pub stops: Halts,
 }
 
 #[cfg(test)]

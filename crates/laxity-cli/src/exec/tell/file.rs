@@ -102,6 +102,8 @@ pub(super) struct Figures {
     pub(super) periods_disturbed: u64,
     /// Of these.
     pub(super) periods_disturbed_short: u64,
+    /// Of those that were disturbed, while somebody had stopped laxity itself.
+    pub(super) periods_disturbed_by_stops: u64,
     /// What it had in them nobody saw.
     pub(super) periods_unseen: u64,
     pub(super) overruns: u64,
@@ -115,6 +117,10 @@ pub(super) struct Figures {
     pub(super) halts: u64,
     pub(super) halts_longest_ns: u64,
     pub(super) halts_total_ns: u64,
+    /// So often somebody had stopped laxity itself, which is none of these.
+    pub(super) stops: u64,
+    pub(super) stops_longest_ns: u64,
+    pub(super) stops_total_ns: u64,
 }
 
 impl Figures {
@@ -135,6 +141,7 @@ impl Figures {
             periods_stopped: seen.stopped,
             periods_disturbed: seen.disturbed,
             periods_disturbed_short: seen.short_disturbed,
+            periods_disturbed_by_stops: seen.disturbed_by_stops,
             periods_unseen: seen.unseen,
             overruns: seen.overruns,
             periods_seen_as_one: seen.together.max(1),
@@ -143,6 +150,9 @@ impl Figures {
             halts: seen.halts.count,
             halts_longest_ns: seen.halts.longest.as_nanos(),
             halts_total_ns: seen.halts.total.as_nanos(),
+            stops: seen.stops.count,
+            stops_longest_ns: seen.stops.longest.as_nanos(),
+            stops_total_ns: seen.stops.total.as_nanos(),
         }
     }
 }

@@ -88,11 +88,13 @@ fn halts_and_periods_with_too_much_are_told_where_there_were_any() {
             kept: 100 - exceeded,
             exceeded,
             halts,
+            stops: halts,
             ..all_kept()
         });
         let line = received.line();
         assert!(line.contains(told), "{line}");
         assert_eq!(line.contains("halt"), halts.count > 0, "{line}");
+        assert_eq!(line.contains("of laxity itself (20"), halts.count > 0);
         let file: serde_json::Value = serde_json::from_slice(&received.to_json().unwrap()).unwrap();
         let file = &file["received"];
         assert_eq!(file["periods_exceeded"], exceeded);

@@ -4,7 +4,7 @@ use laxity::contract::Contract;
 use laxity::doctor::Kernel;
 use laxity::{Delivery, Reservation};
 use laxity_lab::plain;
-use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
+use laxity_model::verify::delivery::{Halts, SHORT_PERIODS, SHORT_STRETCHES};
 
 use super::rounded;
 
@@ -38,13 +38,20 @@ pub(super) fn reserve_less(each: Reservation) -> String {
 
 /// Of the periods that were not kept those that had too much; those that were not judged, and why.
 pub(super) fn beside_kept(seen: &Delivery) -> String {
-    let disturbed = match (seen.disturbed, seen.short_disturbed) {
-        (0, _) => None,
-        (all, 0) => Some(format!("{all} more while the machine stood still")),
-        (all, short) => Some(format!(
-            "{all} more while the machine stood still, {short} of them not kept"
-        )),
-    };
+    let disturbed = [
+        (
+            seen.disturbed_by_halts(),
+            "more while the machine stood still",
+        ),
+        (
+            seen.disturbed_by_stops,
+            "more while laxity itself was stopped",
+        ),
+        (seen.short_disturbed, "of them not kept"),
+    ];
+    let disturbed = disturbed.into_iter().filter(|(count, _)| *count > 0);
+    let disturbed: Vec<String> = disturbed.map(|(n, what)| format!("{n} {what}")).collect();
+    let disturbed = (!disturbed.is_empty()).then(|| disturbed.join(", "));
     let exceeded = seen.exceeded;
     let exceeded = (exceeded > 0).then(|| format!("{exceeded} of the others had too much"));
     let stopped = (seen.stopped > 0).then(|| format!("{} more while it was stopped", seen.stopped));
@@ -53,6 +60,11 @@ pub(super) fn beside_kept(seen: &Delivery) -> String {
     let halts = seen.halts_unseen.then_some(halts);
     let all = exceeded.into_iter().chain(disturbed).chain(stopped);
     in_brackets(all.chain(unseen).chain(halts))
+}
+
+/// After what is told before it, if there is anything.
+pub(super) fn beside(told: Option<String>) -> String {
+    told.map_or_else(String::new, |told| format!(", {told}"))
 }
 
 /// After what they are said of, if there are any.
@@ -89,13 +101,25 @@ pub(super) fn periods(seen: &Delivery) -> String {
 
 /// How often the machine stood still, and for how long; `None`: not once, as far as anybody looked.
 pub(super) fn halts(seen: &Delivery) -> Option<String> {
-    let halts = seen.halts;
+    counted(seen.halts, ["halt of the machine", "halts of the machine"])
+}
+
+/// The same of laxity itself, which somebody stopped.
+pub(super) fn stops(seen: &Delivery) -> Option<String> {
+    counted(
+        seen.stops,
+        ["stop of laxity itself", "stops of laxity itself"],
+    )
+}
+
+/// These, which are one or several of what they are called.
+fn counted(halts: Halts, [one, several]: [&str; 2]) -> Option<String> {
     let [longest, total] = [halts.longest, halts.total].map(rounded);
     match halts.count {
         0 => None,
-        1 => Some(format!("1 halt of the machine ({total})")),
+        1 => Some(format!("1 {one} ({total})")),
         count => Some(format!(
-            "{count} halts of the machine ({longest} the longest, {total} in all)"
+            "{count} {several} ({longest} the longest, {total} in all)"
         )),
     }
 }

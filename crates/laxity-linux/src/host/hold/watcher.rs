@@ -361,8 +361,6 @@ impl Watcher {
         for kept in [&mut self.unfound, &mut self.held] {
             kept.retain(|held| held.to + ADDED_UP > now);
         }
-        // They are by processor: halts of one may lie between those of another.
-        found.disturbances.sort_by_key(|still| still.from);
         let enforcer = slots_on.map_or(Enforcer::Deadline, |_| Enforcer::Slots);
         let granted = (enforcer, HOLDER, slots_on.unwrap_or(usize::MAX));
         self.seen.note(found.grade(Grade::Enforced, granted));
@@ -379,9 +377,11 @@ impl Watcher {
                 _ => {}
             }
         }
+        let [still, stops] = found.standstills();
         Records {
             stood,
-            still: found.disturbances,
+            still,
+            stops,
             unwatched: std::mem::take(&mut self.was_stopped),
         }
     }

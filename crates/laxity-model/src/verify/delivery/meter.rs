@@ -2,10 +2,9 @@
 
 mod judge;
 
-use alloc::vec::Vec;
-
+use super::Delivery;
+use super::halts::{Standstills, note, periods_touched};
 use super::look::{Held, Look, Stretch, Turn};
-use super::{Delivery, Halts};
 use crate::{Disturbance, Instant, Reservation, Service, Span};
 
 /// A period is as reserved within this part of X: a twentieth.
@@ -18,8 +17,6 @@ const TOGETHER: u64 = 6;
 /// program that read the clock all the time it was 21 to 100 µs in ten runs without a halt (`3ms/10ms`, a virtual machine with a tick of 4 ms, five beside a compile).
 /// Twice that: it is measured, and no bound, as what an interrupt puts off has none.
 pub const UNCOUNTED: Span = Span::from_micros(200);
-/// Of a holder that does not run so many standstills at most are remembered, the latest: no wait is excused by more.
-const MOST_DISTURBED: usize = 64;
 
 /// Makes a [`Delivery`] of looks, one a period or so.
 ///
@@ -65,8 +62,7 @@ pub struct Meter {
     since: Instant,
     /// What was seen in it.
     open: Open,
-    /// When the machine stood still last: what was before it bears on nothing.
-    still: Vec<Disturbance>,
+    standstills: Standstills,
     /// It has ended, and that was told.
     is_gone: bool,
     /// Between these looks it was last seen to run.
@@ -168,7 +164,7 @@ impl Meter {
             counted: 0,
             since: from,
             open: Open::from(from),
-            still: Vec::new(),
+            standstills: Standstills::default(),
             is_gone: false,
             ran: [from; 2],
             delivery: Delivery::default(),
@@ -204,8 +200,8 @@ impl Meter {
     pub fn begin_at(&mut self, from: Instant) {
         (self.origin, self.since, self.ran) = (from, from, [from; 2]);
         self.open = Open::from(from);
-        self.still.clear();
-        self.delivery.halts = Halts::default();
+        self.standstills = Standstills::default();
+        (self.delivery.halts, self.delivery.stops) = Default::default();
     }
 
     /// What was seen of the periods that are over.
@@ -215,23 +211,19 @@ impl Meter {
 
     /// The machine stood still then: to be told before the look that ends the stretch, of several whose halts began in this order.
     pub fn stood_still(&mut self, still: Disturbance) {
-        if still.to <= self.since {
-            return;
+        if still.to > self.since {
+            note(&mut self.standstills.halts, &mut self.delivery.halts, still);
         }
-        match self.still.last_mut() {
-            Some(last) if still.from <= last.to => {
-                let known = last.length();
-                last.from = last.from.min(still.from);
-                last.to = last.to.max(still.to);
-                self.delivery.halts.note(Some(known), last.length());
-            }
-            _ => {
-                if self.still.len() == MOST_DISTURBED {
-                    self.still.remove(0);
-                }
-                self.still.push(still);
-                self.delivery.halts.note(None, still.length());
-            }
+    }
+
+    /// The same of when somebody had stopped laxity itself: it excuses as much, and is told apart.
+    pub fn was_stopped(&mut self, stopped: Disturbance) {
+        if stopped.to > self.since {
+            note(
+                &mut self.standstills.stops,
+                &mut self.delivery.stops,
+                stopped,
+            );
         }
     }
 
@@ -279,7 +271,7 @@ impl Meter {
             self.open.unseen += periods.saturating_sub(1);
         }
         self.delivery.service += look.service;
-        if !self.still_within(before, look.at) && periods <= 1 {
+        if !self.standstills.within(before, look.at) && periods <= 1 {
             self.delivery.most = self.delivery.most.max(look.service);
         }
         let was_gone = core::mem::replace(&mut self.is_gone, look.turn == Turn::Gone);
@@ -419,7 +411,10 @@ impl Meter {
         let periods = all - self.count_idle(awake, all);
         let stretch = self.note_gap(awake, at, periods);
         let judged = self.judge(self.touched(awake, at, periods), periods, beyond);
+        let stops = &self.standstills.stops;
+        let by_stops = periods_touched(stops, self.period, awake, (at, periods));
         let delivery = &mut self.delivery;
+        delivery.disturbed_by_stops += by_stops.min(judged.disturbed);
         delivery.periods += judged.kept + judged.short;
         delivery.kept += judged.kept;
         delivery.exceeded += judged.exceeded;
@@ -435,29 +430,10 @@ impl Meter {
         self.since = at;
     }
 
-    /// Whether the machine stood still at some time between these.
-    fn still_within(&self, from: Instant, to: Instant) -> bool {
-        let mut still = self.still.iter();
-        still.any(|still| still.overlaps(from, to))
-    }
-
-    /// In how many of the periods before `at` the machine stood still, once it was awake.
+    /// In how many of the periods before `at` the machine stood still, or laxity itself, once it was awake.
     fn touched(&self, awake: Instant, at: Instant, periods: u64) -> u64 {
-        let first = at.saturating_sub(self.period * periods);
-        let number = |instant: Instant| {
-            let since = instant.saturating_since(first);
-            since.as_nanos() / self.period.as_nanos()
-        };
-        let (mut touched, mut next) = (0, 0);
-        for still in &self.still {
-            let (from, to) = (still.from.max(awake).max(first), still.to.min(at));
-            if from < to {
-                let end = number(to - Span::from_nanos(1)) + 1;
-                touched += end.saturating_sub(number(from).max(next));
-                next = end.max(next);
-            }
-        }
-        touched
+        let all = self.standstills.all();
+        periods_touched(&all, self.period, awake, (at, periods))
     }
 
     /// A wait in which the machine stood still counts as one without the periods in which it did, where it was longer. What may have been one wait, or

@@ -15,6 +15,8 @@ pub(super) struct Records {
     pub(super) stood: Vec<Span>,
     /// When the machine stood still.
     pub(super) still: Vec<Disturbance>,
+    /// When laxity itself did, since somebody had stopped it.
+    pub(super) stops: Vec<Disturbance>,
     /// Who looks was stopped.
     pub(super) unwatched: bool,
 }
@@ -104,6 +106,9 @@ impl Observed {
         };
         for still in &seen.still {
             self.meter.stood_still(*still);
+        }
+        for stopped in &seen.stops {
+            self.meter.was_stopped(*stopped);
         }
         let turn = if part.gone {
             Turn::Gone

@@ -314,6 +314,7 @@ fn nothing() -> Records {
     Records {
         stood: Vec::new(),
         still: Vec::new(),
+        stops: Vec::new(),
         unwatched: false,
     }
 }

@@ -19,6 +19,7 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
         stopped: 13 * n,
         disturbed: 3 * n,
         short_disturbed: 2 * n,
+        disturbed_by_stops: n,
         unseen: 7 * n,
         overruns: 5 * n,
         together: n,
@@ -28,6 +29,11 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
             count: n,
             longest: MS(n),
             total: MS(n),
+        },
+        stops: Halts {
+            count: 2 * n,
+            longest: MS(n),
+            total: MS(2 * n),
         },
     };
     let mut all = one(2);
@@ -44,6 +50,7 @@ fn what_several_holders_received_is_added_up_to_the_last_count() {
         stopped: 65,
         disturbed: 15,
         short_disturbed: 10,
+        disturbed_by_stops: 5,
         unseen: 35,
         overruns: 25,
         events_lost: 55,
@@ -99,6 +106,24 @@ fn halts_of_the_machine_are_counted_with_the_longest_and_all_of_them() {
     let seen = meter.delivery().halts;
     let found = (seen.count, seen.longest, seen.total);
     assert_eq!(found, (3, MS(3), MS(7)));
+}
+
+/// The first and the last fall into one another; what is excused is the same.
+#[test]
+fn stops_of_laxity_itself_are_no_halts_of_the_machine() {
+    let mut meter = meter(Held::BySlots);
+    for (from, to) in [(1, 3), (20, 21)] {
+        meter.stood_still(still(at(from), at(to)));
+    }
+    for (from, to) in [(9, 11), (10, 12), (21, 22)] {
+        meter.was_stopped(still(at(from), at(to)));
+    }
+    meter.take(look(32, 8_000, MS(6)));
+    let seen = meter.delivery();
+    let counted = [seen.halts, seen.stops].map(|halts| (halts.count, halts.longest, halts.total));
+    assert_eq!(counted, [(2, MS(2), MS(3)), (2, MS(3), MS(4))]);
+    let periods = [seen.periods, seen.disturbed, seen.disturbed_by_stops];
+    assert_eq!(periods, [1, 3, 2], "{seen:?}");
 }
 
 #[test]
