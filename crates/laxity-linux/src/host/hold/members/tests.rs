@@ -47,6 +47,35 @@ fn who_was_changed_in_its_slot_is_known_at_the_slots_end() {
     assert_eq!(found, [None, None, Some(batch), Some(batch)]);
 }
 
+/// Its slot may never end, where it outranks the dispatcher.
+#[test]
+fn who_has_a_rank_that_nobody_gave_it_is_known_before_its_slot_ends() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+    let thread = Tid(program.id().cast_signed());
+    let own = Attributes::of(thread).unwrap();
+    let before = (own, sched::affinity(thread).unwrap());
+    let members = Members::new(None, before, true).unwrap();
+    members.add(thread, own).unwrap();
+    let (above, below) = (Policy::Fifo(99), Policy::RoundRobin(1));
+    let all = [
+        own.policy(),
+        Members::INSIDE,
+        above,
+        below,
+        Policy::Batch { nice: 0 },
+    ];
+    let found = all.map(|policy| {
+        sched::set_policy(thread, policy).unwrap();
+        members.changed(thread)
+    });
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert_eq!(found, [None, None, Some(above), Some(below), None]);
+}
+
 /// Works for so long.
 fn work(service: Service) {
     let until = clock::thread_service() + service;
