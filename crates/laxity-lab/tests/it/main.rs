@@ -14,6 +14,7 @@ mod plan_random;
 mod plan_scenarios;
 mod plan_sets;
 mod plan_several;
+mod plan_turns;
 mod plans;
 mod proposals_together;
 mod provenance;
