@@ -7,6 +7,7 @@ mod devices;
 mod import;
 mod patterns;
 mod plan_advice;
+mod plan_equals;
 mod plan_full_load;
 mod plan_missed;
 mod plan_proposals;
