@@ -71,7 +71,7 @@ impl Format {
 pub enum Policy {
     /// The file does not say.
     Unsaid,
-    /// By a fixed priority; a larger number is more urgent, and equals take turns or go by order of arrival.
+    /// By a fixed priority; a larger number is more urgent, and equals go in the order in which they come, unless they [take turns](SetTask::takes_turns).
     Priority(u8),
     /// By `SCHED_DEADLINE`.
     Deadline(DeadlineRequest),
@@ -117,6 +117,8 @@ pub struct SetTask {
     /// Whether it sleeps: within its jobs, where the sleep is analysed as if it ran, or behind them and by no timer, so that it comes less often where it
     /// is late.
     pub sleeps: bool,
+    /// Whether it takes turns with those of its priority (`SCHED_RR`), so that who came later may go before it is done.
+    pub takes_turns: bool,
     /// Whether the file says when its jobs are due, be that the period.
     pub own_deadline: bool,
 }

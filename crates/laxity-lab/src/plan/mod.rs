@@ -147,6 +147,23 @@ impl Line {
         (late > 0).then_some(Span::from_nanos(late))
     }
 
+    /// Its slack as a [part](relative) of its deadline; of who gets later and later less than of anybody else. `None` if it has no bound.
+    fn relative_slack(&self) -> Option<i128> {
+        match self.slack_ns {
+            Some(slack) => Some(relative(slack, self.deadline_ns?)),
+            None => self.is_too_much().then_some(i128::MIN),
+        }
+    }
+
+    /// Has jobs get later and later only where that is proved; else it is said what was supposed that need not be so.
+    fn grow_if(&mut self, is_proved: bool, supposed: &str) {
+        if self.grows && !is_proved {
+            let why = self.no_bound.take();
+            self.no_bound = why.map(|why| format!("{why}, if {supposed}"));
+            self.grows = false;
+        }
+    }
+
     /// Whether it is sure that jobs can get later and later, since more is asked for than there is.
     fn is_too_much(&self) -> bool {
         self.grows && self.deadline == Some(Deadline::CanBeMissed)
@@ -159,7 +176,7 @@ impl Line {
     }
 }
 
-/// Who is closest to its deadline, or furthest behind it, and why.
+/// Who has the least slack of the time until it is due, as a part of that, or is the furthest behind, and why.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Bottleneck {
     /// Whose deadline.
@@ -306,6 +323,11 @@ fn enforced(tick: Span) -> String {
         return "enforced at once".into();
     }
     format!("enforced every {tick}")
+}
+
+/// A slack as a part of the deadline, in parts of 10⁻⁹, so that those of tasks that come often and seldom compare.
+fn relative(slack_ns: i64, deadline_ns: u64) -> i128 {
+    i128::from(slack_ns) * 1_000_000_000 / i128::from(deadline_ns.max(1))
 }
 
 /// What is left of a deadline; the most or least there is where it does not fit.

@@ -373,10 +373,8 @@ fn what_an_executor_would_miss_in_another_order_is_not_told_as_a_miss() {
     let plan = of_tasks(&tasks.concat());
     let lines = &plan.variants[0].lines;
     for line in lines {
-        assert_ne!(line.deadline, Some(Deadline::CanBeMissed), "{line:?}");
+        assert_eq!(line.deadline, Some(Deadline::Met), "{line:?}");
     }
-    let open = lines.iter().filter(|line| line.no_proof.is_some());
-    assert!(open.count() >= 1, "{lines:?}");
 }
 
 /// Who waits for slots, a budget or another's end is charged in a bound as if all of it came at once: what only that makes late is not told as late. What

@@ -262,7 +262,7 @@ fn what_is_too_much_is_refused_and_the_file_is_right() {
         (
             ["1ms/6ms", "2ms/6ms", "4ms/8ms"],
             "switches",
-            "those that were tried take 100.35 % of the processor",
+            "those that were tried take 100.35 % of the processor, the switches to their slots included",
         ),
         (
             ["5ms/8ms", "4ms/8ms", "1ms/8ms"],

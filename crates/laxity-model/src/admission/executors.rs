@@ -6,9 +6,11 @@ use alloc::vec::Vec;
 
 use super::above::Above;
 use super::admitted::WORK_FOR_ADVICE;
-use super::{Advice, Prediction, RequestAdmission, SlotPlan, SlotSupply, Supply, assess};
+use super::{
+    Admission, Advice, Prediction, RequestAdmission, SlotPlan, SlotSupply, Supply, assess,
+};
 use crate::analysis::Task;
-use crate::analysis::supply::{Dedicated, least_reservation, reserved};
+use crate::analysis::supply::{Dedicated, Delayed, Residual, least_reservation, reserved};
 use crate::executor::Unschedulable;
 use crate::policy::slots::{Change, Effort, grain, shortest_interval};
 use crate::program::upcalls::Overhead;
@@ -40,6 +42,46 @@ pub struct ExecutorAdmission {
     pub nearest: Vec<Advice>,
     /// Whether the search for that took as many steps as it may.
     pub is_cut_short: bool,
+}
+
+impl Admission {
+    /// What the policy of an executor without a reservation promises, as an [`ExecutorAdmission`] has it of a processor of its own, where this work goes before its thread, which besides waits once for so long while nobody of these
+    /// is at work, and each job is charged this overhead: the bounds of each task of no group, or none where the policy has no such bounds.
+    ///
+    /// # Errors
+    ///
+    /// Who may be late, or why nothing is known.
+    pub fn promised_below(
+        &self,
+        executor: ExecutorId,
+        (above, waits): (Vec<Task>, Span),
+        overhead: Overhead,
+    ) -> Result<Vec<(ActivityId, Span)>, Unschedulable> {
+        let refused = |reason| Unschedulable {
+            bottleneck: None,
+            reason,
+        };
+        if let Some(other) = self.program.undeclared_on(executor).next() {
+            return Err(refused(undeclared(other)));
+        }
+        let left = Residual::new(Delayed::new(Dedicated, waits), above);
+        let left = left.map_err(|error| refused(error.to_string()))?;
+        let bounds = self.program.admit_on(executor, &left, overhead)?;
+        Ok(of_singles(&self.program, executor, &bounds))
+    }
+}
+
+/// The bounds that a policy gave, each with whose it is.
+fn of_singles(program: &Program, executor: ExecutorId, bounds: &[Span]) -> Vec<(ActivityId, Span)> {
+    let members = program.members_on(executor);
+    let singles = members.singles().map(|member| ActivityId(member.id as u16));
+    singles.zip(bounds.iter().copied()).collect()
+}
+
+/// That nothing is sure where this one takes turns, too.
+fn undeclared(other: &Activity) -> String {
+    let name = &other.name;
+    format!("`{name}` takes turns there too, and how much it takes is not declared")
 }
 
 /// What the policy of an executor is asked about: its tasks, in a reservation on a machine.
@@ -167,8 +209,7 @@ pub(super) fn executors(
         let members = program.members_on(executor);
         let at = found.as_ref().err().and_then(|why| why.bottleneck);
         let name = at.and_then(|at| members.names().get(at).copied());
-        let singles = members.singles().map(|member| ActivityId(member.id as u16));
-        let bounds = found.iter().flatten().copied();
+        let bounds = found.as_deref().unwrap_or_default();
         let grade = match holder.reservation.zip(granted) {
             None => without_reservation(holder),
             Some(granted) => with_reservation(program, executor, &ground.above, granted),
@@ -177,7 +218,7 @@ pub(super) fn executors(
             executor,
             activity,
             bottleneck: name.map(ToString::to_string),
-            bounds: singles.zip(bounds).collect(),
+            bounds: of_singles(program, executor, bounds),
             answer: found.map(|_| grade),
             nearest: Vec::new(),
             is_cut_short: false,
@@ -290,10 +331,7 @@ fn with_reservation(
         return granted.grade.clone();
     }
     if let Some(other) = program.undeclared_on(executor).next() {
-        let name = &other.name;
-        return unenforced(format!(
-            "`{name}` takes turns there too, and how much it takes is not declared"
-        ));
+        return unenforced(undeclared(other));
     }
     if !asked.begins_at_start {
         return unenforced("its reservation begins only when it asks for it".into());

@@ -21,7 +21,7 @@ pub enum Shortage {
     /// No more of the processor is asked for than there is, but the tables that were tried take more, with slots more often or longer than is
     /// asked for and the dispatcher's cost. There may be others.
     #[error(
-        "a table: those that were tried take {} of the processor, and {} are available",
+        "a table: those that were tried take {} of the processor, the switches to their slots included, and {} are available",
         Share(*needed_ppm), Share(available_ppm / 100 * 100)
     )]
     Tables {

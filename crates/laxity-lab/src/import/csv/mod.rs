@@ -15,7 +15,7 @@
 //! | `jitter` | is released at most this long after it arrived | rounded up |
 //! | `region` | cannot be preempted for at most this long at a time | rounded up |
 //! | `last_region` | cannot be preempted at its end for at least this long | rounded **down** |
-//! | `priority` | is the more urgent the larger this is; by deadline if none has one | as it is |
+//! | `priority` | is the more urgent the larger this is, equals in the order in which they come; by deadline if none has one | as it is |
 //!
 //! `region` without `last_region`: the regions may be anywhere in the job. Nothing or 0 in either means that there is none, or that nothing is
 //! known of it.
@@ -401,6 +401,7 @@ impl Cells<'_, '_> {
             work: Ok(task),
             asks_less: false,
             sleeps: false,
+            takes_turns: false,
             own_deadline: deadline.is_some(),
         })
     }

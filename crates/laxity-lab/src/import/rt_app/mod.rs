@@ -209,6 +209,7 @@ impl<'s> File<'s> {
             ));
         }
         let asks_less = asks_less.is_some();
+        let takes_turns = self.takes_turns(property);
         for instance in 1..=instances {
             let name = if instances == 1 {
                 name.to_owned()
@@ -222,6 +223,7 @@ impl<'s> File<'s> {
                 work: found.work.clone(),
                 asks_less,
                 sleeps: found.sleeps,
+                takes_turns,
                 own_deadline: false,
             });
         }
@@ -274,6 +276,18 @@ impl<'s> File<'s> {
             processors,
             doubt: unread.or(otherwise.map(|otherwise| otherwise.why)),
         })
+    }
+
+    /// Whether a task may let others of its priority go before it is done, as far as the text says: by turns, or where it yields.
+    fn takes_turns(self, task: &ObjectProp<'_>) -> bool {
+        let own = self.source.text.get(bytes(task)).unwrap_or_default();
+        // Who says no policy has the file's own.
+        let policy = if own.contains("\"policy\"") {
+            own
+        } else {
+            self.source.text
+        };
+        policy.contains("SCHED_RR") || own.contains("yield")
     }
 
     /// Why a task may ask for less than the largest of its jobs whenever its timer allows, from the first moment on and for ever.

@@ -190,7 +190,10 @@ fn what_rt_app_knows_and_no_analysis_is_named_as_ignored() {
 fn policies_are_read_with_their_parameters_and_defaults() {
     let run = format!("\"run\": 1000, {TIMER}");
     let (task, _) = only(&format!("{run}, \"policy\": \"SCHED_FIFO\""));
-    assert_eq!(task.policy, Policy::Priority(10));
+    assert_eq!(
+        (task.policy, task.takes_turns),
+        (Policy::Priority(10), false)
+    );
     let (task, _) = only(&format!(
         "{run}, \"policy\": \"SCHED_RR\", \"priority\": 42, \"cpus\": [1]"
     ));
@@ -198,6 +201,7 @@ fn policies_are_read_with_their_parameters_and_defaults() {
         (task.policy, task.processor()),
         (Policy::Priority(42), Some(1))
     );
+    assert!(task.takes_turns);
     let (task, _) = only(&format!(
         "{run}, \"policy\": \"SCHED_DEADLINE\", \"dl-runtime\": 2000, \"dl-period\": 8000"
     ));

@@ -18,7 +18,7 @@ use super::costs::{Others, heed_others};
 use super::drivers::During;
 use super::linux::Live;
 use super::ranks::{is_thread, slot_rank, thread_rank};
-use super::sources::{Source, Stage, Wakes, Work};
+use super::sources::{Source, Stage, Wakes, Work, beside};
 use super::{Ready, VariantPlan, slots_of};
 use crate::plan::{Bottleneck, Line, NoBound, Reason, bound};
 use crate::runner::machine::{Charged, Machine};
@@ -36,7 +36,7 @@ pub(super) fn of(
     (live, plan): (Option<&Live<'_>>, &VariantPlan),
 ) -> Result<(Vec<Line>, Option<Bottleneck>), Overflow> {
     let mut lines = Vec::new();
-    let mut worst: Option<(i64, Option<Bottleneck>)> = None;
+    let mut worst: Option<(i128, Option<Bottleneck>)> = None;
     for processor in 0..resolved.host.processors {
         let analyst = |charged| {
             let machine = match live {
@@ -68,9 +68,7 @@ pub(super) fn of(
                 Some(at_usual) => (&usual, at_usual),
                 None => (&largest, &line),
             };
-            // Who gets later and later is furthest behind.
-            let too_much = as_judged.is_too_much().then_some(i64::MIN);
-            if let Some(slack) = as_judged.slack_ns.or(too_much).filter(|_| is_known)
+            if let Some(slack) = as_judged.relative_slack().filter(|_| is_known)
                 && worst.as_ref().is_none_or(|(least, _)| slack < *least)
             {
                 let found = judged.bottleneck(&subject, as_judged);
@@ -87,7 +85,7 @@ pub(super) fn of(
 
 /// Whether the usual calls of a phase are complete when its last one comes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Usual {
+pub(super) enum Usual {
     Done,
     Open,
 }
@@ -99,12 +97,14 @@ pub(super) enum By {
     Slots,
     /// Its rank outside its slots, which pay their costs all the same.
     RankBeside,
+    /// The order of its turns on a thread.
+    Turns,
 }
 
 /// Whether the modem holds its reservation, and what the subject is looked at by.
 #[derive(Clone, Copy)]
-struct Case {
-    reserved: bool,
+pub(super) struct Case {
+    pub(super) reserved: bool,
     by: By,
 }
 
@@ -149,7 +149,8 @@ impl Analyst<'_> {
         }
         let by_slots = NoBound::settle(self.longest(subject, By::Slots))?;
         let by_rank = NoBound::settle(self.longest(subject, By::RankBeside))?;
-        let found = shorter(by_slots, by_rank);
+        let by_turns = NoBound::settle(self.longest(subject, By::Turns))?;
+        let found = shorter(shorter(by_slots, by_rank), by_turns);
         match (found, self.promised(subject)) {
             // Here others of its executor may go first in any order, and there by its policy.
             (Ok(longest), Some(promised)) => Ok(longest.min(promised)),
@@ -200,7 +201,10 @@ impl Analyst<'_> {
         let late = self.late();
         let found = |by_period| {
             let wakes = Wakes { late, by_period };
-            NoBound::settle(self.among_those(subject, during, case, wakes))
+            NoBound::settle(match case.by {
+                By::Turns => self.in_turn(subject, during, case, wakes),
+                By::Slots | By::RankBeside => self.among_those(subject, during, case, wakes),
+            })
         };
         let by_period = found(true)?;
         // Threads that could take every tick together need not do so: that is a bound, and proves nothing.
@@ -234,24 +238,18 @@ impl Analyst<'_> {
         }
         let own = sources.iter().find(|source| subject.is(source));
         let own = own.ok_or("it does not run then")?;
-        if own.slots.is_none() && own.rank < thread_rank(machine.real_time_from) {
-            return Err("it is an ordinary thread: of what real-time ones leave, the kernel gives it a share".into());
-        }
+        self.is_real_time(own)?;
         let (mut task, usual) = self.own_task(own, during, &sources, case)?;
         let slots = self.in_slots(own)?;
         let mut first = self.first(own, usual, &sources, (during, case))?;
         first.extend(self.one_each(own, &sources));
-        self.lifted(own, &sources)?;
         first.extend(edges);
         let supply: Box<dyn SupplyBound> = match slots {
             Some(slots) => Box::new(slots),
             None => Box::new(Dedicated),
         };
-        let less = sources
-            .iter()
-            .filter(|source| !self.goes_first(source, own));
-        let blocking = machine.one_cost().as_nanos() * (less.count() as u64 + 1);
-        let blocking = Service::from_nanos(blocking);
+        self.lifted(own, &sources)?;
+        let blocking = self.blocking(own, &sources);
         let window = fixed_priority::busy_window_among(&task, &first, blocking, &&*supply)?;
         let mut wake = Some(machine.late).filter(|_| own.sleeps);
         if own.sleeps && window.is_some_and(|window| window + task.jitter() <= task.period()) {
@@ -266,20 +264,33 @@ impl Analyst<'_> {
             Response::Unbounded if own.slots.is_some() => Reason::too_much(
                 "it and what goes first ask for more than its slots are sure to give",
             ),
+            Response::Unbounded => self.too_much_with_costs(own, &sources).unwrap_or(why),
             _ => why,
         })?;
+        Ok((response + wake.unwrap_or(Span::ZERO), self.kept(window)?))
+    }
+
+    /// The most that those who do not go first have the processor pay just before.
+    pub(super) fn blocking(&self, own: &Source, sources: &[Source]) -> Service {
+        let all = sources.iter();
+        let less = all.filter(|source| !self.goes_first(source, own));
+        self.stage.machine.one_cost() * (less.count() as u64 + 1)
+    }
+
+    /// A busy window, if it was found and the kernel lets it last.
+    pub(super) fn kept(&self, window: Option<Span>) -> Result<Span, NoBound> {
         let window = window.ok_or("the busy window is too long to be searched")?;
-        if window > machine.longest_window {
+        if window > self.stage.machine.longest_window {
             return Err(
                 "real-time threads might keep the processor for longer than the kernel lets them"
                     .into(),
             );
         }
-        Ok((response + wake.unwrap_or(Span::ZERO), window))
+        Ok(window)
     }
 
     /// All whose jobs may go before those of one, and the switches of slots before it; with none that never stops.
-    fn first(
+    pub(super) fn first(
         &self,
         own: &Source,
         usual: Usual,
@@ -411,7 +422,7 @@ impl Analyst<'_> {
         };
         let mut found = response(By::Slots)?;
         // Who is looked at by the rank beside its slots takes others by theirs alone, or two holders would wait for each other's answer.
-        if found.is_err() && case.by == By::Slots {
+        if found.is_err() && case.by != By::RankBeside {
             found = shorter(found, response(By::RankBeside)?);
         }
         let together = match source.mode.is_some() && self.stage.has_several_phases(during) {
@@ -442,8 +453,16 @@ impl Analyst<'_> {
         }
     }
 
+    /// An ordinary thread has no bound.
+    pub(super) fn is_real_time(&self, own: &Source) -> Result<(), NoBound> {
+        if own.slots.is_none() && own.rank < thread_rank(self.stage.machine.real_time_from) {
+            return Err("it is an ordinary thread: of what real-time ones leave, the kernel gives it a share".into());
+        }
+        Ok(())
+    }
+
     /// A thread has no bound where others that never run are lifted above it.
-    fn lifted(&self, own: &Source, sources: &[Source]) -> Result<(), NoBound> {
+    pub(super) fn lifted(&self, own: &Source, sources: &[Source]) -> Result<(), NoBound> {
         let machine = &self.stage.machine;
         let is_liftable = is_thread(own.rank) && own.slots.is_none();
         if !machine.lifts || !is_liftable || own.rank > 2 * LIFTED_TO {
@@ -461,22 +480,6 @@ impl Analyst<'_> {
         );
         Err(why.into())
     }
-}
-
-/// Has a holder of slots run at its rank outside them; false if it has none.
-pub(super) fn beside(sources: &mut [Source], subject: &Source) -> bool {
-    let own = sources.iter().find(|source| subject.is(source));
-    let own = own.and_then(|own| own.slots.zip(own.beside));
-    let Some((holder, rank)) = own else {
-        return false;
-    };
-    for source in sources
-        .iter_mut()
-        .filter(|source| source.slots == Some(holder))
-    {
-        (source.rank, source.slots) = (rank, None);
-    }
-    true
 }
 
 /// The better of two answers, each of which holds; the reason of the first where there is neither.

@@ -13,7 +13,7 @@ use laxity_model::{Service, Span};
 use super::bounds::Analyst;
 use super::linux::Live;
 use super::ranks::is_thread;
-use super::sources::Source;
+use super::sources::{Source, Work};
 use crate::plan::{Deadline, Line, NoBound, Reason, slack_ns};
 use crate::runner::machine::Charged;
 
@@ -45,7 +45,7 @@ impl Live<'_> {
         if !is_missed && !was_missed {
             return Ok(());
         }
-        line.grow_by(&least, "everything costs the largest");
+        line.grow_if(proves_growth(&least), "everything costs the largest");
         if is_missed {
             line.deadline = Some(Deadline::CanBeMissed);
             return Ok(());
@@ -100,6 +100,28 @@ impl Analyst<'_> {
         }
     }
 
+    /// Why more is asked for than there is where the work of a thread and of all that go first is no more: what the machine takes for each job comes on top.
+    pub(super) fn too_much_with_costs(&self, own: &Source, sources: &[Source]) -> Option<Reason> {
+        let machine = &self.stage.machine;
+        let is_work = |source: &&Source| {
+            let is_own = machine.own.iter().any(|(name, _)| *name == source.name);
+            !is_own && (own.is(source) || self.goes_first(source, own))
+        };
+        let shares = sources.iter().filter(is_work).filter_map(|source| {
+            let Work::Jobs { task, net } = &source.work else {
+                return None;
+            };
+            Fraction::new(net.as_nanos(), task.period().as_nanos())
+        });
+        let each = machine.thread(Service::ZERO);
+        let fits = !each.is_zero() && Fraction::ONE.compare_sum(shares).is_le();
+        fits.then(|| {
+            Reason::too_much(format!(
+                "it and what goes first ask for more than there is: their work alone is no more than that, but the machine takes {each} for each job besides, and its clock some"
+            ))
+        })
+    }
+
     /// How much all that runs in the slots of this one takes of the time below them: what there is to do, as far as they give that in the long run.
     pub(super) fn share(&self, source: &Source, tasks: Vec<Task>) -> Vec<Task> {
         let slots = self.in_slots(source).ok().flatten();
@@ -148,12 +170,17 @@ pub(super) fn heed_others<'a>(
     }
     let bound = |analyst: &Analyst<'_>| NoBound::settle(analyst.bound(subject));
     let (found, is_missed) = line.proof((analyst, subject), true, bound)?;
-    line.grow_by(&found, "all go first who may");
+    line.grow_if(proves_growth(&found), "all go first who may");
     if !is_missed {
         line.deadline = Some(Deadline::NotKnown);
         line.no_proof = Some(NEED_NOT.to_owned());
     }
     Ok(())
+}
+
+/// Whether this, found if nobody goes first who need not, proves that jobs get later and later.
+fn proves_growth(found: &Result<Span, Reason>) -> bool {
+    found.as_ref().is_err_and(|why| why.is_too_much)
 }
 
 /// Why what is reckoned with all who may go first is no proof.
@@ -183,16 +210,6 @@ impl Line {
         let is_exact = share.links(subject).is_none();
         let is_missed = is_exact && self.is_missed(&found, is_attained);
         Ok((found, is_missed))
-    }
-
-    /// Has jobs get later and later only where this proves it; else it is said what was supposed that need not be so.
-    fn grow_by(&mut self, found: &Result<Span, Reason>, supposed: &str) {
-        let is_proved = found.as_ref().is_err_and(|why| why.is_too_much);
-        if self.grows && !is_proved {
-            let why = self.no_bound.take();
-            self.no_bound = why.map(|why| format!("{why}, if {supposed}"));
-            self.grows = false;
-        }
     }
 
     /// Whether this proves that a job can be late.

@@ -95,7 +95,7 @@ pub struct VariantPlan {
     /// Everything that recurs, with a bound, or why there is none: in the twin, where all costs are known, and while a call lasts; on Linux of
     /// what declares its work and has a reservation by the kernel.
     pub lines: Vec<Line>,
-    /// Which of them is closest to its deadline or furthest behind it, and who takes most of its time.
+    /// Which of them has the least slack as a part of its deadline or is the furthest behind it, and who takes most of its time.
     pub bottleneck: Option<Bottleneck>,
     /// What the bounds rest on, where that is not all known; and what groups may get less than their budgets seem to give.
     #[serde(skip_serializing_if = "Vec::is_empty")]

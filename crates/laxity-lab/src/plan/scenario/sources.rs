@@ -468,3 +468,19 @@ impl<'a> Stage<'a> {
         Task::new(cost, if tick.is_zero() { period } else { tick }).ok()
     }
 }
+
+/// Has a holder of slots run at its rank outside them; false if it has none.
+pub(super) fn beside(sources: &mut [Source], subject: &Source) -> bool {
+    let own = sources.iter().find(|source| subject.is(source));
+    let own = own.and_then(|own| own.slots.zip(own.beside));
+    let Some((holder, rank)) = own else {
+        return false;
+    };
+    for source in sources
+        .iter_mut()
+        .filter(|source| source.slots == Some(holder))
+    {
+        (source.rank, source.slots) = (rank, None);
+    }
+    true
+}

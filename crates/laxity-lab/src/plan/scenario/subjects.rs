@@ -3,9 +3,9 @@
 use laxity_model::analysis::Task;
 use laxity_model::{ActivityId, Service, Span};
 
-use super::bounds::{Analyst, By, beside};
+use super::bounds::{Analyst, By};
 use super::drivers::During;
-use super::sources::{Source, Wakes, Work};
+use super::sources::{Source, Wakes, Work, beside};
 use crate::plan::{Bottleneck, Line, NoBound, unserved_ns};
 use crate::scenario::{PeriodicRank, TaskKind, TurnPolicy};
 
@@ -68,7 +68,7 @@ impl Analyst<'_> {
         })
     }
 
-    /// Who takes most of the time of one that is closest to its deadline, of whom it is known how often its jobs come: never more than its bound.
+    /// Who takes most of the time of one that has the least slack, of whom it is known how often its jobs come: never more than its bound.
     pub(super) fn bottleneck(&self, subject: &Source, line: &Line) -> Bottleneck {
         let reserved = self
             .stage

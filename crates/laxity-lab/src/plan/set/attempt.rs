@@ -6,7 +6,7 @@ use laxity_model::analysis::{
     Doubt, Fraction, Overflow, Response, Search, Task, Verdict, edf, fixed_priority, utilization,
 };
 
-use super::budgets::{Budgets, budget, seen_below};
+use super::budgets::{Budgets, begins_whole, budget, seen_below};
 use super::place::share;
 use super::{Scheduler, by_turns};
 use crate::import::Policy;
@@ -23,10 +23,19 @@ pub(super) struct Member {
     pub(super) asks_less: bool,
     /// Whether it sleeps within its jobs, or behind them and by no timer.
     pub(super) sleeps: bool,
+    /// Whether it takes turns with those of its priority.
+    pub(super) takes_turns: bool,
     /// Whether the file says when its jobs are due.
     pub(super) own_deadline: bool,
     /// Whether it may be on one processor alone.
     pub(super) is_bound: bool,
+}
+
+impl Member {
+    /// Whether nobody of its priority goes before a job that came later: who sleeps within a job is behind those that came meanwhile.
+    pub(super) const fn keeps_its_place(&self) -> bool {
+        !self.sleeps && !self.takes_turns
+    }
 }
 
 /// The members of whose work something is known, and that.
@@ -388,7 +397,7 @@ pub(super) fn are_all_reservations_known(members: &[Member]) -> Result<(), Reaso
     })
 }
 
-/// A task by its priority: whoever is not below it may go first.
+/// A task by its priority: whoever is above it goes first, and of its equals whoever came before, or may go first however late it came.
 fn by_priority(
     member: &Member,
     level: u8,
@@ -397,7 +406,7 @@ fn by_priority(
     supply: &dyn SupplyBound,
 ) -> Result<Response, NoBound> {
     let task = member.work.as_ref().map_err(String::clone)?;
-    let mut interferers = budgets.to_vec();
+    let (mut interferers, mut equals) = (budgets.to_vec(), Vec::new());
     let mut blocking = Service::ZERO;
     for other in members.iter().filter(|other| other.name != member.name) {
         let goes_first = match other.policy {
@@ -405,13 +414,39 @@ fn by_priority(
             Policy::Changing(None) => true,
             Policy::Deadline(_) | Policy::Unsaid | Policy::Timesharing => continue,
         };
+        let is_equal = other.policy == member.policy && member.keeps_its_place();
         match (&other.work, goes_first) {
+            (Ok(work), true) if is_equal => equals.push(*work),
             (Ok(work), true) => interferers.push(*work),
             (Ok(work), false) => blocking = blocking.max(work.blocking()),
             (Err(why), true) => return Err(goes_before(other, why).into()),
             (Err(_), false) => {}
         }
     }
-    let response = fixed_priority::response_time_among(task, &interferers, blocking, &supply)?;
-    Ok(response)
+    let found =
+        fixed_priority::response_time_among_equals(task, &equals, &interferers, blocking, &supply)?;
+    Ok(found)
+}
+
+/// Whether a job by priority is late in a course of events that there may be: of reservations those go before it whose jobs each begin with a whole budget, with
+/// what these do, and of its equals those that came before it.
+pub(super) fn can_be_late(
+    member: &Member,
+    members: &[Member],
+    supply: &dyn SupplyBound,
+) -> Result<bool, Overflow> {
+    let (Policy::Priority(level), Ok(task)) = (member.policy, &member.work) else {
+        return Ok(false);
+    };
+    let mut equals = members.iter().filter(|other| other.policy == member.policy);
+    let is_in_order = equals.clone().count() == 1 || equals.all(Member::keeps_its_place);
+    let is_sure = |other: &&Member| begins_whole(other) && other.is_bound && !other.asks_less;
+    let sure = members.iter().filter(is_sure);
+    let sure: Vec<Task> = sure.filter_map(|other| other.work.clone().ok()).collect();
+    let found = NoBound::settle(by_priority(member, level, members, &sure, supply))?;
+    Ok(found.is_ok_and(|found| match found {
+        Response::Unbounded => true,
+        Response::Bounded(_) => supply.is_attained() && is_in_order && !meets(task, found),
+        Response::Unknown(_) => false,
+    }))
 }

@@ -1,9 +1,13 @@
 //! Rate monotonic with delayed preemption, as the executor of that policy has it: whose job has the least time goes first, and equals in the order in which they
 //! enter.
 
+use std::cmp::Ordering;
+
+use laxity_model::Service;
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{Doubt, Overflow, Response, Task, fixed_priority};
 use laxity_model::executor::rmdp;
+use laxity_model::request::ONCE;
 
 use super::TestPlan;
 use super::attempt::{Answer, Found, Method, meets};
@@ -67,17 +71,42 @@ fn late(tasks: &[Task], responses: &[Response]) -> impl Iterator<Item = usize> {
     pairs.filter_map(|(place, (task, response))| (!meets(task, *response)).then_some(place))
 }
 
-/// Whether one that is not known to be in time can be late: its bound is exact where it has no equals, each of which is counted as if it came first.
+/// Whether one that is not known to be in time can be late: its bound is exact where it has no equals, each of which is counted as if it came first; and else it is late
+/// where it is so behind one job of those before it, which a look that finds all at once has go first, or of one behind it, which began just before.
 fn is_sure(
     place: usize,
     (tasks, responses): (&[Task], &[Response]),
     supply: &dyn SupplyBound,
 ) -> bool {
-    let due = tasks[place].deadline();
-    let equals = tasks.iter().filter(|task| task.deadline() == due);
+    let own = &tasks[place];
     match responses[place] {
         Response::Unbounded => true,
-        Response::Bounded(_) => supply.is_attained() && equals.count() == 1,
+        Response::Bounded(_) => {
+            supply.is_attained() && is_late_behind_one(place, own, tasks, supply)
+        }
         Response::Unknown(_) => false,
     }
+}
+
+/// Whether a job can be late though each equal has one job before it at the most.
+fn is_late_behind_one(place: usize, own: &Task, tasks: &[Task], supply: &dyn SupplyBound) -> bool {
+    let mut first = Vec::new();
+    let mut begun = Service::ZERO;
+    for (other, task) in tasks
+        .iter()
+        .enumerate()
+        .filter(|(other, _)| *other != place)
+    {
+        match task.deadline().cmp(&own.deadline()) {
+            Ordering::Less => first.push(*task),
+            Ordering::Equal if other < place => first.extend(Task::new(task.cost(), ONCE)),
+            // It began a tick before.
+            Ordering::Equal => {
+                begun = begun.max(task.cost().saturating_sub(Service::from_nanos(1)))
+            }
+            Ordering::Greater => begun = begun.max(task.blocking()),
+        }
+    }
+    let found = fixed_priority::response_time_among(own, &first, begun, &supply);
+    found.is_ok_and(|found| !matches!(found, Response::Unknown(_)) && !meets(own, found))
 }

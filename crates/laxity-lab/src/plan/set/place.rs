@@ -53,6 +53,7 @@ pub(super) fn members(set: &TaskSet, processors: u16) -> Vec<Member> {
         work: task.work.clone(),
         asks_less: task.asks_less,
         sleeps: task.sleeps,
+        takes_turns: task.takes_turns,
         own_deadline: task.own_deadline,
         is_bound: processors < 2 || task.processor().is_some(),
     });

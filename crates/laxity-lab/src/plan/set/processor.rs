@@ -9,13 +9,13 @@ use laxity_model::{Service, Span};
 
 use super::advice::Advisor;
 use super::attempt::{Answer, Attempt, Member, Method, admits, attempt, known, methods};
-use super::budgets::{kernel_refusal, seen_below};
+use super::budgets::{budget, kernel_refusal, seen_below};
 use super::effort::Effort;
 use super::observe::{Seen, observe};
-use super::place::{load_ppm, sum_ppm};
+use super::place::{load_ppm, share, sum_ppm};
 use super::{Options, ProcessorPlan, reservations, verdicts};
 use crate::import::Policy;
-use crate::plan::{Bottleneck, Deadline, Line, Reason, bound, slack_ns, unserved_ns};
+use crate::plan::{Bottleneck, Deadline, Line, Reason, bound, relative, slack_ns, unserved_ns};
 
 /// Plans what is on one processor; `members` is not empty.
 pub(super) fn plan(
@@ -75,7 +75,7 @@ pub(super) fn plan(
         test: chosen.method.name().into(),
         tests: verdicts::run(members, &chosen, supply)?,
         tests_without: unknown.map(|member| member.name.clone()).collect(),
-        lines: proved(lines, &chosen, members),
+        lines: proved(lines, (&chosen, supply), members),
         bottleneck: bottleneck.map(|(_, found)| found),
         scale_ppm: advice.scale.map(|most| most.number * 1_000),
         scale_is_exact: advice.scale.is_some_and(|most| most.is_exact),
@@ -106,9 +106,18 @@ fn margins_by(chosen: &Attempt, methods: &[Method]) -> Option<String> {
     (chosen.admits && !is_last).then(|| chosen.method.name().into())
 }
 
-/// The lines, in the order of the attempt, with what its test has proved of all of them: it may know more than what was found of each.
-fn proved(lines: impl Iterator<Item = Line>, chosen: &Attempt, members: &[Member]) -> Vec<Line> {
+/// The lines, in the order of the attempt, with what its test has proved of all of them: it may know more than what was found of each. Whose jobs get later and
+/// later is told where that is sure.
+fn proved(
+    lines: impl Iterator<Item = Line>,
+    (chosen, supply): (&Attempt, &dyn SupplyBound),
+    members: &[Member],
+) -> Vec<Line> {
     let mut lines: Vec<Line> = lines.collect();
+    for (place, line) in lines.iter_mut().enumerate() {
+        let is_sure = falls_behind(place, members, (chosen, supply));
+        line.grow_if(is_sure, "all do as much and come as often as they may");
+    }
     if admitted(chosen, members) {
         for (line, index) in lines.iter_mut().zip(&chosen.order) {
             if chosen.method.promises_to(members[*index].policy) {
@@ -288,7 +297,7 @@ fn longest_regions(
     })
 }
 
-/// The first member that is promised something and does not get it, else the one with the least slack; and who takes most of its time.
+/// The first member that is promised something and does not get it, else the one with the least slack as a part of its deadline; and who takes most of its time.
 fn bottleneck(
     members: &[Member],
     attempt: &Attempt,
@@ -298,9 +307,10 @@ fn bottleneck(
         |index: &usize| attempt.responses[*index].is_ok() && members[*index].work.is_ok();
     let known = attempt.order.iter().copied().filter(is_known);
     let slack = |index: &usize| {
-        let task = members[*index].work.as_ref().ok()?;
+        let due = members[*index].work.as_ref().ok()?.deadline();
         let response = *attempt.responses[*index].as_ref().ok()?;
-        Some(slack_ns(task.deadline(), bound(response).ok()?))
+        let slack = slack_ns(due, bound(response).ok()?);
+        Some(relative(slack, due.as_nanos()))
     };
     let fails = |index: &usize| slack(index).is_none_or(|slack| slack < 0);
     let failing = known.clone().find(fails);
@@ -323,6 +333,55 @@ fn bottleneck(
     ))
 }
 
+/// Whether who is at this place of the order is later and later for sure: it and those before it do more than is given in the long run, and none of these may do less.
+fn falls_behind(
+    place: usize,
+    members: &[Member],
+    (attempt, supply): (&Attempt, &dyn SupplyBound),
+) -> bool {
+    let own = &members[attempt.order[place]];
+    let is_as_given = attempt.method == Method::AsGiven;
+    let does_all = |member: &Member| !member.asks_less && !member.sleeps;
+    let asked = |member: &Member| member.work.as_ref().ok().map(share);
+    let given = |member: &Member| budget(member.policy).filter(|_| is_as_given);
+    if !does_all(own) {
+        return false;
+    }
+    if let (Some(asked), Some(budget)) = (asked(own), given(own)) {
+        return asked > share(&budget);
+    }
+    let sure = attempt.order.iter().enumerate().filter(|(at, index)| {
+        let other = &members[**index];
+        let is_here = other.is_bound || given(other).is_none();
+        let in_order = own.keeps_its_place() && other.keeps_its_place();
+        let is_before = match attempt.method {
+            Method::Edf => true,
+            _ if are_equal(own, other, attempt.method) => in_order || *at == place,
+            _ => *at <= place,
+        };
+        is_before && is_here && does_all(other)
+    });
+    let loads = sure.filter_map(|(_, index)| {
+        let other = &members[*index];
+        let least = given(other).map(|budget| share(&budget));
+        let asked = asked(other)?;
+        Some(least.map_or(asked, |least| least.min(asked)))
+    });
+    supply.rate().compare_sum(loads).is_gt()
+}
+
+/// Whether neither of two goes before the other by its rank.
+fn are_equal(one: &Member, other: &Member, method: Method) -> bool {
+    let due = |member: &Member| member.work.as_ref().ok().map(Task::deadline);
+    match method {
+        Method::AsGiven => {
+            one.policy.priority().is_some() && one.policy.priority() == other.policy.priority()
+        }
+        Method::Rmdp => due(one).is_some() && due(one) == due(other),
+        _ => false,
+    }
+}
+
 /// Who takes most of a member's time in a window: of each that may go first, the jobs that can be released in it.
 fn contributor(
     index: usize,
@@ -332,20 +391,11 @@ fn contributor(
 ) -> Option<(String, u64)> {
     let task = members[index].work.as_ref().ok()?;
     let place = attempt.order.iter().position(|other| *other == index)?;
-    let level = |member: &Member| member.policy.priority();
     let is_below_budgets =
         attempt.method == Method::AsGiven && members[index].policy.reservation().is_none();
     let mut best = (members[index].name.clone(), task.cost().as_nanos());
     for (at, other) in attempt.order.iter().enumerate() {
-        let due = |member: &Member| member.work.as_ref().ok().map(Task::deadline);
-        let equal = match attempt.method {
-            Method::AsGiven => {
-                level(&members[*other]).is_some()
-                    && level(&members[*other]) == level(&members[index])
-            }
-            Method::Rmdp => due(&members[*other]) == Some(task.deadline()),
-            _ => false,
-        };
+        let equal = are_equal(&members[index], &members[*other], attempt.method);
         let is_above = at < place || equal;
         // Below a reservation its whole budget is counted, however little of it is used, and whatever is known of its work.
         let budget = seen_below(&members[*other]).filter(|_| is_below_budgets && is_above);
@@ -358,6 +408,9 @@ fn contributor(
                 0 => work.blocking().as_nanos(),
                 due => due,
             }
+        } else if equal && attempt.method == Method::AsGiven && members[index].keeps_its_place() {
+            // Those that came before it.
+            released_within(&work, Span::from_nanos(1))
         } else if is_above {
             released_within(&work, window)
         } else {

@@ -9,8 +9,8 @@ use laxity_model::analysis::{
 };
 
 use super::attempt::{
-    Attempt, Member, Method, by_rate, in_order, is_overloaded, is_surely_late, is_whole, known,
-    meets,
+    Attempt, Member, Method, by_rate, can_be_late, in_order, is_overloaded, is_surely_late,
+    is_whole, known, meets,
 };
 use super::budgets::{budgets, is_short, kernel_refusal};
 use super::{TestPlan, by_turns};
@@ -98,17 +98,7 @@ fn as_given(
         return refuses("the reservations by deadline are more than there is".into());
     }
     let is_overloaded = is_overloaded(members);
-    let is_reserved = |member: &Member| matches!(member.policy, Policy::Deadline(_));
-    let is_exact = supply.is_attained() && !members.iter().any(is_reserved);
-    let is_alone = |member: &Member| {
-        let equals = members
-            .iter()
-            .filter(|other| other.policy.priority() == member.policy.priority());
-        equals.count() == 1
-    };
-    let mut why =
-        "the bounds are not exact where reservations or equal priorities meet, or on such a supply"
-            .to_owned();
+    let mut why = "the bounds are not exact where reservations meet or equals do not keep their order, or on such a supply".to_owned();
     for (member, response) in members.iter().zip(&attempt.responses) {
         if !Method::AsGiven.promises_to(member.policy) {
             if is_surely_late(member, is_overloaded) {
@@ -118,7 +108,10 @@ fn as_given(
         }
         match (&member.work, response) {
             (Ok(task), Ok(response)) if meets(task, *response) => {}
-            (Ok(_), Ok(Response::Unbounded)) => {
+            (Ok(_), Ok(Response::Unbounded))
+                if !matches!(member.policy, Policy::Priority(_))
+                    || can_be_late(member, members, supply)? =>
+            {
                 return refuses(format!(
                     "`{}` and what goes first ask for more than there is",
                     member.name
@@ -127,7 +120,7 @@ fn as_given(
             (Ok(task), _) if is_short(member, task) => {
                 return refuses(format!("`{}` asks for more than its budget", member.name));
             }
-            (Ok(_), Ok(Response::Bounded(_))) if is_exact && is_alone(member) => {
+            (Ok(_), Ok(Response::Bounded(_))) if can_be_late(member, members, supply)? => {
                 return refuses(format!("`{}` can be late", member.name));
             }
             (Ok(_), Ok(Response::Unknown(doubt))) => why = format!("`{}`: {doubt}", member.name),

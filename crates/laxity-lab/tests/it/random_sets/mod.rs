@@ -30,6 +30,7 @@ pub(crate) fn set_of(tasks: Vec<(Policy, Task)>) -> TaskSet {
                 work: Ok(task),
                 asks_less: false,
                 sleeps: false,
+                takes_turns: false,
                 own_deadline: false,
             })
             .collect(),

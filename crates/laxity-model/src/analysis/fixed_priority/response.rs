@@ -31,8 +31,8 @@ pub fn response_time<S: SupplyBound>(tasks: &[Task], index: usize, supply: &S) -
 /// region is known, begins that), and once in a busy window for `blocking` of service by others.
 ///
 /// This is for orders that are not one line. Among tasks of equal priority, give all others of that priority as interferers: that
-/// is a bound under first in, first out (`SCHED_FIFO`), in turns (`SCHED_RR`) and in any other order among them, if nobody preempts the
-/// task's own last region. It is exact where all interferers are more urgent, as [`response_times`] says. The interferers' own
+/// is a bound under first in, first out (`SCHED_FIFO`; for which [`response_time_among_equals`](super::response_time_among_equals) is exact), in turns (`SCHED_RR`) and in any other
+/// order among them, if nobody preempts the task's own last region. It is exact where all interferers are more urgent, as [`response_times`] says. The interferers' own
 /// regions and their order do not matter. O(n) a pass.
 ///
 /// ```

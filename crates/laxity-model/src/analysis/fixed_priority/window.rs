@@ -30,7 +30,7 @@ pub(super) const MOST_PASSES: u64 = 1 << 18;
 /// How many tasks' requests, at most, one question sums up in all its passes: some 0.1 s of work.
 const MOST_ROWS: u64 = 1 << 26;
 
-const TOO_LONG: Overflow = Overflow("a busy window of more than 73 years");
+pub(super) const TOO_LONG: Overflow = Overflow("a busy window of more than 73 years");
 
 /// What one question may still look at, in however many calls: rows, which are the requests of one task in one pass. The supply counts as one more.
 #[derive(Clone, Debug)]
@@ -133,7 +133,7 @@ pub(super) enum Outcome {
 }
 
 /// A solution of sbf(F) = D(F).
-enum Point {
+pub(super) enum Point {
     At { window: u64, demand: u64 },
     Late,
     TooLong,
@@ -235,7 +235,7 @@ impl<'a, S: SupplyBound> Window<'a, S> {
 
     /// The least F with sbf(F) ≥ `own` + what the interferers ask for in F, if D(F) ≥ `least` is known.
     #[inline(always)]
-    fn fixed_point(&mut self, own: u64, least: u64, limit: u64) -> Result<Point> {
+    pub(super) fn fixed_point(&mut self, own: u64, least: u64, limit: u64) -> Result<Point> {
         let mut window = window_for(self.supply, least)?;
         loop {
             if window > limit {

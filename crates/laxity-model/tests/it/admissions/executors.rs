@@ -5,6 +5,7 @@ use laxity_model::analysis::Task;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::program::Links;
+use laxity_model::program::upcalls::Overhead;
 
 /// C, T and D in microseconds.
 type Numbers = (u64, u64, u64);
@@ -306,4 +307,44 @@ fn what_no_upcall_of_the_executor_releases_is_refused() {
         assert!(said.contains(expected), "{said}");
         assert!(said.contains("(bottleneck: `"), "{said}");
     }
+}
+
+/// The same as of a processor of its own where nobody is above, and what those take besides, or no promise where they leave too little.
+#[test]
+fn an_executor_without_a_reservation_promises_what_those_above_leave() {
+    let mut program = program(Vec::new());
+    let place = (ProcessorId(1), Placement::Thread(Priority::NORMAL));
+    let executor = program.executor("turns", place, None, Rmdp::<16>::with_room());
+    let task = |cost, period| {
+        let task = Task::new(Service::from_millis(cost), Span::from_millis(period));
+        task.expect("a task")
+    };
+    for own in [task(2, 10), task(7, 40)] {
+        let task = Some(own);
+        program.push(activity("job", Placement::On { executor, task }));
+    }
+    let admission = found(program, &machine());
+    let overhead = Overhead {
+        late: Span::ZERO,
+        each: Service::ZERO,
+        quantum: Service::ZERO,
+    };
+    let below = |above: Vec<Task>, waits| {
+        let found = admission.promised_below(executor, (above, waits), overhead);
+        found.map(|bounds| Vec::from_iter(bounds.into_iter().map(|(_, bound)| bound)))
+    };
+    let ms = Span::from_millis;
+    // Each call is looked at as a whole, less a tick for the one that began before.
+    let alone = below(vec![], Span::ZERO).expect("it is little");
+    let said = admission.executors[0]
+        .bounds
+        .iter()
+        .map(|(_, bound)| *bound);
+    assert_eq!(alone, said.collect::<Vec<_>>());
+    let later = below(vec![], ms(1)).expect("it is little");
+    assert_eq!(later, [alone[0] + ms(1), alone[1] + ms(1)]);
+    let above = below(vec![task(1, 20)], Span::ZERO).expect("it is little");
+    assert_eq!(above, [alone[0] + ms(1), alone[1] + ms(1)]);
+    assert!(below(vec![task(3, 10)], Span::ZERO).is_err());
+    assert!(below(vec![task(10, 10)], Span::ZERO).is_err());
 }

@@ -6,6 +6,7 @@ mod courses;
 mod curves;
 mod definition;
 mod edges;
+mod equals;
 mod oracle;
 mod orders;
 mod parity;

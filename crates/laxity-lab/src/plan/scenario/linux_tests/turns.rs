@@ -14,16 +14,21 @@ fn an_executor_says_of_a_task_what_its_line_does() {
     assert_eq!(bounded(&plan), ["receive", "decode", "show"]);
 }
 
-#[test]
-fn who_takes_turns_by_rate_without_a_chain_has_a_bound_before_its_deadline() {
+/// Three tasks on an executor by rate, placed so.
+fn by_rate(placement: &str) -> String {
     let task = |(name, period, service, quantum)| {
         format!(
             "[tasks.{name}]\nkind = \"periodic\"\nperiod = \"{period}ms\"\nservice = \"{service}ms\"\non = \"media\"\nbatch = {service}\nquantum = {quantum}\n"
         )
     };
     let tasks = [("a", 10, 2, 1), ("b", 25, 7, 2), ("c", 70, 10, 3)].map(task);
-    let executor = "[executors.media]\npolicy = \"rmdp\"\nplacement = \"reserved 9ms/10ms\"\noutside = \"confined\"\n";
-    let text = format!("{executor}{}[variants.v]\non = \"live\"\n", tasks.concat());
+    let executor = format!("[executors.media]\npolicy = \"rmdp\"\n{placement}\n");
+    format!("{executor}{}[variants.v]\non = \"live\"\n", tasks.concat())
+}
+
+#[test]
+fn who_takes_turns_by_rate_without_a_chain_has_a_bound_before_its_deadline() {
+    let text = by_rate("placement = \"reserved 9ms/10ms\"\noutside = \"confined\"");
     let plan = with_lines(&text, |_| {});
     let bounds = plan
         .lines
@@ -36,6 +41,21 @@ fn who_takes_turns_by_rate_without_a_chain_has_a_bound_before_its_deadline() {
         .zip(deadlines)
         .all(|(bound, deadline)| *bound < deadline);
     assert!(is_before, "{bounds:?}");
+}
+
+/// What the machine takes comes on top of it.
+#[test]
+fn an_executor_without_a_reservation_says_what_its_lines_do() {
+    let plan = with_lines(&by_rate("placement = \"thread 30\""), |_| {});
+    assert_eq!(bounded(&plan), ["a", "b", "c"]);
+    for (line, (name, promised_ns)) in plan.lines.iter().zip(&plan.executors[0].bounds) {
+        let beyond = line
+            .bound_ns
+            .and_then(|bound| bound.checked_sub(*promised_ns));
+        let is_near = beyond.is_some_and(|beyond| (1..1_000_000).contains(&beyond));
+        assert!(is_near && line.name == *name, "{line:?} {promised_ns}");
+        assert_eq!(line.deadline, Some(Deadline::Met));
+    }
 }
 
 /// Slots give an executor no more than they are, however many tasks it has: 2 ms and 7.5 are no more than 10.
