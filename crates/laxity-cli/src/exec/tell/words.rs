@@ -6,7 +6,7 @@ use laxity::{Delivery, Reservation};
 use laxity_lab::plain;
 use laxity_model::verify::delivery::{SHORT_PERIODS, SHORT_STRETCHES};
 
-use super::rounded;
+use super::FINE;
 
 /// That it never asked for what is reserved, so that nobody knows whether it would have had it.
 pub(super) fn why_nothing(seen: &Delivery) -> Option<String> {
@@ -90,7 +90,7 @@ pub(super) fn periods(seen: &Delivery) -> String {
 /// How often the machine stood still, and for how long; `None`: not once, as far as anybody looked.
 pub(super) fn halts(seen: &Delivery) -> Option<String> {
     let halts = seen.halts;
-    let [longest, total] = [halts.longest, halts.total].map(rounded);
+    let [longest, total] = [halts.longest, halts.total].map(|span| span.rounded_up(FINE));
     match halts.count {
         0 => None,
         1 => Some(format!("1 halt of the machine ({total})")),
