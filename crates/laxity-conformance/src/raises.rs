@@ -3,14 +3,15 @@
 use crate::executors::{executor, long_job, on};
 use crate::reservations::{asker, by_slots, reservation};
 use crate::stage::{
-    CPU, DEVICE, HIGH, LOW, MIDDLE, NORMAL, Play, Stage, TOP, done_or, level, micros, spinner,
+    CPU, DEVICE, HIGH, LOW, MIDDLE, NORMAL, Play, Stage, TOP, counted, done_or, level, micros,
+    run_to,
 };
 use crate::{Failure, Result, Tolerance, ensure};
 use laxity_model::executor::edf::Edf;
 use laxity_model::policy::Rank;
 use laxity_model::policy::raise::Highest;
 use laxity_model::{
-    ActivityId, Host, Instant, Placement, Priority, Program, SemaphoreId, Span, Step,
+    ActivityId, Grade, Host, Instant, Placement, Priority, Program, RunEnd, SemaphoreId, Span, Step,
 };
 
 /// What the one that is raised tells, and another one.
@@ -276,26 +277,31 @@ pub(crate) fn sooner_at_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result
 
 /// Slots are promised as if a thread that may be raised always were.
 pub(crate) fn counts(host: &mut dyn Host, _: &Tolerance) -> Result {
-    let mut beside = |placement, highest: Option<Priority>| {
+    let mut is_named = |placement, highest: Option<Priority>| {
         let mut program = Program::new(1);
+        let finish = || counted(|_, _| Step::Finish);
         let request = by_slots(reservation([2_000, 8_000])?);
-        program.push(asker(NORMAL, request, spinner()));
-        let other = program.add("other", CPU, placement, spinner());
+        program.push(asker(NORMAL, request, finish()));
+        let rogue = program.add("rogue", CPU, placement, finish());
         if let Some(highest) = highest {
-            program.declare_raise(other, Highest::Priority(highest));
+            program.declare_raise(rogue, Highest::Priority(highest));
         }
-        let admitted = host.admit(program)?;
-        let granted = admitted
-            .requests
-            .iter()
-            .find_map(|one| one.asked.clone().ok());
-        let none = || Failure::Wrong("slots are not granted".into());
-        granted.map(|granted| granted.grade).ok_or_else(none)
+        let record = run_to(RunEnd::AllFinished, host, program)?;
+        let grant = record.usage.first().and_then(|usage| usage.grant.as_ref());
+        let grade = grant.map(|grant| grant.grade.clone());
+        Ok::<_, Failure>(
+            matches!(grade, Some(Grade::Unenforced { reason }) if reason.contains("rogue")),
+        )
     };
-    let highest = Some(Priority::HIGHEST);
-    let (above, may_be) = (beside(TOP, None)?, beside(LOW, highest)?);
-    ensure!(may_be == above, "{may_be:?} instead of {above:?}");
-    let (below, stays) = (beside(LOW, None)?, beside(LOW, Some(level(24)))?);
-    ensure!(stays == below, "{stays:?} instead of {below:?}");
+    let (above, may_be) = (
+        is_named(TOP, None)?,
+        is_named(LOW, Some(Priority::HIGHEST))?,
+    );
+    ensure!(
+        may_be == above,
+        "one above is named: {above}; one that may be: {may_be}"
+    );
+    let below = is_named(LOW, Some(level(24)))?;
+    ensure!(!below, "one that stays below is named");
     Ok(())
 }

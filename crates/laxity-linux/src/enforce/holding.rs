@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::admission::DeadlineState;
-use laxity_model::{ActivityId, Instant, Refused, Reservation, TimeConstraint};
+use laxity_model::{ActivityId, Instant, Priority, Refused, Reservation, TimeConstraint};
 
 use crate::enforce::deadline::{self, DeadlineError};
 use crate::enforce::slots::{ChangeQueue, SlotBinding};
@@ -100,8 +100,8 @@ impl Holding {
         }
     }
 
-    /// The calling thread, as who looks at it from outside must know it.
-    pub(crate) fn describe(&self, id: ActivityId, name: &str) -> Own {
+    /// The calling thread, as who looks at it from outside must know it; it may be raised to this.
+    pub(crate) fn describe(&self, id: ActivityId, name: &str, highest: Option<Priority>) -> Own {
         let held = match &self.place {
             Place::Deadline(_) => Held::Deadline,
             Place::Slots(at) | Place::Guest(at) => {
@@ -118,6 +118,7 @@ impl Holding {
             ought: Ought::Placed {
                 standing: Arc::clone(&self.standing),
                 own: self.own_policy,
+                highest,
                 held,
             },
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use laxity_model::base::port::Arrival;
 use laxity_model::base::ring::Producer;
+use laxity_model::policy::Rank;
 use laxity_model::{
     Activity, ActivityId, Context, Event, EventKind, HostError, Instant, Mark, Placement, PortId,
     ProcessorId, Refused, SemaphoreId, Service,
@@ -11,6 +12,7 @@ use laxity_model::{
 
 use crate::os::clock;
 use crate::run::Run;
+use crate::run::raises::Failed;
 use crate::run::semaphore::Taken;
 
 /// Writes an activity's events to its ring.
@@ -116,6 +118,22 @@ impl Context for LiveContext {
             self.mistake(format!("port {port} or doorbell {doorbell} does not exist"));
         }
         is_fed.unwrap_or(false)
+    }
+
+    fn raise(&mut self, activity: ActivityId, rank: Rank, at: Instant) {
+        match self.run.raises.raise(activity, rank, at) {
+            Ok(None) => {}
+            Ok(Some((port, payload))) => {
+                self.put(port, payload);
+            }
+            Err(Failed::Refused(why)) => {
+                self.mistake(format!("an activity raises activity {activity}, {why}"));
+            }
+            Err(Failed::Kernel(error)) => {
+                let what = format!("activity {activity} is not raised: {error}");
+                self.run.fail(HostError::Failed(what));
+            }
+        }
     }
 
     fn mark(&mut self, mark: Mark, args: [u64; 2]) {

@@ -166,10 +166,11 @@ impl LiveHost {
     fn fits(&self, program: &Program, room: &Room) -> Result<(), HostError> {
         let activities = program.activities.iter();
         let own = activities.filter(|activity| !matches!(activity.placement, Placement::On { .. }));
-        // A dispatcher on each processor, the witnesses, the collector and the lookout.
+        // A dispatcher on each processor, the witnesses, the collector and the lookout, and who raises others.
         let wanders = program.askers(Enforcer::Deadline).next().is_some();
         let witnesses = Witness::all(&self.config.witnesses, self.config.count(), wanders);
-        let threads = own.count() + self.config.processors.len() + witnesses.len() + 2;
+        let raiser = usize::from(program.raises().has_threads());
+        let threads = own.count() + self.config.processors.len() + witnesses.len() + 2 + raiser;
         let refusal = room.refusal(threads, self.config.ring_capacity);
         refusal.map_or(Ok(()), |why| Err(HostError::Refused(why)))
     }

@@ -32,7 +32,7 @@ use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::os::schedstat::Account;
 use crate::os::signals::{self, Watch};
 use crate::run::port::Ports;
-use crate::run::{self, Run, Thread};
+use crate::run::{self, Run, Thread, raises};
 
 /// From the moment all threads are ready until the common start.
 const LEAD_IN: Span = Span::from_millis(2);
@@ -50,6 +50,7 @@ struct Threads {
     doorbells: Vec<Arc<Doorbell>>,
     witnesses: Vec<Thread<u64>>,
     collector: Option<Thread<Collection>>,
+    raiser: Option<Thread<()>>,
     lookout: Option<Thread<Seen>>,
 }
 
@@ -87,11 +88,8 @@ pub(super) fn run(
 
     let program = &prepared.program;
     let ports = Ports::new(&program.ports, std::mem::take(&mut prepared.feeds))?;
-    let run = Arc::new(Run::new(
-        program.activities.len(),
-        threads_of(program),
-        ports,
-    ));
+    let run = Run::new(program.activities.len(), threads_of(program), ports);
+    let run = Arc::new(run.raising(program.raises()));
     let admitted = Admitted::of_all(program, std::mem::take(&mut prepared.grades), config);
     let cpus: Vec<usize> = config.all_processors().collect();
     let may_hold = may_hold((program, &prepared.beside), &cpus, clock::tick());
@@ -331,6 +329,7 @@ fn spawn_all(
         let thread = thread::spawn(start, Arc::clone(run))?;
         threads.activities.push(Some(thread));
     }
+    threads.raiser = raises::start(config.external, run)?;
     let collector = collector::spawn(consumers, config.external, Arc::clone(run))?;
     threads.collector = Some(collector);
     // Where nothing is watched nobody need be looked for, unless it is the program's own.
@@ -421,6 +420,9 @@ fn end_all(run: &Run, threads: Threads) -> Ended {
         } else {
             clock::sleep_until(clock::now() + Span::from_micros(50));
         }
+    }
+    if let Some(raiser) = threads.raiser {
+        run::join(raiser);
     }
     // An activity on an executor has no thread, and nothing of its own.
     let outcome = |thread: Option<Thread<Outcome>>| thread.and_then(run::join).unwrap_or_default();

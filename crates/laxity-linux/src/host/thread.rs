@@ -18,6 +18,7 @@ use crate::os::clock;
 use crate::os::memory::prefault_stack;
 use crate::os::sched::{self, Policy, SchedError, Tid};
 use crate::os::usage;
+use crate::run::raises::Raised;
 use crate::run::semaphore::Taken;
 use crate::run::{self, Run, Thread};
 
@@ -80,7 +81,7 @@ fn mistake(what: impl Into<String>) -> Stop {
     Stop::Failed(HostError::BadProgram(what.into()))
 }
 
-struct Worker {
+struct Worker<'a> {
     placement: Placement,
     /// It declares a reservation.
     reserves: bool,
@@ -94,10 +95,12 @@ struct Worker {
     recorded: bool,
     /// It had its reservation in force at some time.
     has_begun: bool,
+    /// Others may raise it.
+    raised: Option<Raised<'a>>,
 }
 
-impl Worker {
-    fn live(start: Start, run: &Arc<Run>) -> Result<Outcome, DeadlineError> {
+impl<'a> Worker<'a> {
+    fn live(start: Start, run: &'a Arc<Run>) -> Result<Outcome, DeadlineError> {
         let Start {
             id,
             activity,
@@ -110,7 +113,8 @@ impl Worker {
         settle(&place, cpu)?;
         let own_policy = ranks::of_placement(activity.placement).into();
         let mut holding = Holding::new(place, own_policy, cpu);
-        run.register(holding.describe(id, &activity.name));
+        let highest = run.raises.highest(id);
+        run.register(holding.describe(id, &activity.name, highest));
         let request = activity.reservation;
         let begins = request.is_some_and(|request| request.begins_at_start);
         if begins {
@@ -123,6 +127,7 @@ impl Worker {
         if !begins {
             holding.settle()?;
         }
+        let raised = highest.map(|_| run.raises.begin(id)).transpose()?;
         let log = Log {
             ring,
             processor: activity.processor,
@@ -137,6 +142,7 @@ impl Worker {
             further: 0,
             recorded: false,
             has_begun: begins,
+            raised,
         };
         let before = usage::now();
         if worker.context.run.sleep_until(begin) {
@@ -220,6 +226,7 @@ impl Worker {
         self.may_wait_for_time()?;
         if clock::now() < until {
             self.left();
+            self.lower()?;
             self.holding.enter_wait();
             let has_slept = self.context.run.sleep_until(until);
             self.holding.leave_wait();
@@ -245,6 +252,17 @@ impl Worker {
         Ok(())
     }
 
+    /// It is about to wait, and no longer raised. Whoever ends the run makes of it what it is to be.
+    fn lower(&self) -> Result<(), Stop> {
+        match &self.raised {
+            Some(raised) if !self.context.run.ended() => {
+                let lowered = raised.over().map_err(DeadlineError::from);
+                lowered.map_err(Stop::Reservation)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn may_wait_for_time(&self) -> Result<(), Stop> {
         if self.placement == Placement::Deferred {
             let what = "a deferred call waits for semaphores only, not for time";
@@ -265,6 +283,7 @@ impl Worker {
         let waits = at_once.is_none() && !is_past;
         if waits {
             self.left();
+            self.lower()?;
             self.holding.enter_wait();
         }
         let taken = match at_once {

@@ -4,6 +4,7 @@ pub(crate) mod bell;
 pub(crate) mod ours;
 pub(crate) mod own;
 pub(crate) mod port;
+pub(crate) mod raises;
 pub(crate) mod semaphore;
 
 use std::panic::{self, AssertUnwindSafe};
@@ -11,10 +12,12 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use laxity_model::policy::raise::Raises;
 use laxity_model::{ActivityId, HostError, Instant, RunEnd, Span};
 
 use own::Own;
 use port::Ports;
+use raises::Raiser;
 
 use crate::os::clock;
 use crate::os::futex::{self, Woken};
@@ -34,6 +37,7 @@ const ENDED: u32 = 1;
 /// The state of a run. Nothing on the way of a running thread takes a lock; the mutex is for failures only.
 pub(crate) struct Run {
     pub(crate) ports: Ports,
+    pub(crate) raises: Raiser,
     /// When all begin, in nanoseconds; 0 until that is known.
     start_ns: AtomicU64,
     started: AtomicU32,
@@ -63,6 +67,7 @@ impl Run {
     pub(crate) fn new(activities: usize, threads: usize, ports: Ports) -> Self {
         Self {
             ports,
+            raises: Raiser::default(),
             start_ns: AtomicU64::new(0),
             started: AtomicU32::new(0),
             ready: AtomicUsize::new(0),
@@ -79,6 +84,12 @@ impl Run {
                 format!("idle processors may sleep, and wake late: {LATENCY_FILE}: {error} (`laxity doctor`: dma-latency)")
             }),
         }
+    }
+
+    /// These may be raised.
+    pub(crate) fn raising(mut self, raises: Raises) -> Self {
+        self.raises = Raiser::new(raises);
+        self
     }
 
     /// That processors may wake late, and why that could not be held off.
@@ -279,6 +290,7 @@ impl Run {
         self.end.store(ENDED, Ordering::SeqCst);
         futex::wake_all(&self.end);
         self.raise_alarm();
+        self.raises.ring();
         self.ports.close();
         self.started.store(1, Ordering::SeqCst);
         futex::wake_all(&self.started);

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use laxity_model::analysis::multiprocessor::DeadlineRequest;
-use laxity_model::{ActivityId, Reservation, Service, Span};
+use laxity_model::enforce::ranks;
+use laxity_model::{ActivityId, Priority, Reservation, Service, Span};
 
 use crate::os::cpuset::CpuSet;
 use crate::os::sched::{self, Policy, Tid};
@@ -45,6 +46,8 @@ pub(crate) enum Ought {
     Placed {
         standing: Arc<Standing>,
         own: Policy,
+        /// It may be raised to this, or be anything below.
+        highest: Option<Priority>,
         held: Held,
     },
 }
@@ -99,7 +102,9 @@ impl Ought {
     fn includes(&self, word: u32, policy: Policy) -> bool {
         match self {
             Self::Kept(kept) => policy == kept.policy,
-            Self::Placed { own, .. } if word & STATES == OWN => policy == *own,
+            Self::Placed { own, highest, .. } if word & STATES == OWN => {
+                policy == *own || highest.is_some_and(|highest| is_up_to(highest, policy))
+            }
             Self::Placed { standing, held, .. } => match held {
                 Held::Deadline => policy == standing.reserved(),
                 Held::OneOf(policies) => policies.contains(&policy),
@@ -120,6 +125,12 @@ impl Ought {
             },
         }
     }
+}
+
+/// Whether a thread of some priority up to this has that policy.
+fn is_up_to(highest: Priority, policy: Policy) -> bool {
+    let mut all = (0..=highest.level()).filter_map(Priority::new);
+    all.any(|priority| policy == ranks::of_thread(priority).into())
 }
 
 /// What a thread is by its own doing: written by itself, so that who looks at it from outside knows what to expect. Whoever reads the same
@@ -297,6 +308,7 @@ mod tests {
         let placed = |own, held| Ought::Placed {
             standing: Arc::clone(&standing),
             own,
+            highest: None,
             held,
         };
         let elsewhere = Policy::Fifo(80);
@@ -317,6 +329,23 @@ mod tests {
         assert_eq!(by_kernel.changed(), None);
     }
 
+    #[test]
+    fn who_may_be_raised_ought_to_have_no_more_than_that() {
+        let standing = Arc::new(Standing::default());
+        let level = |level| Priority::new(level).expect("there are 32");
+        let ought = Ought::Placed {
+            standing: Arc::clone(&standing),
+            own: ranks::of_thread(level(20)).into(),
+            highest: Some(level(24)),
+            held: Held::OneOf(Vec::new()),
+        };
+        standing.is_own();
+        for (priority, may) in [(8, true), (20, true), (24, true), (25, false), (31, false)] {
+            let policy = ranks::of_thread(level(priority)).into();
+            assert_eq!(ought.includes(ought.word(), policy), may, "{priority}");
+        }
+    }
+
     fn two_of_eight() -> Reservation {
         Reservation::new(Service::from_millis(2), Span::from_millis(8)).unwrap()
     }
@@ -327,6 +356,7 @@ mod tests {
         let ought = Ought::Placed {
             standing: Arc::clone(&standing),
             own: Policy::Fifo(80),
+            highest: None,
             held: Held::Deadline,
         };
         let may_have = |service_ms, period_ms| {

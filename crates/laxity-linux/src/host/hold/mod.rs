@@ -384,7 +384,7 @@ impl BySlots {
         let restore = Restore::of(own)?;
         sched::pin(session.cpu)?;
         let mut holding = Holding::new(session.place.clone(), policy, session.cpu);
-        session.register(holding.describe(HOLDER, &request.name));
+        session.register(holding.describe(HOLDER, &request.name, None));
         holding.begin()?;
         session.seen.observe(own_thread());
         Ok(Self {
