@@ -67,6 +67,7 @@ use laxity_net::driver::{Driver, Handle, Host, Interest, Limits, Registered, Sco
 pub use laxity_linux::net::xdp::Mode;
 pub use laxity_linux::net::xdp::early::Flow;
 pub use laxity_linux::net::xdp::program::Rest;
+pub use laxity_linux::net::pair::{PairError, may_pair, pair};
 pub use laxity_linux::net::{
     AnyLink, AnyMemory, InterfaceName, OpenCause, OpenError, Opened, Settings,
 };
