@@ -46,7 +46,7 @@ fn of_scenario(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> 
         return Err(Failure::new(USAGE, message));
     }
     let scenario = scenario::parse(text, name)?;
-    let (on, _) = choose(arguments.on, 0)?;
+    let (on, _) = choose(arguments.on, 0, false)?;
     scenario::print_notes(&scenario.notes);
     let resolved = scenario.resolve(Length::Quick);
     if arguments.machine.is_some() && on != Host::Linux {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use laxity::can_run_live;
 use laxity::command::look_for;
+use laxity::net::may_pair;
 use laxity_lab::evidence::results::VariantResults;
 use laxity_lab::evidence::{perfetto, trace::Trace};
 use laxity_lab::plain;
@@ -34,7 +35,7 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
     let notes = scenario.notes.clone();
     let resolved = resolve(scenario, arguments)?;
     // Who may not run on Linux is told so wherever its outputs are to go.
-    let (on, notices) = choose(arguments.on, arguments.threads)?;
+    let (on, notices) = choose(arguments.on, arguments.threads, resolved.makes_network())?;
     outputs::check(Some(&arguments.scenario), &wanted)?;
     let instead = notices.clone();
     if !arguments.quiet {
@@ -80,22 +81,30 @@ fn resolve(scenario: Scenario, arguments: &Run) -> Result<Resolved, Failure> {
     Ok(resolved)
 }
 
-/// The host, and what the reader should know about the choice, which is told at once.
-pub(crate) fn choose(on: On, threads: usize) -> Result<(Host, Vec<String>), Failure> {
+/// The host, and what the reader should know about the choice, which is told at once; `networks`: for one on which networks are to be made.
+pub(crate) fn choose(
+    on: On,
+    threads: usize,
+    networks: bool,
+) -> Result<(Host, Vec<String>), Failure> {
     let twin = Host::Twin { threads };
     if on == On::Twin {
         return Ok((twin, Vec::new()));
     }
-    match (can_run_live(), on) {
+    let can_run = can_run_live().map_err(|why| [why.what, why.remedy]);
+    let can_run = can_run.and_then(|()| match networks.then(may_pair) {
+        Some(Err(why)) => Err([why.to_string(), why.remedy()]),
+        _ => Ok(()),
+    });
+    match (can_run, on) {
         (Ok(()), _) => Ok((Host::Linux, Vec::new())),
-        (Err(why), On::Linux) => {
-            let message = format!("cannot run on Linux here: {}; {}", why.what, why.remedy);
+        (Err([what, remedy]), On::Linux) => {
+            let message = format!("cannot run on Linux here: {what}; {remedy}");
             Err(Failure::new(CANNOT_RUN, message))
         }
-        (Err(why), _) => {
+        (Err([what, remedy]), _) => {
             let notice = format!(
-                "This runs in the twin, in virtual time: on Linux it cannot run here, because {}. Remedy: {}",
-                why.what, why.remedy
+                "This runs in the twin, in virtual time: on Linux it cannot run here, because {what}. Remedy: {remedy}"
             );
             files::say(&notice);
             Ok((twin, vec![notice]))

@@ -16,7 +16,7 @@ use laxity_lab::plan::scenario as plan;
 use laxity_lab::plan::set as sets;
 use laxity_lab::report::run as shown;
 use laxity_lab::runner::again::MadeAgain;
-use laxity_lab::runner::compose::{RunSpec, compose};
+use laxity_lab::runner::compose::{Around, RunSpec, compose};
 use laxity_lab::runner::conclude::{Circumstances, conclude};
 use laxity_lab::runner::proposal::{Settled, settled};
 use laxity_lab::runner::{self, On, RunDone, Silent, schedule};
@@ -124,7 +124,10 @@ fn composed(resolved: &Resolved, run: schedule::PlannedRun) -> ((Program, Probes
         variant,
         resolved.host.processors,
         &resolved.run,
-        None,
+        Around {
+            seed: spec.seed,
+            ..Around::default()
+        },
         |_| spec,
     );
     (composed.expect("a program"), spec.seed)
@@ -393,6 +396,14 @@ fn tasks_that_take_turns() {
     in_the_studys_twin("turns", &quick);
     planned_for_the_studys_twin("turns", &quick);
     in_the_twin_of_linux("turns");
+}
+
+#[test]
+fn video_beside_bulk_transfers() {
+    let quick = resolved("video-and-ftp", Length::Quick);
+    in_the_studys_twin("video-and-ftp", &quick);
+    planned_for_the_studys_twin("video-and-ftp", &quick);
+    in_the_twin_of_linux("video-and-ftp");
 }
 
 #[test]

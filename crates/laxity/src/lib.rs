@@ -199,6 +199,8 @@ pub use laxity_model::{
     ReservationError, ReservationRequest, RunEnd, RunRecord, Scheduling, SemaphoreId, Service,
     Span, Step, TimeConstraint, TimeConstraintError, Usage, Whereabouts, adaptive, analysis,
 };
+/// Network cards of the twin, and the wire between two of them.
+pub use laxity_sim::net as cards;
 pub use laxity_sim::{Recording, Twin};
 
 /// What this machine can do, and the remedy for what it cannot.

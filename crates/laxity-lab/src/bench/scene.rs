@@ -5,7 +5,7 @@ use laxity_model::{HostError, Program, RunRecord, Span};
 use super::Runner;
 use crate::observe::Probes;
 use crate::runner::commands::{self, CommandEnd};
-use crate::runner::compose::{RunSpec, compose};
+use crate::runner::compose::{Around, RunSpec, compose};
 use crate::scenario::{Length, Resolved, ResolvedVariant, TwinProfile, parse};
 
 /// A study's scenario, at full length.
@@ -34,7 +34,17 @@ pub fn run(
     change: impl FnOnce(&mut Program, &Probes),
 ) -> Result<(RunRecord, Probes), HostError> {
     let processors = scenario.host.processors;
-    let composed = compose(variant, processors, &scenario.run, twin, |_| spec)?;
+    let composed = compose(
+        variant,
+        processors,
+        &scenario.run,
+        Around {
+            twin,
+            seed: spec.seed,
+            wires: None,
+        },
+        |_| spec,
+    )?;
     let (mut program, probes) = composed;
     change(&mut program, &probes);
     let commands = match host {

@@ -41,7 +41,10 @@ pub struct Undisturbed {
     pub count: u64,
     /// Their sum.
     pub sum: u64,
-    /// The median; like all that follow, none if there are no values.
+    /// The smallest; like all that follow, none if there are no values.
+    #[serde(default)]
+    pub min: Option<u64>,
+    /// The median.
     pub p50: Option<u64>,
     /// The 99th percentile.
     pub p99: Option<u64>,
@@ -56,6 +59,7 @@ impl Undisturbed {
         Self {
             count: histogram.count(),
             sum: u64::try_from(histogram.sum()).unwrap_or(u64::MAX),
+            min: histogram.min(),
             p50: histogram.percentile(500_000),
             p99: histogram.percentile(990_000),
             p999: histogram.percentile(999_000),
@@ -115,6 +119,11 @@ impl HistogramJson {
     pub(crate) fn told_p999(&self) -> Option<u64> {
         let p999 = self.undisturbed.map_or(self.p999, |own| own.p999);
         p999.filter(|_| self.judged() >= 1_000)
+    }
+
+    /// The smallest that is judged.
+    pub(crate) fn told_min(&self) -> Option<u64> {
+        self.undisturbed.map_or(self.min, |own| own.min)
     }
 
     /// The largest that is judged.

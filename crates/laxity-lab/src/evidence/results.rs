@@ -13,6 +13,7 @@ use super::subjects::{
     CommandFigures, DeviceFigures, Figures, ModemFigures, PeriodicFigures, StreamFigures,
     SubjectResults, label,
 };
+use crate::scenario::kinds;
 
 /// The version of the file that this program writes.
 pub const FILE_VERSION: u32 = 1;
@@ -246,6 +247,13 @@ impl VariantResults {
             };
             Some((subject, figures))
         })
+    }
+
+    /// What comes over networks.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = &SubjectResults> + Clone {
+        let kinds = [kinds::VIDEO.name, kinds::BULK.name];
+        let all = self.subjects.iter();
+        all.filter(move |subject| kinds.contains(&subject.kind.as_str()))
     }
 
     /// The periodic tasks, with their names.

@@ -1,9 +1,10 @@
 //! What is seen of the components of a program: each leaves a [`Probe`] when it is installed, and from the record of a run its probe
 //! makes an [`Observation`](laxity::observe::Observation) of it, which contracts are judged by and tables show.
 //!
-//! Of a device (`device`) and of a periodic task something is seen; the other kinds are there for what they do to others.
+//! Of a device (`device`), of a flow (`flow`) and of a periodic task something is seen; the other kinds are there for what they do to others.
 
 mod device;
+mod flow;
 mod frames;
 mod interrupts;
 mod losses;
@@ -15,6 +16,7 @@ use laxity_model::verify::contract::Subject;
 
 use crate::scenario::devices::Installed;
 pub use device::DeviceProbe;
+pub use flow::{FlowMarks, FlowProbe};
 
 /// Where the evidence of one component is to be found in the record of a run.
 pub struct Probe {
@@ -32,11 +34,13 @@ pub enum Watched {
     Device(DeviceProbe),
     /// The jobs of a periodic task.
     Periodic(PeriodicProbe),
+    /// The packets of a flow.
+    Flow(FlowProbe),
     /// Nothing: it is there for what it does to others.
     Nothing,
 }
 
-/// The probes of all components of a program, in the scenario's order: devices, then tasks.
+/// The probes of all components of a program, in the scenario's order: devices, then tasks, clients and flows.
 #[derive(Default)]
 pub struct Probes(pub Vec<Probe>);
 
@@ -86,6 +90,7 @@ impl laxity::observe::Probe for Probe {
     fn holders(&self) -> &[ActivityId] {
         match &self.watched {
             Watched::Periodic(task) => task.holders(),
+            Watched::Flow(flow) => &flow.holders,
             _ => &self.activities,
         }
     }
@@ -94,6 +99,7 @@ impl laxity::observe::Probe for Probe {
         match &self.watched {
             Watched::Device(device) => Some(Box::new(device::DeviceReader::new(device, run))),
             Watched::Periodic(task) => task.reader(run),
+            Watched::Flow(flow) => Some(Box::new(flow::FlowReader::new(flow, run))),
             Watched::Nothing => None,
         }
     }

@@ -8,7 +8,8 @@ use laxity_model::{Host, HostError, Program};
 
 use super::RunError;
 use super::commands::{admission, supply_beside};
-use super::compose::{RunSpec, compose};
+use super::compose::{Around, RunSpec, compose};
+use super::network::Wires;
 use super::schedule::PlannedRun;
 use crate::observe::Probes;
 use crate::scenario::{Resolved, ResolvedDevice, ResolvedVariant, TwinProfile};
@@ -89,7 +90,21 @@ pub fn ready(
     further: &FurtherReceivers,
     supply: &Supply,
 ) -> Result<Ready, RunError> {
-    on_supply(resolved, planned, (further, None), supply)
+    on_supply(resolved, planned, (further, None), (supply, None))
+}
+
+/// The same, on these interfaces of this machine.
+///
+/// # Errors
+///
+/// See [`ready`].
+pub fn ready_over(
+    resolved: &Resolved,
+    planned: PlannedRun,
+    further: &FurtherReceivers,
+    (supply, wires): (&Supply, Option<Wires>),
+) -> Result<Ready, RunError> {
+    on_supply(resolved, planned, (further, None), (supply, wires))
 }
 
 /// The same for the twin that the scenario names.
@@ -103,7 +118,8 @@ pub fn ready_for_twin(
     supply: &Supply,
 ) -> Result<Ready, RunError> {
     let twin = Some(resolved.host.profile);
-    on_supply(resolved, planned, (&FurtherReceivers::new(), twin), supply)
+    let none = FurtherReceivers::new();
+    on_supply(resolved, planned, (&none, twin), (supply, None))
 }
 
 /// What makes up the load are receivers here, and charges in a twin.
@@ -111,9 +127,9 @@ fn on_supply(
     resolved: &Resolved,
     planned: PlannedRun,
     (further, twin): (&FurtherReceivers, Option<TwinProfile>),
-    supply: &Supply,
+    (supply, wires): (&Supply, Option<Wires>),
 ) -> Result<Ready, RunError> {
-    let (program, probes) = composed(resolved, planned, (further, twin))?;
+    let (program, probes) = composed(resolved, planned, (further, twin), wires)?;
     let variant = &resolved.variants[planned.variant];
     let impossible = |error| RunError::of(error, &variant.name);
     let commands = admission(variant, &program, supply).map_err(impossible)?;
@@ -140,17 +156,21 @@ pub(super) fn composed(
     resolved: &Resolved,
     planned: PlannedRun,
     (further, twin): (&FurtherReceivers, Option<TwinProfile>),
+    wires: Option<Wires>,
 ) -> Result<(Program, Probes), RunError> {
     let variant = &resolved.variants[planned.variant];
+    let seed = resolved.seed + u64::from(planned.repeat);
     let spec = |device: &ResolvedDevice| RunSpec {
-        seed: resolved.seed + u64::from(planned.repeat),
+        seed,
         mss_bytes: resolved.mss_bytes,
         further_receivers: further.get(&device.name).copied().unwrap_or(0),
         start: planned.start,
         gaps_only: planned.gaps_only,
         clock: CardClock::default(),
     };
-    let composed = compose(variant, resolved.host.processors, &resolved.run, twin, spec);
+    let (processors, length) = (resolved.host.processors, &resolved.run);
+    let around = Around { twin, seed, wires };
+    let composed = compose(variant, processors, length, around, spec);
     composed.map_err(|error| RunError::of(error, &variant.name))
 }
 

@@ -13,7 +13,7 @@ use laxity_model::enforce::ranks::HIGHEST_BELOW_SLOTS;
 use laxity_model::verify::contract::{Observations, Phase};
 use laxity_model::{Host, HostError, RunRecord, Service, Span};
 
-use super::compose::{RunSpec, compose};
+use super::compose::{Around, RunSpec, compose};
 use super::live::watched_host;
 use super::load::{
     CALLS, Calibration, Counted, Found, Measured, Next, NoCount, PILOTS, Trouble, beside_nobody,
@@ -323,7 +323,17 @@ fn run(
         idle,
         ..resolved.run
     };
-    let (program, probes) = compose(variant, resolved.host.processors, &length, twin, |_| spec)?;
+    let (program, probes) = compose(
+        variant,
+        resolved.host.processors,
+        &length,
+        Around {
+            twin,
+            seed: spec.seed,
+            wires: None,
+        },
+        |_| spec,
+    )?;
     let record = host.admit_and_run(program, idle)?;
     let mut seen = observe(&record, &probes.0, &[]);
     let probe = probes.devices().next();

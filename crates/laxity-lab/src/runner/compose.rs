@@ -13,6 +13,7 @@ use laxity_model::{
     Program, Scheduling, Service, Span, Step,
 };
 
+use super::network::{self, Wires};
 use super::tasks::{Spinner, rogue};
 use super::work;
 use crate::observe::{DeviceProbe, Probe, Probes, Watched};
@@ -44,7 +45,18 @@ pub struct RunSpec {
     pub clock: CardClock,
 }
 
-/// Makes the program of one run, in which each device has a run of its own; for the twin of this profile, or for Linux.
+/// For what a program is made, besides its devices.
+#[derive(Default)]
+pub struct Around {
+    /// The twin of this profile, or Linux.
+    pub twin: Option<TwinProfile>,
+    /// What a network's traffic comes from.
+    pub seed: u64,
+    /// The interfaces of this machine that its network is on; without them it is on the cards of a twin.
+    pub wires: Option<Wires>,
+}
+
+/// Makes the program of one run, in which each device has a run of its own, and its network.
 ///
 /// # Errors
 ///
@@ -53,7 +65,7 @@ pub fn compose(
     variant: &ResolvedVariant,
     processors: u16,
     length: &LengthSpec,
-    twin: Option<TwinProfile>,
+    Around { twin, seed, wires }: Around,
     spec: impl Fn(&ResolvedDevice) -> RunSpec,
 ) -> Result<(Program, Probes), HostError> {
     let mut program = Program::new(processors);
@@ -69,9 +81,13 @@ pub fn compose(
         probes.0.push(installed?);
     }
     let links = Linking::of(&mut program, &variant.tasks);
-    for task in &variant.tasks {
+    let (networked, tasks): (Vec<_>, Vec<_>) =
+        variant.tasks.iter().partition(|task| task.is_networked());
+    for task in tasks {
         probes.0.push(task.install(&mut program, &links));
     }
+    let of_network = network::install(&mut program, &networked, (seed, wires));
+    probes.0.extend(of_network?);
     if program.activities.is_empty() && variant.commands().next().is_some() {
         lasts(&mut program);
     }
@@ -201,6 +217,8 @@ impl ResolvedTask {
             }
             // It is no activity of the program: the runner starts it beside.
             TaskKind::Command { .. } => {}
+            // Those of a network are installed together.
+            TaskKind::Client(_) | TaskKind::Flow(_) => {}
         }
         let kind = self.kind.kind();
         probe(program, first, &self.name, kind, Watched::Nothing)

@@ -174,7 +174,7 @@ impl Component<'_> {
             }
             Watched::Device(probe) => Figures::Stream(Box::new(self.stream((probe, told), times))),
             Watched::Periodic(task) => Figures::Periodic(Box::new(self.periodic(task))),
-            Watched::Nothing => self.command(),
+            Watched::Flow(_) | Watched::Nothing => self.command(),
         };
         let (grade, grade_reason) = worst(&self.grades());
         Some(SubjectResults {

@@ -51,7 +51,7 @@ impl Left {
             gaps_only: false,
             length: Span::ZERO,
         };
-        let (program, probes) = composed(resolved, run, (&FurtherReceivers::new(), twin))?;
+        let (program, probes) = composed(resolved, run, (&FurtherReceivers::new(), twin), None)?;
         let drivers = probes.devices().map(|device| device.installed.driver);
         Ok(Self {
             drivers: drivers.collect(),

@@ -7,11 +7,12 @@ use laxity_model::admission::Supply;
 use laxity_model::enforce::{Witness, ranks};
 use laxity_model::{Host, HostError, ProcessorId};
 
-use super::admit::{FurtherReceivers, Ready, ready, supply};
+use super::admit::{FurtherReceivers, Ready, ready, ready_over, supply};
 use super::again::{AT_MOST, MadeAgain};
 use super::alone::Alone;
 use super::commands::{self, CommandEnd};
 use super::conclude::Circumstances;
+use super::network::Wires;
 use super::proposal::{self, Calls};
 use super::schedule::{PlannedRun, schedule};
 use super::speed::{Reference, Took};
@@ -132,7 +133,12 @@ impl<'a> Session<'a> {
         progress.run(&resolved.variants[planned.variant].name, planned.repeat);
         // What others do on this machine may have changed since the run before.
         let supply = supply(&mut self.host, resolved)?;
-        let ready = ready(resolved, planned, self.further, &supply)?;
+        let variant = &resolved.variants[planned.variant];
+        let (wires, fed) = Wires::of(variant)?.unzip();
+        let ready = ready_over(resolved, planned, self.further, (&supply, wires))?;
+        if let Some(fed) = fed {
+            fed.feed(&mut self.host);
+        }
         let done = match make(&mut self.host, resolved, ready) {
             Err(RunError::Failed { reason, .. }) => {
                 failed.insert(planned.variant, reason);

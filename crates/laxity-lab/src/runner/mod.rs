@@ -6,6 +6,7 @@
 //!   which that is measured.
 //! * [`proposal`]: what is reserved where a scenario leaves that open, to all devices `together`; `served`: whether a reservation serves a device, less
 //!   what the `machine` takes of it, in all `modes` of its call.
+//! * `network`: what shares an interface, at both ends of its wire.
 //! * [`speed`]: how fast this machine is meanwhile.
 //! * `figures`: the figures of one component; [`aggregate`]: from runs to results and verdicts; `provenance`: where each figure comes from.
 
@@ -24,6 +25,7 @@ pub mod load;
 mod longest;
 pub(crate) mod machine;
 pub(crate) mod modes;
+pub mod network;
 pub mod pool;
 pub mod proposal;
 mod provenance;

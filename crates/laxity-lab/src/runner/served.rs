@@ -21,6 +21,7 @@ use super::modes::{ANSWER, Demand, Mode, Modem, modes, modes_of, paced};
 use super::proposal::{GRAIN, periods};
 use super::together::{Choice, Outcome, find};
 use super::work::HANDLER;
+use crate::scenario::network;
 use crate::scenario::{
     PeriodicRank, Placing, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
     TwinProfile, devices,
@@ -190,6 +191,13 @@ fn of_task(task: &ResolvedTask, machine: &Machine) -> Option<Task> {
             rank: Rank::Priority(priority),
             ..
         } => (*priority, machine.thread(*burst), *every),
+        // Nobody says how many packets come.
+        TaskKind::Client(_) => (
+            network::priority(task),
+            Service::from_secs(1),
+            Span::from_secs(1),
+        ),
+        TaskKind::Flow(_) => (Priority::HIGHEST, Service::from_secs(1), Span::from_secs(1)),
         // Nobody declares what a stranger takes: where there is one, a grant is unenforced, and no reservation has room for it.
         TaskKind::Rogue { .. } | TaskKind::Command { .. } => return None,
     };

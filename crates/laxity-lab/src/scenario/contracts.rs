@@ -1,5 +1,7 @@
 //! `[contracts.*]`: limits of one's own, as [`laxity_model::verify::contract`] judges them. `pc99` is built in.
 
+use std::sync::Arc;
+
 use laxity_model::verify::contract::{
     Absence, Bound, Contract, Kind, Limit, Quantity, Severity, Statistic, Subjects, pc99,
 };
@@ -9,7 +11,7 @@ use super::keys::{Key, Other, Own, Table, Without};
 use super::limits::{Of, is_relative, limits};
 use super::reader::Section;
 use super::sections::{Names, named};
-use super::types::{ResolvedDevice, ResolvedTask, ResolvedVariant};
+use super::types::{Flow, ResolvedDevice, ResolvedTask, ResolvedVariant};
 use super::{Declared, devices, kinds};
 
 const LIMIT_EXAMPLE: &str = "[{ quantity = \"wakeup_gap\", at_most = \"1.05 x control\" }]";
@@ -18,13 +20,13 @@ const PROGRAM_EXAMPLE: &str = "[{ quantity = \"service_gap\", at_most = \"50ms\"
 
 static SUBJECT: Key<Other> = Key::new(
     "subject",
-    &Own("the name of a device or task"),
+    &Own("the name of a device, task or flow"),
     Without::Means("every one of which its quantities are observed"),
     "The one that it is about.",
 );
 static KIND: Key<Other> = Key::new(
     "kind",
-    &Own("the word for a kind of devices or tasks"),
+    &Own("the word for a kind of devices, tasks or flows"),
     Without::Means("every kind of which its quantities are observed"),
     "All of one kind, in place of `subject`.",
 );
@@ -96,6 +98,7 @@ pub(super) fn contracts(
     root: &Section<'_>,
     devices: &Names<ResolvedDevice>,
     tasks: &Names<ResolvedTask>,
+    flows: &Names<Arc<Flow>>,
 ) -> Names<Contract> {
     let devices = devices.iter().map(|device| {
         let kind = device.value.as_ref().map(|device| device.device.kind());
@@ -105,7 +108,11 @@ pub(super) fn contracts(
         let kind = task.value.as_ref().map(|task| task.kind.kind());
         (task.name.as_str(), kind)
     });
-    let all: Vec<Component<'_>> = devices.chain(tasks).collect();
+    let flows = flows.iter().map(|flow| {
+        let kind = flow.value.as_ref().map(|flow| flow.kind());
+        (flow.name.as_str(), kind)
+    });
+    let all: Vec<Component<'_>> = devices.chain(tasks).chain(flows).collect();
     let own = named(root, "contracts", |section, name| {
         if name == "pc99" {
             let cause = "the contract `pc99` is built in";

@@ -6,6 +6,7 @@ use laxity_model::verify::contract::{Kind, Quantity, Unit};
 use laxity_model::verify::delivery::{OVERRUNS, SHORT_PERIODS, SHORT_STRETCHES};
 
 pub(crate) use super::devices::PROCESSING_SERVICE;
+
 pub use super::devices::{
     FRAMES_LOST, LOSSES, PROCESSING_TIME, RETRAININGS, SAMPLES_LOST, SAMPLES_OVERWRITTEN,
     SAMPLES_PENDING, SAMPLES_UNDERRUN,
@@ -31,10 +32,40 @@ pub const COMMAND: Kind = Kind {
     quantities: &[EXIT_CODE, PROCESSOR_TIME, Quantity::SERVICE_GAP],
 };
 
-/// All kinds of components: devices, then tasks.
-pub const KINDS: [Kind; 8] = {
+/// Threads that take the packets of flows.
+pub const CLIENT: Kind = unseen("client");
+/// From when a frame was shown to when the next was.
+pub const FRAME_INTERVAL: Quantity = Quantity::time("frame_interval");
+/// How far such an interval is from the period.
+pub const FRAME_JITTER: Quantity = Quantity::time("frame_jitter");
+/// From a packet's arrival at the interface until a thread begins with it.
+pub const ARRIVAL_TO_THREAD: Quantity = Quantity::time("arrival_to_thread");
+/// Packets that were sent and never worked on.
+pub const PACKETS_LOST: Quantity = Quantity::events("packets_lost");
+/// Bytes that arrived in order.
+pub const BYTES_RECEIVED: Quantity = Quantity::events("bytes_received");
+/// A frame every so often.
+pub const VIDEO: Kind = Kind {
+    name: "video",
+    quantities: &[
+        FRAME_INTERVAL,
+        FRAME_JITTER,
+        ARRIVAL_TO_THREAD,
+        PACKETS_LOST,
+    ],
+};
+/// Data in bulk.
+pub const BULK: Kind = Kind {
+    name: "bulk",
+    quantities: &[ARRIVAL_TO_THREAD, BYTES_RECEIVED],
+};
+
+/// All kinds of components: devices, then tasks, then what has to do with a network.
+pub const KINDS: [Kind; 11] = {
     let [modem, audio, dsl, radio] = devices::KINDS;
-    [modem, audio, dsl, radio, PERIODIC, SPINNER, ROGUE, COMMAND]
+    [
+        modem, audio, dsl, radio, PERIODIC, SPINNER, ROGUE, COMMAND, CLIENT, VIDEO, BULK,
+    ]
 };
 /// A program with a reservation, as `exec` sees it: no component of a scenario.
 pub const PROGRAM: Kind = laxity::hold::KIND;
@@ -61,7 +92,7 @@ pub fn quantities() -> Vec<Quantity> {
 }
 
 /// What the page of all keys says of each quantity.
-const MEANINGS: [(Quantity, &str); 24] = [
+const MEANINGS: [(Quantity, &str); 29] = [
     (
         Quantity::INTERRUPT_TIME,
         "The processor time that an interrupt handler takes from its entry to its return.",
@@ -133,6 +164,23 @@ const MEANINGS: [(Quantity, &str); 24] = [
     (
         PROCESSOR_TIME,
         "The processor time that it took, with everything that it started. It is not judged where it breaks a limit by no more than the machine stood still.",
+    ),
+    (
+        FRAME_INTERVAL,
+        "From when a frame was shown to when the next was.",
+    ),
+    (FRAME_JITTER, "How far such an interval is from the period."),
+    (
+        ARRIVAL_TO_THREAD,
+        "From the arrival of a packet at the interface until a thread of its client begins with it.",
+    ),
+    (
+        PACKETS_LOST,
+        "Packets that were sent and never worked on, counted when the frame that they are of left; of those that were sent within a second of the run's end it is not known.",
+    ),
+    (
+        BYTES_RECEIVED,
+        "Bytes that arrived in order over the connections, counted when the packet that brought them had been worked on.",
     ),
     (
         SHORT_PERIODS,

@@ -20,6 +20,7 @@ pub mod kinds;
 mod lengths;
 mod limits;
 mod links;
+pub(crate) mod network;
 mod periodic;
 mod placing;
 mod profile;
@@ -45,9 +46,9 @@ pub use profile::TwinProfile;
 pub use reference::reference;
 pub use sections::MOST_PROCESSORS;
 pub use types::{
-    Chosen, Executor, Expectations, ExpectedGrade, HostSpec, Loss, Outcome, PeriodicRank, Proposal,
-    Rank, Resolved, ResolvedDevice, ResolvedTask, ResolvedVariant, Scenario, Start, TaskGroup,
-    TaskKind, TaskLinks, TurnPolicy,
+    Chosen, Demultiplexing, Executor, Expectations, ExpectedGrade, Flow, HostSpec, Interface, Loss,
+    NetworkClient, Outcome, PeriodicRank, Proposal, Rank, Resolved, ResolvedDevice, ResolvedTask,
+    ResolvedVariant, Scenario, Start, TaskGroup, TaskKind, TaskLinks, Traffic, TurnPolicy,
 };
 
 use crate::plain;
@@ -112,10 +113,20 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
     sections::distinct(root, ("a device", &devices), ("task", &tasks));
     sections::distinct(root, ("a device", &devices), ("executor", executors));
     sections::distinct(root, ("a task", &tasks), ("executor", executors));
-    let contracts = contracts::contracts(root, &devices, &tasks);
+    let networks = network::networks(root, &host);
+    networks.distinct(root, ("a device", &devices));
+    networks.distinct(root, ("a task", &tasks));
+    networks.distinct(root, ("an executor", executors));
+    sections::distinct(
+        root,
+        ("a flow", &networks.flows),
+        ("client", &networks.clients),
+    );
+    let contracts = contracts::contracts(root, &devices, &tasks, &networks.flows);
     let scope = variants::Scope {
         devices: &devices,
         tasks: &tasks,
+        networks: &networks,
         contracts: &contracts,
         lengths: [("quick", &quick), ("full", &full)],
     };
@@ -136,7 +147,7 @@ fn read(root: &Section<'_>, file: &str) -> Option<Scenario> {
             length: Length::Quick,
             run: quick,
             mss_bytes,
-            unused: unused::parts(&tasks, executors, &variants),
+            unused: unused::parts(&tasks, executors, &networks, &variants),
             variants,
         },
         full,

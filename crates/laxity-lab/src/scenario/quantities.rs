@@ -54,6 +54,9 @@ pub(crate) const LOAD: Quantity<units::Load> = Quantity {
 /// A size in bytes.
 pub(crate) const SIZE: Quantity<u64> =
     Quantity::of(&units::SIZE, units::bytes, |bytes| format!("{bytes} B"));
+/// Bits a second.
+pub(crate) const RATE: Quantity<u64> =
+    Quantity::of(&units::RATE, units::rate, |rate| format!("{rate} bit/s"));
 /// A signal-to-noise ratio.
 pub(crate) const LEVEL: Quantity<u64> = Quantity::of(&units::LEVEL, units::level_mdb, |mdb| {
     format!("\"{} dB\"", mdb / 1_000)

@@ -7,7 +7,8 @@ use laxity_model::verify::contract::Unit;
 
 use super::keys::Table;
 use super::{
-    contracts, devices, expectations, kinds, limits, links, placing, sections, tasks, variants,
+    contracts, devices, expectations, kinds, limits, links, network, placing, sections, tasks,
+    variants,
 };
 
 /// All tables, in the order of the page.
@@ -23,6 +24,11 @@ fn tables() -> Vec<&'static Table> {
     all.extend([
         &tasks::EXECUTOR_KEYS,
         &links::GROUP_KEYS,
+        &network::INTERFACE_KEYS,
+        &network::FLOW_KEYS,
+        &network::VIDEO_KEYS,
+        &network::BULK_KEYS,
+        &network::CLIENT_KEYS,
         &contracts::KEYS,
         &limits::KEYS,
         &variants::DEFAULTS,

@@ -63,6 +63,24 @@ static TASKS: Key<Other> = Key::new(
     NONE,
     "What runs beside the devices.",
 );
+static INTERFACES: Key<Other> = Key::new(
+    "interfaces",
+    &Own("a table of names"),
+    NONE,
+    "The network interfaces.",
+);
+static FLOWS: Key<Other> = Key::new(
+    "flows",
+    &Own("a table of names"),
+    NONE,
+    "What comes over them.",
+);
+static CLIENTS: Key<Other> = Key::new(
+    "clients",
+    &Own("a table of names"),
+    NONE,
+    "Who takes the packets of flows.",
+);
 static CONTRACTS: Key<Other> = Key::new(
     "contracts",
     &Own("a table of names"),
@@ -90,8 +108,22 @@ pub(super) static ROOT: Table = Table {
     kind: None,
     about: "",
     keys: &[
-        &TITLE, &SEED, &HOST, &TRANSFER, &DEVICES, &EXECUTORS, &GROUPS, &TASKS, &CONTRACTS,
-        &DEFAULTS, &VARIANTS, &QUICK, &FULL,
+        &TITLE,
+        &SEED,
+        &HOST,
+        &TRANSFER,
+        &DEVICES,
+        &EXECUTORS,
+        &GROUPS,
+        &TASKS,
+        &INTERFACES,
+        &FLOWS,
+        &CLIENTS,
+        &CONTRACTS,
+        &DEFAULTS,
+        &VARIANTS,
+        &QUICK,
+        &FULL,
     ],
 };
 

@@ -1,5 +1,6 @@
 //! What a scenario says, as plain data.
 
+mod network;
 mod tasks;
 
 use std::collections::BTreeSet;
@@ -19,6 +20,7 @@ use super::profile::TwinProfile;
 use super::units::Load;
 use super::{Placing, kinds};
 
+pub use network::{Demultiplexing, Flow, Interface, NetworkClient, Traffic};
 pub use tasks::{
     Executor, PeriodicRank, Rank, ResolvedTask, TaskGroup, TaskKind, TaskLinks, TurnPolicy,
 };
@@ -95,6 +97,12 @@ impl Resolved {
         let mut kept = kept.iter();
         self.variants
             .retain(|_| kept.next().copied().unwrap_or(false));
+    }
+
+    /// Whether a network is to be made for one of its variants on Linux.
+    pub fn makes_network(&self) -> bool {
+        let mut variants = self.variants.iter();
+        variants.any(|variant| variant.live && variant.has_network())
     }
 
     /// Every program that its variants execute on Linux, once, as one would type it.
@@ -264,6 +272,11 @@ impl ResolvedVariant {
         let requests = requests.filter_map(|(_, request)| request);
         let of_the_kernel = requests.filter(|request| request.enforcer == Enforcer::Deadline);
         of_the_kernel.map(|request| request.reservation)
+    }
+
+    /// Whether something of a network takes part.
+    pub(crate) fn has_network(&self) -> bool {
+        self.tasks.iter().any(ResolvedTask::is_networked)
     }
 
     /// Whether it is for this host.

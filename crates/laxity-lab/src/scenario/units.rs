@@ -72,6 +72,17 @@ pub(super) const SIZE: Scale = Scale {
     smallest: "byte",
     example: "8 kB",
 };
+pub(super) const RATE: Scale = Scale {
+    what: "a rate",
+    units: &[
+        ("bit/s", 1),
+        ("kbit/s", 1_000),
+        ("Mbit/s", 1_000_000),
+        ("Gbit/s", 1_000_000_000),
+    ],
+    smallest: "bit a second",
+    example: "10 Mbit/s",
+};
 const SHARE: Scale = Scale {
     what: "a share",
     units: &[("%", 10_000)],
@@ -255,6 +266,11 @@ pub fn service(text: &str) -> Result<Service, UnitError> {
 /// A size in bytes: `8 kB`, `200000 B`, `1 MiB`.
 pub fn bytes(text: &str) -> Result<u64, UnitError> {
     SIZE.read(text)
+}
+
+/// Bits a second: `10 Mbit/s`.
+pub fn rate(text: &str) -> Result<u64, UnitError> {
+    RATE.read(text)
 }
 
 /// A level in thousandths of a decibel: `52 dB`.

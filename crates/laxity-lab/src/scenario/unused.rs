@@ -1,5 +1,6 @@
 //! What a file declares and no variant has: without a word it would pass for what was run and judged.
 
+use super::network::Networks;
 use super::reader::{Section, shortened};
 use super::sections::Names;
 use super::tasks::Hosting;
@@ -24,19 +25,35 @@ pub(super) fn contracts(root: &Section<'_>, all: &Names<Contract>, variants: &[R
     }
 }
 
-/// The tasks that take part in no variant and the executors that have none there, a sentence for each.
+/// The tasks, clients and flows that take part in no variant and the executors that have no task there, a sentence for each.
 pub(super) fn parts(
     tasks: &Names<ResolvedTask>,
     executors: &Names<Hosting>,
+    networks: &Networks,
     variants: &[ResolvedVariant],
 ) -> Vec<String> {
     let at_work = || variants.iter().flat_map(|variant| &variant.tasks);
-    let tasks = tasks.iter().map(|declared| &declared.name);
-    let tasks = tasks.filter(|name| at_work().all(|task| task.name != **name));
-    let tasks = tasks.map(|name| format!("the task `{name}` takes part in no variant"));
+    let idle = |what: &'static str, names: Vec<&String>| {
+        let idle = names.into_iter();
+        let idle = idle.filter(|name| at_work().all(|task| task.name != **name));
+        idle.map(|name| format!("the {what} `{name}` takes part in no variant"))
+            .collect::<Vec<_>>()
+    };
+    let tasks = idle("task", named(tasks));
+    let clients = idle("client", named(&networks.clients));
+    let flows = idle("flow", named(&networks.flows));
     let executors = executors.iter().map(|declared| &declared.name);
     let executors = executors.filter(|name| at_work().all(|task| task.holder() != *name));
     let executors =
         executors.map(|name| format!("the executor `{name}` has no task in any variant"));
-    tasks.chain(executors).collect()
+    let of_networks = clients.into_iter().chain(flows);
+    tasks
+        .into_iter()
+        .chain(executors)
+        .chain(of_networks)
+        .collect()
+}
+
+fn named<T>(all: &Names<T>) -> Vec<&String> {
+    all.iter().map(|declared| &declared.name).collect()
 }

@@ -11,6 +11,7 @@ use super::expectations::{
 };
 use super::keys::{Key, Other, Own, Table, Texts, Without, Words};
 use super::lengths::LengthSpec;
+use super::network::{self, CLIENTS_KEY, Networks};
 use super::placing::{DETAILS, PLACEMENT_KEYS, Place, Placed, placed};
 use super::reader::{Found, Section};
 use super::sections::{NONE, Names, chosen, named};
@@ -21,6 +22,7 @@ use super::units::format_reservation;
 pub(super) struct Scope<'a> {
     pub(super) devices: &'a Names<ResolvedDevice>,
     pub(super) tasks: &'a Names<ResolvedTask>,
+    pub(super) networks: &'a Networks,
     pub(super) contracts: &'a Names<Contract>,
     pub(super) lengths: [(&'a str, &'a LengthSpec); 2],
 }
@@ -30,6 +32,7 @@ impl Scope<'_> {
     pub(super) fn is_broken(&self) -> bool {
         self.devices.iter().any(|one| one.value.is_none())
             || self.tasks.iter().any(|one| one.value.is_none())
+            || self.networks.clients.iter().any(|one| one.value.is_none())
     }
 }
 
@@ -55,6 +58,12 @@ static TASKS: Key<Other> = Key::new(
     Without::Means("all of them"),
     "The tasks that take part.",
 );
+static CLIENTS: Key<Other> = Key::new(
+    CLIENTS_KEY,
+    &Own("a list of names"),
+    NONE,
+    "The clients that take part, all of one interface, and with them the flows whose packets they take: none of two clients.",
+);
 static START: Key<Start> = Key::new(
     "start",
     &Words(&[("on-hook", Start::OnHook), ("connected", Start::Connected)]),
@@ -73,13 +82,13 @@ pub(super) static KEYS: Table = Table {
     heading: "[variants.<name>]",
     kind: None,
     about: "Something that is run and judged. Besides these keys it has those of a placement.",
-    keys: &[&ABOUT, &ON, &TASKS, &START, &CONTROL],
+    keys: &[&ABOUT, &ON, &TASKS, &CLIENTS, &START, &CONTROL],
 };
 pub(super) static DEFAULTS: Table = Table {
     heading: "[defaults]",
     kind: None,
     about: "What holds for every variant that says nothing else; of the contracts, those that can be judged in it.",
-    keys: &[&ON, &TASKS, &JUDGED_BY],
+    keys: &[&ON, &TASKS, &CLIENTS, &JUDGED_BY],
 };
 
 /// On which hosts a variant is run: live, twin.
@@ -149,7 +158,8 @@ fn draft<'a>(
     let (live, twin) = on(section, defaults);
     let twin_is_meant = twin && section.findings.errors() == errors;
     let placed = placed(section, scope.devices, scope.tasks);
-    let tasks = tasks(section, scope, defaults, &placed);
+    let mut tasks = tasks(section, scope, defaults, &placed);
+    tasks.extend(clients(section, scope, defaults));
     let is_unknown = scope.is_broken() || section.findings.errors() > errors;
     check_given(section, scope, &placed);
     let devices = devices(scope, &placed);
@@ -266,6 +276,24 @@ fn tasks(
         Some(task)
     };
     chosen.into_iter().filter_map(with_placing).collect()
+}
+
+/// The clients that take part, and their flows.
+fn clients(
+    section: &Section<'_>,
+    scope: &Scope<'_>,
+    defaults: Option<&Section<'_>>,
+) -> Vec<ResolvedTask> {
+    let owner = having(section, defaults, CLIENTS.name);
+    let named = owner.and_then(|owner| Some((owner, owner.texts(CLIENTS.name, "[\"viewer\"]")?)));
+    let Some((owner, texts)) = named else {
+        return Vec::new();
+    };
+    let names = scope.networks.clients.iter();
+    let names = names.map(|client| client.name.as_str());
+    let chosen = chosen(owner, ("client", "name it once"), &texts, names);
+    let chosen: Vec<usize> = chosen.into_iter().map(|(index, _)| index).collect();
+    network::taking_part(owner, scope.networks, &chosen)
 }
 
 fn check_placed_take_part(

@@ -1,5 +1,6 @@
 //! Random numbers that are the same everywhere: a seed, a counter, and nothing of the machine.
 
+use laxity_model::Span;
 use laxity_model::base::random::scrambled;
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -36,6 +37,12 @@ impl Draws {
     /// Uniform in (0, 1): an odd multiple of 2⁻⁵³, never 0 and never 1.
     pub fn open_unit(&mut self) -> f64 {
         ((self.bits() >> 11) | 1) as f64 * UNIT
+    }
+
+    /// Exponential, of this mean.
+    pub fn exponential(&mut self, mean: Span) -> Span {
+        let nanos = -libm::log(self.open_unit()) * mean.as_nanos() as f64;
+        Span::from_nanos(nanos as u64)
     }
 
     /// Uniform among the whole numbers from `low` to `high`, both included; `low` where there are none. Without bias: numbers that would

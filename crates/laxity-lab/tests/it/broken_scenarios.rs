@@ -458,11 +458,14 @@ fn every_key_stands_in_a_scenario_that_is_shipped() {
         snr_down snr_up clock_offset carrier_offset on_hook dialing training count priority period reservation burst every \
         after fifo quantity statistic at_most at_least severity holds_if_seen subject about on placement tasks contracts \
         expect lost transfer grade start enforcer outside before reserve_from control";
+    let networks = "rate duplex delay interrupt packet packets bytes jitter block pause count interface flows \
+        demultiplexing threads buffers clients in_every";
     let keys = [
         ("soft-modem.toml", soft_modem),
         ("turns.toml", "policy placement on service"),
         ("upcalls-chain.toml", "after group budget"),
         ("one-hour.toml", "argv exit placement"),
+        ("video-and-ftp.toml", networks),
     ];
     for (file, keys) in keys {
         let text = read(&directory("../../scenarios").join(file));

@@ -5,6 +5,7 @@ mod common;
 mod components;
 mod devices;
 mod import;
+mod networks;
 mod patterns;
 mod plan_advice;
 mod plan_equals;

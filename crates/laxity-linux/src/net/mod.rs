@@ -6,7 +6,7 @@
 //! * [`XdpLink`]: `AF_XDP` in copy mode, with an XDP program that is put together here and stamps each packet at the hook, and may find its client there
 //!   too ([`xdp::early`]).
 //!
-//! [`open`] takes any of them by its [name](InterfaceName). None waits: each has a descriptor to poll. Three copy each packet once into the
+//! [`pair`] makes two that are joined. [`open`] takes any of them by its [name](InterfaceName). None waits: each has a descriptor to poll. Three copy each packet once into the
 //! memory that was posted ([`Copied`]); `AF_XDP` hands out the memory that the kernel wrote.
 
 pub mod addresses;
@@ -17,6 +17,7 @@ mod error;
 mod interface;
 pub mod names;
 pub mod packet;
+pub mod pair;
 mod tap;
 pub(crate) mod tried;
 mod udp;

@@ -3,12 +3,15 @@
 //! * [`Handler`] is the driver at interrupt level: each interrupt is one or more [polls](crate::Driver::poll).
 //! * [`Signalling`] is any client that queues, which also wakes the activity that takes from its queue.
 //! * [`Shepherd`] is such a thread (Liao, Tan, Campbell 1996, §3.2): it takes one packet after the other, works on it, and hands it on.
+//! * [`Crew`] is a client with all of its threads.
 //!
 //! What a packet costs in virtual time is said by [`Work`]. Live it takes its own time.
 
+mod crew;
 mod handler;
 mod shepherd;
 
+pub use crew::Crew;
 pub use handler::{Handler, Interrupt};
 use laxity_model::Service;
 pub use shepherd::{Shepherd, Signalling};
@@ -20,6 +23,8 @@ pub struct Work {
     pub packet: Service,
     /// And 1,024 bytes of it.
     pub kilobyte: Service,
+    /// Whether that is burnt, live too; else it is charged, for work that is really done.
+    pub is_burnt: bool,
 }
 
 impl Work {

@@ -1,7 +1,7 @@
 //! A thread that takes packets from a client's queue, and the client that wakes it.
 
 use laxity_model::nif::link::{LinkError, Memory};
-use laxity_model::{Body, Context as Host, SemaphoreId, Step};
+use laxity_model::{Body, Context as Host, Instant, SemaphoreId, Step};
 
 use super::Work;
 use crate::buffers::{Buffer, Filled};
@@ -36,20 +36,20 @@ impl<M: Memory, C: Client<M>> Client<M> for Signalling<C> {
     }
 }
 
-/// A thread that takes one packet after the other, works on each for so long, and then has it delivered.
+/// A thread that takes one packet after the other, works on each for so long, and then has it delivered, with when it took it.
 pub struct Shepherd<M: Memory, F> {
     queue: Queue<M>,
     arrived: SemaphoreId,
     work: Work,
     deliver: F,
-    /// On which it works.
-    packet: Option<Buffer<M, Filled>>,
+    /// On which it works, and since when.
+    packet: Option<(Buffer<M, Filled>, Instant)>,
 }
 
 impl<M, F> Shepherd<M, F>
 where
     M: Memory,
-    F: FnMut(Buffer<M, Filled>, &mut dyn Host) + Send,
+    F: FnMut(Buffer<M, Filled>, Instant, &mut dyn Host) + Send,
 {
     /// A thread on this queue, which a [`Signalling`] client with this semaphore fills. It waits first.
     #[must_use]
@@ -67,18 +67,22 @@ where
 impl<M, F> Body for Shepherd<M, F>
 where
     M: Memory,
-    F: FnMut(Buffer<M, Filled>, &mut dyn Host) + Send,
+    F: FnMut(Buffer<M, Filled>, Instant, &mut dyn Host) + Send,
 {
     fn step(&mut self, context: &mut dyn Host) -> Step {
-        if let Some(packet) = self.packet.take() {
-            (self.deliver)(packet, context);
+        if let Some((packet, since)) = self.packet.take() {
+            (self.deliver)(packet, since, context);
             return Step::Wait(self.arrived);
         }
         match self.queue.try_next() {
             Ok(Some(packet)) => {
                 let work = self.work.of(packet.bytes().len());
-                self.packet = Some(packet);
-                Step::Charge(work)
+                self.packet = Some((packet, context.now()));
+                if self.work.is_burnt {
+                    Step::Burn(work)
+                } else {
+                    Step::Charge(work)
+                }
             }
             Ok(None) => Step::Wait(self.arrived),
             Err(_) => Step::Finish,

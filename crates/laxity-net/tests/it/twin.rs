@@ -8,9 +8,8 @@ use laxity_model::{
     Context, Host as _, Instant, InterruptLevel, Placement, Priority, ProcessorId, Program,
     SemaphoreId, Service, Span, Step,
 };
-use laxity_net::bodies::{Handler, Interrupt, Shepherd, Signalling, Work};
-use laxity_net::buffers::{Buffer, Filled, PoolSize};
-use laxity_net::clients::{early, late};
+use laxity_net::bodies::{Crew, Handler, Interrupt, Work};
+use laxity_net::buffers::{Buffer, Filled};
 use laxity_net::driver::{Driver, Host, Interest, Limits};
 use laxity_sim::net::{Cable, Card, Line, Moderation, Queue as CardQueue, Shape, Transfers};
 use laxity_sim::{Profile, Twin};
@@ -44,6 +43,7 @@ const SHAPE: Shape = Shape {
 const WORK: Work = Work {
     packet: Service::from_micros(800),
     kilobyte: Service::from_micros(200),
+    is_burnt: false,
 };
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -77,9 +77,11 @@ fn peer(mut link: CardQueue, doorbell: SemaphoreId) -> impl FnMut(&mut dyn Conte
     }
 }
 
-fn deliver(delays: &Delays) -> impl FnMut(Buffer<Packet, Filled>, &mut dyn Context) + Send + use<> {
+fn deliver(
+    delays: &Delays,
+) -> impl FnMut(Buffer<Packet, Filled>, Instant, &mut dyn Context) + Send + use<> {
     let delays = Arc::clone(delays);
-    move |packet, context| {
+    move |packet, _, context| {
         let is_video = Circuit::of(packet.bytes()) == Some(VIDEO);
         let arrived = packet.arrived().expect("it came over the wire");
         let mut delays = delays.lock().expect("nobody panics");
@@ -100,42 +102,35 @@ struct Receiving {
 }
 
 impl Receiving {
+    /// A client of these buffers, and its threads.
+    fn client(
+        &mut self,
+        interest: Interest<&Circuit>,
+        (buffers, threads): (u32, &[Placement]),
+    ) -> u32 {
+        let crew = Crew {
+            name: "shepherd",
+            processor: CPU,
+            threads,
+            buffers,
+            work: WORK,
+        };
+        let deliver = || deliver(&self.found);
+        let installed = crew.install(&mut self.program, &mut self.driver, interest, deliver);
+        installed.expect("nobody has it").0.0
+    }
+
     /// One client, whose two threads take from one queue.
     fn late(&mut self) {
-        let arrived = self.program.semaphore(0);
-        let (client, queue) = late::client(32, &Host::default().sleeper);
-        let client = Signalling {
-            client,
-            arrived,
-            threads: 2,
-        };
-        let size = PoolSize::fixed(32);
-        let registered = self.driver.register(Interest::Default, size, client);
-        registered.expect("nobody has it").pool.give(32);
-        for name in ["first", "second"] {
-            let body = Shepherd::new(queue.clone(), arrived, WORK, deliver(&self.found));
-            self.program.add(name, CPU, thread(8), body);
-        }
+        self.client(Interest::Default, (32, &[thread(8); 2]));
     }
 
     /// A client and a thread for a circuit, of which the card has memory.
     fn early(&mut self, circuit: Circuit, priority: u8, memory: Vec<Packet>) {
-        let arrived = self.program.semaphore(0);
-        let (client, queue) = early::client(16, None, &Host::default().sleeper);
-        let client = Signalling {
-            client,
-            arrived,
-            threads: 1,
-        };
-        let interest = Interest::In(&circuit);
-        let registered = self.driver.register(interest, PoolSize::fixed(16), client);
-        let registered = registered.expect("nobody has it");
-        registered.pool.give(16);
-        let (channel, id) = (circuit.channel.into(), registered.id.0);
-        let opened = self.far.open(channel, id, 0, memory, Instant::ZERO);
+        let client = self.client(Interest::In(&circuit), (16, &[thread(priority)]));
+        let channel = circuit.channel.into();
+        let opened = self.far.open(channel, client, 0, memory, Instant::ZERO);
         opened.expect("it is closed");
-        let body = Shepherd::new(queue, arrived, WORK, deliver(&self.found));
-        self.program.add("shepherd", CPU, thread(priority), body);
     }
 }
 

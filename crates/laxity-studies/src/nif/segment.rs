@@ -104,7 +104,7 @@ impl Segment {
                 let mut draws = Draws::new(seed, station);
                 let next = match station {
                     0 => now,
-                    _ => now + exponential(&mut draws, self.senders.disk),
+                    _ => now + draws.exponential(self.senders.disk),
                 };
                 Station {
                     draws,
@@ -124,7 +124,7 @@ impl Segment {
         };
         of.unacknowledged = of.unacknowledged.saturating_sub(1);
         if of.unacknowledged == 0 && station > 0 {
-            of.next = now + exponential(&mut of.draws, self.senders.disk);
+            of.next = now + of.draws.exponential(self.senders.disk);
         }
     }
 
@@ -183,12 +183,6 @@ impl Segment {
         self.busy = Some(now + Framing::Bare.takes(PACKET_BYTES, WIRE_RATE));
         Ok(())
     }
-}
-
-/// Of this mean.
-fn exponential(draws: &mut Draws, mean: Span) -> Span {
-    let nanos = -draws.open_unit().ln() * mean.as_nanos() as f64;
-    Span::from_nanos(nanos as u64)
 }
 
 impl Body for Segment {

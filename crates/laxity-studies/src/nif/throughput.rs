@@ -96,6 +96,7 @@ impl Case {
         let packets = |kilobyte| Work {
             packet: PACKET,
             kilobyte: Service::from_micros(kilobyte),
+            is_burnt: false,
         };
         Setup {
             protocols: self.platform.protocols,
@@ -104,6 +105,7 @@ impl Case {
             call: Work {
                 packet: CALL,
                 kilobyte: COPY,
+                is_burnt: false,
             },
             packets: (packets(received), packets(sent)),
             interrupt: INTERRUPT,

@@ -1,15 +1,14 @@
 //! A run of the experiment: how packets find their threads, and when frames of video were shown.
 
 use laxity_lab::bench::Runner;
-use laxity_model::nif::registry::Circuits;
+use laxity_model::nif::registry::{Circuit, Circuits};
 use laxity_model::{
     Context, EventKind, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Priority,
-    ProcessorId, Program, SemaphoreId, Service, Span,
+    ProcessorId, Program, Service, Span,
 };
 use laxity_net::Driver;
-use laxity_net::bodies::{Handler, Interrupt, Shepherd, Signalling, Work};
-use laxity_net::buffers::{Buffer, Filled, PoolSize};
-use laxity_net::clients::{Queue, early, late};
+use laxity_net::bodies::{Crew, Handler, Interrupt, Work};
+use laxity_net::buffers::{Buffer, Filled};
 use laxity_net::driver::{Host, Interest, Limits};
 use laxity_net::emulated::{End, Faults, Wire};
 
@@ -115,9 +114,11 @@ type Packet = Buffer<Box<[u8]>, Filled>;
 
 impl Making {
     /// What is done with a packet that has been processed: a frame whose last packet it is is shown, a sender hears of it, and the buffer is given again.
-    fn done(&self) -> impl FnMut(Packet, &mut dyn Context) + Send + 'static + use<> {
+    fn done(
+        &self,
+    ) -> impl FnMut(Packet, Instant, &mut dyn Context) + Clone + Send + 'static + use<> {
         let (shown, processed, acknowledged) = (self.shown, self.processed, self.acknowledged);
-        move |packet, context| {
+        move |packet, _, context| {
             let Some((station, number)) = station_of(packet.bytes()) else {
                 return context.fail("a packet of nobody");
             };
@@ -132,53 +133,43 @@ impl Making {
         }
     }
 
-    fn take(&mut self, name: &str, placement: Placement, from: (Queue<Box<[u8]>>, SemaphoreId)) {
+    fn client(
+        &mut self,
+        name: &str,
+        interest: Interest<&Circuit>,
+        threads: &[Placement],
+    ) -> Result<(), HostError> {
         let work = Work {
             packet: self.setup.packet,
-            kilobyte: Service::ZERO,
+            ..Work::default()
         };
-        let body = Shepherd::new(from.0, from.1, work, self.done());
-        self.program.add(name, CPU, placement, body);
+        let crew = Crew {
+            name,
+            processor: CPU,
+            threads,
+            buffers: BUFFERS,
+            work,
+        };
+        let done = self.done();
+        let done = || done.clone();
+        let made = crew.install(&mut self.program, &mut self.driver, interest, done);
+        made.map(drop).map_err(failed)
     }
 
     /// One client for all.
     fn late(&mut self, takers: &[Placement]) -> Result<(), HostError> {
-        let arrived = self.program.semaphore(0);
-        let (client, queue) = late::client(BUFFERS as usize, &Host::default().sleeper);
-        let client = Signalling {
-            client,
-            arrived,
-            threads: takers.len() as u32,
-        };
-        let size = PoolSize::fixed(BUFFERS);
-        let registered = self.driver.register(Interest::Default, size, client);
-        registered.map_err(failed)?.pool.give(BUFFERS);
-        for (number, placement) in takers.iter().enumerate() {
-            let from = (queue.clone(), arrived);
-            self.take(&format!("protocols {number}"), *placement, from);
-        }
-        Ok(())
+        self.client("protocols", Interest::Default, takers)
     }
 
     /// A client for each connection.
     fn early(&mut self, video: Priority) -> Result<(), HostError> {
         for station in 0..=self.setup.senders.streams {
-            let arrived = self.program.semaphore(0);
-            let (client, queue) = early::client(BUFFERS as usize, None, &Host::default().sleeper);
-            let client = Signalling {
-                client,
-                arrived,
-                threads: 1,
-            };
-            let interest = Interest::In(&circuit(station));
-            let size = PoolSize::fixed(BUFFERS);
-            let registered = self.driver.register(interest, size, client);
-            registered.map_err(failed)?.pool.give(BUFFERS);
             let (name, priority) = match station {
                 0 => ("video".to_owned(), video),
                 _ => (format!("stream {station}"), ORDINARY),
             };
-            self.take(&name, Placement::Thread(priority), (queue, arrived));
+            let interest = Interest::In(&circuit(station));
+            self.client(&name, interest, &[Placement::Thread(priority)])?;
         }
         Ok(())
     }

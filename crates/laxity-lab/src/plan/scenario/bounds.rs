@@ -449,6 +449,9 @@ impl Analyst<'_> {
             Some(TaskKind::Command { .. }) => {
                 format!("it is below `{name}`, a command that may work all the time").into()
             }
+            Some(TaskKind::Client(_) | TaskKind::Flow(_)) => {
+                format!("it is below `{name}`, of whose packets nobody says how many come").into()
+            }
             _ => Reason::too_much(format!("it is below `{name}`, which never stops")),
         }
     }

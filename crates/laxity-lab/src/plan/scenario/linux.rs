@@ -227,6 +227,7 @@ fn never_done(analyst: &Analyst<'_>, subject: &Source) -> &'static str {
         Some(TaskKind::Command { .. }) => {
             "nothing says how much a command works how often, so it is taken to work all the time; what is a `periodic` task has a bound"
         }
+        Some(TaskKind::Client(_) | TaskKind::Flow(_)) => "nothing says how many packets come",
         _ => "it never stops, so it is never done",
     }
 }

@@ -5,6 +5,7 @@
 //! adds bounds, and what was observed.
 //!
 //! * `sources`: everything that takes a processor's time; `drivers`: of that, each device's own.
+//! * `flows`: what comes over a network.
 //! * `device`: whether a reserved device gets what its rings need; `agreed`: that this and the bounds of its calls are one answer.
 //! * `subjects`: whose response times are asked for; `bounds`: those, in the twin, by `ranks` and by what executors give (`promises`); `linux`: those on Linux; `costs`: what those prove; `observe`: the same, as seen.
 
@@ -15,6 +16,7 @@ mod costs;
 mod costs_tests;
 mod device;
 mod drivers;
+mod flows;
 mod linux;
 #[cfg(test)]
 mod linux_tests;
@@ -88,6 +90,9 @@ pub struct VariantPlan {
     /// The programs that would be executed beside it, as one would type them. Left out of the JSON if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
+    /// What comes over its network, and who takes it: a sentence for each flow. Left out of the JSON if there is none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<String>,
     /// Every reservation that is asked for.
     pub requests: Vec<RequestPlan>,
     /// What the executors on which tasks take turns promise them.
@@ -317,11 +322,13 @@ fn variant_plan(variant: &ResolvedVariant, ready: &Ready) -> VariantPlan {
         admitted: admission.granted() && commands.is_none_or(Admission::granted),
         refusals: admission.explain().into_iter().chain(explained).collect(),
         commands: variant.commands().collect(),
+        flows: flows::said(variant),
         requests: requests(admission, 2).chain(of_commands).collect(),
         executors: executors.collect(),
         notes: whole_quanta(&admission.program)
             .into_iter()
             .chain(first_threads)
+            .chain(flows::note(variant))
             .collect(),
         ..VariantPlan::default()
     }

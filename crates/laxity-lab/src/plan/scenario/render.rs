@@ -34,6 +34,9 @@ pub fn render(plan: &Plan, width: usize) -> String {
             // As it stands: whoever reads it decides whether it may be executed.
             text.push_str(&format!("  executes:   {command}\n"));
         }
+        for flow in &variant.flows {
+            wrap_to(width, "  network:    ", flow, &mut text);
+        }
         for request in &variant.requests {
             render_request(request, width, &mut text);
         }

@@ -378,7 +378,9 @@ impl<'a> Stage<'a> {
                 };
                 Some(self.source(id?, rank, Work::Jobs { task, net }))
             }
-            TaskKind::Command { .. } => {
+            // Its interrupts.
+            TaskKind::Flow(_) => Some(Source::new(&task.name, None, CLOCK, Work::Endless)),
+            TaskKind::Command { .. } | TaskKind::Client(_) => {
                 let rank = match task.placing? {
                     Placing::Thread(priority) => thread_rank(priority),
                     Placing::Reserved(request, before) => {

@@ -153,15 +153,15 @@ impl Analyst<'_> {
     }
 
     /// Of those above one that never stop, the highest has all of a window that those above it leave. `None` where there is none, or nothing is left;
-    /// of a command it is only assumed that it never stops.
+    /// of a command, and of packets, it is only assumed that they never stop.
     fn below_endless(&self, own: &Source, line: &Line, sources: &[Source]) -> Option<Bottleneck> {
-        let is_command = |name: &str| {
+        let is_assumed = |name: &str| {
             let mut tasks = self.stage.variant.tasks.iter();
-            tasks.any(|task| task.name == name && matches!(task.kind, TaskKind::Command { .. }))
+            tasks.any(|task| task.name == name && task.kind.may_stop())
         };
         let is_endless = |source: &&Source| {
             let is_above = source.rank > own.rank && self.goes_first(source, own);
-            is_above && source.work == Work::Endless && !is_command(&source.name)
+            is_above && source.work == Work::Endless && !is_assumed(&source.name)
         };
         let endless = sources.iter().filter(is_endless);
         let endless = endless.max_by_key(|source| source.rank)?;

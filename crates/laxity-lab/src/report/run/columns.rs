@@ -1,22 +1,26 @@
 //! The columns of a run's table: a heading, a unit, and how to get the cell. The terminal and the page show the same.
 
+mod commands;
+mod flows;
+
 use laxity_model::Span;
-use laxity_model::base::number::median;
 use laxity_model::verify::contract::Quantity;
 
 use super::apart::{
     as_told, frames_lost, lost_besides, missed, quantity, some, undisturbed_misses,
 };
-use crate::each_once::each_once;
 use crate::evidence::histogram::{GapJson, HistogramJson};
 use crate::evidence::results::VariantResults;
 use crate::evidence::subjects::{
-    CommandFigures, CommandRun, DeviceFigures, ModemFigures, PeriodicFigures, StreamFigures,
-    SubjectResults, WindowFigures,
+    CommandFigures, DeviceFigures, ModemFigures, PeriodicFigures, StreamFigures, SubjectResults,
+    WindowFigures,
 };
 use crate::layout::{Align, fixed};
 use crate::report::Value;
 use crate::report::value;
+use commands::{COMMAND, COMMAND_GAP, OF_COMMANDS};
+pub(super) use commands::{ended, processor_time, service_gap};
+use flows::{FLOW, OF_FLOWS};
 
 /// What a line of a table is about: the first one of a variant, and one for each further component of a kind.
 pub(super) struct Line<'a> {
@@ -26,6 +30,7 @@ pub(super) struct Line<'a> {
     stream: Option<(&'a SubjectResults, &'a StreamFigures)>,
     task: Option<(&'a SubjectResults, &'a PeriodicFigures)>,
     command: Option<(&'a SubjectResults, &'a CommandFigures)>,
+    flow: Option<&'a SubjectResults>,
 }
 
 /// A column.
@@ -205,44 +210,6 @@ const OF_JOBS: [Column; 4] = [
     ),
 ];
 
-const COMMAND: Column = column("command", "command", None, |line| {
-    Some(line.command?.0.name.as_str().into())
-});
-
-/// What is shown of a program of the user's own.
-const OF_COMMANDS: [Column; 2] = [
-    column("processor time", "cpu\ntime s", Some(SECONDS), |line| {
-        processor_time(line.command?.1)
-    }),
-    column("exit", "exit", None, |line| Some(ended(line.command?.1))),
-];
-const COMMAND_GAP: Column = with(
-    column(
-        "service gap of the command's first thread alone, max",
-        "1st thread\ngap ms",
-        MILLISECONDS,
-        |line| service_gap(line.command?.0),
-    ),
-    |line| time(quantity(line.command?.0, Quantity::SERVICE_GAP)?.disturbed_max()),
-);
-
-/// What a program took, in half of the runs at most.
-pub(super) fn processor_time(command: &CommandFigures) -> Option<Value> {
-    let runs = command.command_runs.iter();
-    time(median(runs.filter_map(|run| run.processor_time_ns)))
-}
-
-/// How it ended, in each way that it did.
-pub(super) fn ended(command: &CommandFigures) -> Value {
-    let runs = command.command_runs.iter();
-    each_once(runs.map(CommandRun::ended)).join(", ").into()
-}
-
-/// The longest for which it, or a task, had work and not the processor.
-pub(super) fn service_gap(subject: &SubjectResults) -> Option<Value> {
-    time(quantity(subject, Quantity::SERVICE_GAP)?.told_max())
-}
-
 /// What there was in every window: `9-10 jobs done/100ms`.
 fn window(figures: &WindowFigures) -> String {
     let (what, window) = (
@@ -284,6 +251,9 @@ const MODEM_WINDOWS: Column = column("modem, in windows", WINDOWS_HEAD, None, |l
 const STREAM_WINDOWS: Column = column("device, in windows", WINDOWS_HEAD, None, |line| {
     line.windows(&line.stream?.0.name)
 });
+const FLOW_WINDOWS: Column = column("flow, in windows", WINDOWS_HEAD, None, |line| {
+    line.windows(&line.flow?.name)
+});
 const TASK_WINDOWS: Column = column("task, in windows", WINDOWS_HEAD, None, |line| {
     line.windows(&line.task?.0.name)
 });
@@ -317,6 +287,7 @@ pub(super) fn tables(variants: &[VariantResults], width: usize) -> Vec<Vec<Colum
     let streams = most(|variant| variant.streams().count());
     let tasks = most(|variant| variant.periodic().count());
     let commands = most(|variant| variant.commands().count());
+    let flows = most(|variant| variant.flows().count());
     let groups = [
         group(modems, MODEM, &OF_MODEMS),
         // Groups of their own, so that they have the name too where they do not fit beside the others.
@@ -326,6 +297,8 @@ pub(super) fn tables(variants: &[VariantResults], width: usize) -> Vec<Vec<Colum
         group(tasks, TASK, &OF_JOBS),
         group(tasks, TASK, &OF_GAPS),
         group(tasks, TASK, &[TASK_WINDOWS]),
+        group(flows, FLOW, &OF_FLOWS),
+        group(flows, FLOW, &[FLOW_WINDOWS]),
         group(commands, COMMAND, &OF_COMMANDS),
         group(commands, COMMAND, &[COMMAND_GAP]),
     ];
@@ -424,6 +397,7 @@ impl<'a> Line<'a> {
         let (modems, streams) = (variant.modems().count(), variant.streams().count());
         let several = modems.max(streams).max(variant.periodic().count());
         let several = several.max(variant.commands().count());
+        let several = several.max(variant.flows().count());
         let line = |number: usize| Self {
             variant,
             is_first: number == 0,
@@ -431,6 +405,7 @@ impl<'a> Line<'a> {
             stream: variant.streams().nth(number),
             task: variant.tasks().nth(number),
             command: variant.commands().nth(number),
+            flow: variant.flows().nth(number),
         };
         (0..several.max(1)).map(line).collect()
     }

@@ -1,10 +1,13 @@
 //! What takes part beside devices: tasks, and the executors on which they take turns.
 
+use std::sync::Arc;
+
 use laxity_model::enforce::ranks;
 use laxity_model::program::upcall::Timing;
 use laxity_model::verify::contract::Kind;
 use laxity_model::{Priority, ProcessorId, ReservationRequest, Service, Span};
 
+use super::network::{Flow, NetworkClient};
 use crate::scenario::{Placing, kinds};
 
 /// Something that runs beside the devices of a variant.
@@ -16,7 +19,7 @@ pub struct ResolvedTask {
     pub processor: ProcessorId,
     /// What it is.
     pub kind: TaskKind,
-    /// A command's placement; `None` for the other kinds.
+    /// A command's or a client's placement; `None` for the other kinds.
     pub placing: Option<Placing>,
 }
 
@@ -32,12 +35,19 @@ impl ResolvedTask {
         }
     }
 
+    /// Whether it is a client or a flow of a network.
+    pub(crate) const fn is_networked(&self) -> bool {
+        matches!(self.kind, TaskKind::Client(_) | TaskKind::Flow(_))
+    }
+
     /// Whether it is work without end or a program in ordinary threads, which outrank no device.
     pub(crate) fn is_ordinary(&self) -> bool {
         let priority = match (&self.kind, self.placing) {
             (TaskKind::Spinner { priority, .. }, _) => *priority,
             (TaskKind::Command { .. }, None) => Priority::NORMAL,
-            (TaskKind::Command { .. }, Some(Placing::Thread(priority))) => priority,
+            (TaskKind::Command { .. } | TaskKind::Client(_), Some(Placing::Thread(priority))) => {
+                priority
+            }
             _ => return false,
         };
         ranks::of_thread(priority).real_time().is_none()
@@ -172,6 +182,10 @@ pub enum TaskKind {
         /// The exit code with which it may end before the run does.
         exit: u8,
     },
+    /// Threads that take the packets of flows.
+    Client(Arc<NetworkClient>),
+    /// What comes over an interface: it runs nowhere, and is observed.
+    Flow(Arc<Flow>),
 }
 
 impl TaskKind {
@@ -188,13 +202,20 @@ impl TaskKind {
         }
     }
 
+    /// Whether it is only assumed to work without an end, as nobody says how much it works.
+    pub(crate) const fn may_stop(&self) -> bool {
+        matches!(self, Self::Command { .. } | Self::Client(_) | Self::Flow(_))
+    }
+
     /// What is observed of such a task, and the word for it in a file.
-    pub const fn kind(&self) -> Kind {
+    pub fn kind(&self) -> Kind {
         match self {
             Self::Spinner { .. } => kinds::SPINNER,
             Self::Periodic { .. } => kinds::PERIODIC,
             Self::Rogue { .. } => kinds::ROGUE,
             Self::Command { .. } => kinds::COMMAND,
+            Self::Client(_) => kinds::CLIENT,
+            Self::Flow(flow) => flow.kind(),
         }
     }
 }

@@ -1,0 +1,194 @@
+//! What is seen of a flow: when its frames were shown, how long its packets waited for a thread, and which never came.
+
+use std::collections::BTreeMap;
+
+use laxity::observe::{Observation, Reader, Recorder, Run};
+use laxity_model::verify::contract::{Phase, Subject};
+use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, Span};
+
+use crate::scenario::Traffic;
+use crate::scenario::kinds::{
+    ARRIVAL_TO_THREAD, BYTES_RECEIVED, FRAME_INTERVAL, FRAME_JITTER, PACKETS_LOST,
+};
+
+/// What a flow's activity records.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowMarks {
+    /// A packet was sent: its number, and when.
+    pub sent: Mark,
+    /// A thread took a packet: when, and how long after its arrival.
+    pub taken: Mark,
+    /// A packet was worked on: its number, or in bulk how many bytes that brought; and when.
+    pub worked: Mark,
+}
+
+/// Where the evidence of a flow is to be found.
+#[derive(Clone, Debug)]
+pub struct FlowProbe {
+    /// What its activity records.
+    pub marks: FlowMarks,
+    /// Who works for it: the threads of its client, and the interface's interrupts.
+    pub holders: Vec<ActivityId>,
+    /// What is sent.
+    pub traffic: Traffic,
+}
+
+/// Whether a packet is lost that was sent so shortly before the end nobody knows.
+const UNDER_WAY: Span = Span::from_secs(1);
+
+pub(super) struct FlowReader<'a> {
+    probe: &'a FlowProbe,
+    end: Instant,
+    recorder: Recorder<'a>,
+    /// When each packet left that was not worked on yet.
+    missing: BTreeMap<u64, Instant>,
+    /// How many packets of each frame have been worked on that is not complete.
+    frames: BTreeMap<u64, u16>,
+    shown: Option<Instant>,
+}
+
+impl<'a> FlowReader<'a> {
+    pub(super) const fn new(probe: &'a FlowProbe, run: Run<'a>) -> Self {
+        Self {
+            probe,
+            end: run.record.end,
+            recorder: Recorder::new(run),
+            missing: BTreeMap::new(),
+            frames: BTreeMap::new(),
+            shown: None,
+        }
+    }
+
+    /// A packet of video has been worked on.
+    fn worked(&mut self, number: u64, at: Instant, (packets, period): (u16, Span)) {
+        let Some(sent) = self.missing.remove(&number) else {
+            // A second time.
+            return;
+        };
+        self.recorder.value(PACKETS_LOST, 0, [sent, at]);
+        let frame = number / u64::from(packets);
+        let whole = self.frames.entry(frame).or_default();
+        *whole += 1;
+        if *whole < packets {
+            return;
+        }
+        self.frames.remove(&frame);
+        if let Some(before) = self.shown.replace(at) {
+            let interval = at.saturating_since(before);
+            let jitter = interval.as_nanos().abs_diff(period.as_nanos());
+            self.recorder.span(FRAME_INTERVAL, before, at);
+            self.recorder.value(FRAME_JITTER, jitter, [before, at]);
+        }
+    }
+}
+
+impl Reader for FlowReader<'_> {
+    fn take(&mut self, event: &Event, phase: &Phase) {
+        let EventKind::Mark(mark) = event.kind else {
+            return;
+        };
+        self.recorder.phase = phase.clone();
+        let [first, second] = event.args;
+        let marks = self.probe.marks;
+        let at = Instant::from_nanos(second);
+        match self.probe.traffic {
+            _ if mark == marks.sent => drop(self.missing.insert(first, at)),
+            _ if mark == marks.taken => {
+                let taken = Instant::from_nanos(first);
+                let arrived = Instant::from_nanos(first.saturating_sub(second));
+                self.recorder.span(ARRIVAL_TO_THREAD, arrived, taken);
+            }
+            Traffic::Video {
+                packets, period, ..
+            } if mark == marks.worked => self.worked(first, at, (packets, period)),
+            Traffic::Bulk { .. } if mark == marks.worked => {
+                self.recorder.value(BYTES_RECEIVED, first, [at, at]);
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
+        for sent in self.missing.into_values() {
+            if sent + UNDER_WAY <= self.end {
+                self.recorder.value(PACKETS_LOST, 1, [sent, self.end]);
+            }
+        }
+        Observation::of(subject, self.recorder.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity::contract::Quantity;
+    use laxity_model::{ProcessorId, RunRecord};
+
+    use super::*;
+    use crate::scenario::kinds::VIDEO;
+
+    const MARKS: FlowMarks = FlowMarks {
+        sent: Mark(0),
+        taken: Mark(1),
+        worked: Mark(2),
+    };
+
+    fn seen(marks: &[(Mark, u64, u64)]) -> impl Fn(Quantity) -> Vec<u64> + use<> {
+        let probe = FlowProbe {
+            marks: MARKS,
+            holders: Vec::new(),
+            traffic: Traffic::Video {
+                period: Span::from_millis(100),
+                packets: 2,
+                bytes: 100,
+                jitter: Span::ZERO,
+            },
+        };
+        let record = RunRecord::empty(Instant::ZERO, Instant::from_millis(1_500));
+        let mut reader = Box::new(FlowReader::new(&probe, Run::of(&record)));
+        for (mark, first, second) in marks {
+            let event = Event {
+                at: Instant::ZERO,
+                kind: EventKind::Mark(*mark),
+                processor: ProcessorId(0),
+                activity: ActivityId(0),
+                args: [*first, *second],
+            };
+            reader.take(&event, &Phase::RUN);
+        }
+        let subject = Subject {
+            name: "video".into(),
+            kind: VIDEO,
+        };
+        let seen = reader.finish(subject).quantities;
+        move |quantity| {
+            let all = seen.whole(quantity).undisturbed;
+            let extremes = [all.min(), all.max(), u64::try_from(all.sum()).ok()];
+            extremes.into_iter().flatten().collect()
+        }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_frame_is_shown_with_the_last_of_its_packets_in_whatever_order_they_come() {
+        let sent = (0..6).map(|number| (MARKS.sent, number, number / 2 * 100 * MS));
+        let worked = [(1, 3), (0, 5), (2, 101), (3, 120), (4, 201), (5, 202)];
+        let worked = worked.map(|(number, at)| (MARKS.worked, number, at * MS));
+        let all: Vec<_> = sent.chain(worked).collect();
+        let seen = seen(&all);
+        assert_eq!(seen(FRAME_INTERVAL)[..2], [82 * MS, 115 * MS]);
+        assert_eq!(seen(FRAME_JITTER)[..2], [15 * MS, 18 * MS]);
+        assert_eq!(seen(PACKETS_LOST), [0, 0, 0]);
+    }
+
+    #[test]
+    fn what_never_comes_is_lost_unless_it_may_be_under_way() {
+        let sent = [(0, 0), (1, 0), (2, 100), (3, 100), (4, 900), (5, 900)];
+        let sent = sent.map(|(number, at)| (MARKS.sent, number, at * MS));
+        let worked = [(0, 3), (1, 4), (3, 101)];
+        let worked = worked.map(|(number, at)| (MARKS.worked, number, at * MS));
+        let seen = seen(&[&sent[..], &worked].concat());
+        assert_eq!(seen(PACKETS_LOST), [0, 1, 1]);
+        assert!(seen(FRAME_INTERVAL).is_empty(), "one frame is no interval");
+    }
+}

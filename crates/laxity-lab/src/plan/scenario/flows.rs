@@ -1,0 +1,59 @@
+//! What comes over a network in a variant, who takes it, and that nobody is charged for it.
+
+use laxity_model::Span;
+
+use crate::scenario::{
+    Demultiplexing, Flow, NetworkClient, ResolvedTask, ResolvedVariant, TaskKind, Traffic,
+    show_placing,
+};
+
+/// A sentence for each flow.
+pub(super) fn said(variant: &ResolvedVariant) -> Vec<String> {
+    let clients = variant.tasks.iter().filter_map(|task| match &task.kind {
+        TaskKind::Client(client) => Some((task, client)),
+        _ => None,
+    });
+    let flows = clients.flat_map(|(task, client)| {
+        let flows = client.flows.iter();
+        flows.map(move |flow| sentence(flow, task, client))
+    });
+    flows.collect()
+}
+
+/// What is to be known of the bounds and grants of a variant with flows.
+pub(super) fn note(variant: &ResolvedVariant) -> Option<String> {
+    variant.has_network().then(|| {
+        "nobody says how many packets come: neither the interrupts of an interface nor what its clients work on them are charged to anybody".to_owned()
+    })
+}
+
+fn sentence(flow: &Flow, task: &ResolvedTask, client: &NetworkClient) -> String {
+    let what = match flow.traffic {
+        Traffic::Video {
+            period,
+            packets,
+            bytes,
+            ..
+        } => format!("a frame of {packets} packets of {bytes} bytes every {period}"),
+        Traffic::Bulk {
+            count,
+            block,
+            pause,
+        } => {
+            let pause = match pause {
+                Span::ZERO => String::new(),
+                pause => format!(" about {pause} apart"),
+            };
+            format!("blocks of {block} bytes{pause}, over connections of TCP: {count}")
+        }
+    };
+    let found = match client.demultiplexing {
+        Demultiplexing::Early => "by a queue and a thread for each connection",
+        Demultiplexing::Late { .. } => "from one queue for all of its flows",
+    };
+    let placed = task.placing.map(show_placing).unwrap_or_default();
+    format!(
+        "`{}` over `{}`: {what}; taken by `{}`, {found} ({placed})",
+        flow.name, client.interface.name, task.name
+    )
+}

@@ -1,0 +1,88 @@
+//! A network of this machine: two interfaces that are joined, in a namespace that is gone with them.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+use laxity::LiveHost;
+use laxity::net::{AnyLink, Settings, pair};
+use laxity_model::SemaphoreId;
+
+use super::{End, POSTED};
+use crate::runner::RunError;
+use crate::scenario::ResolvedVariant;
+
+/// Both interfaces, open.
+pub struct Wires {
+    links: [AnyLink; 2],
+    ports: Ports,
+}
+
+/// Where their interrupts are raised, once that is known.
+type Ports = Arc<OnceLock<[SemaphoreId; 2]>>;
+
+/// What raises the interrupts of both.
+pub(in crate::runner) struct Fed {
+    descriptors: [OwnedFd; 2],
+    ports: Ports,
+}
+
+impl Wires {
+    /// Of a variant that has a network.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError::CannotRun`].
+    pub(in crate::runner) fn of(
+        variant: &ResolvedVariant,
+    ) -> Result<Option<(Self, Fed)>, RunError> {
+        if !variant.has_network() {
+            return Ok(None);
+        }
+        let cannot = |why: &dyn std::fmt::Display| {
+            RunError::CannotRun(format!("variant `{}`: {why}", variant.name))
+        };
+        let settings = Settings {
+            posted: POSTED,
+            ..Settings::default()
+        };
+        let links = pair(&settings).map_err(|why| cannot(&format!("{why}; {}", why.remedy())))?;
+        let own = links
+            .each_ref()
+            .map(|link| link.as_fd().try_clone_to_owned());
+        let [near, far] = own;
+        let descriptors = [
+            near.map_err(|why| cannot(&why))?,
+            far.map_err(|why| cannot(&why))?,
+        ];
+        let ports = Ports::default();
+        let fed = Fed {
+            descriptors,
+            ports: Arc::clone(&ports),
+        };
+        Ok(Some((Self { links, ports }, fed)))
+    }
+
+    /// The ends of the wire, whose interrupts are raised there.
+    pub(super) fn ends(self, raised: [SemaphoreId; 2]) -> [End<AnyLink>; 2] {
+        let Self { links, ports } = self;
+        // They are an end once.
+        ports.set(raised).ok();
+        let [near, far] = links;
+        let end = |link, raised| End {
+            link,
+            unmask: Box::new(|_| {}),
+            raised,
+        };
+        [end(near, raised[0]), end(far, raised[1])]
+    }
+}
+
+impl Fed {
+    /// Has the host raise them in its next run, of the program that has the ends.
+    pub(in crate::runner) fn feed(self, host: &mut LiveHost) {
+        let ports = self.ports.get().copied().into_iter().flatten();
+        for (port, descriptor) in ports.zip(self.descriptors) {
+            host.feed(port, descriptor);
+        }
+    }
+}

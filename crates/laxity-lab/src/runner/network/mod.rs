@@ -1,0 +1,301 @@
+//! What shares a network interface in a variant, as activities of its program: at the near end of a wire the driver, its clients' threads and what protocol
+//! they speak, at the far end who sends. The same for the twin's cards and for interfaces of this machine.
+//!
+//! * `live`: interfaces of this machine; `far`: who sends; `protocols`: TCP/IP of the near end; `threads`: clients and what becomes of their packets.
+
+mod far;
+mod live;
+mod protocols;
+mod threads;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use laxity::cards::{Cable, Line, Queue, Shape, Transfers};
+use laxity_model::nif::frames::Frames;
+use laxity_model::nif::link::Link;
+use laxity_model::nif::wire::Framing;
+use laxity_model::verify::contract::Subject;
+use laxity_model::{
+    ActivityId, Context, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Program,
+    SemaphoreId, Span, Step,
+};
+use laxity_net::bodies::{Handler, Interrupt};
+use laxity_net::driver::{Driver, Host, Limits};
+use laxity_net::emulated::Faults;
+
+use crate::observe::{FlowMarks, FlowProbe, Probe, Watched};
+use crate::scenario::{Flow, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic};
+use far::Far;
+pub use live::Wires;
+use threads::Near;
+
+/// The addresses of the near end and of the far end: of a network that nobody else is in.
+const NEAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
+const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
+/// Ports of the near end: so many for each flow, in the variant's order.
+const FIRST_PORT: u16 = 5_000;
+const PORTS_EACH: u16 = 16;
+/// Ethernet, IPv4 and UDP, in bytes.
+const HEADERS: usize = 42;
+/// Descriptors of a card's rings, and its driver's buffers.
+const POSTED: usize = 256;
+/// What happened to a flow waits in so many places for who records it.
+const RECORDS: u32 = 4_096;
+/// A flow's records say in their first word what they are of: a packet that was sent, or was taken by a thread; or else its number, when it has been worked on.
+const SENT: u64 = 1 << 63;
+const TAKEN: u64 = 1 << 62;
+
+/// A flow in a variant: where its packets go to, and where what becomes of them is recorded.
+#[derive(Clone, Debug)]
+struct Known {
+    flow: Arc<Flow>,
+    /// The first of its ports.
+    port: u16,
+    /// What happens is put there.
+    records: PortId,
+}
+
+impl Known {
+    /// The port of one of its connections.
+    const fn port(&self, connection: u16) -> u16 {
+        self.port + connection
+    }
+
+    fn has_port(&self, port: u16) -> bool {
+        (self.port..self.port + self.flow.connections()).contains(&port)
+    }
+
+    fn is_video(&self) -> bool {
+        matches!(self.flow.traffic, Traffic::Video { .. })
+    }
+}
+
+/// An end of the wire: an interface, and its interrupt.
+pub(super) struct End<L> {
+    pub(super) link: L,
+    /// Has the interrupt raised again for what happens from now on.
+    pub(super) unmask: Box<dyn FnMut(Instant) + Send>,
+    /// Where it is raised.
+    pub(super) raised: SemaphoreId,
+}
+
+/// What takes part of a network in a variant, if anything does.
+struct Plan<'a> {
+    clients: Vec<(&'a ResolvedTask, &'a Arc<NetworkClient>)>,
+    flows: Vec<Known>,
+    interface: Arc<Interface>,
+    seed: u64,
+}
+
+impl<'a> Plan<'a> {
+    fn of(tasks: &[&'a ResolvedTask], program: &mut Program, seed: u64) -> Option<Self> {
+        let clients = tasks.iter().filter_map(|task| match &task.kind {
+            TaskKind::Client(client) => Some((*task, client)),
+            _ => None,
+        });
+        let clients: Vec<_> = clients.collect();
+        let interface = Arc::clone(&clients.first()?.1.interface);
+        let flows = clients.iter().flat_map(|(_, client)| &client.flows);
+        let flows = flows.enumerate().map(|(index, flow)| Known {
+            flow: Arc::clone(flow),
+            port: FIRST_PORT + PORTS_EACH * index as u16,
+            records: program.port(RECORDS),
+        });
+        Some(Self {
+            flows: flows.collect(),
+            clients,
+            interface,
+            seed,
+        })
+    }
+}
+
+/// Adds what a variant has of a network to its program: of each of these tasks that is a client or a flow the probe.
+///
+/// # Errors
+///
+/// [`HostError::Failed`]: an interface has not so much memory, or a client is refused.
+pub(super) fn install(
+    program: &mut Program,
+    tasks: &[&ResolvedTask],
+    (seed, wires): (u64, Option<Wires>),
+) -> Result<Vec<Probe>, HostError> {
+    let Some(plan) = Plan::of(tasks, program, seed) else {
+        return Ok(Vec::new());
+    };
+    let [near, far, doorbell] = [(); 3].map(|()| program.semaphore(0));
+    if let Some(wires) = wires {
+        return build(program, &plan, wires.ends([near, far]), doorbell);
+    }
+    let ends = cards(program, &plan.interface, [near, far, doorbell], seed);
+    build(program, &plan, ends, doorbell)
+}
+
+/// The twin's cards and their wire.
+fn cards(
+    program: &mut Program,
+    interface: &Interface,
+    [near, far, doorbell]: [SemaphoreId; 3],
+    seed: u64,
+) -> [End<Queue>; 2] {
+    let line = Line {
+        faults: Faults {
+            rate: interface.rate,
+            delay: interface.delay,
+            ..Faults::default()
+        },
+        framing: Framing::Ethernet,
+        is_half_duplex: interface.is_half_duplex,
+    };
+    let shape = Shape {
+        queues: 1,
+        receive: POSTED,
+        send: POSTED,
+        mtu: 1_500,
+        transfers: Transfers::default(),
+        moderation: Default::default(),
+    };
+    let (cable, near_card, far_card) = Cable::new(line, [shape; 2], seed);
+    let hardware = cable.hardware(doorbell, [vec![near], vec![far]]);
+    program.add("wire", interface.processor, Placement::External, hardware);
+    [(near_card, near), (far_card, far)].map(|(card, raised)| {
+        let link = card.queue(0).expect("a card has a first queue");
+        let unmasks = link.clone();
+        End {
+            link,
+            unmask: Box::new(move |now| unmasks.unmask(now)),
+            raised,
+        }
+    })
+}
+
+/// A driver of an end.
+fn driver<L: Link>(link: L, clients: u32, seed: u64) -> Result<Driver<L, Frames>, HostError> {
+    let limits = Limits {
+        clients,
+        posted: POSTED,
+        reach: 32,
+        ..Limits::default()
+    };
+    let driver = Driver::new(link, Frames::new(None, seed), limits, Host::default());
+    driver.map_err(failed)
+}
+
+/// Both ends, as activities.
+fn build<L>(
+    program: &mut Program,
+    plan: &Plan<'_>,
+    [near, far]: [End<L>; 2],
+    doorbell: SemaphoreId,
+) -> Result<Vec<Probe>, HostError>
+where
+    L: Link + Send + 'static,
+    L::Memory: 'static,
+{
+    let processor = plan.interface.processor;
+    let mut made = Near::new(program, plan, near.link, near.raised)?;
+    let threads = made.install()?;
+    let handler = Interrupt {
+        raised: near.raised,
+        doorbell,
+        unmask: near.unmask,
+        enters: plan.interface.enters,
+        packet: plan.interface.packet,
+    };
+    let handler = Handler::new(made.driver, handler);
+    let level = Placement::Interrupt(InterruptLevel(1));
+    let interrupts = program.add(&plan.interface.name, processor, level, handler);
+    let sender = Far::new(far, doorbell, &plan.flows, plan.seed)?;
+    program.add("far end", processor, Placement::External, sender);
+    Ok(probes(program, plan, &threads, interrupts))
+}
+
+/// The threads of each client, by its name.
+type Threads = BTreeMap<String, Vec<ActivityId>>;
+
+/// Of clients and flows, in the order of the variant.
+fn probes(
+    program: &mut Program,
+    plan: &Plan<'_>,
+    threads: &Threads,
+    interrupts: ActivityId,
+) -> Vec<Probe> {
+    let of = |name: &str| threads.get(name).cloned().unwrap_or_default();
+    let clients = plan.clients.iter().map(|(task, _)| Probe {
+        subject: Subject {
+            name: task.name.clone(),
+            kind: task.kind.kind(),
+        },
+        activities: of(&task.name),
+        watched: Watched::Nothing,
+    });
+    let mut probes: Vec<Probe> = clients.collect();
+    for known in &plan.flows {
+        let flow = &known.flow;
+        let mut owners = plan.clients.iter();
+        let owner = owners.find(|(_, client)| client.flows.contains(flow));
+        let holders = owner.map_or_else(Vec::new, |(task, _)| of(&task.name));
+        let [sent, taken, worked] = ["sent", "taken", "worked on"]
+            .map(|what| program.mark(&format!("{}: {what}", flow.name)));
+        let marks = FlowMarks {
+            sent,
+            taken,
+            worked,
+        };
+        let body = recorder(known.records, marks);
+        let own = program.add(
+            &flow.name,
+            plan.interface.processor,
+            Placement::External,
+            body,
+        );
+        probes.push(Probe {
+            subject: Subject {
+                name: flow.name.clone(),
+                kind: flow.kind(),
+            },
+            activities: vec![own],
+            watched: Watched::Flow(FlowProbe {
+                marks,
+                holders: holders.into_iter().chain([interrupts]).collect(),
+                traffic: flow.traffic,
+            }),
+        });
+    }
+    probes
+}
+
+/// Records what happens to a flow, with when it was.
+fn recorder(
+    records: PortId,
+    marks: FlowMarks,
+) -> impl FnMut(&mut dyn Context) -> Step + Send + 'static {
+    move |context: &mut dyn Context| {
+        if let Some(arrival) = context.arrival() {
+            let [first, second] = arrival.payload;
+            let (mark, args): (Mark, _) = if first & SENT != 0 {
+                (marks.sent, [first & !SENT, arrival.at.as_nanos()])
+            } else if first & TAKEN != 0 {
+                (marks.taken, [first & !TAKEN, second])
+            } else {
+                (marks.worked, [first, arrival.at.as_nanos()])
+            };
+            context.mark(mark, args);
+        }
+        Step::Wait(records)
+    }
+}
+
+fn failed(error: impl std::fmt::Display) -> HostError {
+    HostError::Failed(format!("the network: {error}"))
+}
+
+/// The earliest of these.
+fn earliest(all: impl IntoIterator<Item = Option<Instant>>) -> Option<Instant> {
+    all.into_iter().flatten().min()
+}
+
+/// Between two looks at what nobody tells about.
+const LOOK: Span = Span::from_millis(1);

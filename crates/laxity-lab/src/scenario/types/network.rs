@@ -1,0 +1,119 @@
+//! What shares a network interface: flows, the clients that take their packets, and the interface itself.
+
+use std::sync::Arc;
+
+use laxity_model::verify::contract::Kind;
+use laxity_model::{ProcessorId, Service, Span};
+
+use crate::scenario::kinds;
+
+/// A network interface, at one end of a wire at whose other end all flows begin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Where its driver runs, and its clients' threads.
+    pub processor: ProcessorId,
+    /// Bits a second of the twin's wire.
+    pub rate: u64,
+    /// Whether the wire carries one frame at a time, in either direction.
+    pub is_half_duplex: bool,
+    /// From when the last bit leaves until it arrives.
+    pub delay: Span,
+    /// What an interrupt is charged in the twin.
+    pub enters: Service,
+    /// And each packet of it.
+    pub packet: Service,
+}
+
+/// What comes over an interface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// What is sent.
+    pub traffic: Traffic,
+}
+
+impl Flow {
+    /// How many connections it is.
+    pub(crate) const fn connections(&self) -> u16 {
+        match self.traffic {
+            Traffic::Video { .. } => 1,
+            Traffic::Bulk { count, .. } => count,
+        }
+    }
+
+    /// What is observed of such a flow, and the word for it in a file.
+    pub const fn kind(&self) -> Kind {
+        match self.traffic {
+            Traffic::Video { .. } => kinds::VIDEO,
+            Traffic::Bulk { .. } => kinds::BULK,
+        }
+    }
+}
+
+/// What a flow's far end sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Traffic {
+    /// A frame every so often, in UDP.
+    Video {
+        /// From frame to frame.
+        period: Span,
+        /// Packets of a frame, 1 to 16.
+        packets: u16,
+        /// Bytes of each, behind the UDP header.
+        bytes: u16,
+        /// A frame leaves at most so long after its time.
+        jitter: Span,
+    },
+    /// Blocks of data, over TCP.
+    Bulk {
+        /// Over so many connections.
+        count: u16,
+        /// Bytes of a block.
+        block: u32,
+        /// From when a block has been taken by its connection until there is the next, in the mean.
+        pause: Span,
+    },
+}
+
+/// How packets find their threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Demultiplexing {
+    /// All are in one queue, from which so many threads take them.
+    Late {
+        /// 1 to 16.
+        threads: u16,
+    },
+    /// Each connection has a queue and a thread of its own.
+    Early,
+}
+
+/// Who takes the packets of flows, and works on them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NetworkClient {
+    /// Where they come from.
+    pub interface: Arc<Interface>,
+    /// Whose packets these are.
+    pub flows: Vec<Arc<Flow>>,
+    /// How they find its threads.
+    pub demultiplexing: Demultiplexing,
+    /// What each packet takes of the processor.
+    pub packet: Service,
+    /// Empty buffers of each queue.
+    pub buffers: u32,
+}
+
+impl NetworkClient {
+    /// How many threads it has.
+    pub(crate) fn threads(&self) -> usize {
+        match self.demultiplexing {
+            Demultiplexing::Late { threads } => threads.into(),
+            Demultiplexing::Early => {
+                let flows = self.flows.iter();
+                flows.map(|flow| usize::from(flow.connections())).sum()
+            }
+        }
+    }
+}

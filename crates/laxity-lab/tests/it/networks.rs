@@ -1,0 +1,94 @@
+//! Networks of scenarios in the twin: same seed, same bytes; and what is judged of flows is what their packets did.
+
+use laxity_lab::evidence::results::RunResults;
+use laxity_lab::runner::{self, On, Silent};
+use laxity_lab::scenario::Length;
+use laxity_lab::scenario::kinds::{ARRIVAL_TO_THREAD, FRAME_INTERVAL, PACKETS_LOST, key};
+use laxity_lab::scenario::parse;
+use laxity_model::verify::contract::Outcome;
+
+/// Two seconds of video beside so many connections, with this client of the video.
+fn run(connections: u32, viewer: &str, seed: u64) -> RunResults {
+    let text = format!(
+        r#"
+[quick]
+idle = "2s"
+[interfaces.lan]
+[flows.video]
+kind = "video"
+period = "40ms"
+[flows.ftp]
+kind = "bulk"
+count = {connections}
+pause = "20ms"
+[clients.viewer]
+interface = "lan"
+flows = ["video"]
+{viewer}
+[clients.transfers]
+interface = "lan"
+flows = ["ftp"]
+placement = "thread 8"
+[contracts.whole]
+kind = "video"
+limits = [{{ quantity = "packets_lost", at_most = 0 }}]
+[variants.one]
+clients = ["viewer", "transfers"]
+"#
+    );
+    let mut resolved = parse(&text, "x.toml")
+        .expect("a scenario")
+        .resolve(Length::Quick);
+    resolved.seed = seed;
+    let on = On::Twin { threads: 1 };
+    let finished = runner::run(&resolved, on, Vec::new(), &mut Silent);
+    finished.expect("it runs").results
+}
+
+/// The largest that was seen of a flow.
+fn largest(
+    results: &RunResults,
+    flow: &str,
+    what: laxity_model::verify::contract::Quantity,
+) -> u64 {
+    let variant = results.variant("one").expect("it was run");
+    let mut subjects = variant.subjects.iter();
+    let subject = subjects
+        .find(|subject| subject.name == flow)
+        .expect("a flow");
+    subject.quantities[&key(what)]
+        .max
+        .expect("something was seen")
+}
+
+#[test]
+fn equal_runs_of_a_network_are_equal() {
+    let viewer = "placement = \"thread 24\"";
+    let first = run(2, viewer, 1);
+    assert_eq!(first.to_json(), run(2, viewer, 1).to_json());
+    assert_ne!(first.to_json(), run(2, viewer, 2).to_json());
+}
+
+/// The wire is never full: who goes first is as punctual beside two transfers as beside one, and its packets wait for no more than interrupts and one switch.
+#[test]
+fn a_thread_that_goes_first_has_its_packets_at_once() {
+    for connections in [1, 2] {
+        let first = run(connections, "placement = \"thread 24\"", 1);
+        let equal = run(connections, "placement = \"thread 8\"", 1);
+        let [first, equal] = [&first, &equal].map(|run| largest(run, "video", ARRIVAL_TO_THREAD));
+        assert!(first < 5_000_000 && equal > 2 * first, "{first} {equal}");
+    }
+}
+
+/// A viewer that takes longer over a packet than until the next has ever fewer buffers that are empty.
+#[test]
+fn a_packet_that_finds_no_buffer_is_lost_and_told() {
+    let few = "buffers = 1\npacket = \"5ms\"\nplacement = \"thread 24\"";
+    let results = run(1, few, 1);
+    assert_eq!(results.verdict.result, Some(Outcome::Violated));
+    assert_eq!(largest(&results, "video", PACKETS_LOST), 1);
+    let all = run(1, "placement = \"thread 24\"", 1);
+    assert_eq!(all.verdict.result, Some(Outcome::Met));
+    assert_eq!(largest(&all, "video", PACKETS_LOST), 0);
+    assert!(largest(&all, "video", FRAME_INTERVAL) < 50_000_000);
+}
