@@ -259,7 +259,9 @@ impl Evidence<'_> {
     fn suspects(&self, cpu: usize) -> impl Iterator<Item = &Sighting> {
         let strangers = self.seen.strangers.iter();
         strangers
-            .filter(move |seen| !seen.is_idle() && seen.thread.outranks(ranks::DISPATCHER - 1, cpu))
+            .filter(move |seen| {
+                !seen.is_idle(cpu) && seen.thread.outranks(ranks::DISPATCHER - 1, cpu)
+            })
             .filter(|seen| self.came_in_time(seen))
     }
 
@@ -278,7 +280,7 @@ impl Evidence<'_> {
     /// Of each that slept all the time, that it did.
     fn spared(&self, cpu: usize) -> impl Iterator<Item = String> {
         let name = Sighting::name;
-        let (idle, busy): (Vec<_>, Vec<_>) = self.above(cpu).partition(|seen| seen.is_idle());
+        let (idle, busy): (Vec<_>, Vec<_>) = self.above(cpu).partition(|seen| seen.is_idle(cpu));
         let (mut idle, busy): (BTreeSet<_>, BTreeSet<_>) = (
             idle.into_iter().map(name).collect(),
             busy.into_iter().map(name).collect(),

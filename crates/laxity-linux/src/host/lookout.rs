@@ -72,6 +72,8 @@ pub(crate) struct Lookout {
     own: Vec<Own>,
     /// All threads that it knows of.
     census: Census,
+    /// The processors over which it looks out for others.
+    cpus: Vec<usize>,
     /// When the last look began, and the alarm's number then.
     last: Instant,
     alarm: u32,
@@ -95,9 +97,12 @@ pub(crate) struct Lookout {
 }
 
 impl Lookout {
-    /// Begins to look now, for those of others who count: who is there already is seen by its name, and from now on by what it does.
-    pub(crate) fn begin(counts: impl Fn(&RealTimeThread) -> bool) -> Self {
-        let mut lookout = Self::at_own();
+    /// Begins to look now, for those of others who count on these processors: who is there already is seen by its name, and from now on by what it does.
+    pub(crate) fn begin(cpus: Vec<usize>, counts: impl Fn(&RealTimeThread) -> bool) -> Self {
+        let mut lookout = Self {
+            cpus,
+            ..Self::at_own()
+        };
         lookout.look_at_others(false, counts);
         lookout
     }
@@ -109,6 +114,7 @@ impl Lookout {
         let mut lookout = Self {
             own: Vec::new(),
             census: Census::default(),
+            cpus: Vec::new(),
             last: now,
             alarm: 0,
             regular: Unforeseen::new(now, RandomState::new().hash_one(now.as_nanos())),
@@ -219,6 +225,7 @@ impl Lookout {
         // Not before it was seen: what is over by then did not have it above.
         let at = has_begun.then(clock::now);
         self.seen.note(at, all, counts);
+        Sighting::weigh_together(&mut self.seen.strangers, &self.cpus);
         let took = clock::thread_service().saturating_sub(begun);
         self.took = [self.took[1], Span::from_nanos(took.as_nanos())];
     }
@@ -378,7 +385,7 @@ pub(crate) fn spawn(
         settle(external, run)?;
         let above =
             |thread: &RealTimeThread| cpus.iter().any(|cpu| outranking::outranks(thread, *cpu));
-        let mut lookout = Lookout::begin(above);
+        let mut lookout = Lookout::begin(cpus.clone(), above);
         lookout.seen.name(&beside);
         if run.wait_for_start().is_none() {
             return Ok(Seen::default());

@@ -1,9 +1,12 @@
 //! A stranger that was seen to rank above slots, and what it has had of a processor since: whoever only could have taken it took nothing.
 
+use std::collections::BTreeSet;
+
 use laxity_model::request::Strangers;
 use laxity_model::{Instant, Service};
 
 use super::beside::KnownAs;
+use crate::doctor::outranking::is_above_slots;
 use crate::os::proc::RealTimeThread;
 use crate::os::schedstat::Account;
 
@@ -15,6 +18,10 @@ pub(crate) struct Sighting {
     pub(crate) at: Option<Instant>,
     /// The most that it had from one look at it to the next; `None` where that is not known.
     most: Option<Service>,
+    /// What it had from the look before to the last, where that is known.
+    last: Service,
+    /// The processors on which it had something between two looks, and all who did go unnoticed alone and not together.
+    crowded: BTreeSet<usize>,
     /// While it ranks above: the kernel's account of it, and what that said at the last look.
     account: Option<(Account, Option<Service>)>,
     /// As what it is known; `None` until somebody looked whose it is.
@@ -47,6 +54,8 @@ impl Sighting {
             thread,
             at,
             most,
+            last: most.unwrap_or_default(),
+            crowded: BTreeSet::new(),
             account,
             known: None,
         }
@@ -60,6 +69,8 @@ impl Sighting {
         Some(Self {
             at: None,
             most: Some(Service::ZERO),
+            last: Service::ZERO,
+            crowded: BTreeSet::new(),
             account: Some((account, Some(had))),
             ..self
         })
@@ -92,6 +103,7 @@ impl Sighting {
 
     /// What it had since the last look is weighed; `is_above`: it still ranks above. While it does not, nobody weighs what it has.
     pub(super) fn look(&mut self, is_above: bool) {
+        self.last = Service::ZERO;
         let Some((account, had)) = &mut self.account else {
             // It has come back, and since when is not known.
             self.most = self.most.filter(|_| !is_above);
@@ -101,14 +113,36 @@ impl Sighting {
         let since = now.zip(*had).map(|(now, then)| now.saturating_sub(then));
         self.most = self.most.zip(since).map(|(most, since)| most.max(since));
         *had = now;
+        self.last = since.unwrap_or_default();
         if !is_above {
             self.account = None;
         }
     }
 
-    /// Whether it is seen to have taken nothing, though it might have.
-    pub(super) fn is_idle(&self) -> bool {
-        self.most.is_some_and(|most| most <= Strangers::UNNOTICED)
+    /// Whether it is seen to have taken nothing of a processor, though it might have.
+    pub(super) fn is_idle(&self, cpu: usize) -> bool {
+        self.is_unnoticed() && !self.crowded.contains(&cpu)
+    }
+
+    fn is_unnoticed(&self) -> bool {
+        self.most
+            .is_some_and(|most| Strangers::go_unnoticed([most]))
+    }
+
+    /// What these had from the look before to the last is weighed together, for each processor on which they may have had it.
+    pub(super) fn weigh_together(all: &mut [Self], cpus: &[usize]) {
+        for cpu in cpus {
+            let had_little = |one: &Self| {
+                let is_here = is_above_slots(&one.thread, *cpu);
+                is_here && one.is_unnoticed() && !one.last.is_zero()
+            };
+            let here = all.iter().filter(|one| had_little(one));
+            if !Strangers::go_unnoticed(here.map(|one| one.last)) {
+                for one in all.iter_mut().filter(|one| had_little(one)) {
+                    one.crowded.insert(*cpu);
+                }
+            }
+        }
     }
 
     /// Whether it is this thread, as it ranks now.
@@ -118,7 +152,7 @@ impl Sighting {
 
     /// One that had so much at most.
     #[cfg(test)]
-    pub(super) const fn that_had(
+    pub(super) fn that_had(
         thread: RealTimeThread,
         at: Option<Instant>,
         most: Option<Service>,
@@ -127,6 +161,8 @@ impl Sighting {
             thread,
             at,
             most,
+            last: most.unwrap_or_default(),
+            crowded: BTreeSet::new(),
             account: None,
             known: None,
         }
@@ -168,12 +204,12 @@ mod tests {
         worker.work();
         let mut seen = Sighting::new(above(&worker), None);
         seen.look(true);
-        assert!(seen.is_idle(), "{seen:?}");
+        assert!(seen.is_idle(0), "{seen:?}");
         worker.work();
         seen.look(true);
-        assert!(!seen.is_idle(), "{seen:?}");
+        assert!(!seen.is_idle(0), "{seen:?}");
         seen.look(true);
-        assert!(!seen.is_idle(), "the worst moment counts");
+        assert!(!seen.is_idle(0), "the worst moment counts");
     }
 
     #[test]
@@ -184,10 +220,10 @@ mod tests {
         let mut seen = seen.anew().expect("it is there");
         assert_eq!(seen.at, None);
         seen.look(true);
-        assert!(seen.is_idle(), "{seen:?}");
+        assert!(seen.is_idle(0), "{seen:?}");
         worker.work();
         seen.look(true);
-        assert!(!seen.is_idle(), "{seen:?}");
+        assert!(!seen.is_idle(0), "{seen:?}");
         seen.look(false);
         assert!(seen.anew().is_none(), "it does not rank above any more");
     }
@@ -197,22 +233,49 @@ mod tests {
         let worker = Worker::start();
         worker.work();
         let came = Sighting::new(above(&worker), Some(Instant::ZERO));
-        assert!(!came.is_idle(), "it may have worked just now: {came:?}");
+        assert!(!came.is_idle(0), "it may have worked just now: {came:?}");
         let mut left = Sighting::new(above(&worker), None);
         left.look(false);
         worker.work();
         left.look(false);
-        assert!(left.is_idle(), "it worked below slots: {left:?}");
+        assert!(left.is_idle(0), "it worked below slots: {left:?}");
         left.look(true);
-        assert!(!left.is_idle(), "since when it is back nobody knows");
+        assert!(!left.is_idle(0), "since when it is back nobody knows");
         let mut gone = Sighting::new(above(&worker), None);
         worker.end();
         // A joined thread may be on its way out of the kernel for a moment.
         let latest = clock::now() + Span::from_secs(10);
-        while gone.is_idle() {
+        while gone.is_idle(0) {
             assert!(clock::now() < latest, "it is counted for ever");
             gone.look(true);
         }
-        assert!(!Sighting::new(gone.thread, None).is_idle());
+        assert!(!Sighting::new(gone.thread, None).is_idle(0));
+    }
+
+    #[test]
+    fn who_takes_little_beside_others_who_do_on_the_same_processor_is_not_idle() {
+        let asleep = Worker::start();
+        let of = |cpu, micros| {
+            let mut thread = above(&asleep);
+            thread.affinity = Ok(CpuSet::single(cpu));
+            Sighting::that_had(thread, None, Some(Service::from_micros(micros)))
+        };
+        let idle = |all: &mut [Sighting], cpu| {
+            Sighting::weigh_together(all, &[0, 1]);
+            all.iter().map(|one| one.is_idle(cpu)).collect::<Vec<_>>()
+        };
+        let mut all = [of(0, 60), of(0, 40), of(0, 0), of(1, 90)];
+        assert_eq!(idle(&mut all, 0), [true; 4]);
+        // Whoever had more by itself is named for it, and for the others no less.
+        let mut all = [of(0, 60), of(0, 40), of(0, 101)];
+        assert_eq!(idle(&mut all, 0), [true, true, false]);
+        let mut all = [of(0, 60), of(0, 41), of(0, 0), of(1, 90)];
+        assert_eq!(idle(&mut all, 0), [false, false, true, true]);
+        assert_eq!(idle(&mut all, 1), [true; 4]);
+        // The worst moment counts.
+        all.iter_mut().for_each(|one| one.look(true));
+        let mut both = [of(0, 60), of(0, 60)];
+        both.iter_mut().for_each(|one| one.last = Service::ZERO);
+        assert_eq!(idle(&mut both, 0), [true; 2], "it was not at one time");
     }
 }

@@ -179,6 +179,11 @@ impl Strangers {
     /// witness tolerates.
     pub const UNNOTICED: Service = Service::from_micros(100);
 
+    /// Whether all who had so much of one processor from one look at them to the next held up nobody there for longer than goes [unnoticed](Self::UNNOTICED).
+    pub fn go_unnoticed(had: impl IntoIterator<Item = Service>) -> bool {
+        had.into_iter().sum::<Service>() <= Self::UNNOTICED
+    }
+
     /// The names of those who had more of a processor since these were looked at `before` than goes [unnoticed](Self::UNNOTICED), or of whom that is not known.
     pub fn active_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> {
         let active = self.seen.iter().filter(|stranger| {

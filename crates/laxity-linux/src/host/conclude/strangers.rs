@@ -7,7 +7,7 @@ impl Evidence<'_> {
     /// Who ranks as high as slots there or higher, whether there are any or not.
     pub(super) fn strangers(&self, processor: usize, findings: &mut Vec<Finding>) {
         let cpu = self.cpus[processor];
-        let all = self.above(cpu).filter(|seen| !seen.is_idle());
+        let all = self.above(cpu).filter(|seen| !seen.is_idle(cpu));
         let (in_time, late): (Vec<_>, Vec<_>) = all.partition(|seen| self.came_in_time(seen));
         for is_as_given in [true, false] {
             let all = in_time.iter().copied();

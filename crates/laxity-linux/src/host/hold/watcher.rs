@@ -119,7 +119,7 @@ pub(crate) fn spawn(
             }
         }
         let mut lookout = start.slots_on.map_or_else(Lookout::at_own, |cpu| {
-            Lookout::begin(|thread| is_above(thread, cpu, &start.is_holders))
+            Lookout::begin(vec![cpu], |thread| is_above(thread, cpu, &start.is_holders))
         });
         Ok(run.wait_for_start().map(|begin| {
             lookout.start();

@@ -361,6 +361,14 @@ fn who_was_seen_to_sleep_is_told_from_who_took_something() {
 }
 
 #[test]
+fn ten_who_have_little_of_a_processor_are_as_bad_as_one_who_has_much() {
+    let go_unnoticed =
+        |had: &[u64]| Strangers::go_unnoticed(had.iter().copied().map(Service::from_micros));
+    assert!(go_unnoticed(&[]) && go_unnoticed(&[100]) && go_unnoticed(&[10; 10]));
+    assert!(!go_unnoticed(&[101]) && !go_unnoticed(&[50, 51]) && !go_unnoticed(&[11; 10]));
+}
+
+#[test]
 fn slots_are_unenforced_where_it_cannot_be_seen_who_outranks_them() {
     let mut machine = machine();
     machine.processors[1].outranking.unseen = Some("/proc: Permission denied".into());

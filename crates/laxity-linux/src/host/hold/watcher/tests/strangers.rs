@@ -12,7 +12,7 @@ fn first_processor() -> usize {
 /// A watcher of slots there that begins now: nobody was looked at yet.
 fn beginning(seen: &Arc<Seen>, cpu: usize, is_holders: IsHolders) -> (Watcher, [Producer; 2]) {
     let (mut watcher, rings) = by_slots(seen, clock::now());
-    watcher.lookout = Lookout::begin(|thread| is_above(thread, cpu, &is_holders));
+    watcher.lookout = Lookout::begin(vec![cpu], |thread| is_above(thread, cpu, &is_holders));
     watcher.start.slots_on = Some(cpu);
     watcher.start.witnessed = vec![cpu];
     watcher.start.is_holders = is_holders;
