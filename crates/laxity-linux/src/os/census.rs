@@ -64,6 +64,13 @@ impl Census {
         self.unlisted = UNLISTED;
     }
 
+    /// As if this thread could not be found when it was looked for, twice.
+    #[cfg(test)]
+    pub(crate) fn overlook(&mut self, tid: Tid) {
+        self.known.remove(&tid);
+        self.given = self.given.map(|[_, last]| [last; 2]);
+    }
+
     /// Whoever may be there is known from now on.
     fn learn(&mut self) -> Fact<()> {
         // Read before anybody is listed or asked: who comes meanwhile is met again at the next look.
@@ -254,6 +261,28 @@ mod tests {
             assert!(clock::now() < latest, "it is known for ever");
             census.real_time(|_| false).unwrap();
         }
+    }
+
+    /// It has its number before it can be found by it.
+    #[test]
+    fn who_could_not_be_found_yet_is_looked_for_once_more() {
+        let mut census = Census::default();
+        census.real_time(|_| false).unwrap();
+        let (end, ended) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let new = thread::spawn(move || {
+            tell.send(Tid::current()).unwrap();
+            ended.recv().unwrap_err();
+        });
+        let tid = told.recv().unwrap();
+        let mut is_found = || {
+            census.real_time(|_| false).unwrap();
+            census.known.remove(&tid).is_some()
+        };
+        let found = [is_found(), is_found(), is_found()];
+        drop(end);
+        new.join().unwrap();
+        assert_eq!(found, [true, true, false]);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use laxity_model::ActivityId;
 
 use super::*;
+use crate::doctor::rights::{self, Right};
+use crate::host::sighting::worker::Worker;
 use crate::os::sched::{Policy, Tid};
 use crate::run::own::{Kept, Ought};
 use crate::run::port::Ports;
@@ -143,4 +145,24 @@ fn what_becomes_of_who_works_on_long_after_its_run_is_nobodys_doing() {
     assert_eq!(tampered(&Run::that_ended(Instant::from_nanos(1))), 0);
     assert_eq!(tampered(&Run::that_ended(clock::now())), 1);
     assert_eq!(tampered(&Run::new(1, 0, Ports::default())), 1);
+}
+
+/// As one whose number came long before it could be found by it.
+#[test]
+fn the_last_look_misses_nobody_who_was_overlooked() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let stranger = Worker::start();
+    sched::set_policy(stranger.tid, Policy::Fifo(90)).unwrap();
+    let is_it = |thread: &RealTimeThread| thread.tid == stranger.tid;
+    let run = Run::new(1, 0, Ports::default());
+    let mut lookout = Lookout::begin(Vec::new(), |_| false);
+    lookout.census.overlook(stranger.tid);
+    let seen = [false, true].map(|is_over| {
+        lookout.look(&run, || is_over, is_it);
+        lookout.seen.strangers.len()
+    });
+    stranger.end();
+    assert_eq!(seen, [0, 1]);
 }

@@ -220,6 +220,24 @@ mod tests {
         assert!(rustix::fs::ftruncate(&region, 0).is_err());
     }
 
+    /// Whoever reads past the end of what somebody has made shorter is ended (SIGBUS).
+    #[test]
+    fn memory_that_may_become_shorter_is_refused_whatever_is_in_it() {
+        let region = Region::create().unwrap();
+        let mut all = vec![0; size_of::<Shared>()];
+        assert_eq!(rustix::io::pread(&region, &mut all, 0).unwrap(), all.len());
+        let again = |seals| {
+            let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+            let copy = rustix::fs::memfd_create("copy", flags).unwrap();
+            assert_eq!(rustix::io::pwrite(&copy, &all, 0).unwrap(), all.len());
+            rustix::fs::fcntl_add_seals(&copy, seals).unwrap();
+            Region::attach(copy)
+        };
+        assert!(again(SealFlags::SHRINK).is_ok());
+        let refused = again(SealFlags::GROW | SealFlags::SEAL);
+        assert!(matches!(refused, Err(RegionError::Unknown(_))));
+    }
+
     proptest! {
         /// Whatever a stranger writes: every function returns, and none reads elsewhere.
         #[test]

@@ -201,3 +201,42 @@ impl Coordinator {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::fchown;
+
+    use rustix::process::geteuid;
+
+    use super::super::Settings;
+    use super::*;
+    use crate::host::coordinator::At;
+
+    /// The number that was written down may be that of another file by now, which another user has made.
+    #[test]
+    fn what_another_user_made_is_not_the_memory_that_all_share() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = At::new(0, Some(directory.path().to_owned()));
+        let coordinator = Coordinator::open(Settings {
+            watch: None,
+            ..Settings::new(at)
+        })
+        .unwrap();
+        let is_shared = |file: File| {
+            let (device, number, _) = identity(&file).unwrap();
+            let known = [device, number].map(u64::to_ne_bytes).concat();
+            coordinator.only.write_all_at(&known, 0).unwrap();
+            coordinator.is_shared(&file.into())
+        };
+        let own = || tempfile::tempfile().unwrap();
+        assert!(is_shared(own()));
+        let of_another = match geteuid().is_root() {
+            true => own(),
+            false => File::open("/proc/1").unwrap(),
+        };
+        if geteuid().is_root() {
+            fchown(&of_another, Some(65_534), None).unwrap();
+        }
+        assert!(!is_shared(of_another));
+    }
+}

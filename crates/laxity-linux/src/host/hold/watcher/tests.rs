@@ -364,3 +364,22 @@ fn who_wants_to_run_and_gets_nothing_for_seconds_is_told() {
     assert_eq!(starved(7_500, true, 2_000), None);
     assert_eq!(starved(7_501, true, 2_000), Some(Span::from_secs(4)));
 }
+
+#[test]
+fn a_look_leaves_uncertain_what_is_held_for_who_wants_to_run_and_gets_nothing() {
+    let seen = Seen::new(Grade::Enforced);
+    let mut watcher = by_kernel(&seen);
+    let begun = clock::now() - Span::from_secs(3);
+    let mut observed = Observed::new(Box::new(Idles(State::Wants)), watcher.meter(begun));
+    let mut asking = Asking {
+        may: true,
+        stops: false,
+        took: Span::ZERO,
+    };
+    let over = observed.take(begun, &nothing(), &mut asking, false);
+    over.for_each(drop);
+    watcher.observed.push(observed);
+    watcher.look(false);
+    let reason = "it wanted to run, and got nothing for more than 2s".to_owned();
+    assert_eq!(seen.grade(), Grade::Uncertain { reason });
+}
