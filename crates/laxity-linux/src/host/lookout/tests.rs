@@ -1,6 +1,6 @@
 //! What the lookout says of itself, and when it looks.
 
-use laxity_model::ActivityId;
+use laxity_model::{ActivityId, Service};
 
 use super::*;
 use crate::doctor::rights::{self, Right};
@@ -165,4 +165,30 @@ fn the_last_look_misses_nobody_who_was_overlooked() {
     });
     stranger.end();
     assert_eq!(seen, [0, 1]);
+}
+
+/// Each of them has less than half of what goes unnoticed, waking up included.
+#[test]
+fn who_each_take_little_of_a_processor_between_two_looks_are_seen_together() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let usable = sched::affinity(Tid::current()).unwrap();
+    let cpu = usable.iter().next().unwrap();
+    let all = [(); 8].map(|()| Worker::ranked(Policy::Fifo(90), cpu));
+    let is_one = |thread: &RealTimeThread| all.iter().any(|one| one.tid == thread.tid);
+    let run = Run::new(1, 0, Ports::default());
+    let mut lookout = Lookout::begin(vec![cpu], is_one);
+    let mut idle = |count: usize| {
+        for one in &all[..count] {
+            one.work_for(Service::from_micros(20));
+        }
+        lookout.look(&run, || false, is_one);
+        let strangers = lookout.seen.strangers.iter();
+        strangers.filter(|one| one.is_idle(cpu)).count()
+    };
+    let found = [idle(1), idle(8)];
+    all.into_iter().for_each(Worker::end);
+    // The one that worked alone may have had more, as where the machine stood still.
+    assert!(matches!(found, [7 | 8, 0]), "{found:?}");
 }

@@ -10,10 +10,10 @@ use crate::os::cpuset::CpuSet;
 use crate::os::proc::stat_of;
 use crate::os::sched::{self, Policy, Tid};
 
-/// A thread that works for a millisecond whenever it is told to, and says when it has.
+/// A thread that works for as long as it is told to, and says when it has.
 pub(in crate::host) struct Worker {
     pub(in crate::host) tid: Tid,
-    orders: mpsc::Sender<()>,
+    orders: mpsc::Sender<Service>,
     done: mpsc::Receiver<Tid>,
     thread: JoinHandle<()>,
 }
@@ -26,9 +26,9 @@ impl Worker {
         let thread = thread::Builder::new().name("worker".to_owned());
         let thread = thread.spawn(move || {
             tell.send(Tid::current()).unwrap();
-            for () in received {
+            for service in received {
                 let begun = clock::thread_service();
-                while clock::thread_service().saturating_sub(begun) < Service::from_millis(1) {}
+                while clock::thread_service().saturating_sub(begun) < service {}
                 tell.send(Tid::current()).unwrap();
             }
         });
@@ -56,8 +56,13 @@ impl Worker {
         format!("thread {} \"worker\"", self.tid)
     }
 
+    /// For a millisecond.
     pub(in crate::host) fn work(&self) {
-        self.orders.send(()).unwrap();
+        self.work_for(Service::from_millis(1));
+    }
+
+    pub(in crate::host) fn work_for(&self, service: Service) {
+        self.orders.send(service).unwrap();
         self.done.recv().unwrap();
         self.rest();
     }

@@ -1,4 +1,4 @@
-//! What nobody was found for, each time no longer than the kernel's own work; and who is found when all is over.
+//! What nobody was found for, each time no longer than the kernel's own work; who took little beside others; and who is found when all is over.
 
 use super::*;
 
@@ -64,4 +64,14 @@ fn who_is_first_seen_when_all_is_over_is_not_known_to_have_been_there() {
         assert_eq!(grade.to_string(), expected);
         assert!(grade.reason().is_some_and(|why| why.contains(NAMED)));
     }
+}
+
+#[test]
+fn strangers_who_idle_alone_and_not_together_are_held_against_slots() {
+    let mut seen = stranger(99, IDLE);
+    seen.strangers.push(fifo(99, CPU, None, IDLE));
+    let slots = |seen: &Seen| found(seen, vec![], true, Span::ZERO).slots;
+    assert_eq!(slots(&seen), "");
+    Sighting::weigh_together(&mut seen.strangers, &[CPU]);
+    assert_eq!(slots(&seen), ABOVE);
 }
