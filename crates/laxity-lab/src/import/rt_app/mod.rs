@@ -282,12 +282,8 @@ impl<'s> File<'s> {
     fn takes_turns(self, task: &ObjectProp<'_>) -> bool {
         let own = self.source.text.get(bytes(task)).unwrap_or_default();
         // Who says no policy has the file's own.
-        let policy = if own.contains("\"policy\"") {
-            own
-        } else {
-            self.source.text
-        };
-        policy.contains("SCHED_RR") || own.contains("yield")
+        let whole = Some(self.source.text).filter(|_| !own.contains("\"policy\""));
+        whole.unwrap_or(own).contains("SCHED_RR") || own.contains("yield")
     }
 
     /// Why a task may ask for less than the largest of its jobs whenever its timer allows, from the first moment on and for ever.
