@@ -30,7 +30,8 @@ pub trait Effects {
     /// Puts an arrival into a port, which may wake its waiter; `false` if the port is full, and the arrival dropped. Never waits.
     fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool;
 
-    /// From `at` on the activity is so urgent. What an earlier call arranged, and has not happened yet, never will.
+    /// From `at` on the activity is so urgent. What an earlier call arranged, and has not happened yet, never will. In a program that is so
+    /// [until it waits](laxity_model::policy::raise); a thread of no program is what it was made until it is made something else.
     fn raise(&mut self, activity: ActivityId, rank: Rank, at: Instant);
 
     /// Something happened to a packet, at the time of the call, as the [kind](EventKind) tells. Nothing unless somebody records: then it costs

@@ -255,6 +255,12 @@ pub mod executor {
     pub use laxity_model::{ExecutorId, PortId};
 }
 
+/// How an activity becomes more urgent for a while: [`Context::raise`], [`Program::declare_raise`].
+pub mod raise {
+    pub use laxity_model::policy::Rank;
+    pub use laxity_model::policy::raise::Highest;
+}
+
 /// When the jobs of a periodic task are released, of how many units each is, and what the handler is told of each call.
 pub mod upcall {
     pub use laxity_model::executor::pacing::{OnOverrun, Paced};

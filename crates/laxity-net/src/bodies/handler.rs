@@ -79,15 +79,16 @@ where
     }
 }
 
-/// Clients' effects on the rest of the program.
-struct Through<'a>(&'a mut dyn Context);
+/// What clients, and whoever takes their packets, do to the rest of a program.
+pub struct Through<'a>(pub &'a mut dyn Context);
 
 impl Effects for Through<'_> {
     fn put(&mut self, port: PortId, payload: [u64; 2]) -> bool {
         self.0.put(port, payload)
     }
 
-    fn raise(&mut self, _: ActivityId, _: Rank, _: Instant) {
-        self.0.fail("no body can raise an activity on this host");
+    /// Until the activity waits: [`Context::raise`].
+    fn raise(&mut self, activity: ActivityId, rank: Rank, at: Instant) {
+        self.0.raise(activity, rank, at);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! * [`Handler`] is the driver at interrupt level: each interrupt is one or more [polls](crate::Driver::poll).
 //! * [`Signalling`] is any client that queues, which also wakes the activity that takes from its queue.
+//! * [`Through`] is how clients there wake and [raise](laxity_model::policy::raise) others of the program.
 //! * [`Shepherd`] is such a thread (Liao, Tan, Campbell 1996, §3.2): it takes one packet after the other, works on it, and hands it on.
 //! * [`Crew`] is a client with all of its threads.
 //!
@@ -12,7 +13,7 @@ mod handler;
 mod shepherd;
 
 pub use crew::Crew;
-pub use handler::{Handler, Interrupt};
+pub use handler::{Handler, Interrupt, Through};
 use laxity_model::Service;
 pub use shepherd::{Shepherd, Signalling};
 

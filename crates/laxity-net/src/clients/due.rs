@@ -9,6 +9,9 @@
 //! * when a packet is taken, by the activity itself, of that packet.
 //!
 //! A packet that arrives while another one is waiting or at work changes nothing, or it would hold up the one before it. So there is one who takes.
+//!
+//! In a program it is [declared](laxity_model::Program::declare_raise) how urgent the activity may become, and admission counts it so: a thread that is placed as for workahead, up to the priority of what is critical; what is on an
+//! executor, due a client's delay after its release. What the activity is made is over when it waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

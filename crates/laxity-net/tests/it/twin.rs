@@ -2,14 +2,18 @@
 
 use std::sync::{Arc, Mutex};
 
+use laxity_model::executor::edf::Edf;
 use laxity_model::nif::link::Link;
 use laxity_model::nif::registry::{Circuit, Circuits};
+use laxity_model::nif::urgency::Stated;
+use laxity_model::policy::raise::Highest;
 use laxity_model::{
-    Context, Host as _, Instant, InterruptLevel, Placement, Priority, ProcessorId, Program,
-    SemaphoreId, Service, Span, Step,
+    ActivityId, Context, Host as _, Instant, InterruptLevel, Placement, Priority, ProcessorId,
+    Program, SemaphoreId, Service, Span, Step,
 };
-use laxity_net::bodies::{Crew, Handler, Interrupt, Work};
-use laxity_net::buffers::{Buffer, Filled};
+use laxity_net::bodies::{Crew, Handler, Interrupt, Signalling, Through, Work};
+use laxity_net::buffers::{Buffer, Filled, PoolSize};
+use laxity_net::clients::due::{self, DueQueue, Ranks, Terms, Unit};
 use laxity_net::driver::{Driver, Host, Interest, Limits};
 use laxity_sim::net::{Cable, Card, Line, Moderation, Queue as CardQueue, Shape, Transfers};
 use laxity_sim::{Profile, Twin};
@@ -49,7 +53,22 @@ const WORK: Work = Work {
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Arrangement {
     Late,
-    Early { video: u8 },
+    Early {
+        video: u8,
+    },
+    /// Each with its rate, and with a thread or a handler that is as urgent as its packets are, if it may be.
+    Due {
+        by: By,
+    },
+}
+
+/// How whoever takes the packets is made urgent.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum By {
+    /// Not at all.
+    Nothing,
+    Priority,
+    Deadline,
 }
 
 fn thread(priority: u8) -> Placement {
@@ -132,6 +151,79 @@ impl Receiving {
         let opened = self.far.open(channel, client, 0, memory, Instant::ZERO);
         opened.expect("it is closed");
     }
+
+    /// A client of one packet every so many milliseconds, eight of them at once, each due 4 ms after its time; and who takes its packets there.
+    fn due(&mut self, circuit: Circuit, every_ms: u64, (by, place): (By, Placement)) {
+        let delay = Span::from_millis(4);
+        let activity = ActivityId(self.program.activities.len() as u16);
+        let level = |priority| Priority::new(priority).expect("below 32");
+        let ranks = match by {
+            By::Deadline => Ranks::Handler,
+            By::Priority => Ranks::Thread {
+                critical: level(20),
+                workahead: level(8),
+            },
+            By::Nothing => Ranks::Thread {
+                critical: level(8),
+                workahead: level(8),
+            },
+        };
+        let stated = Stated::new(1, Span::from_millis(every_ms), 8, delay);
+        let terms = Terms {
+            stated: stated.expect("it is a rate"),
+            unit: Unit::Packets,
+            activity,
+            ranks,
+        };
+        let arrived = self.program.semaphore(0);
+        let (client, queue) = due::client(16, terms, &Host::default().sleeper);
+        let client = Signalling {
+            client,
+            arrived,
+            threads: 1,
+        };
+        let size = PoolSize::fixed(16);
+        let registered = self.driver.register(Interest::In(&circuit), size, client);
+        registered.expect("nobody has it").pool.give(16);
+        let body = taker(queue, arrived, &self.found);
+        assert_eq!(self.program.add("taker", CPU, place, body), activity);
+        let highest = match ranks {
+            Ranks::Thread { critical, .. } => Highest::Priority(critical),
+            Ranks::Handler => Highest::Deadline(delay),
+        };
+        self.program.declare_raise(activity, highest);
+    }
+}
+
+/// Takes one packet after the other, as urgent as it is, and lets others go first in between.
+fn taker(
+    mut queue: DueQueue<Packet>,
+    arrived: SemaphoreId,
+    delays: &Delays,
+) -> impl FnMut(&mut dyn Context) -> Step + Send + use<> {
+    let mut deliver = deliver(delays);
+    let (mut taken, mut done) = (None, None);
+    move |context| {
+        if let Some(done) = done.take() {
+            deliver(done, context.now(), context);
+        }
+        let now = context.now();
+        let packet = match taken.take() {
+            Some(packet) => packet,
+            None => match queue.try_next(now, &mut Through(context)) {
+                Ok(Some(taken)) => taken.packet,
+                Ok(None) => return Step::Wait(arrived),
+                Err(_) => return Step::Finish,
+            },
+        };
+        if context.should_yield() {
+            taken = Some(packet);
+            return Step::Yield;
+        }
+        let work = WORK.of(packet.bytes().len());
+        done = Some(packet);
+        Step::Charge(work)
+    }
 }
 
 /// Arrival to delivery of each packet of a second, and whether it was video.
@@ -160,6 +252,19 @@ fn delays(arrangement: Arrangement) -> Vec<(bool, Span)> {
             host.far.find_circuits(circuit_of, Instant::ZERO);
             host.early(BULK, 8, std::mem::take(&mut memory[0]));
             host.early(VIDEO, video, std::mem::take(&mut memory[1]));
+        }
+        Arrangement::Due { by } => {
+            let place = match by {
+                By::Deadline => {
+                    let at = (CPU, thread(8));
+                    let executor = host.program.executor("executor", at, None, Edf::new());
+                    let task = None;
+                    Placement::On { executor, task }
+                }
+                By::Nothing | By::Priority => thread(8),
+            };
+            host.due(BULK, 2, (by, place));
+            host.due(VIDEO, 20, (by, place));
         }
     }
     let interrupt = Interrupt {
@@ -206,6 +311,23 @@ fn only_early_demultiplexing_with_priorities_has_video_wait_for_nobodys_packets(
         longest(&first, true)
     );
     assert!(longest(&first, false) > ms(8), "the bulk waits for itself");
+}
+
+/// Of eight packets of bulk that are there at once seven have come before their time: the video's, which is in its time, waits for the first of them, and the interrupts of nine.
+#[test]
+fn workahead_does_not_delay_what_is_current_by_priority_or_by_deadline() {
+    let ms = Span::from_millis;
+    let unaware = delays(Arrangement::Due { by: By::Nothing });
+    assert!(longest(&unaware, true) > ms(8), "{unaware:?}");
+    for by in [By::Priority, By::Deadline] {
+        let due = delays(Arrangement::Due { by });
+        assert_eq!(due.len(), 450, "none is lost");
+        let video = longest(&due, true);
+        assert!(video < ms(3), "{by:?}: {video}");
+        // The last one's time is 14 ms after the first's.
+        let bulk = longest(&due, false);
+        assert!(bulk < ms(14 + 4), "{by:?}: {bulk}");
+    }
 }
 
 /// The control: whose a packet is, known early, is of no use to threads that are served first come, first served.
