@@ -88,6 +88,8 @@ pub struct Sending {
     pub due: Instant,
     /// By what its client knows it when it is [told](crate::Client::sent) that it has left.
     pub tag: u64,
+    /// What its interface is to finish, if it can: its checksum is begun, and it may be as long as a buffer is.
+    pub left: Left,
 }
 
 impl Default for Sending {
@@ -96,6 +98,7 @@ impl Default for Sending {
             priority: Priority::NORMAL,
             due: Instant::MAX,
             tag: 0,
+            left: Left::default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_model::nif::link::{Left, Link, LinkError, Memory};
+use laxity_model::nif::link::{Link, LinkError, Memory};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::nif::transmit::{Next, NotWaiting, Outgoing};
 use laxity_model::{EventKind, Instant};
@@ -77,7 +77,10 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 };
                 tap::show(&mut self.taps, &self.demultiplex, loan, now, effects);
             }
-            match self.link.queue(memory, length, Left::default(), now) {
+            match self
+                .link
+                .queue(memory, length, queued.frame.sending.left, now)
+            {
                 Ok(()) => {
                     polled.sent += 1;
                     self.is_flushed = false;

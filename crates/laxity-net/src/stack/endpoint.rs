@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use laxity_model::Instant;
-use laxity_model::nif::link::Memory;
+use laxity_model::nif::link::{Left, Memory};
 use smoltcp::iface::{Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
 use smoltcp::socket::{AnySocket, Socket, tcp};
@@ -14,10 +15,12 @@ use smoltcp::wire::{HardwareAddress, IpCidr, IpEndpoint, IpListenEndpoint};
 
 use super::Common;
 use super::registrar::{Registration, State, leave};
-use super::wire::{self, HEADER, Hardware, IPV4, IPV6, Seen};
+use super::wire::{self, HEADER, Hardware, IPV4, IPV6, Seen, TCP};
 use crate::buffers::{Buffer, Empty, Filled, Pool, Sending};
 use crate::clients::Queue;
 
+/// The longest packet that is left to the interface to cut: an interface of Linux takes 65,536 bytes with its Ethernet header, of which a tag may be a part, and a packet socket drops what is longer.
+const LONGEST: Option<NonZeroUsize> = NonZeroUsize::new(65_536 - HEADER - 4);
 /// Packets that wait for an endpoint whose client is being registered.
 const EARLY: usize = 4;
 
@@ -310,6 +313,8 @@ impl<M: Memory> phy::RxToken for Received<M> {
 
 pub(crate) struct Sent<'a, M: Memory + 'static> {
     buffer: Buffer<M, Empty>,
+    /// The interface is to cut it into segments of so many bytes; 0: it is none.
+    segment: u16,
     common: &'a Common<M>,
     route: &'a mut Route,
     sent: &'a mut Count,
@@ -317,6 +322,10 @@ pub(crate) struct Sent<'a, M: Memory + 'static> {
 }
 
 impl<M: Memory + 'static> phy::TxToken for Sent<'_, M> {
+    fn set_meta(&mut self, meta: phy::PacketMeta) {
+        self.segment = meta.segmentation_offload_size.map_or(0, u16::from);
+    }
+
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(mut self, length: usize, write: F) -> R {
         let Some(frame) = self.buffer.space().get_mut(..HEADER + length) else {
             // Longer than the interface carries: as if lost on the way.
@@ -324,6 +333,14 @@ impl<M: Memory + 'static> phy::TxToken for Sent<'_, M> {
         };
         let packet = &mut frame[HEADER..];
         let written = write(packet);
+        let mut sending = Sending::default();
+        if self.common.finishes && wire::is_tcp(packet) {
+            wire::begin(packet);
+            sending.left = Left {
+                checksum: true,
+                segment: self.segment,
+            };
+        }
         let kind = if packet[0] >> 4 == 4 { IPV4 } else { IPV6 };
         let to = wire::destination(packet);
         wire::head(
@@ -334,7 +351,8 @@ impl<M: Memory + 'static> phy::TxToken for Sent<'_, M> {
         );
         if let (Some(to), Ok(filled)) = (to, self.buffer.filled(HEADER + length)) {
             self.sent.add(length);
-            self.common.send(to, filled, self.route, self.now);
+            self.common
+                .send(to, (filled, sending), self.route, self.now);
         }
         written
     }
@@ -342,7 +360,13 @@ impl<M: Memory + 'static> phy::TxToken for Sent<'_, M> {
 
 impl<M: Memory + 'static> Common<M> {
     /// Sends a frame to whoever is next on the way, now or when its hardware address is known.
-    fn send(&self, to: IpAddr, mut frame: Buffer<M, Filled>, route: &mut Route, now: Instant) {
+    fn send(
+        &self,
+        to: IpAddr,
+        (mut frame, sending): (Buffer<M, Filled>, Sending),
+        route: &mut Route,
+        now: Instant,
+    ) {
         let Some(hop) = self.config.next_hop(to) else {
             return;
         };
@@ -354,7 +378,7 @@ impl<M: Memory + 'static> Common<M> {
             None => {
                 let mut neighbours = self.neighbours();
                 let Some((hardware, until)) = neighbours.find(hop, now) else {
-                    return neighbours.wait(hop, now, frame);
+                    return neighbours.wait(hop, now, (frame, sending));
                 };
                 route.0 = Some((hop, hardware, until));
                 hardware
@@ -362,7 +386,7 @@ impl<M: Memory + 'static> Common<M> {
         };
         frame.bytes_mut()[..6].copy_from_slice(&hardware);
         // Whose client has ended sends nothing.
-        frame.send(Sending::default()).ok();
+        frame.send(sending).ok();
     }
 }
 
@@ -378,15 +402,16 @@ impl<M: Memory + 'static> Device<M> {
                 .is_some_and(|arrived| arrived.left.checksum);
             match seen {
                 Seen::Transport(protocol, _) => {
-                    if begun {
-                        wire::finish(&mut packet.bytes_mut()[HEADER..], protocol);
+                    let bytes = &mut packet.bytes_mut()[HEADER..];
+                    if begun && protocol != TCP {
+                        wire::finish(bytes, protocol);
                     }
+                    let is_sound = protocol != TCP || begun || wire::is_sound(bytes);
                     let ending = self.ending.as_mut();
-                    if ending.is_some_and(|ending| ending.has_seen(&packet.bytes()[HEADER..])) {
-                        drop(packet.emptied().give());
-                        continue;
+                    if is_sound && !ending.is_some_and(|ending| ending.has_seen(bytes)) {
+                        return Some(packet);
                     }
-                    return Some(packet);
+                    drop(packet.emptied().give());
                 }
                 Seen::Control => return Some(packet),
                 _ => drop(packet.emptied().give()),
@@ -417,6 +442,13 @@ impl<M: Memory + 'static> phy::Device for Device<M> {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ip;
         capabilities.max_transmission_unit = self.common.config.mtu;
+        // What arrives was checked before.
+        capabilities.checksum.tcp = phy::Checksum::Tx;
+        if self.common.finishes {
+            capabilities.checksum.tcp = phy::Checksum::None;
+            capabilities.segmentation.tcpv4 = LONGEST;
+            capabilities.segmentation.tcpv6 = LONGEST;
+        }
         capabilities
     }
 }
@@ -425,6 +457,7 @@ impl<M: Memory + 'static> Device<M> {
     fn transmit_from(&mut self, buffer: Buffer<M, Empty>) -> Sent<'_, M> {
         Sent {
             buffer,
+            segment: 0,
             common: &self.common,
             route: &mut self.route,
             sent: &mut self.moved.sent,

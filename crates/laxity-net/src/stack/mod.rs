@@ -10,8 +10,8 @@
 //! does nothing with it is to [`poll`](crate::sockets::TcpStream::poll) it.
 //!
 //! * Fragments are dropped, not put together.
-//! * A packet whose checksum was [left](laxity_model::nif::link::Left) begun is finished, so accepted; all others are checked.
-//! * Segments are not left to an interface on sending, and no congestion window is kept.
+//! * A packet whose checksum was [left](laxity_model::nif::link::Left) begun is accepted; all others are checked.
+//! * Where the interface [finishes](Link::finishes) what is left to it, checksums of TCP and the cutting into segments are. No congestion window is kept.
 
 mod endpoint;
 mod late;
@@ -145,6 +145,8 @@ pub(crate) struct Common<M: Memory + 'static> {
     pub(crate) config: Config,
     pub(crate) clock: Clock,
     pub(crate) sleeper: Sleeper,
+    /// The interface finishes checksums, and cuts segments.
+    finishes: bool,
     registrar: Box<dyn Registrar<M>>,
     neighbours: Mutex<Neighbours<M>>,
     random: Mutex<SplitMix64>,
@@ -250,6 +252,7 @@ impl<M: Memory + 'static> Stack<M> {
         let common = Arc::new(Common {
             neighbours: Mutex::new(Neighbours::new(config.hardware, addresses, pool.clone())),
             random: Mutex::new(SplitMix64::new(config.seed)),
+            finishes: driver.link().finishes(),
             registrar: Box::new(driver.handle()),
             config,
             clock,

@@ -55,7 +55,7 @@ pub(super) struct Neighbours<M: Memory> {
     ours: Vec<(IpAddr, u8)>,
     pool: Pool<M>,
     table: BTreeMap<IpAddr, State>,
-    waiting: VecDeque<(IpAddr, Instant, Buffer<M, Filled>)>,
+    waiting: VecDeque<(IpAddr, Instant, (Buffer<M, Filled>, Sending))>,
     /// Questions in the second that began then.
     second: (Instant, u32),
     pub(super) account: NeighbourAccount,
@@ -112,7 +112,12 @@ impl<M: Memory> Neighbours<M> {
     }
 
     /// A packet waits for the answer, with its Ethernet header but for the destination; the oldest goes if there are too many.
-    pub(super) fn wait(&mut self, address: IpAddr, now: Instant, frame: Buffer<M, Filled>) {
+    pub(super) fn wait(
+        &mut self,
+        address: IpAddr,
+        now: Instant,
+        frame: (Buffer<M, Filled>, Sending),
+    ) {
         if self.waiting.len() == WAITING {
             self.waiting.pop_front();
             self.account.lost += 1;
@@ -142,14 +147,14 @@ impl<M: Memory> Neighbours<M> {
         self.account.learned += 1;
         self.table
             .insert(address, State::Known(hardware, now + LIFE));
-        for (waits, until, mut frame) in std::mem::take(&mut self.waiting) {
+        for (waits, until, (mut frame, sending)) in std::mem::take(&mut self.waiting) {
             if waits == address {
                 frame.bytes_mut()[..6].copy_from_slice(&hardware);
-                if frame.send(Sending::default()).is_err() {
+                if frame.send(sending).is_err() {
                     self.account.lost += 1;
                 }
             } else {
-                self.waiting.push_back((waits, until, frame));
+                self.waiting.push_back((waits, until, (frame, sending)));
             }
         }
     }

@@ -129,12 +129,31 @@ pub(super) fn is_sound(packet: &[u8]) -> bool {
 
 /// What a TCP packet acknowledges that does nothing else.
 pub(super) fn acknowledges_only(packet: &[u8]) -> Option<u32> {
-    if !is_sound(packet) {
-        return None;
-    }
     let tcp = TcpPacket::new_checked(payload(packet)?).ok()?;
     let is_bare = tcp.ack() && !tcp.syn() && !tcp.fin() && !tcp.rst() && tcp.payload().is_empty();
     is_bare.then(|| tcp.ack_number().0 as u32)
+}
+
+/// Whether this is a packet of TCP.
+pub(super) fn is_tcp(packet: &[u8]) -> bool {
+    let at = if packet[0] >> 4 == 4 { 9 } else { 6 };
+    packet.get(at) == Some(&TCP)
+}
+
+/// Begins the checksum of a TCP packet for an interface that finishes it: the sum of what stands for its IP header.
+pub(super) fn begin(packet: &mut [u8]) {
+    let Some((_, _, payload)) = parts(packet) else {
+        return;
+    };
+    let addresses = if packet[0] >> 4 == 4 { 12..20 } else { 8..40 };
+    let words = packet[addresses].chunks_exact(2);
+    let words = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum = words.sum::<u32>() + payload.len() as u32 + u32::from(TCP);
+    let once = (sum & 0xffff) + (sum >> 16);
+    let folded = (once & 0xffff) + (once >> 16);
+    if let Ok(mut tcp) = TcpPacket::new_checked(&mut packet[payload]) {
+        tcp.set_checksum(folded as u16);
+    }
 }
 
 /// Finishes the checksum that the sender's kernel only began. Such a packet came from this machine's memory, so there is nothing that it could have told.
