@@ -12,8 +12,8 @@ use std::thread::{self, JoinHandle};
 use laxity_model::base::port::Arrival;
 use laxity_model::program::together::{Others, Terms};
 use laxity_model::{
-    ActivityId, Body, Context, EventKind, Grade, HostError, Instant, Mark, PortId, Refused,
-    SemaphoreId, Service, Span, Step,
+    ActivityId, Body, Context, EventKind, Grade, HostError, Instant, PortId, Refused, SemaphoreId,
+    Service, Span, Step,
 };
 
 use super::hold::{HoldError, HoldRequest, Observer, ThreadHold};
@@ -417,7 +417,7 @@ impl Context for Solitary<'_> {
         self.mistake(what.to_owned());
     }
 
-    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
+    fn record(&mut self, _: EventKind, _: [u64; 2]) {}
 
     fn timed_out(&self) -> bool {
         self.timed_out

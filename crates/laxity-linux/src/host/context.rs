@@ -6,7 +6,7 @@ use laxity_model::base::port::Arrival;
 use laxity_model::base::ring::Producer;
 use laxity_model::policy::Rank;
 use laxity_model::{
-    Activity, ActivityId, Context, Event, EventKind, HostError, Instant, Mark, Placement, PortId,
+    Activity, ActivityId, Context, Event, EventKind, HostError, Instant, Placement, PortId,
     ProcessorId, Refused, SemaphoreId, Service,
 };
 
@@ -136,8 +136,8 @@ impl Context for LiveContext {
         }
     }
 
-    fn mark(&mut self, mark: Mark, args: [u64; 2]) {
-        self.record_of(self.log.activity, EventKind::Mark(mark), args);
+    fn record(&mut self, kind: EventKind, args: [u64; 2]) {
+        self.record_of(self.log.activity, kind, args);
     }
 
     fn record_of(&mut self, hosted: ActivityId, kind: EventKind, args: [u64; 2]) {

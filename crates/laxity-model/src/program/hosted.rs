@@ -7,7 +7,7 @@ use super::{Body, Context};
 use crate::base::port::Arrival;
 use crate::executor::{ExecutorPolicy, HandlerId, Result};
 use crate::policy::Rank;
-use crate::{ActivityId, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Span};
+use crate::{ActivityId, EventKind, Instant, PortId, Refused, SemaphoreId, Service, Span};
 
 /// The [`Context`] of a handler: its host's, but for what the executor knows better.
 pub(super) struct Hosted<'a, P, const N: usize> {
@@ -91,12 +91,10 @@ impl<P: ExecutorPolicy, const N: usize> Context for Hosted<'_, P, N> {
         self.outer.fail(what);
     }
 
-    fn mark(&mut self, mark: Mark, args: [u64; 2]) {
+    fn record(&mut self, kind: EventKind, args: [u64; 2]) {
         match self.executor.guest(self.handler) {
-            Ok(guest) => self
-                .outer
-                .record_of(guest.activity, EventKind::Mark(mark), args),
-            Err(_) => self.outer.mark(mark, args),
+            Ok(guest) => self.outer.record_of(guest.activity, kind, args),
+            Err(_) => self.outer.record(kind, args),
         }
     }
 

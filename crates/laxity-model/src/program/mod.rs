@@ -155,8 +155,13 @@ pub trait Context {
     /// Ends the run: the program is wrong, and this is what is wrong with it.
     fn fail(&mut self, what: &'static str);
 
-    /// Records an event of the application's own. Never blocks, never allocates live.
-    fn mark(&mut self, mark: Mark, args: [u64; 2]);
+    /// Records an event of this activity, as it happens to a packet. Never blocks, never allocates live.
+    fn record(&mut self, kind: EventKind, args: [u64; 2]);
+
+    /// The same of one of the application's own.
+    fn mark(&mut self, mark: Mark, args: [u64; 2]) {
+        self.record(EventKind::Mark(mark), args);
+    }
 
     /// Whether the last [`Step::WaitUntil`] ended because time was up.
     fn timed_out(&self) -> bool;

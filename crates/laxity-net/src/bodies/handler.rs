@@ -2,7 +2,9 @@
 
 use laxity_model::nif::link::{Link, LinkError};
 use laxity_model::nif::registry::Demultiplex;
-use laxity_model::{ActivityId, Body, Context, Instant, PortId, SemaphoreId, Service, Step};
+use laxity_model::{
+    ActivityId, Body, Context, EventKind, Instant, PortId, SemaphoreId, Service, Step,
+};
 
 use crate::client::{Effects, Rank};
 use crate::driver::{Driver, DriverError, Polled};
@@ -90,5 +92,9 @@ impl Effects for Through<'_> {
     /// Until the activity waits: [`Context::raise`].
     fn raise(&mut self, activity: ActivityId, rank: Rank, at: Instant) {
         self.0.raise(activity, rank, at);
+    }
+
+    fn record(&mut self, kind: EventKind, args: [u64; 2]) {
+        self.0.record(kind, args);
     }
 }

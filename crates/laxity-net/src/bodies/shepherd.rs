@@ -1,7 +1,7 @@
 //! A thread that takes packets from a client's queue, and the client that wakes it.
 
 use laxity_model::nif::link::{LinkError, Memory};
-use laxity_model::{Body, Context as Host, Instant, SemaphoreId, Step};
+use laxity_model::{Body, Context as Host, EventKind, Instant, SemaphoreId, Step};
 
 use super::Work;
 use crate::buffers::{Buffer, Filled};
@@ -76,8 +76,9 @@ where
         }
         match self.queue.try_next() {
             Ok(Some(packet)) => {
-                let work = self.work.of(packet.bytes().len());
-                self.packet = Some((packet, context.now()));
+                let (work, now) = (self.work.of(packet.bytes().len()), context.now());
+                context.record(EventKind::Deliver, packet.as_delivered(now));
+                self.packet = Some((packet, now));
                 if self.work.is_burnt {
                     Step::Burn(work)
                 } else {

@@ -210,6 +210,12 @@ impl<M: Memory> Buffer<M, Filled> {
         self.state.arrived
     }
 
+    /// What the event of [its delivery](laxity_model::EventKind::Deliver) says of it: when it arrived, and its bytes.
+    pub(crate) fn as_delivered(&self, now: Instant) -> [u64; 2] {
+        let arrived = self.arrived().map_or(now, |arrived| arrived.at);
+        [arrived.as_nanos(), self.bytes().len() as u64]
+    }
+
     /// Cuts it, or takes in what is behind it.
     ///
     /// # Errors

@@ -232,9 +232,7 @@ impl<M: Memory> DueQueue<M> {
         // It was pushed before its packet was.
         let due = self.dues.pop().ok()?;
         self.is_at_work = true;
-        let arrived = packet.arrived().map_or(now, |arrived| arrived.at);
-        let length = packet.bytes().len() as u64;
-        effects.record(EventKind::Deliver, [arrived.as_nanos(), length]);
+        effects.record(EventKind::Deliver, packet.as_delivered(now));
         self.both.rank(&due, now, &mut |activity, rank, at| {
             effects.raise(activity, rank, at);
         });

@@ -8,8 +8,8 @@ use laxity_model::nif::registry::{Circuit, Circuits};
 use laxity_model::nif::urgency::Stated;
 use laxity_model::policy::raise::Highest;
 use laxity_model::{
-    ActivityId, Context, Host as _, Instant, InterruptLevel, Placement, Priority, ProcessorId,
-    Program, SemaphoreId, Service, Span, Step,
+    ActivityId, Context, EventKind, Host as _, Instant, InterruptLevel, Placement, Priority,
+    ProcessorId, Program, RunRecord, SemaphoreId, Service, Span, Step,
 };
 use laxity_net::bodies::{Crew, Handler, Interrupt, Signalling, Through, Work};
 use laxity_net::buffers::{Buffer, Filled, PoolSize};
@@ -227,7 +227,7 @@ fn taker(
 }
 
 /// Arrival to delivery of each packet of a second, and whether it was video.
-fn delays(arrangement: Arrangement) -> Vec<(bool, Span)> {
+fn ran(arrangement: Arrangement) -> (Vec<(bool, Span)>, RunRecord) {
     let (cable, near, far) = Cable::new(Line::atm(), [SHAPE; 2], 3);
     let mut program = Program::new(1);
     let [doorbell, raised] = [(); 2].map(|()| program.semaphore(0));
@@ -283,9 +283,42 @@ fn delays(arrangement: Arrangement) -> Vec<(bool, Span)> {
     let handler = Placement::Interrupt(InterruptLevel(5));
     program.add("driver", CPU, handler, Handler::new(driver, interrupt));
     let ran = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_secs(1));
-    ran.expect("the program is right");
+    let record = ran.expect("the program is right");
     let found = found.lock().expect("nobody panics");
-    found.clone()
+    (found.clone(), record)
+}
+
+fn delays(arrangement: Arrangement) -> Vec<(bool, Span)> {
+    ran(arrangement).0
+}
+
+/// Each packet arrives, is received by its client at interrupt level, and is delivered to who takes it.
+#[test]
+fn a_packets_way_stands_in_the_record_of_the_run() {
+    for arrangement in [
+        Arrangement::Late,
+        Arrangement::Early { video: 20 },
+        Arrangement::Due { by: By::Priority },
+    ] {
+        let (found, record) = ran(arrangement);
+        let of = |kind| {
+            let events = record.events.iter();
+            let mut of: Vec<_> = events.filter(|event| event.kind == kind).collect();
+            of.sort_by_key(|event| event.args[0]);
+            of
+        };
+        let [arrived, received, delivered] =
+            [EventKind::Arrive, EventKind::Receive, EventKind::Deliver].map(of);
+        let count = found.len();
+        assert_eq!(
+            (arrived.len(), received.len(), delivered.len()),
+            (count, count, count)
+        );
+        for (arrived, delivered) in arrived.iter().zip(&delivered) {
+            assert_eq!(arrived.args[0], delivered.args[0], "the same packets");
+            assert!(arrived.at <= delivered.at);
+        }
+    }
 }
 
 fn longest(delays: &[(bool, Span)], of_video: bool) -> Span {

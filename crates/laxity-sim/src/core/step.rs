@@ -3,7 +3,7 @@
 use laxity_model::base::port::Arrival;
 use laxity_model::policy::Rank;
 use laxity_model::{
-    ActivityId, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Step,
+    ActivityId, Context, EventKind, Instant, PortId, Refused, SemaphoreId, Service, Step,
 };
 
 use super::{Bodies, Class, Core, Fault, Machinery, Parts, Waiting, later};
@@ -46,9 +46,8 @@ where
         self.core.raise(self.who, (activity, rank), at);
     }
 
-    fn mark(&mut self, mark: Mark, args: [u64; 2]) {
-        self.core
-            .record_for(self.who, self.who, EventKind::Mark(mark), args);
+    fn record(&mut self, kind: EventKind, args: [u64; 2]) {
+        self.core.record_for(self.who, self.who, kind, args);
     }
 
     fn record_of(&mut self, hosted: ActivityId, kind: EventKind, args: [u64; 2]) {

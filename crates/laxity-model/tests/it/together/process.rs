@@ -13,8 +13,7 @@ use laxity_model::program::together::{Member, Others};
 use laxity_model::program::upcall::{First, PacedBy, Timing};
 use laxity_model::program::upcalls::{Command, Entrant, Keeper, Order};
 use laxity_model::{
-    ActivityId, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service, Span,
-    Step,
+    ActivityId, Context, EventKind, Instant, PortId, Refused, SemaphoreId, Service, Span, Step,
 };
 
 use crate::together::machine::{COMMANDS, EVENTS, Shared};
@@ -254,7 +253,7 @@ impl Context for Own {
         panic!("{what}");
     }
 
-    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
+    fn record(&mut self, _: EventKind, _: [u64; 2]) {}
 
     fn timed_out(&self) -> bool {
         false

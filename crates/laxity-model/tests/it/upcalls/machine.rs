@@ -11,8 +11,8 @@ use laxity_model::program::upcalls::{
     Board, Command, Control, Entrant, Keeper, Order, STOP, turns,
 };
 use laxity_model::{
-    ActivityId, Body, Context, EventKind, Instant, Mark, PortId, Refused, SemaphoreId, Service,
-    Span, Step,
+    ActivityId, Body, Context, EventKind, Instant, PortId, Refused, SemaphoreId, Service, Span,
+    Step,
 };
 
 pub(crate) const DOORBELL: PortId = PortId(0);
@@ -152,7 +152,7 @@ impl Context for Virtual {
         panic!("{what}");
     }
 
-    fn mark(&mut self, _: Mark, _: [u64; 2]) {}
+    fn record(&mut self, _: EventKind, _: [u64; 2]) {}
 
     fn timed_out(&self) -> bool {
         self.timed_out
