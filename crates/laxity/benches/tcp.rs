@@ -91,7 +91,10 @@ impl<T: Read + Write + Send> Both for T {}
 /// This end.
 enum Near {
     Kernel,
-    Ours(LiveStack, Interface),
+    Ours(
+        LiveStack,
+        #[expect(dead_code, reason = "it is open for as long as its host is there")] Interface,
+    ),
 }
 
 impl Near {

@@ -7,6 +7,8 @@ use laxity_model::nif::link::{Left, LinkError, Memory, Received, Stamp};
 use laxity_model::{Instant, Priority};
 
 use super::message::Message;
+#[cfg(doc)]
+use super::pool::Pool;
 use super::shared::{Frame, Held};
 
 /// Why there is no buffer, or why one cannot go where it was to go.
@@ -241,7 +243,12 @@ impl<M: Memory> Buffer<M, Filled> {
     ///
     /// [`Unavailable::Closed`] or [`Unavailable::NoInterface`], with the buffer.
     pub fn send(self, sending: Sending) -> Result<(), Back<Self>> {
-        self.send_as(sending, false).map(drop)
+        self.send_as(sending, false, false).map(drop)
+    }
+
+    /// Sends it, of which the driver learns when [that is said](Pool::announce).
+    pub(crate) fn send_quietly(self, sending: Sending) -> Result<(), Back<Self>> {
+        self.send_as(sending, false, true).map(drop)
     }
 
     /// Sends it, and waits until it has left, or will not. The driver must be served by another thread.
@@ -251,19 +258,25 @@ impl<M: Memory> Buffer<M, Filled> {
     /// [`Unavailable::Closed`] or [`Unavailable::NoInterface`], with the buffer.
     pub fn send_and_wait(self, sending: Sending) -> Result<Sent<M>, Back<Self>> {
         let pool = Arc::clone(self.held.pool());
-        let index = self.send_as(sending, true)?;
+        let index = self.send_as(sending, true, false)?;
         let (held, outcome) = pool.wait_sent(index);
         let buffer = Buffer::empty(held);
         Ok(Sent { buffer, outcome })
     }
 
-    fn send_as(self, sending: Sending, is_awaited: bool) -> Result<u32, Back<Self>> {
+    fn send_as(
+        self,
+        sending: Sending,
+        is_awaited: bool,
+        is_quiet: bool,
+    ) -> Result<u32, Back<Self>> {
         let Self { held, state } = self;
         let frame = Frame {
             length: state.length,
             sending,
             number: 0,
             is_awaited,
+            is_quiet,
         };
         held.send(frame).map_err(|(held, why)| Back {
             buffer: Self { held, state },

@@ -69,6 +69,11 @@ impl<M: Memory> Pool<M> {
         given as u32
     }
 
+    /// Tells the driver of what was sent quietly.
+    pub(crate) fn announce(&self) {
+        self.0.announce();
+    }
+
     /// So many buffers leave: those that are free at once, others as they come home. A pool grows
     /// [at its driver](crate::Driver::grow), which has the memory.
     pub fn shrink(&self, buffers: u32) {

@@ -38,6 +38,8 @@ pub(crate) struct Frame {
     pub(crate) number: u64,
     /// Whether a thread waits for it, and takes the buffer back.
     pub(crate) is_awaited: bool,
+    /// Whether its driver is told of it later, with others.
+    pub(crate) is_quiet: bool,
 }
 
 /// What is at home in a slot.
@@ -224,12 +226,19 @@ impl<M: Memory> Shared<M> {
         }
     }
 
-    fn show_outgoing(&self, index: u32) {
+    fn show_outgoing(&self, index: u32, is_quiet: bool) {
         self.outgoing.push(index);
         // As with what is given.
         if self.is_closed() {
             self.recall_outgoing();
-        } else if let Some((line, client)) = &self.line {
+        } else if !is_quiet {
+            self.announce();
+        }
+    }
+
+    /// Tells the driver that frames wait.
+    pub(crate) fn announce(&self) {
+        if let Some((line, client)) = &self.line {
             line.announce(*client);
         }
     }
@@ -434,7 +443,7 @@ impl<M: Memory> Held<M> {
             frame.number = line.sent.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(index) = self.lay_down(Place::Sending, Some(frame)) {
-            self.pool.show_outgoing(index);
+            self.pool.show_outgoing(index, frame.is_quiet);
         }
         Ok(self.index)
     }

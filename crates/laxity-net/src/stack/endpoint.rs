@@ -105,7 +105,11 @@ impl Count {
 
 /// Where its last packet went. Its lock is this endpoint's, and not the neighbours'.
 #[derive(Default)]
-struct Route(Option<(IpAddr, Hardware, Instant)>);
+struct Route {
+    cached: Option<(IpAddr, Hardware, Instant)>,
+    /// The driver is still to be told of what was sent: of all at once, as it is above whoever sends, and would wake for each.
+    is_untold: bool,
+}
 
 impl<M: Memory + 'static> Endpoint<M> {
     /// Without a socket: it answers what is for nobody else.
@@ -228,7 +232,9 @@ impl<M: Memory + 'static> Endpoint<M> {
     pub(crate) fn take_one(&mut self, now: Instant) -> bool {
         self.device.now = now;
         self.adopt();
-        self.ingress(now)
+        let taken = self.ingress(now);
+        self.device.tell();
+        taken
     }
 
     fn ingress(&mut self, now: Instant) -> bool {
@@ -254,6 +260,7 @@ impl<M: Memory + 'static> Endpoint<M> {
                 break;
             }
         }
+        self.device.tell();
     }
 
     /// Looks whether the driver has registered its client.
@@ -371,7 +378,7 @@ impl<M: Memory + 'static> Common<M> {
             return;
         };
         let cached = route
-            .0
+            .cached
             .filter(|(whose, _, until)| *whose == hop && now < *until);
         let hardware = match cached {
             Some((_, hardware, _)) => hardware,
@@ -380,17 +387,27 @@ impl<M: Memory + 'static> Common<M> {
                 let Some((hardware, until)) = neighbours.find(hop, now) else {
                     return neighbours.wait(hop, now, (frame, sending));
                 };
-                route.0 = Some((hop, hardware, until));
+                route.cached = Some((hop, hardware, until));
                 hardware
             }
         };
         frame.bytes_mut()[..6].copy_from_slice(&hardware);
         // Whose client has ended sends nothing.
-        frame.send(sending).ok();
+        frame.send_quietly(sending).ok();
+        route.is_untold = true;
     }
 }
 
 impl<M: Memory + 'static> Device<M> {
+    /// Tells the driver of what was sent since it was told last.
+    fn tell(&mut self) {
+        if std::mem::take(&mut self.route.is_untold)
+            && let Some(pool) = &self.pool
+        {
+            pool.announce();
+        }
+    }
+
     /// The next packet that may be looked at; others go home.
     fn next(&mut self) -> Option<Buffer<M, Filled>> {
         for _ in 0..self.common.config.per_poll {

@@ -49,13 +49,16 @@ enum State {
     Known(Hardware, Instant),
 }
 
+/// A frame, and how it is to be sent.
+type Frame<M> = (Buffer<M, Filled>, Sending);
+
 /// The table, its questions, and what waits for their answers.
 pub(super) struct Neighbours<M: Memory> {
     hardware: Hardware,
     ours: Vec<(IpAddr, u8)>,
     pool: Pool<M>,
     table: BTreeMap<IpAddr, State>,
-    waiting: VecDeque<(IpAddr, Instant, (Buffer<M, Filled>, Sending))>,
+    waiting: VecDeque<(IpAddr, Instant, Frame<M>)>,
     /// Questions in the second that began then.
     second: (Instant, u32),
     pub(super) account: NeighbourAccount,
