@@ -88,8 +88,9 @@ fn receiver(program: &mut Program, far: &Card, rung: [SemaphoreId; 2], taken: &A
     let work = Work {
         packet: Service::from_nanos(1_000),
         kilobyte: Service::ZERO,
+        is_burnt: false,
     };
-    let body = Shepherd::new(queue, arrived, work, move |packet, _| {
+    let body = Shepherd::new(queue, arrived, work, move |packet, _, _| {
         taken.fetch_add(1, Ordering::Relaxed);
         packet.emptied().give().ok();
     });

@@ -13,8 +13,8 @@ use laxity_model::{
     Program, Scheduling, Service, Span, Step,
 };
 
-use super::tasks::{Spinner, rogue};
 use super::network::{self, Wires};
+use super::tasks::{Spinner, rogue};
 use super::work;
 use crate::observe::{DeviceProbe, Probe, Probes, Watched};
 use crate::scenario::devices::{Site, Transfer};

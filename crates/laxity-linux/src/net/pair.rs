@@ -76,9 +76,7 @@ pub fn pair(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
 }
 
 /// A thread that enters a namespace ends with that.
-fn in_thread<T: Send>(
-    run: impl FnOnce() -> Result<T, PairError> + Send,
-) -> Result<T, PairError> {
+fn in_thread<T: Send>(run: impl FnOnce() -> Result<T, PairError> + Send) -> Result<T, PairError> {
     let ended = thread::scope(|scope| scope.spawn(run).join());
     ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -136,6 +134,9 @@ fn ip(arguments: &str) -> Result<String, PairError> {
     if output.status.success() {
         Ok(said.into_owned())
     } else {
-        Err(PairError::Refused(arguments.to_owned(), wrong.trim().to_owned()))
+        Err(PairError::Refused(
+            arguments.to_owned(),
+            wrong.trim().to_owned(),
+        ))
     }
 }

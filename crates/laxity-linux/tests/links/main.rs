@@ -58,10 +58,13 @@ fn main() {
     trials.extend(early::trials());
     trials.extend(filtered::trials());
     trials.extend(unfinished::trials());
-    trials.push(Trial::test("what_is_sent_into_a_pair_comes_out_of_it", || {
-        pair::crosses();
-        Ok(())
-    }));
+    trials.push(Trial::test(
+        "what_is_sent_into_a_pair_comes_out_of_it",
+        || {
+            pair::crosses();
+            Ok(())
+        },
+    ));
     trials.extend(refused::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

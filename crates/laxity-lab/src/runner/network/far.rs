@@ -97,7 +97,7 @@ pub(super) fn window(flows: &[Known]) -> usize {
 
 /// A flow's sender, or that of one of its connections.
 enum Sender<M: Memory + 'static> {
-    Video(Video<M>),
+    Video(Box<Video<M>>),
     Bulk(Bulk<M>),
 }
 
@@ -258,7 +258,7 @@ impl<M: Memory + 'static> Sender<M> {
                 let socket = UdpSocket::bind(stack, (FAR, to).into())?;
                 socket.set_nonblocking(true);
                 let leaves = now + late(&mut draws, jitter);
-                Self::Video(Video {
+                Self::Video(Box::new(Video {
                     socket,
                     known: known.clone(),
                     period,
@@ -269,7 +269,7 @@ impl<M: Memory + 'static> Sender<M> {
                     origin: now,
                     leaves,
                     draws,
-                })
+                }))
             }
             Traffic::Bulk { block, pause, .. } => Self::Bulk(Bulk {
                 stream: TcpStream::start(stack, (NEAR, to).into())?,

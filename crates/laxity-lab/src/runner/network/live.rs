@@ -46,7 +46,9 @@ impl Wires {
             ..Settings::default()
         };
         let links = pair(&settings).map_err(|why| cannot(&format!("{why}; {}", why.remedy())))?;
-        let own = links.each_ref().map(|link| link.as_fd().try_clone_to_owned());
+        let own = links
+            .each_ref()
+            .map(|link| link.as_fd().try_clone_to_owned());
         let [near, far] = own;
         let descriptors = [
             near.map_err(|why| cannot(&why))?,
