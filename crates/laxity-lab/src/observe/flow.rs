@@ -109,9 +109,15 @@ impl Reader for FlowReader<'_> {
     }
 
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
+        let around = match self.probe.traffic {
+            Traffic::Video { period, .. } => period,
+            Traffic::Bulk { .. } => Span::ZERO,
+        };
         for sent in self.missing.into_values() {
             if sent + UNDER_WAY <= self.end {
-                self.recorder.value(PACKETS_LOST, 1, [sent, self.end]);
+                // Who stood still a frame before may have kept the buffers that this one lacked.
+                let span = [sent.saturating_sub(around), sent + around];
+                self.recorder.value(PACKETS_LOST, 1, span);
             }
         }
         Observation::of(subject, self.recorder.finish())

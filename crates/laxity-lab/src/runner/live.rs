@@ -183,7 +183,7 @@ fn require_any(
     }
 }
 
-/// Where a witness watches: where the devices work, the periodic tasks, and the commands, in this order, each once.
+/// Where a witness watches: where the devices work, the periodic tasks, the commands, and who takes flows, in this order, each once.
 fn watched(resolved: &Resolved) -> Vec<ProcessorId> {
     let variants = resolved.variants.iter().filter(|variant| variant.live);
     let devices = variants.clone().flat_map(|variant| &variant.devices);
@@ -196,7 +196,9 @@ fn watched(resolved: &Resolved) -> Vec<ProcessorId> {
     each_once(
         devices
             .chain(tasks(kinds::PERIODIC))
-            .chain(tasks(kinds::COMMAND)),
+            .chain(tasks(kinds::COMMAND))
+            .chain(tasks(kinds::VIDEO))
+            .chain(tasks(kinds::BULK)),
     )
 }
 

@@ -34,6 +34,7 @@ kind = "video"
 limits = [{{ quantity = "packets_lost", at_most = 0 }}]
 [variants.one]
 clients = ["viewer", "transfers"]
+contracts = ["whole"]
 "#
     );
     let mut resolved = parse(&text, "x.toml")

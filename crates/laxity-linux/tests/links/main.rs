@@ -8,6 +8,7 @@ mod early;
 mod filtered;
 mod live;
 mod namespace;
+mod pair;
 mod refused;
 mod unfinished;
 
@@ -57,6 +58,13 @@ fn main() {
     trials.extend(early::trials());
     trials.extend(filtered::trials());
     trials.extend(unfinished::trials());
+    trials.push(Trial::test(
+        "what_is_sent_into_a_pair_comes_out_of_it",
+        || {
+            pair::crosses();
+            Ok(())
+        },
+    ));
     trials.extend(refused::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -16,7 +16,7 @@ use laxity_model::{Service, Span};
 use super::agreed::reserves_later;
 use super::costs::{Others, heed_others};
 use super::drivers::During;
-use super::linux::Live;
+use super::linux::{Live, never_done};
 use super::ranks::{is_thread, slot_rank, thread_rank};
 use super::sources::{Source, Stage, Wakes, Work, beside};
 use super::{Ready, VariantPlan, slots_of};
@@ -142,7 +142,7 @@ impl Analyst<'_> {
             return Err("the phases of several calls are not analysed together".into());
         }
         if subject.task().is_none() {
-            return Err("it never stops, so it is never done".into());
+            return Err(never_done(self, subject).into());
         }
         if let Some(links) = self.links(subject) {
             return self.chained(subject, links);

@@ -219,8 +219,8 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Of one that asks for the processor without an end. Of a command that is an assumption.
-fn never_done(analyst: &Analyst<'_>, subject: &Source) -> &'static str {
+/// Of one that asks for the processor without an end. Of a command, and of packets, that is an assumption.
+pub(super) fn never_done(analyst: &Analyst<'_>, subject: &Source) -> &'static str {
     let mut tasks = analyst.stage.variant.tasks.iter();
     let task = tasks.find(|task| task.name == subject.name && subject.activity.is_none());
     match task.map(|task| &task.kind) {

@@ -1,11 +1,14 @@
 //! The far end of the wire: TCP/IP that costs nothing, and who sends.
 
+use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, LinkError, Memory};
+use laxity_model::nif::registry::ClientId;
+use laxity_model::nif::transmit::{FrameId, Next, Order, Outgoing};
 use laxity_model::{Body, Context, HostError, Instant, SemaphoreId, Span, Step};
 use laxity_net::buffers::Sleeper;
 use laxity_net::driver::{Driver, DriverError};
@@ -15,6 +18,35 @@ use laxity_net::stack::{Config, Stack};
 use super::{End, FAR, Known, LOOK, NEAR, SENT, driver, earliest, failed};
 use crate::scenario::Traffic;
 use crate::workload::Draws;
+
+/// Each client sends a frame and lets the others go first, as if each had a machine of its own on the wire.
+#[derive(Default)]
+struct Turns(VecDeque<(ClientId, VecDeque<FrameId>)>);
+
+impl Order for Turns {
+    fn add(&mut self, frame: FrameId, outgoing: &Outgoing, _: Instant) {
+        let mut all = self.0.iter_mut();
+        match all.find(|(client, _)| *client == outgoing.client) {
+            Some((_, own)) => own.push_back(frame),
+            None => self.0.push_back((outgoing.client, [frame].into())),
+        }
+    }
+
+    fn next(&mut self, _: Instant) -> Next {
+        let Some((client, mut own)) = self.0.pop_front() else {
+            return Next::Nothing;
+        };
+        let frame = own.pop_front();
+        if !own.is_empty() {
+            self.0.push_back((client, own));
+        }
+        frame.map_or(Next::Nothing, Next::Frame)
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
 
 /// The clock of a stack whose body tells it the time.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +97,7 @@ pub(super) fn window(flows: &[Known]) -> usize {
 
 /// A flow's sender, or that of one of its connections.
 enum Sender<M: Memory + 'static> {
-    Video(Video<M>),
+    Video(Box<Video<M>>),
     Bulk(Bulk<M>),
 }
 
@@ -127,7 +159,7 @@ where
         seed: u64,
     ) -> Result<Self, HostError> {
         let time = Time::default();
-        let mut driver = driver(end.link, 256, seed)?;
+        let mut driver = driver(end.link, 256, (Turns::default(), seed))?;
         let stack = stack(&mut driver, (1, window(flows)), &time, seed)?;
         Ok(Self {
             driver,
@@ -226,7 +258,7 @@ impl<M: Memory + 'static> Sender<M> {
                 let socket = UdpSocket::bind(stack, (FAR, to).into())?;
                 socket.set_nonblocking(true);
                 let leaves = now + late(&mut draws, jitter);
-                Self::Video(Video {
+                Self::Video(Box::new(Video {
                     socket,
                     known: known.clone(),
                     period,
@@ -237,7 +269,7 @@ impl<M: Memory + 'static> Sender<M> {
                     origin: now,
                     leaves,
                     draws,
-                })
+                }))
             }
             Traffic::Bulk { block, pause, .. } => Self::Bulk(Bulk {
                 stream: TcpStream::start(stack, (NEAR, to).into())?,

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use laxity::cards::{Cable, Line, Queue, Shape, Transfers};
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::Link;
+use laxity_model::nif::transmit::Order;
 use laxity_model::nif::wire::Framing;
 use laxity_model::verify::contract::Subject;
 use laxity_model::{
@@ -41,6 +42,8 @@ const PORTS_EACH: u16 = 16;
 const HEADERS: usize = 42;
 /// Descriptors of a card's rings, and its driver's buffers.
 const POSTED: usize = 256;
+/// Frames that wait to be sent.
+const QUEUE: u32 = 512;
 /// What happened to a flow waits in so many places for who records it.
 const RECORDS: u32 = 4_096;
 /// A flow's records say in their first word what they are of: a packet that was sent, or was taken by a thread; or else its number, when it has been worked on.
@@ -171,15 +174,20 @@ fn cards(
     })
 }
 
-/// A driver of an end.
-fn driver<L: Link>(link: L, clients: u32, seed: u64) -> Result<Driver<L, Frames>, HostError> {
+/// A driver of an end, which sends in this order.
+fn driver<L: Link>(
+    link: L,
+    clients: u32,
+    (order, seed): (impl Order + 'static, u64),
+) -> Result<Driver<L, Frames>, HostError> {
     let limits = Limits {
         clients,
         posted: POSTED,
-        reach: 32,
+        queue: QUEUE,
         ..Limits::default()
     };
-    let driver = Driver::new(link, Frames::new(None, seed), limits, Host::default());
+    let frames = Frames::new(None, seed);
+    let driver = Driver::with_order(link, frames, limits, Host::default(), Box::new(order));
     driver.map_err(failed)
 }
 

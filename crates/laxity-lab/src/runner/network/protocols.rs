@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::Link;
+use laxity_model::nif::transmit::FirstCome;
 use laxity_model::{HostError, Instant};
 use laxity_net::driver::Driver;
 use laxity_net::emulated::{End, Faults, Wire};
@@ -11,7 +12,7 @@ use laxity_net::sockets::{TcpListener, TcpStream};
 use laxity_net::stack::Stack;
 
 use super::far::{Time, stack, window};
-use super::{Known, driver, earliest, failed};
+use super::{Known, QUEUE, driver, earliest, failed};
 
 type Packet = Box<[u8]>;
 /// Frames are handed over in memory that is there already.
@@ -47,7 +48,7 @@ impl Protocols {
     pub(super) fn new(flows: &[Known], seed: u64) -> Result<Self, HostError> {
         let (_, mut outside, inside) = Wire::new(Faults::default(), seed);
         let time = Time::default();
-        let mut driver = driver(inside, 256, seed)?;
+        let mut driver = driver(inside, 256, (FirstCome::new(QUEUE), seed))?;
         let stack = stack(&mut driver, (2, window(flows)), &time, seed)?;
         let bulk = flows.iter().enumerate();
         let bulk = bulk.filter(|(_, known)| !known.is_video());

@@ -6,6 +6,7 @@ use laxity_model::nif::filter::Filter;
 use laxity_model::nif::frame;
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
+use laxity_model::nif::transmit::FirstCome;
 use laxity_model::{
     ActivityId, Context, HostError, Instant, Placement, Program, SemaphoreId, Step,
 };
@@ -15,7 +16,7 @@ use laxity_net::clients::early;
 use laxity_net::driver::{Driver, Host, Interest};
 
 use super::protocols::{Done, Protocols};
-use super::{HEADERS, Known, NEAR, Plan, TAKEN, Threads, driver, failed};
+use super::{HEADERS, Known, NEAR, Plan, QUEUE, TAKEN, Threads, driver, failed};
 use crate::scenario::{Demultiplexing, NetworkClient, Placing, ResolvedTask, network};
 
 /// Frames that wait to be sent.
@@ -53,7 +54,9 @@ where
         link: L,
         raised: SemaphoreId,
     ) -> Result<Self, HostError> {
-        let mut driver = driver(link, 64 + 16 * plan.flows.len() as u32, plan.seed)?;
+        let most = 64 + 16 * plan.flows.len() as u32;
+        let order = FirstCome::new(QUEUE);
+        let mut driver = driver(link, most, (order, plan.seed))?;
         let (client, _) = early::client(0, None, &Host::default().sleeper);
         let sender = driver.register(Interest::Nothing, PoolSize::fixed(SENDING), client);
         let stack = Arc::new(Shared {
