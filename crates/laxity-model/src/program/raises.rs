@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::{Placement, Program};
+use super::{Placement, Program, executors};
 use crate::analysis::Task;
 use crate::base::port::PortKind;
 use crate::policy::raise::{Highest, Raisable, Raises, Thread};
@@ -100,7 +100,7 @@ impl Program {
                 }
                 (Highest::Deadline(_), Placement::On { executor, .. }) => {
                     let executor = self.executors.get(executor.index());
-                    if executor.is_none_or(|executor| executor.goes_by_deadlines()) {
+                    if executor.is_none_or(executors::Declared::goes_by_deadlines) {
                         return None;
                     }
                     "is to be raised on an executor that does not go by deadlines"

@@ -1,6 +1,8 @@
 //! The handlers of an executor under each policy, held against a list that is searched; and the policies' admission, held against
 //! the analysis they stand on.
 
+mod oracle;
+
 use laxity_model::analysis::supply::{Dedicated, Delayed, ExplicitDeadline, SupplyBound};
 use laxity_model::analysis::{Preemption, Task};
 use laxity_model::executor::edf::Edf;
@@ -8,125 +10,8 @@ use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy, HandlerId, Handlers, Wait};
 use laxity_model::{Instant, PortId, Reservation, Service, Span};
+use oracle::{By, Member, Oracle, SOONEST};
 use proptest::prelude::*;
-
-/// The order of an executor.
-#[derive(Clone, Copy, PartialEq)]
-enum By {
-    Release,
-    Deadline,
-    Rate,
-}
-
-/// The slow, obvious executor: everything is in one list, in the order in which jobs were released.
-struct Oracle {
-    by: By,
-    members: Vec<Member>,
-    running: Option<HandlerId>,
-    order: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Member {
-    id: HandlerId,
-    relative: Option<Span>,
-    /// Release, rank and order of entry, if its job is released.
-    job: Option<(u64, u64, u64)>,
-    wait: Option<Wait>,
-    /// By deadlines only: what it was raised to, and what that will be from when on.
-    raised: Option<u64>,
-    later: Option<(u64, u64)>,
-}
-
-/// So soon after its release a job is due that is raised, and no sooner.
-const SOONEST: u64 = 5;
-
-impl Oracle {
-    fn become_due(&mut self, id: HandlerId, due: u64) {
-        self.order += 1;
-        self.of(id).raised = Some(due);
-        let (member, order) = (*self.of(id), self.order);
-        if let Some((release, ..)) = member.job {
-            self.of(id).job = Some((release, self.rank(&member, release), order));
-        }
-    }
-
-    fn yielded(&mut self, running: HandlerId, now: u64) {
-        self.order += 1;
-        let (by, order) = (self.by, self.order);
-        if let Some((_, rank, entered)) = &mut self.of(running).job {
-            match by {
-                By::Release => (*rank, *entered) = (now, order),
-                By::Deadline => *entered = order,
-                By::Rate => {}
-            }
-        }
-    }
-
-    fn rank(&self, member: &Member, release: u64) -> u64 {
-        if let Some(due) = member.raised {
-            return due.max(release + SOONEST);
-        }
-        match (self.by, member.relative) {
-            (By::Release, _) => release,
-            (By::Deadline, Some(relative)) => release + relative.as_nanos(),
-            (By::Rate, Some(relative)) => relative.as_nanos(),
-            (By::Deadline | By::Rate, None) => u64::MAX,
-        }
-    }
-
-    fn of(&mut self, id: HandlerId) -> &mut Member {
-        self.members.iter_mut().find(|m| m.id == id).unwrap()
-    }
-
-    fn release(&mut self, id: HandlerId, at: Instant) {
-        self.order += 1;
-        let (member, order, release) = (*self.of(id), self.order, at.as_nanos());
-        let rank = self.rank(&member, release);
-        *self.of(id) = Member {
-            job: Some((release, rank, order)),
-            wait: None,
-            ..member
-        };
-    }
-
-    fn first(&self) -> Option<HandlerId> {
-        let released = self.members.iter().filter(|m| m.job.is_some());
-        released
-            .min_by_key(|m| m.job.map(|(_, rank, order)| (rank, order)))
-            .map(|m| m.id)
-    }
-
-    fn decide(&mut self) -> Option<HandlerId> {
-        self.running = self.running.or(self.first());
-        self.running
-    }
-
-    /// The ranks of the running job, if others preempt by rank.
-    fn running_rank(&self) -> Option<u64> {
-        let running = self.members.iter().find(|m| Some(m.id) == self.running)?;
-        (self.by != By::Release).then_some(running.job?.1)
-    }
-
-    fn must_yield(&self) -> bool {
-        let running = self.running_rank();
-        let others = self.members.iter().filter_map(|m| m.job);
-        running.is_some_and(|running| others.into_iter().any(|(_, rank, _)| rank < running))
-    }
-
-    fn until(&self) -> Instant {
-        let Some(running) = self.running_rank() else {
-            return Instant::MAX;
-        };
-        let coming = self.members.iter().filter_map(|m| {
-            let until = m.wait?.until;
-            (until < Instant::MAX && self.rank(m, until.as_nanos()) < running).then_some(until)
-        });
-        let raised = self.members.iter().filter_map(|m| m.later);
-        let raised = raised.map(|(from, _)| at(from));
-        coming.chain(raised).min().unwrap_or(Instant::MAX)
-    }
-}
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -215,26 +100,36 @@ fn apply<P: ExecutorPolicy>(
                 oracle.release(member.id, at(*now));
             }
         }
-        Op::Raise(which, due, after) => {
-            if let Some(member) = oracle.members.get(which).copied() {
-                let (due, from) = (*now + due, *now + after);
-                let raised = handlers.raise(member.id, at(due), at(from), at(*now));
-                if oracle.by != By::Deadline {
-                    let refused = ExecutorError::NotInState("declared to be raised");
-                    prop_assert_eq!(raised, Err(refused));
-                    return Ok(());
-                }
-                prop_assert_eq!(raised, Ok(()));
-                oracle.of(member.id).later = (after > 0).then_some((from, due));
-                if after == 0 {
-                    oracle.become_due(member.id, due);
-                }
-            }
-        }
+        Op::Raise(which, due, after) => raise(handlers, oracle, *now, (which, due, after))?,
         Op::Pass(span) => {
             *now += span;
             pass(handlers, oracle, at(*now))?;
         }
+    }
+    Ok(())
+}
+
+/// One is raised, to be due so much later, from so much later on.
+fn raise<P: ExecutorPolicy>(
+    handlers: &mut Handlers<P, 6>,
+    oracle: &mut Oracle,
+    now: u64,
+    (which, due, after): (usize, u64, u64),
+) -> Result<(), TestCaseError> {
+    let Some(id) = oracle.members.get(which).map(|member| member.id) else {
+        return Ok(());
+    };
+    let (due, from) = (now + due, now + after);
+    let raised = handlers.raise(id, at(due), at(from), at(now));
+    if oracle.by != By::Deadline {
+        let refused = ExecutorError::NotInState("declared to be raised");
+        prop_assert_eq!(raised, Err(refused));
+        return Ok(());
+    }
+    prop_assert_eq!(raised, Ok(()));
+    oracle.of(id).later = (after > 0).then_some((from, due));
+    if after == 0 {
+        oracle.become_due(id, due);
     }
     Ok(())
 }
