@@ -138,7 +138,7 @@ fn serve(arguments: &Serve) -> Result<u8, Failure> {
         ..Settings::new(at)
     };
     // Before there is a socket: it is to be gone again whenever one comes.
-    let told = told_to_end().map_err(failed("signals"))?;
+    let (told, _tell) = told_to_end().map_err(failed("signals"))?;
     let opened = Coordinator::open(settings).map(|one| one.ends_by(told));
     match opened.and_then(Coordinator::serve) {
         Err(error @ CoordinatorError::Served(_)) => {
@@ -150,8 +150,8 @@ fn serve(arguments: &Serve) -> Result<u8, Failure> {
     }
 }
 
-/// Can be read once SIGINT or SIGTERM has come, unless that is ignored.
-fn told_to_end() -> io::Result<OwnedFd> {
+/// The first can be read once SIGINT or SIGTERM has come, unless that is ignored, and when nobody has the other any more.
+fn told_to_end() -> io::Result<(OwnedFd, UnixStream)> {
     let (told, tell) = UnixStream::pair()?;
     let heeded = [SIGINT, SIGTERM]
         .into_iter()
@@ -159,7 +159,7 @@ fn told_to_end() -> io::Result<OwnedFd> {
     for signal in heeded {
         signal_hook::low_level::pipe::register(signal, tell.try_clone()?)?;
     }
-    Ok(told.into())
+    Ok((told.into(), tell))
 }
 
 fn failure(error: &CoordinatorError) -> Failure {

@@ -205,6 +205,55 @@ echo ready; while :; do :; done";
     }
 }
 
+/// More than anybody takes at once come while laxity stands still: what is left over would pass for the group's for ever.
+#[test]
+fn none_of_many_is_lost_nor_taken_for_another() {
+    let Some(_live) = live() else { return };
+    let (many, mark) = (libc::SIGRTMIN(), libc::SIGRTMIN() + 1);
+    let program = format!(
+        "trap 'echo many' {many}; trap 'echo mark' {mark}; echo ready; while :; do :; done"
+    );
+    let mut job = Job::start(&["-n", "1"], &program);
+    let laxity = job.pid();
+    kill_process(laxity, Signal::STOP).unwrap();
+    for _ in 0..20 {
+        send(many, &format!("-{}", laxity.as_raw_nonzero()));
+    }
+    kill_process(laxity, Signal::CONT).unwrap();
+    job.settle();
+    for _ in 0..3 {
+        send(mark, &laxity.as_raw_nonzero().to_string());
+        job.shown.until("mark\n");
+        send(many, &laxity.as_raw_nonzero().to_string());
+        assert_eq!(job.shown.until("\n"), "many\n");
+    }
+}
+
+/// A program that waits until it has its reservation is there, and not yet itself: a signal's handlers are laxity's then.
+#[test]
+fn a_signal_to_the_group_before_the_program_executes_is_not_lost() {
+    let Some(_live) = live() else { return };
+    let mut command = heeding(LAXITY);
+    command.args(["exec", "-q", "--reserve", "2ms/8ms", "--", "sleep", "20"]);
+    let mut child = command.process_group(0).spawn().unwrap();
+    let laxity = child.id();
+    let children = |parent: u32| {
+        let all = std::fs::read_dir("/proc").unwrap();
+        let all = all.filter_map(|one| one.ok()?.file_name().to_str()?.parse().ok());
+        let is_child = move |one: &i32| stat_of(Tid(*one), 4).ok() == Some(parent);
+        all.filter(is_child).collect::<Vec<i32>>()
+    };
+    let name = |process: i32| std::fs::read_to_string(format!("/proc/{process}/comm"));
+    eventually("it waits", || {
+        let keepers = children(laxity).into_iter();
+        let mut keepers =
+            keepers.filter(|one| name(*one).is_ok_and(|name| name == "laxity-keeper\n"));
+        keepers.any(|keeper| !children(keeper.cast_unsigned()).is_empty())
+    });
+    kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGINT));
+}
+
 #[test]
 fn what_the_caller_ignores_the_program_ignores() {
     let Some(_live) = live() else { return };

@@ -219,7 +219,7 @@ pub mod command {
     pub use laxity_linux::os::open_files;
     pub use laxity_linux::os::proc::process_of;
     pub use laxity_linux::os::sched::{Policy, SchedError, affinity, set_policy};
-    pub use laxity_linux::os::signals::{Got, for_a_program, is_ignored, is_own, obey};
+    pub use laxity_linux::os::signals::{Got, Inbox, for_a_program, is_ignored, is_own, obey};
 }
 
 /// Reservations of programs that are not ours: started for it, or running already.

@@ -3,12 +3,13 @@
 use std::fmt::Display;
 use std::fs;
 use std::io;
+use std::iter;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use laxity::command::{
-    CpuSet, Ended, Got, Held, ProcessGroup, RunningCommand, StartError, Used, affinity,
+    CpuSet, Ended, Got, Held, Inbox, ProcessGroup, RunningCommand, StartError, Used, affinity,
     for_a_program, is_ignored, is_own, obey, process_of,
 };
 use laxity::hold::{ProgramHold, ProgramRequest, Tid};
@@ -18,8 +19,6 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use signal_hook::consts::{
     SIGCONT, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2,
 };
-use signal_hook::iterator::SignalsInfo;
-use signal_hook::iterator::exfiltrator::raw::WithRawSiginfo;
 
 use super::arguments::{Asked, Exec};
 use super::measured::announced;
@@ -62,8 +61,11 @@ const LET_GO: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
 /// Signals that stop a program, unless it has something better to do.
 const STOP: [i32; 3] = [SIGTSTP, SIGTTIN, SIGTTOU];
 
+/// So many signals are handed on before anything else is looked after: whoever sends many does not keep us from it.
+const AT_ONCE: usize = 64;
+
 /// Signals that laxity gets while a program runs; each by itself, since of two one may be for the program and one for all of its group.
-pub(super) struct Signals(SignalsInfo<WithRawSiginfo>);
+pub(super) struct Signals(Inbox);
 
 impl Signals {
     /// From now on they are noted. What is ignored is ignored still, also by the program, as `nohup` wants it. `adopts`: a program that got
@@ -72,24 +74,26 @@ impl Signals {
         let is_meant = |signal: &i32| !adopts || *signal == SIGTSTP || LET_GO.contains(signal);
         // One is ignored by whatever Rust has made, and by nothing that this starts.
         let is_heeded = |signal: &i32| *signal == SIGPIPE || !is_ignored(*signal);
-        SignalsInfo::new(for_a_program().filter(is_meant).filter(is_heeded)).map(Self)
+        Inbox::open(for_a_program().filter(is_meant).filter(is_heeded)).map(Self)
     }
 
     /// Those that came since.
-    fn pending(&mut self) -> Vec<Got> {
-        self.0.pending().filter(|got| !is_own(got)).collect()
+    fn pending(&mut self) -> impl Iterator<Item = Got> {
+        let came = iter::from_fn(|| self.0.take()).take(AT_ONCE);
+        came.filter(|got| !is_own(got))
     }
 }
 
-/// Waits until this can be read, or for a moment.
-fn wait(descriptor: BorrowedFd<'_>) {
+/// Waits until this can be read, or a signal comes, or for a moment.
+fn wait(descriptor: BorrowedFd<'_>, signals: &Signals) {
     let moment = Timespec {
         tv_sec: 0,
         tv_nsec: LOOK_EVERY_NS,
     };
-    let mut one = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    let both = [descriptor, signals.0.as_fd()];
+    let mut both = both.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN));
     // An interruption is a reason to look too.
-    let _ = poll(&mut one, Some(&moment));
+    let _ = poll(&mut both, Some(&moment));
 }
 
 /// Started by us.
@@ -167,7 +171,7 @@ impl Started {
                     || self.command.used(),
                 );
             }
-            wait(self.command.as_fd());
+            wait(self.command.as_fd(), signals);
         }
     }
 
@@ -295,7 +299,7 @@ impl Adopted {
                 let is_there = fs::exists(format!("/proc/{number}/task/{thread}"));
                 is_there.is_ok_and(|is_there| !is_there)
             });
-            wait(self.process.as_fd());
+            wait(self.process.as_fd(), signals);
         }
     }
 }

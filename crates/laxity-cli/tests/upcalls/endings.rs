@@ -64,11 +64,11 @@ fn a_coordinator_may_be_killed_with_a_question_that_it_has_not_read() {
     assert!(refused.starts_with("not admitted"), "{refused}");
 }
 
-/// A coordinator alone, once it serves.
-fn serve_alone(house: &House) -> Child {
+/// A coordinator alone.
+fn alone(house: &House) -> Command {
     let mut serve = house.upcalls(&["serve", "--ordinary", "--linger", "60s"]);
     serve.args(["--processor", &house.processor]);
-    serves(house, serve)
+    serve
 }
 
 #[test]
@@ -79,12 +79,27 @@ fn a_coordinator_that_is_told_to_end_takes_its_socket_along_and_one_that_is_kill
     let socket = house.bench.path("sockets");
     let socket = socket.join(format!("cpu{}.sock", house.processor));
     for signal in [Signal::KILL, Signal::TERM, Signal::KILL, Signal::INT] {
-        let mut serving = serve_alone(&house);
+        let mut serving = serves(&house, alone(&house));
         kill_process(Pid::from_child(&serving), signal).unwrap();
         let ended = serving.wait().unwrap();
         let is_killed = signal == Signal::KILL;
         assert_eq!((ended.success(), socket.exists()), (!is_killed, is_killed));
     }
+}
+
+/// Then nobody can tell it to end, which does not end it either.
+#[test]
+fn a_coordinator_whose_caller_ignores_signals_serves() {
+    let Some(house) = House::open() else {
+        return;
+    };
+    let serve = alone(&house);
+    let mut ignoring = Command::new("env");
+    ignoring.arg("--ignore-signal=INT,TERM");
+    ignoring.arg(serve.get_program()).args(serve.get_args());
+    let mut serving = serves(&house, ignoring);
+    serving.kill().unwrap();
+    assert!(!serving.wait().unwrap().success());
 }
 
 /// As where it is killed: what it guarded is guarded by its next one.

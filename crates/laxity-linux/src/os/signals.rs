@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::{io, ptr};
@@ -102,13 +102,98 @@ pub fn is_ignored(signal: i32) -> bool {
     action(signal).is_some_and(|action| action.sa_sigaction == libc::SIG_IGN)
 }
 
-/// Does what a signal tells this process as if nobody caught it: ends, or stops until it is continued. SIGTSTP, SIGTTIN and SIGTTOU stop nobody whom no shell could continue.
+/// Does what a signal tells this process as if nobody caught it, nor had it [wait](Inbox): ends, or stops until it is continued. SIGTSTP, SIGTTIN and
+/// SIGTTOU stop nobody whom no shell could continue.
 pub fn obey(signal: i32) {
     let before = action(signal);
     reinstall(signal, Some(&default_action()));
     // SAFETY: a plain kernel call on a number.
     unsafe { libc::raise(signal) };
+    // Where it is blocked, it comes now.
+    let blocked = change_blocked(libc::SIG_UNBLOCK, &set_of([signal]));
+    blocks_only(blocked.ok());
     reinstall(signal, before.as_ref());
+}
+
+/// A set of signals. Async-signal-safe.
+pub(crate) fn set_of(signals: impl IntoIterator<Item = libc::c_int>) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: the first call makes it whole.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in signals {
+            libc::sigaddset(set.as_mut_ptr(), signal);
+        }
+        set.assume_init()
+    }
+}
+
+/// Has the calling thread block these too, or no more, and tells what it blocked before. Async-signal-safe.
+pub(crate) fn change_blocked(
+    how: libc::c_int,
+    these: &libc::sigset_t,
+) -> io::Result<libc::sigset_t> {
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: the one set is made, and there is room for the other.
+    match unsafe { libc::pthread_sigmask(how, these, before.as_mut_ptr()) } {
+        // SAFETY: a successful call has written what was blocked.
+        0 => Ok(unsafe { before.assume_init() }),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Takes one of these that is pending, with the least number first, and real-time ones in the order in which they came. Async-signal-safe.
+pub(crate) fn take(of: &libc::sigset_t) -> Option<Got> {
+    let now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut got = MaybeUninit::uninit();
+    // SAFETY: the sets outlive the call, and there is room for what is told.
+    let taken = unsafe { libc::sigtimedwait(of, got.as_mut_ptr(), &raw const now) };
+    // SAFETY: a successful call has written it.
+    (taken > 0).then(|| unsafe { got.assume_init() })
+}
+
+/// Where signals wait until they are taken, by who has opened it: none does anything by itself, and each is there as often as the kernel queued it, which is
+/// once of all but real-time ones. Who is started by that thread from then on does not get them either. Can be read where one waits.
+///
+/// Handlers would not do: what they note has to have room, and a child that was not executed yet would have them too.
+#[derive(Debug)]
+pub struct Inbox {
+    meant: libc::sigset_t,
+    readable: OwnedFd,
+}
+
+impl Inbox {
+    /// From now on these wait, and they do when it is dropped: what comes then is nobody's.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says, as where no more files may be open.
+    pub fn open(meant: impl Iterator<Item = i32>) -> io::Result<Self> {
+        let meant = set_of(meant);
+        let flags = libc::SFD_NONBLOCK | libc::SFD_CLOEXEC;
+        // SAFETY: the set outlives the call.
+        let readable = match unsafe { libc::signalfd(-1, &raw const meant, flags) } {
+            -1 => return Err(io::Error::last_os_error()),
+            // SAFETY: it is new, and nobody else's.
+            readable => unsafe { OwnedFd::from_raw_fd(readable) },
+        };
+        change_blocked(libc::SIG_BLOCK, &meant)?;
+        Ok(Self { meant, readable })
+    }
+
+    /// One that has come.
+    pub fn take(&mut self) -> Option<Got> {
+        take(&self.meant)
+    }
+}
+
+impl AsFd for Inbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.readable.as_fd()
+    }
 }
 
 /// A signal that this process got, as the kernel tells of it.
@@ -182,12 +267,7 @@ impl Blocked {
             }
             all.assume_init()
         };
-        let mut before = MaybeUninit::uninit();
-        // SAFETY: the one set is made, and there is room for the other.
-        let result =
-            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, before.as_mut_ptr()) };
-        // SAFETY: a successful call has written what was blocked.
-        Self((result == 0).then(|| unsafe { before.assume_init() }))
+        Self(change_blocked(libc::SIG_BLOCK, &all).ok())
     }
 }
 

@@ -65,6 +65,8 @@ impl Park {
     pub(crate) fn attach(&self) {
         debug_assert!(own().is_null(), "a thread has one park");
         OWN.with(|own| own.set((self, fork::generation())));
+        // It may have been started by who has all signals wait, or blocks them. A thread can always change that of its own.
+        let _ = signals::change_blocked(libc::SIG_UNBLOCK, &signals::set_of([park_signal()]));
     }
 
     /// The calling thread cannot be parked any more.

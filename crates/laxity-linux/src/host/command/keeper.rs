@@ -30,7 +30,7 @@ use crate::os::descriptor;
 use crate::os::life::{Life, Watched, run_anywhere};
 use crate::os::open_files;
 use crate::os::proc;
-use crate::os::signals;
+use crate::os::signals::{self, set_of};
 
 /// The exit code of a keeper that could not end everything.
 const LEFT_SOMETHING: i32 = 1;
@@ -88,6 +88,10 @@ pub(super) fn hook(
     let life = Life::own();
     move || {
         let keeper = std::process::id();
+        if group == ProcessGroup::Callers {
+            // What is blocked stays pending, whatever it means otherwise: with the keeper for ever, with the program until it executes.
+            signals::change_blocked(libc::SIG_BLOCK, &set_of(signals::for_a_program()))?;
+        }
         let (control, told) = (out_of_the_way(control)?, out_of_the_way(told)?);
         // SAFETY: both sides make async-signal-safe calls only, until the one ends and the other executes a program.
         match unsafe { libc::fork() } {
@@ -136,12 +140,23 @@ fn wait_to_be_let_go(
         become_the_user()?;
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
         // The keeper may have died before the call above took effect.
-        if libc::getppid() as u32 == keeper {
-            Ok(())
-        } else {
-            Err(Errno::SRCH.into())
+        if libc::getppid() as u32 != keeper {
+            return Err(Errno::SRCH.into());
         }
     }
+    if group == ProcessGroup::Callers {
+        hear_what_came()?;
+    }
+    Ok(())
+}
+
+/// What came to the program before it is one does to it what it does to any that has no handler yet. But what stops it is gone: whoever starts it waits until it
+/// executes, and no shell would know of it.
+fn hear_what_came() -> io::Result<()> {
+    let stops = set_of([libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU]);
+    while signals::take(&stops).is_some() {}
+    let all = set_of(signals::for_a_program());
+    signals::change_blocked(libc::SIG_UNBLOCK, &all).map(|_| ())
 }
 
 /// Gives up what this process has by being set-user-ID, and what capabilities it would hand on: a program that a scenario names gets no
@@ -188,7 +203,8 @@ fn keep(program: i32, pipes: (RawFd, RawFd), group: ProcessGroup, life: Option<L
         match wanted(ended, &mut watched) {
             Wanted::Nothing => {}
             Wanted::Forget(signal) => {
-                forget_pending(signal);
+                // Of a real-time one there may be several, each of which we get too.
+                signals::take(&set_of([signal.into()]));
                 tell(Told::Forgot);
             }
             // Once more: what ended by itself before we were told to end it is told as that.
@@ -226,32 +242,6 @@ fn exit(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// A set of signals.
-fn set_of(signals: impl Iterator<Item = libc::c_int>) -> libc::sigset_t {
-    let mut mask = MaybeUninit::uninit();
-    // SAFETY: the first call makes it whole.
-    unsafe {
-        libc::sigemptyset(mask.as_mut_ptr());
-        for signal in signals {
-            libc::sigaddset(mask.as_mut_ptr(), signal);
-        }
-        mask.assume_init()
-    }
-}
-
-/// Takes away one such signal that is pending: of a real-time one there may be several, each of which we get too.
-fn forget_pending(signal: u8) {
-    let (mask, now) = (
-        set_of([signal.into()].into_iter()),
-        libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        },
-    );
-    // SAFETY: both outlive the call, and nobody wants to know more of the signal.
-    unsafe { libc::sigtimedwait(&raw const mask, std::ptr::null_mut(), &raw const now) };
-}
-
 /// Leaves everything of the parent: its session (unless signals to the group are to be seen), its descriptors, its signals' meaning, its policy.
 /// Hands back a descriptor that can be read when a child has ended or stopped; without one, -1.
 fn detach((control, told): (RawFd, RawFd), group: ProcessGroup) -> RawFd {
@@ -263,11 +253,8 @@ fn detach((control, told): (RawFd, RawFd), group: ProcessGroup) -> RawFd {
             ProcessGroup::Own => {
                 libc::setsid();
             }
-            // What is blocked stays pending, whatever it means otherwise.
-            ProcessGroup::Callers => {
-                let mask = set_of(signals::for_a_program());
-                libc::sigprocmask(libc::SIG_BLOCK, &raw const mask, std::ptr::null_mut());
-            }
+            // It is so since before it had a child.
+            ProcessGroup::Callers => {}
         }
         for signal in 1..=libc::SIGRTMAX() {
             // Two cannot be ignored, and children would vanish without their status if the third was.
