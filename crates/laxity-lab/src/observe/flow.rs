@@ -138,7 +138,7 @@ mod tests {
         worked: Mark(2),
     };
 
-    fn seen(marks: &[(Mark, u64, u64)]) -> impl Fn(Quantity) -> Vec<u64> {
+    fn seen(marks: &[(Mark, u64, u64)]) -> impl Fn(Quantity) -> Vec<u64> + use<> {
         let probe = FlowProbe {
             marks: MARKS,
             holders: Vec::new(),
