@@ -257,12 +257,16 @@ fn client(
     flows: &Names<Arc<Flow>>,
 ) -> Option<ResolvedTask> {
     let placing = thread_of_own(section, &CLIENT_KEYS);
+    let (interface, flows) = (interface_of(section, interfaces), flows_of(section, flows));
+    let (demultiplexing, packet) = (demultiplexing(section), section.take(&WORK));
+    let buffers = section.take(&BUFFERS);
+    // All that is wrong has been told.
     let client = NetworkClient {
-        interface: interface_of(section, interfaces)?,
-        flows: flows_of(section, flows)?,
-        demultiplexing: demultiplexing(section),
-        packet: section.take(&WORK),
-        buffers: section.take(&BUFFERS),
+        interface: interface?,
+        flows: flows?,
+        demultiplexing,
+        packet,
+        buffers,
     };
     let placing = placing?;
     if placing.request().is_some() && client.threads() > 1 {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     /// What a table needs before its other keys are looked at.
-    const NEEDED: [(&str, &[&str]); 10] = [
+    const NEEDED: [(&str, &[&str]); 9] = [
         ("[devices.<name>]", &["kind = \"soft-modem\""]),
         ("[tasks.<name>]", &["kind = \"spinner\""]),
         ("periodic", &["period = \"5ms\""]),
@@ -211,10 +211,6 @@ mod tests {
             &["quantity = \"wakeup_gap\"", "at_most = \"1ms\""],
         ),
         ("[contracts.<name>]", &["limits = []"]),
-        (
-            "[clients.<name>]",
-            &["interface = \"lan\"", "placement = \"thread 8\""],
-        ),
         ("Placements", &["placement = \"reserved 2ms/8ms\""]),
     ];
 
