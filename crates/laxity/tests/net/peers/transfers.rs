@@ -104,7 +104,7 @@ fn and_over_tap_where_the_kernel_leaves_segments_uncut() {
 
 #[test]
 fn and_by_ipv6() {
-    both_roles(Over::PacketSegments, [ours6(), kernels6()]);
+    both_roles(Over::Packet, [ours6(), kernels6()]);
     both_roles(Over::Tap, [ours6(), kernels6()]);
 }
 
