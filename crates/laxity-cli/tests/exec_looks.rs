@@ -195,3 +195,30 @@ fn what_ends_before_anybody_looks_is_not_called_enforced() {
     assert!(output.status.success(), "{told}");
     assert_ne!(json(&bench, "r.json")["grade"], "enforced", "{told}");
 }
+
+/// Where `/proc` names other threads than the kernel does here, a thread of a program might be somebody else's.
+#[test]
+fn where_proc_shows_another_namespace_nothing_is_reserved() {
+    let Some(_live) = rights::require(&[Right::RealTime, Right::Processors(1)]) else {
+        return;
+    };
+    let binary = env!("CARGO_BIN_EXE_laxity");
+    let output = std::process::Command::new("unshare")
+        .args([
+            "--pid",
+            "--fork",
+            binary,
+            "exec",
+            "--reserve=2ms/8ms",
+            "--",
+            "true",
+        ])
+        .output();
+    let output = output.expect("unshare runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("unshare failed") {
+        return rights::lacks("no PID namespace can be made");
+    }
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("/proc shows another PID namespace"), "{said}");
+}

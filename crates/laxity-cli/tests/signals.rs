@@ -139,17 +139,14 @@ fn for_a_program() -> Vec<i32> {
         libc::SIGSEGV,
         libc::SIGSYS,
     ];
-    let standard = (1..32).filter(|signal| !own.contains(signal));
-    standard
-        .chain(libc::SIGRTMIN()..=libc::SIGRTMAX())
-        .collect()
+    let all = (1..32).chain(libc::SIGRTMIN()..=libc::SIGRTMAX());
+    all.filter(|signal| !own.contains(signal)).collect()
 }
 
 /// By number: of real-time signals not all have a name.
 fn send(signal: i32, to: &str) {
-    let sent = Command::new("sh")
-        .args(["-c", &format!("kill -{signal} {to}")])
-        .status();
+    let kill = format!("kill -{signal} {to}");
+    let sent = Command::new("sh").args(["-c", &kill]).status();
     assert!(sent.unwrap().success(), "{signal} to {to}");
 }
 

@@ -102,7 +102,7 @@ fn is_late_behind_one(place: usize, own: &Task, tasks: &[Task], supply: &dyn Sup
             Ordering::Equal if other < place => first.extend(Task::new(task.cost(), ONCE)),
             // It began a tick before.
             Ordering::Equal => {
-                begun = begun.max(task.cost().saturating_sub(Service::from_nanos(1)))
+                begun = begun.max(task.cost().saturating_sub(Service::from_nanos(1)));
             }
             Ordering::Greater => begun = begun.max(task.blocking()),
         }

@@ -255,17 +255,7 @@ fn a_grade_is_that_of_who_was_there_and_what_was_seen() {
     let by_stranger: &str = format!("{ABOVE}; {was_held}").leak();
     let unseen_held: &str = format!("{BLIND}; {was_held}").leak();
     let busy = || stranger(99, BUSY);
-    let mut together = stranger(99, IDLE);
-    together.strangers.push(fifo(99, CPU, None, IDLE));
-    Sighting::weigh_together(&mut together.strangers, &[CPU]);
     expect([
-        (
-            "two who idle alone, nothing",
-            together,
-            vec![],
-            ABOVE,
-            (0, 0),
-        ),
         ("a stranger, held", busy(), held(5), by_stranger, (0, 1)),
         ("a stranger, nothing", busy(), vec![], ABOVE, (0, 0)),
         ("one unknown", stranger(99, None), vec![], ABOVE, (0, 0)),

@@ -60,7 +60,9 @@ fn run(tasks: &[(Task, u8)], offsets: &[u64], length: u64) -> u64 {
     let mut longest = 0;
     for now in 0..length {
         for (place, (task, level)) in tasks.iter().enumerate() {
-            if now >= offsets[place] && (now - offsets[place]) % task.period().as_nanos() == 0 {
+            if now >= offsets[place]
+                && (now - offsets[place]).is_multiple_of(task.period().as_nanos())
+            {
                 ready.push((*level, now, place, task.cost().as_nanos()));
             }
         }
