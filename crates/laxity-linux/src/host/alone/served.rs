@@ -1,6 +1,8 @@
 //! A thread that serves a descriptor: it does a bounded amount of work at a time, and sleeps until the descriptor can be read, an instant comes, or another thread wakes it.
 //!
 //! It is for drivers of interfaces, which do what an interrupt's handler does: so it is real-time where that is permitted, and says why where it is not, since packets that are handled late are better than none. It allocates nothing to sleep.
+//!
+//! To reservations it is a stranger, though it is this process's: no admission has charged what it takes, so slots that it takes more from than goes unnoticed are `unenforced`, and it is named.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -19,7 +21,6 @@ use crate::os::clock;
 use crate::os::descriptor::Alarm;
 use crate::os::memory::STACK_BYTES;
 use crate::os::signals;
-use crate::run::ours::Ours;
 
 /// What a thread does after some work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,7 +150,6 @@ impl Served {
         let (tell, told) = std::sync::mpsc::sync_channel(1);
         let own = Arc::clone(&bedside);
         let started = signals::start_deaf(builder, move || {
-            let _ours = Ours::enter();
             let (ranked, lacks) = match begin(priority, processor) {
                 Ok(begun) => begun,
                 Err(error) => return drop(tell.send(Err(error))),
@@ -248,6 +248,8 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
 
     use super::*;
+    use crate::os::sched::Tid;
+    use crate::run::ours::is_ours;
 
     struct Tells {
         reader: OwnedFd,
@@ -267,6 +269,30 @@ mod tests {
         fn descriptor(&self) -> BorrowedFd<'_> {
             self.reader.as_fd()
         }
+    }
+
+    struct Asks(OwnedFd, Sender<bool>);
+
+    impl Serve for Asks {
+        fn work(&mut self, _: Instant, _: bool) -> Next {
+            self.1.send(is_ours(Tid::current())).ok();
+            Next::End
+        }
+
+        fn descriptor(&self) -> BorrowedFd<'_> {
+            self.0.as_fd()
+        }
+    }
+
+    /// Who looks for strangers above slots is to find it: nobody has charged what it takes.
+    #[test]
+    fn it_is_a_stranger_to_those_who_hold_reservations() {
+        let (reader, _writer) = rustix::pipe::pipe().unwrap();
+        let (tell, told) = channel();
+        let bedside = Bedside::new().unwrap();
+        let served = Served::start("asks", (1, None), bedside, Asks(reader, tell)).unwrap();
+        assert!(!told.recv().unwrap());
+        drop(served);
     }
 
     #[test]
