@@ -104,8 +104,9 @@ fn and_over_tap_where_the_kernel_leaves_segments_uncut() {
 
 #[test]
 fn and_by_ipv6() {
-    both_roles(Over::PacketSegments, [ours6(), kernels6()]);
-    both_roles(Over::Tap, [ours6(), kernels6()]);
+    for over in ALL {
+        both_roles(over, [ours6(), kernels6()]);
+    }
 }
 
 #[test]
