@@ -93,7 +93,7 @@ enum Near {
     Kernel,
     Ours(
         LiveStack,
-        #[expect(dead_code, reason = "it is open for as long as its host is there")] Interface,
+        #[expect(dead_code, reason = "it is open for as long as its host is there")] Box<Interface>,
     ),
 }
 
@@ -118,7 +118,7 @@ impl Near {
             buffers: if offloads { 64 } else { 256 },
             ..StackConfig::default()
         });
-        Self::Ours(host.expect("it is free"), interface)
+        Self::Ours(host.expect("it is free"), Box::new(interface))
     }
 
     fn connect(&self, to: SocketAddr) -> Box<dyn Both> {
