@@ -73,10 +73,10 @@ impl Drop for Job {
     }
 }
 
-/// A program that heeds ^C whoever runs the tests: a shell starts in the background what ignores it.
+/// A program that heeds all signals whoever runs the tests: a shell starts in the background what ignores ^C, and `nohup` what ignores a hang-up.
 fn heeding(program: &str) -> Command {
     let mut command = Command::new("env");
-    command.args(["--default-signal=INT,QUIT", program]);
+    command.args(["--default-signal", program]);
     command
 }
 

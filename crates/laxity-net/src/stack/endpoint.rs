@@ -463,8 +463,8 @@ impl<M: Memory + 'static> phy::Device for Device<M> {
         capabilities.checksum.tcp = phy::Checksum::Tx;
         if self.common.finishes {
             capabilities.checksum.tcp = phy::Checksum::None;
+            // Of IPv6, smoltcp 0.14 drops what is longer than the MTU, also where it is to be cut.
             capabilities.segmentation.tcpv4 = LONGEST;
-            capabilities.segmentation.tcpv6 = LONGEST;
         }
         capabilities
     }

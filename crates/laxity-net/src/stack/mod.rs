@@ -11,7 +11,7 @@
 //!
 //! * Fragments are dropped, not put together.
 //! * A packet whose checksum was [left](laxity_model::nif::link::Left) begun is accepted; all others are checked.
-//! * Where the interface [finishes](Link::finishes) what is left to it, checksums of TCP and the cutting into segments are. No congestion window is kept.
+//! * Where the interface [finishes](Link::finishes) what is left to it, checksums of TCP and the cutting into segments of IPv4 are. No congestion window is kept.
 
 mod endpoint;
 mod late;

@@ -231,7 +231,7 @@ impl Members {
         std::mem::swap(&mut list.processes, &mut processes);
     }
 
-    /// What somebody had made of a thread by the end of a slot; or has now, where it has a real-time rank that the dispatcher did not give it: that may keep the
+    /// What somebody had made of a thread by the end of a slot; or has now, where it has a rank of a slot's or above that the dispatcher did not give it: that may keep the
     /// dispatcher itself from the end of the slot. What it has of its own outside its slots otherwise is its own business.
     pub(super) fn changed(&self, thread: Tid) -> Option<Policy> {
         let member = {
@@ -239,7 +239,7 @@ impl Members {
             list.threads.iter().find(|one| one.tid == thread)?.clone()
         };
         let given = [Self::INSIDE, member.own.policy()];
-        let is_raised = |found: &Policy| found.is_real_time() && !given.contains(found);
+        let is_raised = |found: &Policy| found.outranks(ranks::BELOW_OCCUPANT) && !given.contains(found);
         let now = || sched::policy(thread).ok().filter(is_raised);
         member.changed.get().copied().or_else(now)
     }

@@ -53,6 +53,10 @@ pub(super) struct Peers {
 
 impl Peers {
     pub(super) fn new(over: Over) -> Self {
+        Self::with(over, config())
+    }
+
+    pub(super) fn with(over: Over, config: StackConfig) -> Self {
         let mut options = Options::default();
         options.settings.segments = matches!(over, Over::PacketSegments | Over::TapSegments);
         let is_tap = matches!(over, Over::Tap | Over::TapSegments);
@@ -74,7 +78,7 @@ impl Peers {
         std::fs::write("/proc/sys/net/ipv6/conf/far/disable_ipv6", "0").unwrap();
         assert!(ip("address add 10.0.0.1/24 dev far"));
         assert!(ip("address add fd00::1/64 dev far nodad"));
-        let host = interface.stack(config()).unwrap();
+        let host = interface.stack(config).unwrap();
         Self { host, interface }
     }
 }

@@ -57,9 +57,13 @@ fn exchange(ours: &Stream, kernels: &net::TcpStream, over: Over) {
 }
 
 /// The kernel connects to us, then we to it.
-fn both_roles(over: Over, [ours, kernels]: [IpAddr; 2]) {
+fn both_roles(over: Over, ends: [IpAddr; 2]) {
+    both_roles_with(over, ends, config());
+}
+
+fn both_roles_with(over: Over, [ours, kernels]: [IpAddr; 2], config: StackConfig) {
     in_namespace(|| {
-        let Peers { host, interface } = Peers::new(over);
+        let Peers { host, interface } = Peers::with(over, config);
         let listener = TcpListener::bind(&host, 5_000, 2).unwrap();
         let stream = net::TcpStream::connect_timeout(&SocketAddr::new(ours, 5_000), PATIENCE);
         let stream = stream.unwrap();
@@ -88,6 +92,17 @@ fn and_where_the_kernel_leaves_segments_uncut() {
 }
 
 #[test]
+fn and_where_more_is_on_its_way_than_a_socket_of_the_kernels_has_room_for() {
+    for over in [Over::PacketSegments, Over::TapSegments] {
+        let config = StackConfig {
+            window: 1 << 20,
+            ..config()
+        };
+        both_roles_with(over, [OURS.into(), KERNELS.into()], config);
+    }
+}
+
+#[test]
 fn and_over_af_xdp() {
     both_roles(Over::Xdp, [OURS.into(), KERNELS.into()]);
 }
@@ -104,8 +119,9 @@ fn and_over_tap_where_the_kernel_leaves_segments_uncut() {
 
 #[test]
 fn and_by_ipv6() {
-    both_roles(Over::Packet, [ours6(), kernels6()]);
-    both_roles(Over::Tap, [ours6(), kernels6()]);
+    for over in ALL {
+        both_roles(over, [ours6(), kernels6()]);
+    }
 }
 
 #[test]
