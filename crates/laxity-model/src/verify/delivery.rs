@@ -266,7 +266,7 @@ pub struct Delivery {
     pub disturbed: u64,
     /// Of these, those in which it is not seen to have had what is reserved.
     pub short_disturbed: u64,
-    /// Of those that were disturbed, those in which somebody had stopped laxity itself, and not the machine stood still.
+    /// Of those that were disturbed, those in which somebody had stopped laxity itself, whether or not the machine stood still too.
     pub disturbed_by_stops: u64,
     /// Periods of which nobody knows what it had: it ended before anybody looked again, or who looks was kept from it for several of them. Not judged.
     pub unseen: u64,
