@@ -239,7 +239,8 @@ impl Members {
             list.threads.iter().find(|one| one.tid == thread)?.clone()
         };
         let given = [Self::INSIDE, member.own.policy()];
-        let is_raised = |found: &Policy| found.outranks(ranks::BELOW_OCCUPANT) && !given.contains(found);
+        let is_raised =
+            |found: &Policy| found.outranks(ranks::BELOW_OCCUPANT) && !given.contains(found);
         let now = || sched::policy(thread).ok().filter(is_raised);
         member.changed.get().copied().or_else(now)
     }
