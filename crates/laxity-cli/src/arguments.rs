@@ -71,7 +71,7 @@ pub(crate) enum Command {
     /// Explain every key of a scenario, as a page of Markdown.
     Keys,
     /// Write the manual pages of all commands, as `man` reads them.
-    #[command(after_help = crate::man::HELP)]
+    #[command(after_help = MAN_EXAMPLES)]
     Man {
         /// Where to; it is made if it is not there.
         directory: PathBuf,
@@ -112,6 +112,11 @@ Examples:
   laxity plan scenarios/upcalls-12.csv                       bounds, margins, the twin
   laxity plan --scheduler edf --supply 8ms/10ms tasks.csv    in a reservation
   laxity plan --processors 2 scenarios/rt-app.json           partitionings, global EDF, the kernel's admission";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  laxity man ~/.local/share/man/man1      then `man laxity-net-capture`
+  laxity man . && man ./laxity-exec.1";
 
 const LAB_EXAMPLES: &str = "\
 Examples:

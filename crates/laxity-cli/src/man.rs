@@ -11,12 +11,6 @@ use clap_mangen::Man;
 use crate::arguments::Arguments;
 use crate::exit::{Failure, MET, failed};
 
-/// Examples of it.
-pub(crate) const HELP: &str = "\
-Examples:
-  laxity man ~/.local/share/man/man1      then `man laxity-net-capture`
-  laxity man . && man ./laxity-exec.1";
-
 /// Writes a page for each command: `laxity.1`, `laxity-net.1`, `laxity-net-show.1`, ...
 pub(crate) fn run(directory: &Path) -> Result<u8, Failure> {
     let mut command = Arguments::command().disable_help_subcommand(true);
