@@ -87,11 +87,20 @@ fn iperf3_measures_us() {
                 .stdout(Stdio::piped())
                 .spawn()
                 .unwrap();
-            assert_eq!(serve(&listener), LENGTH, "{over:?}");
+            // It stops once it has sent as much, which may be a block more.
+            assert!(serve(&listener) >= LENGTH, "{over:?}");
             let told = iperf.wait_with_output().unwrap();
             let text = String::from_utf8_lossy(&told.stdout).into_owned();
             assert!(told.status.success(), "{over:?}: {text}");
-            assert!(text.contains("\"bytes\":\t20971520"), "{over:?}: {text}");
+            let counts = text.split("\"bytes\":").skip(1).map(|rest| {
+                let digits = rest.trim_start().split(|c: char| !c.is_ascii_digit());
+                digits
+                    .into_iter()
+                    .next()
+                    .and_then(|count| count.parse().ok())
+            });
+            let most: Option<usize> = counts.flatten().max();
+            assert!(most >= Some(LENGTH), "{over:?}: {text}");
         });
     }
 }
