@@ -237,18 +237,23 @@ mod tests {
         assert_eq!(since(32, 1), [1]);
     }
 
-    #[test]
-    fn who_came_is_known_without_a_list_and_who_left_is_forgotten() {
-        let mut census = Census::default();
-        census.real_time(|_| false).unwrap();
-        let listed = census.known.clone();
+    /// A thread that is there until the sender is dropped.
+    fn who_comes() -> (Tid, mpsc::Sender<()>, thread::JoinHandle<()>) {
         let (end, ended) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
         let new = thread::spawn(move || {
             tell.send(Tid::current()).unwrap();
             ended.recv().unwrap_err();
         });
-        let tid = told.recv().unwrap();
+        (told.recv().unwrap(), end, new)
+    }
+
+    #[test]
+    fn who_came_is_known_without_a_list_and_who_left_is_forgotten() {
+        let mut census = Census::default();
+        census.real_time(|_| false).unwrap();
+        let listed = census.known.clone();
+        let (tid, end, new) = who_comes();
         assert!(!listed.contains_key(&tid));
         census.real_time(|_| false).unwrap();
         census.real_time(|_| false).unwrap();
@@ -268,13 +273,7 @@ mod tests {
     fn who_could_not_be_found_yet_is_looked_for_once_more() {
         let mut census = Census::default();
         census.real_time(|_| false).unwrap();
-        let (end, ended) = mpsc::channel::<()>();
-        let (tell, told) = mpsc::channel();
-        let new = thread::spawn(move || {
-            tell.send(Tid::current()).unwrap();
-            ended.recv().unwrap_err();
-        });
-        let tid = told.recv().unwrap();
+        let (tid, end, new) = who_comes();
         let mut is_found = || {
             census.real_time(|_| false).unwrap();
             census.known.remove(&tid).is_some()

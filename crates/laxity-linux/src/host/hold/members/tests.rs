@@ -1,6 +1,6 @@
 //! Who is stopped, who was changed in its slot, and what members have received.
 
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::thread;
 
@@ -20,17 +20,24 @@ fn where_it_cannot_be_read_who_is_stopped_that_is_not_nobody() {
     assert!(unknown.to_string().contains("cgroup.threads"), "{unknown}");
 }
 
-#[test]
-fn who_was_changed_in_its_slot_is_known_at_the_slots_end() {
-    let Some(_live) = rights::require(&[Right::RealTime]) else {
-        return;
-    };
-    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+/// A program that sleeps, and holds slots.
+fn member() -> (Child, Members) {
+    let program = Command::new("sleep").arg("1000").spawn().unwrap();
     let thread = Tid(program.id().cast_signed());
     let own = Attributes::of(thread).unwrap();
     let before = (own, sched::affinity(thread).unwrap());
     let members = Members::new(None, before, true).unwrap();
     members.add(thread, own).unwrap();
+    (program, members)
+}
+
+#[test]
+fn who_was_changed_in_its_slot_is_known_at_the_slots_end() {
+    let Some(_live) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    let (mut program, members) = member();
+    let thread = Tid(program.id().cast_signed());
     let batch = Policy::Batch { nice: 0 };
     let mut found = Vec::new();
     // Outside its slots it is what it was before: that is given to it at each slot's end.
@@ -53,15 +60,12 @@ fn who_has_a_rank_that_nobody_gave_it_is_known_before_its_slot_ends() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
-    let mut program = Command::new("sleep").arg("1000").spawn().unwrap();
+    let (mut program, members) = member();
     let thread = Tid(program.id().cast_signed());
-    let own = Attributes::of(thread).unwrap();
-    let before = (own, sched::affinity(thread).unwrap());
-    let members = Members::new(None, before, true).unwrap();
-    members.add(thread, own).unwrap();
+    let own = sched::policy(thread).unwrap();
     let (above, below) = (Policy::Fifo(99), Policy::RoundRobin(1));
     let all = [
-        own.policy(),
+        own,
         Members::INSIDE,
         above,
         below,
