@@ -1,5 +1,6 @@
 //! Interfaces that are open on this machine: over UDP, for which nobody needs a right, and in network namespaces that the tests make.
 
+mod agree;
 mod early;
 mod ending;
 mod live;
@@ -7,4 +8,5 @@ mod live;
 #[allow(dead_code, reason = "another test has the rest")]
 mod namespace;
 mod peers;
+mod story;
 mod support;

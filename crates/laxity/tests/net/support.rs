@@ -1,6 +1,6 @@
 //! Interfaces over UDP whose far end the test has, frames, and clients that tell what they get.
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -24,15 +24,17 @@ pub(crate) fn in_namespace(run: impl FnOnce() + Send) {
 pub(crate) fn over_udp(options: Options) -> (Interface, UdpSocket) {
     let far = UdpSocket::bind("127.0.0.1:0").unwrap();
     let remote = far.local_addr().unwrap();
-    // Nobody has it between this and the interface: the kernel gives such numbers out in turn.
-    let local = UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let local = free_address();
     let interface = Interface::open(&format!("udp:{local}-{remote}"), options).unwrap();
     far.connect(local).unwrap();
     far.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     (interface, far)
+}
+
+/// One that nobody has between this and whoever opens it: the kernel gives such numbers out in turn.
+pub(crate) fn free_address() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap()
 }
 
 /// A datagram of UDP.

@@ -45,8 +45,15 @@ struct Came {
     /// What it said of itself.
     said: Vec<String>,
     status: ExitStatus,
-    /// How many calls of the other process were over later than promised, halts of the machine apart.
+    other: Other,
+}
+
+/// How the other process fared, to which something is promised.
+struct Other {
+    /// How many of its calls were over later than promised, halts of the machine apart.
     late: usize,
+    /// The longest halt that was seen meanwhile.
+    halted: Span,
 }
 
 fn options(processor: usize, directory: &Path) -> Options {
@@ -156,7 +163,7 @@ fn beside(wrong: &Wrong) -> Option<Came> {
             tolerance: wrong.tolerance,
             ..Watch::default()
         }),
-        linger: MS * 500,
+        linger: MS * 2_000,
         ..Settings::new(at)
     };
     let coordinator = Coordinator::open(settings).unwrap();
@@ -165,7 +172,7 @@ fn beside(wrong: &Wrong) -> Option<Came> {
     let upcalls = Upcalls::start(options(processor, directory.path())).unwrap();
     let first = now() + MS * 500;
     let (mut child, lines) = start(wrong, processor, directory.path(), first);
-    let late = promised(&upcalls, processor, first, wrong.tolerance);
+    let other = promised(&upcalls, processor, first, wrong.tolerance);
     drop(upcalls);
     let said = lines.take_while(|line| line != "end").collect();
     let status = child.wait().unwrap();
@@ -173,18 +180,18 @@ fn beside(wrong: &Wrong) -> Option<Came> {
     Some(Came {
         said,
         status,
-        late: late?,
+        other: other?,
     })
 }
 
-/// An upcall of this process that has a third of the processor, and before each of whose calls the other one's go: how many were over later than is promised. `None` where the
-/// machine stood still, in one of its quanta, for as long as nobody may take: then it has no seat any more.
+/// An upcall of this process that has a third of the processor, and before each of whose calls the other one's go. `None` where the machine stood still, in one of its quanta, for as
+/// long as nobody may take: then it has no seat any more.
 fn promised(
     upcalls: &Upcalls,
     processor: usize,
     first: Instant,
     tolerance: Service,
-) -> Option<usize> {
+) -> Option<Other> {
     let mut spec = Spec::each(MS * 10, Service::from_micros(100));
     (spec.name, spec.timing.first) = ("honest".to_owned(), First::At(first));
     spec.timing.batch = NonZeroU32::new(30).unwrap();
@@ -206,13 +213,7 @@ fn promised(
         honest.close().ok()
     });
     let Some(counts) = counts else {
-        let longest = halts.longest();
-        // Short ones that come in a row are not told one from another.
-        assert!(
-            longest.as_nanos() > tolerance.as_nanos() / 2,
-            "it lost its seat, and the machine stood still for {longest} at most"
-        );
-        rights::skip(&format!("the machine stood still for {longest}"));
+        skip_for_a_halt(halts.longest(), tolerance);
         return None;
     };
     let took = told.iter().map(|[due, ended]| halts.beyond(due, ended));
@@ -223,7 +224,19 @@ fn promised(
         counts.missed, counts.calls
     );
     let late = took.iter().filter(|took| **took > bound + Halts::UNSEEN);
-    Some(late.count())
+    Some(Other {
+        late: late.count(),
+        halted: halts.longest(),
+    })
+}
+
+/// Somebody lost a seat whom a halt of `room` had to meet for that: it was there, or may have been.
+fn skip_for_a_halt(seen: Span, room: Service) {
+    assert!(
+        (seen + Halts::UNSEEN).as_nanos() > room.as_nanos(),
+        "a seat was lost, and the machine stood still for {seen} at most"
+    );
+    rights::skip(&format!("the machine stood still for {seen}"));
 }
 
 impl Came {
@@ -241,22 +254,24 @@ impl Came {
 
     /// Short halts that come in a row are not told from what another one does: such a call in a while is the machine's.
     fn harmed_nobody(&self) {
-        assert!(self.late <= 3, "{} over later than promised", self.late);
+        let late = self.other.late;
+        assert!(late <= 3, "{late} over later than promised");
     }
 }
 
-/// What is not enough to lose a seat, in each call.
+/// What is not enough to lose a seat, in each call, nor is a halt beside it that is too short to be seen.
 const FOURFOLD: Wrong = Wrong {
-    period: Span::from_millis(2),
+    period: Span::from_millis(4),
     takes: Span::from_micros(200),
     choice: "skip",
-    tolerance: Service::from_micros(250),
+    tolerance: Service::from_micros(750),
 };
 
 /// It is seen within twice of what it may take, and a little.
 #[test]
 fn one_that_takes_ninefold_loses_its_seat_and_makes_nobody_late() {
     let came = beside(&Wrong {
+        period: Span::from_millis(2),
         takes: Span::from_micros(450),
         tolerance: Service::from_micros(150),
         ..FOURFOLD
@@ -273,9 +288,13 @@ fn one_that_takes_ninefold_loses_its_seat_and_makes_nobody_late() {
 fn one_that_takes_fourfold_goes_behind_the_others() {
     if let Some(came) = beside(&FOURFOLD) {
         came.harmed_nobody();
-        assert_eq!(came.word("failure "), "false", "{:?}", came.said);
+        if came.word("failure ") == "true" {
+            let takes = Service::from_nanos(FOURFOLD.takes.as_nanos());
+            let room = DECLARED + FOURFOLD.tolerance - takes;
+            return skip_for_a_halt(came.other.halted, room);
+        }
         let calls = came.number("calls ");
-        assert!(calls > 250, "{:?}", came.said);
+        assert!(calls > 60, "{:?}", came.said);
         assert!(came.number("yields ") * 3 > calls * 2, "{:?}", came.said);
         assert!(came.number("over ") + 1 >= calls, "{:?}", came.said);
     }

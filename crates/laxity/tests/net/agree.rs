@@ -1,0 +1,170 @@
+//! The same story over every wire, live and in the twin: the same packets to the same clients, the same dropped for the same reason, in the same order.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use laxity_linux::net::{AnyLink, PacketLink, Settings, TapLink, open};
+use laxity_linux::os::clock;
+use laxity_model::nif::exchange::{Outcome, Reason};
+use laxity_model::nif::link::Link;
+use laxity_model::nif::wire::Framing;
+use laxity_model::{Context, Host as _, Placement, ProcessorId, Program, Span, Step};
+use laxity_net::emulated::{Faults, Wire};
+use laxity_sim::net::{Cable, Line, Moderation, Shape, Transfers};
+use laxity_sim::{Profile, Twin};
+
+use super::namespace::{is_up, pair, up};
+use super::story::{Fate, Story};
+use super::support::{free_address, in_namespace};
+
+/// Over each.
+const PACKETS: u64 = 100_000;
+
+/// What becomes of all packets over a wire that has a time of its own.
+fn told<N, F>(near: N, far: F, fails: impl FnMut() + Send + 'static) -> Vec<Fate>
+where
+    N: Link<Memory: Send + 'static>,
+    F: Link,
+{
+    let mut story = Story::new(near, far, PACKETS, fails);
+    let latest = clock::now() + Span::from_secs(300);
+    while !story.step(clock::now()) {
+        assert!(clock::now() < latest, "a packet never came");
+        std::thread::sleep(Duration::from_micros(20));
+    }
+    story.fates()
+}
+
+/// Over a wire that takes no time, and that nobody has in between: what all others are held against.
+fn plain() -> Vec<Fate> {
+    let (wire, near, far) = Wire::new(Faults::default(), 1);
+    let fates = told(near, far, move || {
+        wire.go_down();
+        wire.go_up();
+    });
+    // All that may become of a packet has happened, and often.
+    let drops = [
+        Reason::NoBuffer,
+        Reason::TooLong,
+        Reason::Malformed,
+        Reason::Nobodys,
+        Reason::Panicked,
+    ];
+    let outcomes = drops.map(Outcome::Dropped).into_iter();
+    for outcome in outcomes.chain([Outcome::Swapped, Outcome::Copied, Outcome::Peeked]) {
+        let count = fates
+            .iter()
+            .filter(|(.., became)| *became == outcome)
+            .count();
+        assert!(count as u64 > PACKETS / 1_000, "{count} {outcome:?}");
+    }
+    fates
+}
+
+fn agree(live: &[Fate]) {
+    let plain = plain();
+    let first = plain
+        .iter()
+        .zip(live)
+        .position(|(plain, live)| plain != live);
+    let both = first.map(|first| [plain[first], live[first]]);
+    assert!(both.is_none() && plain.len() == live.len(), "{both:?}");
+}
+
+fn opened(name: &str) -> AnyLink {
+    open(&name.parse().unwrap(), &Settings::default())
+        .unwrap()
+        .link
+}
+
+/// And comes up again.
+fn goes_down(name: &str) {
+    up(name, false);
+    up(name, true);
+    is_up(name);
+}
+
+#[test]
+fn udp_carries_the_same_packets_to_the_same_clients() {
+    let [near, far] = [(); 2].map(|()| free_address());
+    agree(&told(
+        opened(&format!("udp:{near}-{far}")),
+        opened(&format!("udp:{far}-{near}")),
+        || {},
+    ));
+}
+
+#[test]
+fn packet_sockets_carry_the_same_packets_to_the_same_clients() {
+    in_namespace(|| {
+        pair("near", "far");
+        agree(&told(opened("packet:near"), opened("packet:far"), || {
+            goes_down("near")
+        }));
+    });
+}
+
+#[test]
+fn af_xdp_carries_the_same_packets_to_the_same_clients() {
+    in_namespace(|| {
+        pair("near", "far");
+        agree(&told(opened("xdp:near"), opened("xdp:far"), || {
+            goes_down("near")
+        }));
+    });
+}
+
+#[test]
+fn tap_carries_the_same_packets_to_the_same_clients() {
+    in_namespace(|| {
+        let near = TapLink::open("lax0", &Settings::default()).unwrap();
+        is_up("lax0");
+        let far = PacketLink::open("lax0", &Settings::default()).unwrap();
+        agree(&told(near, far, || goes_down("lax0")));
+    });
+}
+
+/// A card, whose hardware takes the time that hardware takes.
+#[test]
+fn a_card_of_the_twin_carries_the_same_packets_to_the_same_clients() {
+    let shape = Shape {
+        queues: 1,
+        receive: 64,
+        send: 64,
+        mtu: 1_500,
+        transfers: Transfers {
+            begin: Span::from_micros(1),
+            rate: 320_000_000,
+        },
+        moderation: Moderation {
+            most: 1,
+            longest: Span::ZERO,
+        },
+    };
+    let line = Line::new(100_000_000, Framing::Ethernet, true);
+    let (cable, near, far) = Cable::new(line, [shape; 2], 3);
+    let mut program = Program::new(1);
+    let doorbell = program.semaphore(0);
+    let hardware = cable.hardware(doorbell, [vec![], vec![]]);
+    let processor = ProcessorId(0);
+    program.add("hardware", processor, Placement::External, hardware);
+    let [near, far] = [near, far].map(|card| card.queue(0).unwrap());
+    let mut story = Story::new(near, far, PACKETS, || {});
+    let fates = Arc::new(Mutex::new(Vec::new()));
+    let tell = Arc::clone(&fates);
+    let body = move |context: &mut dyn Context| {
+        let now = context.now();
+        if story.step(now) {
+            *tell.lock().unwrap() = story.fates();
+            return Step::Finish;
+        }
+        context.signal(doorbell);
+        Step::SleepUntil(now + Span::from_micros(500))
+    };
+    program.add("story", processor, Placement::External, body);
+    let lasts = Span::from_secs(PACKETS / 1_000);
+    Twin::new(Profile::IDEAL)
+        .admit_and_run(program, lasts)
+        .unwrap();
+    agree(&fates.lock().unwrap());
+}
