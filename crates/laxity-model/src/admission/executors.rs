@@ -327,7 +327,7 @@ fn with_reservation(
     (asked, granted): (ReservationRequest, &Prediction),
 ) -> Grade {
     let unenforced = |reason: String| Grade::Unenforced { reason };
-    if let Grade::Unenforced { .. } = granted.grade {
+    if granted.grade != Grade::Enforced {
         return granted.grade.clone();
     }
     if let Some(other) = program.undeclared_on(executor).next() {

@@ -1,6 +1,7 @@
 //! Common divisors and multiples; medians.
 
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 /// The greatest common divisor (Euclid); the other number, if one is zero.
 pub(crate) const fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -23,6 +24,11 @@ pub fn median<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
     values.sort_unstable();
     let middle = values.len().checked_sub(1)? / 2;
     values.get(middle).copied()
+}
+
+/// The same; the upper one of an even number: where less is better, half of the values are no worse.
+pub fn upper_median<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
+    median(values.map(Reverse)).map(|Reverse(value)| value)
 }
 
 /// The last number of which something holds: of `yes` it does, of `no` it does not, and of no number after one of which it does not. By
@@ -59,9 +65,11 @@ mod tests {
     }
 
     #[test]
-    fn of_an_even_number_the_lower_median_counts() {
-        let medians = [&[][..], &[7], &[9, 1], &[3, 1, 2], &[4, 1, 3, 2]];
-        let medians = medians.map(|values| median(values.iter().copied()));
-        assert_eq!(medians, [None, Some(7), Some(1), Some(2), Some(2)]);
+    fn of_an_even_number_there_are_two_medians() {
+        let all = [&[][..], &[7], &[9, 1], &[3, 1, 2], &[4, 1, 3, 2]];
+        let lower = all.map(|values| median(values.iter().copied()));
+        assert_eq!(lower, [None, Some(7), Some(1), Some(2), Some(2)]);
+        let upper = all.map(|values| upper_median(values.iter().copied()));
+        assert_eq!(upper, [None, Some(7), Some(9), Some(2), Some(3)]);
     }
 }

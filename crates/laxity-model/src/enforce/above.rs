@@ -62,8 +62,15 @@ fn work(task: &Task) -> Work {
 /// Equals may; who may be raised counts as if he were.
 fn goes_first((one, highest): (&Activity, Option<Placement>), own: &Activity) -> bool {
     let is_outside = |of: &Activity| matches!(of.placement, Placement::External);
-    let is_here = one.processor == own.processor && !is_outside(one) && !is_outside(own);
-    is_here && rank(one, highest.unwrap_or(one.placement)) >= rank(own, own.placement)
+    // The kernel's reservations keep to no processor.
+    let is_here = one.processor == own.processor || is_by_deadline(one);
+    let meet = is_here && !is_outside(one) && !is_outside(own);
+    meet && rank(one, highest.unwrap_or(one.placement)) >= rank(own, own.placement)
+}
+
+fn is_by_deadline(activity: &Activity) -> bool {
+    let request = activity.reservation;
+    request.is_some_and(|request| request.enforcer == Enforcer::Deadline)
 }
 
 /// What takes turns on an executor goes by the executor's rank, and has no work of its own to be told of.
@@ -155,6 +162,8 @@ mod tests {
         assert_eq!(goes_before(&[here(50), elsewhere]), [[0; 0]; 2]);
         let outside = (Placement::External, 0, None);
         assert_eq!(goes_before(&[here(50), outside]), [[0; 0]; 2]);
+        let anywhere = (fifo(1), 1, Some(Enforcer::Deadline));
+        assert_eq!(goes_before(&[here(50), anywhere])[0], [2]);
     }
 
     /// Two take turns on an executor beside a thread above it, and one below: 1 ms every 5 and 3 ms every 20, which were declared as 4 ms every 5.

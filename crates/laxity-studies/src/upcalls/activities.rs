@@ -4,7 +4,7 @@ use laxity_lab::bench::{Draft, Holes, Made, Request, Said};
 use laxity_lab::report::{Origin, Row, Value};
 use laxity_lab::workload::Draws;
 use laxity_model::base::histogram::Histogram;
-use laxity_model::base::number::median;
+use laxity_model::base::number::{median, upper_median};
 use laxity_model::{Service, Span};
 
 use super::trial::{Look, Member, Outcome, Phases, Serving, Setup, in_one, late, processes};
@@ -142,29 +142,18 @@ impl Pairs<'_> {
             .collect()
     }
 
+    /// Less is better in all that is told of pairs.
     fn median(&self, of: impl Fn(&Trial, &Trial) -> Option<i64>) -> Option<i64> {
-        median(self.each(of)?.into_iter())
+        upper_median(self.each(of)?.into_iter())
     }
 
-    /// How much later one begins than its thread at the 99th percentile, at the most, in the worst of all pairs.
-    fn worst(&self) -> Option<i64> {
-        let worst = |threads: &Trial, upcalls: &Trial| {
+    /// How much later than its thread that upcall begins which begins the latest after it, in each pair, in nanoseconds.
+    fn latest(&self, late: Late) -> Option<Vec<i64>> {
+        self.each(|threads, upcalls| {
             let [threads, upcalls] = [threads, upcalls].map(|one| ranked(one, late));
             let later = threads?.into_iter().zip(upcalls?);
             later.map(|(thread, upcall)| upcall - thread).max()
-        };
-        self.each(worst)?.into_iter().max()
-    }
-
-    /// How much later each upcall begins than its thread, in nanoseconds.
-    fn later(&self, late: Late) -> Option<Vec<i64>> {
-        let of_place = |place: usize| {
-            self.median(|threads, upcalls| {
-                let one = |trial: &Trial| ranked(trial, late)?.get(place).copied();
-                Some(one(upcalls)? - one(threads)?)
-            })
-        };
-        (0..self.members.len()).map(of_place).collect()
+        })
     }
 }
 
@@ -324,27 +313,20 @@ fn claim_lateness(
     let batch = costs.max().unwrap_or_default().as_dedicated_span();
     let quantum = Span::from_nanos(batch.as_nanos().div_ceil(TWO.get().into()));
     let most = nanos(quantum + AFTER);
-    let at_99 = pairs.later(late);
-    let within = at_99
-        .iter()
-        .flatten()
-        .filter(|later| **later <= most)
-        .count();
-    let worst = |later: Option<Vec<i64>>| later?.into_iter().max();
-    let (later, later_99) = (worst(pairs.later(mean)), worst(at_99));
+    let [means, at_99] = [mean, late].map(|late| pairs.latest(late));
+    let worst = at_99.iter().flatten().copied().max();
+    let [later, later_99] = [means, at_99].map(|each| upper_median(each?.into_iter()));
     let holes: Holes<'_> = &[
         ("place", &shown::place(case, live).0),
         ("first", &first(case)),
         ("pairs", &pairs.threads.0.len()),
         ("later-all", &shown_later(later_all.map(|(later, _)| later))),
         ("later-most", &shown_later(later_most)),
-        ("worst", &shown_later(pairs.worst())),
+        ("worst", &shown_later(worst)),
         ("threads-late", &threads),
         ("upcalls-late", &upcalls),
         ("later", &shown_later(later)),
         ("later-99", &shown_later(later_99)),
-        ("within", &within),
-        ("of", &pairs.members.len()),
         ("quantum", &quantum),
         ("batch", &batch),
         ("after", &AFTER),

@@ -112,7 +112,10 @@ fn what_the_machine_may_have_done_is_open_and_no_failure() {
 
 /// What is judged of upcalls of one process in the twin, by a part of what is claimed of those whose first releases are drawn.
 fn of_activities(claim: &str, change: impl Fn(&Case, &mut Outcome)) -> Option<bool> {
-    let request = request("activities");
+    of_pairs(request("activities"), claim, change)
+}
+
+fn of_pairs(request: Request, claim: &str, change: impl Fn(&Case, &mut Outcome)) -> Option<bool> {
     let twin = cases(&request, false).into_iter().map(|case| {
         let mut seen = seen(&case, (0, 0, 0));
         let mut lateness = Histogram::new();
@@ -154,6 +157,25 @@ fn that_upcalls_miss_no_more_than_threads_can_be_false() {
             }
         });
         assert_eq!(held, expected, "{missed}");
+    }
+}
+
+/// Of two pairs the worse counts; and it is no excuse that in each pair it is another upcall that is late.
+#[test]
+fn who_is_late_in_every_pair_is_late_in_the_median_of_them() {
+    for (pairs, good, expected) in [(2, 0, false), (2, 1, false), (3, 0, false), (3, 2, true)] {
+        for claim in ["in the mean", "99 % of the jobs of each upcall"] {
+            let request = Request {
+                repeats: Some(pairs),
+                ..request("activities")
+            };
+            let held = of_pairs(request, claim, |case, outcome| {
+                if case.setup.way.0 == Serving::ByRate && case.set >= good {
+                    outcome.lateness[case.set as usize].record(1_000_000_000);
+                }
+            });
+            assert_eq!(held, Some(expected), "{claim}: {good} of {pairs}");
+        }
     }
 }
 

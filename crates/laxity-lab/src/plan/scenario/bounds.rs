@@ -11,7 +11,7 @@ use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
 use laxity_model::policy::bands::HIGHEST_VARIABLE;
 use laxity_model::policy::slots::{SlotTable, shortest_interval};
-use laxity_model::{Service, Span};
+use laxity_model::{Priority, Service, Span};
 
 use super::agreed::reserves_later;
 use super::costs::{Others, heed_others};
@@ -26,7 +26,7 @@ use crate::runner::modes::Mode;
 use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind};
 
 /// Threads of a priority up to this are lifted to it when they starve.
-const LIFTED_TO: u16 = HIGHEST_VARIABLE as u16;
+const LIFTED_TO: Priority = Priority::new(HIGHEST_VARIABLE).expect("there are 32");
 
 /// The lines of a variant, and its bottleneck; `plan` says what is known of its devices.
 pub(super) fn of(
@@ -468,17 +468,17 @@ impl Analyst<'_> {
     pub(super) fn lifted(&self, own: &Source, sources: &[Source]) -> Result<(), NoBound> {
         let machine = &self.stage.machine;
         let is_liftable = is_thread(own.rank) && own.slots.is_none();
-        if !machine.lifts || !is_liftable || own.rank > 2 * LIFTED_TO {
+        if !machine.lifts || !is_liftable || own.rank > thread_rank(LIFTED_TO) {
             return Ok(());
         }
         let starves = |source: &&Source| {
-            source.work == Work::Endless && source.rank > 0 && source.rank < 2 * LIFTED_TO
+            source.work == Work::Endless && source.rank > 0 && source.rank < thread_rank(LIFTED_TO)
         };
         let Some(source) = sources.iter().find(starves) else {
             return Ok(());
         };
         let why = format!(
-            "`{}` below it never stops, and is lifted to priority {LIFTED_TO} when it starves",
+            "`{}` below it never stops, and is lifted to priority {HIGHEST_VARIABLE} when it starves",
             source.name
         );
         Err(why.into())

@@ -11,6 +11,7 @@ use crate::runner::admit::supply;
 use crate::runner::left::Left;
 use crate::scenario::{Length, parse};
 
+mod rogues;
 mod turns;
 
 #[path = "../../../tests/it/random_scenarios/mod.rs"]
@@ -325,41 +326,6 @@ fn what_is_missed_is_so_whoever_else_is_there() {
         assert!(said.starts_with(missed), "{said}");
         assert!(!said.contains("more and more"), "{said}");
     }
-}
-
-/// Slots under a rogue that takes nearly all give a modem nothing that is sure, and the driver is named; as is who is below the rogue, too.
-#[test]
-fn a_modem_whose_slots_are_taken_by_a_rogue_is_named() {
-    let text = "[devices.modem]\nkind = \"soft-modem\"\n[tasks.rogue]\nkind = \"rogue\"\nburst = \"100ms\"\nevery = \"250ms\"\nfifo = 90\n[tasks.cothread]\nkind = \"periodic\"\nperiod = \"1ms\"\npriority = 26\n[variants.v]\non = \"live\"\nplacement = \"reserved 2.35ms/8ms\"\n";
-    let said = headline(with_lines(text, |_| {}));
-    let named = "`modem thread` (connected) by more and more";
-    let missed = format!("v: admitted; 2 deadlines can be missed: {named}");
-    assert!(said.starts_with(&missed), "{said}");
-    assert!(said.contains(", `cothread`; not sure"), "{said}");
-}
-
-/// Whoever somebody outside ranked is counted by all that is said of a modem, or by nothing.
-#[test]
-fn of_a_modem_beneath_a_rogue_there_is_one_answer() {
-    let beneath = |burst: &str, fifo: u8| {
-        let text = format!(
-            "[devices.modem]\nkind = \"soft-modem\"\n[tasks.rogue]\nkind = \"rogue\"\nburst = \"{burst}\"\nevery = \"250ms\"\nfifo = {fifo}\n[variants.v]\non = \"live\"\nplacement = \"reserved 2.35ms/8ms\"\n"
-        );
-        with_lines(&text, |_| {})
-    };
-    let response = |plan: &VariantPlan| plan.devices[0].margins.map(|most| most.response_ns);
-    let is_bounded = |plan: &VariantPlan| bounded(plan).contains(&"modem thread");
-    let [below, short, long] =
-        [("100ms", 50), ("100us", 90), ("100ms", 90)].map(|(burst, fifo)| beneath(burst, fifo));
-    assert!(is_bounded(&below) && is_bounded(&short) && !is_bounded(&long));
-    assert!(response(&short) > response(&below));
-    assert_eq!(response(&long), None);
-    let late = headline(long);
-    assert!(
-        late.contains("not sure to be served in time: `modem thread`"),
-        "{late}"
-    );
-    assert!(!headline(short).contains("not sure"));
 }
 
 /// On Linux too a modem that somebody outranks who never stops asks for no reservation, unless it has that from the start.

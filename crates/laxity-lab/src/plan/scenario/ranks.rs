@@ -1,25 +1,26 @@
-//! In which order those who take a processor's time go first: threads by priority at even ranks, what runs in slots between them, then deferred calls, interrupts, the clock.
+//! In which order those who take a processor's time go first: threads by priority at every fourth rank, what runs in slots and what others made more urgent
+//! than that between them, then deferred calls, interrupts, the clock.
 
 use laxity_model::analysis::Task;
-use laxity_model::enforce::ranks::LOWEST_REAL_TIME;
+use laxity_model::enforce::ranks::{self, LOWEST_REAL_TIME};
 use laxity_model::{Priority, ProcessorId, ReservationRequest, Scheduling};
 
 use crate::runner::machine::Machine;
 use crate::runner::served::beside;
 use crate::scenario::{Rank, ResolvedVariant, TaskKind};
 
-pub(super) const DEFERRED: u16 = 70;
-pub(super) const INTERRUPTS: u16 = 80;
+pub(super) const DEFERRED: u16 = 140;
+pub(super) const INTERRUPTS: u16 = 160;
 pub(super) const CLOCK: u16 = 200;
 
 pub(super) const fn thread_rank(priority: Priority) -> u16 {
-    2 * priority.level() as u16
+    4 * priority.level() as u16
 }
 
 pub(super) fn slot_rank(machine: &Machine) -> u16 {
     let above = machine.threads_above;
     above.map_or(DEFERRED - 1, |priority| {
-        thread_rank(priority).saturating_sub(1)
+        thread_rank(priority).saturating_sub(2)
     })
 }
 
@@ -38,15 +39,19 @@ pub(super) fn rank_beside(request: ReservationRequest, placed: Priority) -> Opti
     beside(request, placed).map(thread_rank)
 }
 
-/// Of one to whom somebody outside gave this `SCHED_FIFO` priority: before everybody where a slot's occupant does not preempt it, and else among threads as
-/// the kernel has it, above all that are of no level by that.
+/// Of one to whom somebody outside gave this `SCHED_FIFO` priority: where the kernel has it among all others.
 pub(super) fn foreign_rank(machine: &Machine, fifo: u8) -> u16 {
-    if Scheduling::Fifo(fifo).outranks_slots() {
-        return CLOCK;
+    match fifo {
+        ranks::DISPATCHER.. => return CLOCK,
+        ranks::INTERRUPT => return INTERRUPTS,
+        ranks::DEFERRED => return DEFERRED,
+        ranks::HIGHEST_THREAD => return thread_rank(Priority::HIGHEST),
+        _ if Scheduling::Fifo(fifo).outranks_slots() => return slot_rank(machine) + 1,
+        _ => {}
     }
-    // Levels are as far apart in either.
-    let above = thread_rank(Priority::REAL_TIME) + u16::from(fifo.max(LOWEST_REAL_TIME - 1));
-    let among_threads = above - u16::from(LOWEST_REAL_TIME);
+    // From one level to the next there are as many ranks as from it to the next but one of the kernel's.
+    let above = u16::from(fifo.max(LOWEST_REAL_TIME - 1)) * 2 + thread_rank(Priority::REAL_TIME);
+    let among_threads = above - u16::from(LOWEST_REAL_TIME) * 2;
     among_threads.min(slot_rank(machine).saturating_sub(1))
 }
 
@@ -87,9 +92,13 @@ mod tests {
             let fifo = of_thread(priority).real_time().expect("a real-time thread");
             assert_eq!(foreign_rank(&live, fifo), thread_rank(priority), "{level}");
         }
-        let below = thread_rank(Priority::REAL_TIME) - 1;
+        let below = thread_rank(Priority::REAL_TIME) - 2;
         assert_eq!([1, 49].map(|fifo| foreign_rank(&live, fifo)), [below; 2]);
-        assert!(foreign_rank(&live, 79) < slot_rank(&live));
-        assert_eq!([80, 99].map(|fifo| foreign_rank(&live, fifo)), [CLOCK; 2]);
+        let highest = thread_rank(Priority::HIGHEST);
+        let order = [79, 80, 94].map(|fifo| foreign_rank(&live, fifo));
+        assert!(order[0] < slot_rank(&live) && slot_rank(&live) < order[1]);
+        assert!(order[1] == order[2] && order[2] < highest);
+        let order = [95, 96, 97, 98, 99].map(|fifo| foreign_rank(&live, fifo));
+        assert_eq!(order, [highest, DEFERRED, INTERRUPTS, CLOCK, CLOCK]);
     }
 }

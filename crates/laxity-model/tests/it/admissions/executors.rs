@@ -309,6 +309,28 @@ fn what_no_upcall_of_the_executor_releases_is_refused() {
     }
 }
 
+/// What its reservation is not known to get it is not known to be promised.
+#[test]
+fn a_promise_is_no_firmer_than_the_reservation_it_rests_on() {
+    let admission = |unseen: Option<&str>| {
+        let mut machine = machine();
+        let supply = machine.deadline.as_mut().expect("a kernel that reserves");
+        supply.unseen = unseen.map(str::to_owned);
+        let asked = (every(6_000, 10_000), Enforcer::Deadline);
+        found(
+            taking_turns(asked.0, asked.1, &[(1_000, 40_000, 40_000)], &[]),
+            &machine,
+        )
+    };
+    for unseen in [None, Some("others are hidden")] {
+        let admission = admission(unseen);
+        let promised = admission.executors[0].answer.as_ref().expect("it fits");
+        let granted = admission.requests[0].asked.as_ref().expect("it fits");
+        assert_eq!(*promised, granted.grade, "{unseen:?}");
+        assert_eq!(*promised == Grade::Enforced, unseen.is_none());
+    }
+}
+
 /// The same as of a processor of its own where nobody is above, and what those take besides, or no promise where they leave too little.
 #[test]
 fn an_executor_without_a_reservation_promises_what_those_above_leave() {
