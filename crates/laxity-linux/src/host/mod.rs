@@ -16,6 +16,7 @@ pub(crate) mod supply;
 mod switching;
 pub(crate) mod thread;
 pub mod together;
+mod unready;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;

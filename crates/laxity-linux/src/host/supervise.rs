@@ -20,6 +20,7 @@ use super::collector::{self, Collection};
 use super::conclude::{Conclusion, Evidence, Granted, conclude};
 use super::lookout::{self, Seen};
 use super::thread::{self, Outcome, Start};
+use super::unready::await_all;
 use crate::enforce::holding::Place;
 use crate::enforce::slots::{
     self, Dispatched, DispatcherStart, Doorbell, Pace, ParkSignal, SlotReport,
@@ -36,8 +37,6 @@ use crate::run::{self, Run, Thread, raises};
 
 /// From the moment all threads are ready until the common start.
 const LEAD_IN: Span = Span::from_millis(2);
-/// No thread takes longer than this to get ready; one that does is starved by somebody above the starter.
-const READY_WITHIN: Span = Span::from_secs(5);
 /// How often threads that have not ended are looked for.
 const LOOK_EVERY: Span = Span::from_millis(2);
 
@@ -343,14 +342,8 @@ fn spawn_all(
 
 /// Waits until all are ready, lets them go, and waits for a reason to end.
 fn supervise(run: &Run, watch: &Watch, expected: usize, length: Span) -> Result<RunEnd, HostError> {
-    let give_up = clock::now() + READY_WITHIN;
-    let all_ready = wait_for(run, watch, give_up, || run.ready() >= expected)?;
-    if !all_ready {
-        let ready = run.ready();
-        return Err(HostError::Failed(format!(
-            "only {ready} of {expected} threads were ready within {READY_WITHIN}"
-        )));
-    }
+    let are_ready = |until| wait_for(run, watch, until, || run.ready() >= expected);
+    await_all(expected, || run.ready(), are_ready)?;
     let start = model_slots::start_after(clock::now() + LEAD_IN);
     run.begin(start);
     let until = start

@@ -28,6 +28,7 @@ use laxity_model::verify::delivery::{Delivery, Held, Stretch};
 use laxity_model::{ActivityId, Enforcer, Grade, HostError, Outside, Reservation};
 
 use super::supply::kept_of_each;
+use super::unready::await_all;
 use crate::doctor::machine::usual_limits;
 use crate::doctor::{self, Diagnosis, Machine, probe};
 use crate::enforce::deadline::{DeadlineError, ThreadReservation};
@@ -50,7 +51,7 @@ pub use program::{Choice, Confinement, ProgramHold, ProgramRequest, may_reserve}
 use above::above;
 pub use seen::Holders;
 use seen::{Seen, unheld};
-use slots::{READY_WITHIN, RING_CAPACITY, SlotSession};
+use slots::{RING_CAPACITY, SlotSession};
 use subject::{OneThread, Subject};
 use watcher::{BESIDE_KERNEL, BESIDE_SLOTS, IsHolders, Looks, Watcher, WatcherStart};
 
@@ -447,7 +448,9 @@ impl Watch {
             watch.witnesses.push(witness::spawn(rule, cpu, ring, run)?);
         }
         let expected = 1 + watch.witnesses.len();
-        watch.run.await_ready(expected, READY_WITHIN)?;
+        let run = &watch.run;
+        let are_ready = |until| run.await_ready(expected, until);
+        await_all(expected, || run.ready(), are_ready)?;
         Ok(watch)
     }
 }

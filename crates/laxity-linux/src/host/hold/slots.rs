@@ -17,6 +17,7 @@ use super::super::admit::{ProcessorSlots, prepare};
 use super::super::supervise::dispatcher;
 use super::super::supply::supply;
 use super::super::switching::measure;
+use super::super::unready::await_all;
 use super::super::{LiveConfig, thread};
 use super::seen::{Anew, Seen};
 use super::watcher::{self, BESIDE_SLOTS, IsHolders, Looks, Watcher, WatcherStart};
@@ -39,8 +40,6 @@ use crate::run::{self, Run, Thread};
 
 /// From the moment all threads are ready until they begin.
 const LEAD_IN: Span = Span::from_millis(1);
-/// No thread takes longer to get ready, unless somebody starves it.
-pub(super) const READY_WITHIN: Span = Span::from_secs(5);
 /// Records that fit a ring: those of some hundred periods, and it is emptied every period.
 pub(super) const RING_CAPACITY: usize = 1 << 10;
 /// A slot that was prolonged to make up for what others took from it is over by then.
@@ -137,7 +136,9 @@ impl SlotSession {
         let watcher = watcher::spawn(watcher, looks, Arc::clone(&self.seen), run())?;
         self.watcher = Some(watcher);
         let expected = 2 + usize::from(self.witness.is_some());
-        self.run.await_ready(expected, READY_WITHIN)?;
+        let run = &self.run;
+        let are_ready = |until| run.await_ready(expected, until);
+        await_all(expected, || run.ready(), are_ready)?;
         self.run.begin(clock::now() + LEAD_IN);
         Ok(())
     }
