@@ -366,7 +366,7 @@ pub fn plan(set: &TaskSet, options: &Options) -> Result<SetPlan, PlanError> {
         file_version: FILE_VERSION,
         file: set.file.clone(),
         format: set.format.name().into(),
-        supply: options.supply.words(),
+        supply: options.supply.words(processors.len()),
         admitted,
         unknown: !admitted && all.all(|processor| processor.admitted || processor.unknown),
         as_if_real_time,
@@ -438,8 +438,10 @@ impl Supply {
         }
     }
 
-    fn words(self) -> String {
+    /// On so many processors.
+    fn words(self, processors: usize) -> String {
         match self {
+            Self::Dedicated if processors > 1 => format!("{processors} processors of its own"),
             Self::Dedicated => "a processor of its own".into(),
             Self::Slots(reservation) => format!("{reservation} by slots"),
             Self::Deadline(reservation, tick) => {
