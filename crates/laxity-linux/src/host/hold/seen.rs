@@ -1,5 +1,6 @@
 //! What is seen of the holder of a reservation: kept by the watcher, and told to whoever asks.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -290,11 +291,67 @@ impl Seen {
         }
     }
 
-    /// Something was seen that could take the reservation away, or did: the first such stays, unless this is worse.
+    /// Something was seen that could take the reservation away, or did: what is worse takes the place of what was seen before, and what is as bad is told beside it.
     pub(crate) fn note(&self, grade: Grade) {
         let mut state = self.state();
-        if grade.rank() > state.grade.rank() {
-            state.grade = grade;
+        match grade.rank().cmp(&state.grade.rank()) {
+            Ordering::Less => {}
+            Ordering::Equal => state.grade = beside(&state.grade, &grade),
+            Ordering::Greater => state.grade = grade,
         }
+    }
+}
+
+/// So many reasons of one grade are told; who has as many has little use for more.
+const TOLD: usize = 8;
+/// What stands between two reasons.
+const AND: &str = "; ";
+
+/// The same grade, with those reasons of another look that it does not have.
+fn beside(had: &Grade, found: &Grade) -> Grade {
+    let (Some(reasons), Some(further)) = (had.reason(), found.reason()) else {
+        return had.clone();
+    };
+    // How long somebody held a processor, and when, is told once.
+    let of = |one: &str| one.split(" held ").next().map(str::to_owned);
+    let told: Vec<_> = reasons.split(AND).map(of).collect();
+    let new = further.split(AND).filter(|one| !told.contains(&of(one)));
+    let room = TOLD.saturating_sub(told.len());
+    let new: Vec<&str> = new.take(room).collect();
+    if new.is_empty() {
+        return had.clone();
+    }
+    let reason = new.join(AND);
+    let new = match found {
+        Grade::Enforced => return had.clone(),
+        Grade::Uncertain { .. } => Grade::Uncertain { reason },
+        Grade::Unenforced { .. } => Grade::Unenforced { reason },
+    };
+    had.clone().and(&new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_seen_later_is_told_beside_who_was_seen_first() {
+        let seen = Seen::new(Grade::Enforced);
+        let note = |reason: &str| {
+            seen.note(Grade::Unenforced {
+                reason: reason.to_owned(),
+            });
+        };
+        note("above: a; processor 1 was held for 500us");
+        note("above: a; processor 1 was held for 700us");
+        note("above: a; b, seen after 900ms; processor 1 was held 2 times");
+        seen.note(Grade::Uncertain {
+            reason: "less".to_owned(),
+        });
+        let told = "above: a; processor 1 was held for 500us; b, seen after 900ms";
+        assert_eq!(seen.grade().reason(), Some(told));
+        (0..20).for_each(|number| note(&format!("further {number}")));
+        let all = seen.grade().reason().map(|all| all.split(AND).count());
+        assert_eq!(all, Some(TOLD));
     }
 }
