@@ -5,6 +5,7 @@ use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{
     Doubt, Fraction, Overflow, Response, Search, Task, Verdict, edf, fixed_priority, utilization,
 };
+use laxity_model::request::ONCE;
 
 use super::budgets::{Budgets, begins_whole, budget, seen_below};
 use super::place::share;
@@ -321,7 +322,9 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
     for (place, member) in members.iter().enumerate() {
         responses.push(NoBound::settle(match member.policy {
             Policy::Deadline(request) => own.response((place, member), request),
-            Policy::Priority(level) => by_priority(member, level, members, &budgets, supply),
+            Policy::Priority(level) => {
+                by_priority((member, level), Equals::All, members, &budgets, supply)
+            }
             Policy::Unsaid | Policy::Timesharing | Policy::Changing(_) => match &member.work {
                 Ok(_) => Err(of_no_promise(member, is_overloaded).into()),
                 Err(why) => Err(why.clone().into()),
@@ -397,16 +400,25 @@ pub(super) fn are_all_reservations_known(members: &[Member]) -> Result<(), Reaso
     })
 }
 
-/// A task by its priority: whoever is above it goes first, and of its equals whoever came before, or may go first however late it came.
+/// What equals do that may go first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Equals {
+    /// All that comes: under `SCHED_FIFO` a thread that is at work when its next job comes goes on with that, and does not queue again.
+    All,
+    /// A job of each, which came just before.
+    Once,
+}
+
+/// A task by its priority: whoever is above it goes first, and so may its equals.
 fn by_priority(
-    member: &Member,
-    level: u8,
+    (member, level): (&Member, u8),
+    equals: Equals,
     members: &[Member],
     budgets: &[Task],
     supply: &dyn SupplyBound,
 ) -> Result<Response, NoBound> {
     let task = member.work.as_ref().map_err(String::clone)?;
-    let (mut interferers, mut equals) = (budgets.to_vec(), Vec::new());
+    let mut interferers = budgets.to_vec();
     let mut blocking = Service::ZERO;
     for other in members.iter().filter(|other| other.name != member.name) {
         let goes_first = match other.policy {
@@ -414,22 +426,23 @@ fn by_priority(
             Policy::Changing(None) => true,
             Policy::Deadline(_) | Policy::Unsaid | Policy::Timesharing => continue,
         };
-        let is_equal = other.policy == member.policy && member.keeps_its_place();
+        let comes_once = equals == Equals::Once && other.policy == member.policy;
         match (&other.work, goes_first) {
-            (Ok(work), true) if is_equal => equals.push(*work),
+            (Ok(work), true) if comes_once => {
+                interferers.push(Task::new(work.cost(), ONCE).unwrap_or(*work));
+            }
             (Ok(work), true) => interferers.push(*work),
             (Ok(work), false) => blocking = blocking.max(work.blocking()),
             (Err(why), true) => return Err(goes_before(other, why).into()),
             (Err(_), false) => {}
         }
     }
-    let found =
-        fixed_priority::response_time_among_equals(task, &equals, &interferers, blocking, &supply)?;
+    let found = fixed_priority::response_time_among(task, &interferers, blocking, &supply)?;
     Ok(found)
 }
 
 /// Whether a job by priority is late in a course of events that there may be: of reservations those go before it whose jobs each begin with a whole budget, with
-/// what these do, and of its equals those that came before it.
+/// what these do, and of each of its equals a job that came just before it.
 pub(super) fn can_be_late(
     member: &Member,
     members: &[Member],
@@ -443,7 +456,13 @@ pub(super) fn can_be_late(
     let is_sure = |other: &&Member| begins_whole(other) && other.is_bound && !other.asks_less;
     let sure = members.iter().filter(is_sure);
     let sure: Vec<Task> = sure.filter_map(|other| other.work.clone().ok()).collect();
-    let found = NoBound::settle(by_priority(member, level, members, &sure, supply))?;
+    let found = NoBound::settle(by_priority(
+        (member, level),
+        Equals::Once,
+        members,
+        &sure,
+        supply,
+    ))?;
     Ok(found.is_ok_and(|found| match found {
         Response::Unbounded => true,
         Response::Bounded(_) => supply.is_attained() && is_in_order && !meets(task, found),

@@ -297,7 +297,7 @@ fn longest_regions(
     })
 }
 
-/// The first member that is promised something and does not get it, else the one with the least slack as a part of its deadline; and who takes most of its time.
+/// The one with the least slack as a part of its deadline, of those that are analysed, one without a bound first; and who takes most of its time.
 fn bottleneck(
     members: &[Member],
     attempt: &Attempt,
@@ -312,9 +312,7 @@ fn bottleneck(
         let slack = slack_ns(due, bound(response).ok()?);
         Some(relative(slack, due.as_nanos()))
     };
-    let fails = |index: &usize| slack(index).is_none_or(|slack| slack < 0);
-    let failing = known.clone().find(fails);
-    let index = failing.or_else(|| known.min_by_key(slack))?;
+    let index = known.min_by_key(slack)?;
     let task = members[index].work.as_ref().ok()?;
     let response = attempt.responses[index].as_ref().ok()?.bound();
     let window = response.map_or(task.deadline(), |bound| bound.from_release);

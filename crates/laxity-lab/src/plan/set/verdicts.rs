@@ -98,7 +98,7 @@ fn as_given(
         return refuses("the reservations by deadline are more than there is".into());
     }
     let is_overloaded = is_overloaded(members);
-    let mut why = "the bounds are not exact where reservations meet or equals do not keep their order, or on such a supply".to_owned();
+    let mut why = "the bounds are not exact where reservations meet or equals may come twice, or on such a supply".to_owned();
     for (member, response) in members.iter().zip(&attempt.responses) {
         if !Method::AsGiven.promises_to(member.policy) {
             if is_surely_late(member, is_overloaded) {

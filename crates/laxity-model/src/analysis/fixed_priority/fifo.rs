@@ -6,8 +6,8 @@ use crate::Span;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
 
-/// How long any job takes at most where all tasks' jobs run in the order of release, each to its end: `SCHED_FIFO` at one priority, or a
-/// queue of work.
+/// How long any job takes at most where all tasks' jobs run in the order of release, each to its end: a queue of work, or `SCHED_FIFO` at one priority where each job is over before the next of its
+/// thread.
 ///
 /// Ties are broken against every job. `from_release` is exact, as the longest of all tasks' jobs, on a supply that is
 /// [attained](SupplyBound::is_attained), and else a bound; `from_arrival` adds the longest jitter, and is a bound. Regions do not

@@ -31,9 +31,9 @@ pub fn response_time<S: SupplyBound>(tasks: &[Task], index: usize, supply: &S) -
 /// region is known, begins that), and once in a busy window for `blocking` of service by others.
 ///
 /// This is for orders that are not one line. Among tasks of equal priority, give all others of that priority as interferers: that
-/// is a bound under first in, first out (`SCHED_FIFO`; for which [`response_time_among_equals`](super::response_time_among_equals) is exact), in turns (`SCHED_RR`) and in any other
-/// order among them, if nobody preempts the task's own last region. It is exact where all interferers are more urgent, as [`response_times`] says. The interferers' own
-/// regions and their order do not matter. O(n) a pass.
+/// is a bound under first in, first out (`SCHED_FIFO`), in turns (`SCHED_RR`) and in any other order among them, if nobody preempts the task's own last region. It is exact where all
+/// interferers are more urgent, as [`response_times`] says, and under `SCHED_FIFO` also with equals of which none comes twice in that time (jitter counted): a thread that is at work when its
+/// next job comes goes on with that, before equals that came sooner. The interferers' own regions and their order do not matter. O(n) a pass.
 ///
 /// ```
 /// use laxity_model::analysis::{Task, fixed_priority, supply::Dedicated};

@@ -6,7 +6,6 @@ mod courses;
 mod curves;
 mod definition;
 mod edges;
-mod equals;
 mod oracle;
 mod orders;
 mod parity;
