@@ -1,6 +1,7 @@
 //! The tasks of one processor under one scheduler: everybody's response time, and whether all deadlines are met.
 
 use laxity_model::Service;
+use laxity_model::analysis::fixed_priority::Budget;
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{
     Doubt, Fraction, Overflow, Response, Search, Task, Verdict, edf, fixed_priority, utilization,
@@ -312,9 +313,13 @@ fn rank(policy: Policy) -> (u8, u8) {
     }
 }
 
+/// So much is looked at for all of a set together: about half a second.
+const EFFORT: u64 = 1 << 28;
+
 fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Overflow> {
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by_key(|index| rank(members[*index].policy));
+    let effort = Budget::of(EFFORT);
     let mut own = Budgets::of(members, are_all_reservations_known(members), supply)?;
     let budgets: Vec<Task> = members.iter().filter_map(seen_below).collect();
     let is_overloaded = is_overloaded(members);
@@ -322,9 +327,13 @@ fn as_given(members: &[Member], supply: &dyn SupplyBound) -> Result<Attempt, Ove
     for (place, member) in members.iter().enumerate() {
         responses.push(NoBound::settle(match member.policy {
             Policy::Deadline(request) => own.response((place, member), request),
-            Policy::Priority(level) => {
-                by_priority((member, level), Equals::All, members, &budgets, supply)
-            }
+            Policy::Priority(level) => by_priority(
+                (member, level),
+                Equals::All,
+                members,
+                &budgets,
+                (supply, &effort),
+            ),
             Policy::Unsaid | Policy::Timesharing | Policy::Changing(_) => match &member.work {
                 Ok(_) => Err(of_no_promise(member, is_overloaded).into()),
                 Err(why) => Err(why.clone().into()),
@@ -415,7 +424,7 @@ fn by_priority(
     equals: Equals,
     members: &[Member],
     budgets: &[Task],
-    supply: &dyn SupplyBound,
+    (supply, effort): (&dyn SupplyBound, &Budget),
 ) -> Result<Response, NoBound> {
     let task = member.work.as_ref().map_err(String::clone)?;
     let mut interferers = budgets.to_vec();
@@ -437,7 +446,8 @@ fn by_priority(
             (Err(_), false) => {}
         }
     }
-    let found = fixed_priority::response_time_among(task, &interferers, blocking, &supply)?;
+    let found =
+        fixed_priority::response_time_within(task, &interferers, blocking, &supply, effort)?;
     Ok(found)
 }
 
@@ -456,16 +466,15 @@ pub(super) fn can_be_late(
     let is_sure = |other: &&Member| begins_whole(other) && other.is_bound && !other.asks_less;
     let sure = members.iter().filter(is_sure);
     let sure: Vec<Task> = sure.filter_map(|other| other.work.clone().ok()).collect();
-    let found = NoBound::settle(by_priority(
-        (member, level),
-        Equals::Once,
-        members,
-        &sure,
-        supply,
-    ))?;
-    Ok(found.is_ok_and(|found| match found {
-        Response::Unbounded => true,
-        Response::Bounded(_) => supply.is_attained() && is_in_order && !meets(task, found),
-        Response::Unknown(_) => false,
-    }))
+    let found = |equals| {
+        let effort = Budget::default();
+        let given = (supply, &effort);
+        NoBound::settle(by_priority((member, level), equals, members, &sure, given))
+    };
+    if found(Equals::All)? == Ok(Response::Unbounded) {
+        return Ok(true);
+    }
+    let is_late = |found| matches!(found, Response::Bounded(_)) && !meets(task, found);
+    let can_be = supply.is_attained() && is_in_order;
+    Ok(can_be && found(Equals::Once)?.is_ok_and(is_late))
 }
