@@ -71,6 +71,15 @@ pub(crate) fn check_beside(
     let input = input.and_then(|path| input_there(path).ok());
     seen.extend(input.map(|there| (Place::of(&there), "the input")));
     let stream = standard_output().ok();
+    let errors = io::stderr().as_fd().try_clone_to_owned();
+    let errors = errors.and_then(|errors| File::from(errors).metadata());
+    // It may well be the same file as standard output.
+    let errors = errors
+        .ok()
+        .filter(Metadata::is_file)
+        .map(|there| Place::of(&there));
+    let errors = errors.filter(|errors| stream.as_ref().is_none_or(|stream| stream.0 != *errors));
+    seen.extend(errors.map(|errors| (errors, "standard error")));
     let own = (Path::new(OWN), "laxity itself");
     let programs = programs.iter().map(|program| (program.as_path(), PROGRAM));
     seen.extend(programs.chain([own]).filter_map(|(path, what)| {

@@ -460,7 +460,7 @@ fn a_killed_laxity_takes_the_program_along_and_leaves_no_group() {
     // Who ended it all ranks above the slots of whoever comes next.
     let is_keeper = |entry: std::io::Result<std::fs::DirEntry>| {
         let name = std::fs::read(entry.unwrap().path().join("comm"));
-        name.is_ok_and(|name| name == b"laxity-keeper\n")
+        name.is_ok_and(|name| name == b"keeper\n")
     };
     let none_is = || !std::fs::read_dir("/proc").unwrap().any(is_keeper);
     eventually("its keeper ends", none_is);

@@ -61,6 +61,22 @@ fn two_outputs_are_never_the_same_file_by_whatever_name() {
     assert_eq!(bench.read("there"), b"old");
 }
 
+/// What a program or laxity itself says there would be lost.
+#[test]
+fn where_standard_error_goes_is_no_output() {
+    let bench = Bench::new();
+    let there = bench.path("there");
+    let both = fs::File::create(&there).expect("our file");
+    let mut command = bench.command();
+    command.args(["run", "--on", "twin", "--variant", "none", "--html=there"]);
+    command.arg(shipped("soft-modem.toml"));
+    let output = command.stderr(both).output().expect("laxity runs");
+    assert_code(&output, 64);
+    let said = bench.read("there");
+    let said = String::from_utf8_lossy(&said);
+    assert_says(&said, &["--html names the same file as standard error"]);
+}
+
 /// A pipe, or a file that is named nowhere.
 #[test]
 fn standard_output_is_one_output_by_whatever_name() {

@@ -243,8 +243,7 @@ fn a_signal_to_the_group_before_the_program_executes_is_not_lost() {
     let name = |process: i32| std::fs::read_to_string(format!("/proc/{process}/comm"));
     eventually("it waits", || {
         let keepers = children(laxity).into_iter();
-        let mut keepers =
-            keepers.filter(|one| name(*one).is_ok_and(|name| name == "laxity-keeper\n"));
+        let mut keepers = keepers.filter(|one| name(*one).is_ok_and(|name| name == "keeper\n"));
         keepers.any(|keeper| !children(keeper.cast_unsigned()).is_empty())
     });
     kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();

@@ -248,7 +248,8 @@ fn detach((control, told): (RawFd, RawFd), group: ProcessGroup) -> RawFd {
     // SAFETY: plain kernel calls on numbers and static strings; `mask` is a signal set that the first call makes whole.
     unsafe {
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong);
-        libc::prctl(libc::PR_SET_NAME, c"laxity-keeper".as_ptr());
+        // Who signals all that is called laxity does not mean it: it would be taken for a signal to the group.
+        libc::prctl(libc::PR_SET_NAME, c"keeper".as_ptr());
         match group {
             ProcessGroup::Own => {
                 libc::setsid();

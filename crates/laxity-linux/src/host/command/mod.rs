@@ -170,6 +170,11 @@ pub struct RunningCommand {
     service: Option<Service>,
 }
 
+const AT_ONCE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 0,
+};
+
 /// A keeper that does not answer for so long is stopped itself.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 1,
@@ -277,12 +282,8 @@ impl RunningCommand {
 
     /// It may have ended, and its keeper not tell it, because somebody stopped that.
     fn remind(&mut self) -> Result<(), EndError> {
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
         let mut ended = [PollFd::new(&self.process, PollFlags::IN)];
-        if !matches!(poll(&mut ended, Some(&now)), Ok(1..)) {
+        if !matches!(poll(&mut ended, Some(&AT_ONCE)), Ok(1..)) {
             return Ok(());
         }
         let was_stopped = self.keeper.remind().ok_or(EndError::Silent)?;
@@ -323,10 +324,12 @@ impl RunningCommand {
         }
         // What is pending is one signal, however often it came, unless it is a real-time one: before it is forgotten the next one could not be told from it.
         let control = self.control.as_ref().ok_or(Errno::PIPE)?;
+        // One that did not answer last time, as it is stopped, is not waited for again.
+        let patience = if self.forgot { PATIENCE } else { AT_ONCE };
         self.forgot = rustix::io::write(control, &[forget(got.si_signo)])? == 0;
         while !self.forgot {
             let mut told = [PollFd::new(&self.told, PollFlags::IN)];
-            if poll(&mut told, Some(&PATIENCE))? == 0 {
+            if poll(&mut told, Some(&patience))? == 0 {
                 break;
             }
             match Told::read(self.told.as_fd())? {
