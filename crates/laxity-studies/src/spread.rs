@@ -27,6 +27,15 @@ impl Spread {
         let [least, median, most] = [self.least, self.median, self.most].map(word);
         format!("{median} ({least} to {most})")
     }
+
+    /// The same, and of one run or of several that are alike that one alone.
+    pub(crate) fn briefly(&self, word: impl Fn(u64) -> String) -> String {
+        if self.least == self.most {
+            word(self.median)
+        } else {
+            self.words(word)
+        }
+    }
 }
 
 impl fmt::Display for Spread {

@@ -138,7 +138,7 @@ impl Case {
     }
 
     /// What is run on this machine: the stack as a client and BSD's arrangement in turn, and as often as is asked.
-    pub(super) fn here(request: &Request) -> impl Iterator<Item = Self> + use<> {
+    pub fn here(request: &Request) -> impl Iterator<Item = Self> + use<> {
         let is_quick = usize::from(!request.full);
         let length = LIVE_LENGTHS[is_quick];
         let rounds = 0..request.repeats.unwrap_or(LIVE_ROUNDS[is_quick]);
@@ -336,10 +336,14 @@ impl Share {
 
     fn row(&self, quoted: &[Quoted]) -> Row {
         let mut row = Origin::Charged.row([self.way().into(), (self.message as u64).into()]);
-        let rate =
-            |rate: Spread| format!("{} KB/s", rate.words(|bytes| kilobytes(bytes).to_string()));
+        let rate = |rate: Spread| {
+            format!(
+                "{} KB/s",
+                rate.briefly(|bytes| kilobytes(bytes).to_string())
+            )
+        };
         row.extend(self.rates.map(|one| Origin::Measured.cell(rate(one?))));
-        let share = self.share.map(|share| share.words(ratio));
+        let share = self.share.map(|share| share.briefly(ratio));
         row.push(share.and_then(|share| Origin::Measured.cell(share)));
         row.push(
             self.paper(quoted)
@@ -388,7 +392,7 @@ pub(super) fn judge_here(trials: &[(Case, u64)], said: &Said, draft: &mut Draft<
         figure.compared.extend(compared);
     }
     let words = shares.iter().map(|share| {
-        let share = share.share.map(|share| share.words(ratio));
+        let share = share.share.map(|share| share.briefly(ratio));
         or(share, "nothing was carried")
     });
     let holes: Holes<'_> = &[

@@ -10,8 +10,8 @@ use laxity_lab::runner::network::{End, Wires};
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
 use laxity_model::{
-    Context, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Priority, ProcessorId,
-    Program, SemaphoreId, Service, Span, Step,
+    Context, HostError, Instant, InterruptLevel, Placement, PortId, Priority, ProcessorId, Program,
+    SemaphoreId, Service, Span, Step,
 };
 use laxity_net::bodies::{Handler, Interrupt, Work};
 use laxity_net::buffers::Sleeper;
@@ -85,13 +85,35 @@ impl Setup {
 
 /// The clock of both stacks: whoever works reads it first.
 #[derive(Clone, Default)]
-struct Time(Arc<AtomicU64>);
+struct Time {
+    now: Arc<AtomicU64>,
+    /// When the first of them did.
+    begin: Arc<OnceLock<Instant>>,
+}
 
 impl Time {
     fn is(&self, context: &dyn Context) -> Instant {
         let now = context.now();
-        self.0.fetch_max(now.as_nanos(), Ordering::Relaxed);
+        self.begin.get_or_init(|| now);
+        self.now.fetch_max(now.as_nanos(), Ordering::Relaxed);
         now
+    }
+}
+
+/// Bytes that were read at the end that receives, once it was warm. Marks would tell the same, but for those that a log has no room for.
+#[derive(Clone)]
+struct Carried {
+    time: Time,
+    warm: Span,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Carried {
+    fn read(&self, count: usize, now: Instant) {
+        let mut begin = self.time.begin.get().into_iter();
+        if begin.any(|begin| now >= *begin + self.warm) {
+            self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        }
     }
 }
 
@@ -129,7 +151,7 @@ where
             rings,
             ..Config::default()
         };
-        let clock = Arc::clone(&time.0);
+        let clock = Arc::clone(&time.now);
         let clock = Arc::new(move || Instant::from_nanos(clock.load(Ordering::Relaxed)));
         let sleeper = Sleeper::portable(|| Instant::MAX);
         let stack = Stack::new(&mut driver, config, sleeper, clock).map_err(failed)?;
@@ -169,7 +191,7 @@ fn carry<M: Memory>(
 fn reference<L>(
     machine: Machine<L>,
     sends: bool,
-    (doorbell, read): (SemaphoreId, Mark),
+    (doorbell, carried): (SemaphoreId, Carried),
 ) -> impl FnMut(&mut dyn Context) -> Step + Send + 'static
 where
     L: Link + Send + 'static,
@@ -197,11 +219,11 @@ where
             let Some(stream) = &stream else { continue };
             let before = stream.moved();
             let again = stream.poll(now);
-            let carried = carry(stream, sends, &mut bytes).unwrap_or(0);
-            if !sends && carried > 0 {
-                context.mark(read, [carried as u64, 0]);
+            let count = carry(stream, sends, &mut bytes).unwrap_or(0);
+            if !sends {
+                carried.read(count, now);
             }
-            let is_idle = polled.arrived + polled.sent + carried == 0 && stream.moved() == before;
+            let is_idle = polled.arrived + polled.sent + count == 0 && stream.moved() == before;
             if is_idle && !driver.is_asked() {
                 break [waits, again].into_iter().flatten().min();
             }
@@ -286,7 +308,7 @@ fn protocols<M: Memory>(
 /// The machine's program: a message after the other. A message that goes in parts is one call.
 fn application<M: Memory>(
     shared: Shared<M>,
-    read: Mark,
+    read: Carried,
 ) -> impl FnMut(&mut dyn Context) -> Step + Send {
     let Setup {
         sends,
@@ -297,7 +319,7 @@ fn application<M: Memory>(
     let mut bytes = vec![0; message];
     let mut left = 0;
     move |context| {
-        shared.time.is(context);
+        let now = shared.time.is(context);
         let Some(stream) = shared.stream.get() else {
             return Step::Wait(shared.further);
         };
@@ -317,7 +339,7 @@ fn application<M: Memory>(
         left = left.saturating_sub(carried);
         let mut work = shared.worked(before, context);
         if !sends && carried > 0 {
-            context.mark(read, [carried as u64, 0]);
+            read.read(carried, now);
             let packets = work.unwrap_or(Service::ZERO);
             work = call.of(carried).checked_add(packets);
         }
@@ -336,10 +358,14 @@ fn application<M: Memory>(
 /// The host's.
 pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<u64, HostError> {
     let mut program = Program::new(1);
-    let read = program.mark("read");
+    let carried = Carried {
+        time: Time::default(),
+        warm: WARM.min(length / 4),
+        bytes: Arc::default(),
+    };
     let rings = program.port(1_024);
     let [doorbell, raised, far_raised] = [(); 3].map(|()| program.semaphore(0));
-    let around = (doorbell, rings, read);
+    let around = (doorbell, rings, &carried);
     if let Runner::Live(live, _) = host {
         let (wires, fed) = Wires::open()?;
         build(
@@ -357,10 +383,9 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<u64, Hos
         build(&mut program, setup, ends, around)?;
     }
     let record = host.run(program, length)?;
-    let from = record.start + WARM.min(length / 4);
-    let counted = record.marked(read).filter(|event| event.at >= from);
-    let bytes: u64 = counted.map(|event| event.args[0]).sum();
-    let nanos = (record.end - from).as_nanos().max(1);
+    let bytes = carried.bytes.load(Ordering::Relaxed);
+    let counted = record.end.saturating_since(record.start + carried.warm);
+    let nanos = counted.as_nanos().max(1);
     Ok((u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64)
 }
 
@@ -369,16 +394,15 @@ fn build<L>(
     program: &mut Program,
     setup: Setup,
     [near, far]: [End<L>; 2],
-    (doorbell, rings, read): (SemaphoreId, PortId, Mark),
+    (doorbell, rings, carried): (SemaphoreId, PortId, &Carried),
 ) -> Result<(), HostError>
 where
     L: Link + Send + 'static,
     L::Memory: 'static,
 {
-    let time = Time::default();
-    let machine = Machine::new(near, 1, Some(rings), &time)?;
-    let peer = Machine::new(far, 2, None, &time)?;
-    let body = reference(peer, !setup.sends, (doorbell, read));
+    let machine = Machine::new(near, 1, Some(rings), &carried.time)?;
+    let peer = Machine::new(far, 2, None, &carried.time)?;
+    let body = reference(peer, !setup.sends, (doorbell, carried.clone()));
     program.add("reference", CPU, Placement::External, body);
     let Machine {
         driver,
@@ -416,6 +440,6 @@ where
     let body = protocols(shared.clone(), (stack, listener), rings);
     program.add("protocols", CPU, placement, body);
     let ordinary = Placement::Thread(Priority::NORMAL);
-    program.add("ttcp", CPU, ordinary, application(shared, read));
+    program.add("ttcp", CPU, ordinary, application(shared, carried.clone()));
     Ok(())
 }

@@ -202,7 +202,7 @@ fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
     let left = late.median(|seen| seen.left.variance());
     let [least, most] = load_holes();
     let nothing = "nothing was shown";
-    let in_words = |spread: Option<Spread>| or(spread.map(|one| one.words(tenths)), nothing);
+    let in_words = |spread: Option<Spread>| or(spread.map(|one| one.briefly(tenths)), nothing);
     let holes: Holes<'_> = &[
         ("least", &least),
         ("most", &most),
