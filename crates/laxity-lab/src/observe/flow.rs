@@ -202,8 +202,8 @@ mod tests {
     }
 
     fn seen(marks: &[(Mark, u64, u64)]) -> impl Fn(Quantity) -> Vec<u64> + use<> {
-        let record = record(marks);
-        let mut reader = Box::new(FlowReader::new(&PROBE, Run::of(&record)));
+        let (probe, record) = (PROBE, record(marks));
+        let mut reader = Box::new(FlowReader::new(&probe, Run::of(&record)));
         for event in &record.events {
             reader.take(event, &Phase::RUN);
         }
