@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, value_parser};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, value_parser,
+};
 use laxity_lab::bench::{self, Text};
 use laxity_studies::STUDIES;
 
@@ -16,6 +18,7 @@ use crate::outputs::Json;
 const FIGURES: &str = "figures";
 /// Those that only a study has that says so.
 const REPEATS: &str = "repeats";
+const FULL: &str = "full";
 const MACHINE: &str = "machine";
 
 /// Which experiment, and what it is asked.
@@ -26,6 +29,8 @@ pub(crate) struct Experiment {
     pub(crate) figures: Vec<String>,
     /// What was chosen of its own options.
     pub(crate) options: BTreeMap<String, u64>,
+    /// Whether what is measured is measured at full length.
+    pub(crate) full: bool,
     /// How often what is repeated is repeated, if that was said.
     pub(crate) repeats: Option<u32>,
     /// What this machine costs, if that was said.
@@ -74,6 +79,7 @@ impl FromArgMatches for Experiment {
             study,
             figures: wanted.unwrap_or_default().cloned().collect(),
             options: chosen.collect(),
+            full: of_its_own(matches, FULL).unwrap_or(false),
             repeats: of_its_own(matches, REPEATS),
             machine: of_its_own(matches, MACHINE),
             arguments: Study::from_arg_matches(matches)?,
@@ -120,6 +126,13 @@ fn subcommand(study: &'static Text) -> Command {
             .value_parser(value_parser!(u32).range(1..=10_000))
             .help("How often what is repeated is repeated; without it, as often as its source did");
         command = command.arg(repeats);
+    }
+    if study.lengths {
+        let full = Arg::new(FULL)
+            .long(FULL)
+            .action(ArgAction::SetTrue)
+            .help("What is measured at full length: more cases, longer, and more often");
+        command = command.arg(full);
     }
     if study.predicts {
         let machine = Arg::new(MACHINE)
@@ -176,6 +189,10 @@ fn examples(study: &Text) -> String {
     if !study.measures {
         lines.retain(|(options, _)| !options.contains("--on"));
         lines[0].1 = "the same bytes on every machine, with any number of threads".into();
+    }
+    if study.lengths {
+        let about = "what is measured, at full length";
+        lines.push(("--on linux --full".into(), about.into()));
     }
     for option in &study.options {
         let chosen = (option.default * 2).min(option.most);

@@ -68,7 +68,7 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
         (false, _) => On::Twin,
     };
     // Who may not run on Linux is told so wherever its outputs are to go.
-    let (host, _) = run::choose(on, arguments.threads, false)?;
+    let (host, _) = run::choose(on, arguments.threads, text.networks)?;
     let drawings = drawings(experiment, &wanted)?;
     wanted.extend(drawings.iter().map(|path| ("--svg", path.as_path())));
     outputs::check(experiment.machine.as_deref(), &wanted)?;
@@ -78,6 +78,7 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
         live: host == Host::Linux,
         threads: arguments.threads,
         seed: arguments.seed,
+        full: experiment.full,
         repeats: experiment.repeats,
         machine,
         elsewhere: elsewhere.flatten(),

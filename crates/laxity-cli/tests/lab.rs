@@ -58,7 +58,10 @@ fn help_has_examples_and_exit_codes() {
         for figure in &study.figures {
             assert_says(&help, &[&figure.key]);
         }
+        assert_eq!(help.contains("--full"), study.lengths, "{help}");
     }
+    let full = bench.run(&["lab", "acceptance", "--full"]);
+    assert_code(&full, 64);
 }
 
 /// A study of which something can be measured.

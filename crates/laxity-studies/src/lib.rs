@@ -6,7 +6,7 @@
 //! * [`served`]: the calls of a driver;
 //!   [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
-//! * `register`: the constants of a study, of which more than one shows them.
+//! * `register`: the constants of a study, of which more than one shows them; `spread`: a number of several runs or sets.
 //! * [`upcalls`]: rate monotonic with delayed preemption; [`upcalls::udp`]: over sockets.
 //! * [`nif`]: video beside bulk transfers, by which way packets find their threads.
 #![forbid(unsafe_code)]
@@ -25,6 +25,7 @@ pub mod processors;
 mod register;
 pub mod served;
 pub mod sets;
+mod spread;
 pub mod upcalls;
 
 /// All experiments that leave a [`laxity_lab::report::Report`].

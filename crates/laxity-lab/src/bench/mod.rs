@@ -62,6 +62,8 @@ pub struct Request {
     pub threads: usize,
     /// Everything random follows from it.
     pub seed: u64,
+    /// Whether what is measured is measured at full length, which some studies have.
+    pub full: bool,
     /// How often what is repeated is repeated (the study's transfers: ten); `None`: as often as its source did.
     pub repeats: Option<u32>,
     /// This machine as `laxity calibrate` found it, for predictions; `None`: no predictions.

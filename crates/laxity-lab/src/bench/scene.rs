@@ -6,6 +6,7 @@ use super::Runner;
 use crate::observe::Probes;
 use crate::runner::commands::{self, CommandEnd};
 use crate::runner::compose::{Around, RunSpec, compose};
+use crate::runner::network::Wires;
 use crate::scenario::{Length, Resolved, ResolvedVariant, TwinProfile, parse};
 
 /// A study's scenario, at full length.
@@ -20,8 +21,8 @@ pub fn scenario(file: &str) -> Resolved {
     }
 }
 
-/// Runs a variant for so long, in the twin of this profile or on Linux (see [`compose`]), with the commands that take part in it if that is on this machine. `change` is what the study makes of the
-/// program before.
+/// Runs a variant for so long, in the twin of this profile or on Linux (see [`compose`]), if that is on this machine with the commands that take part in it, and with its network on interfaces
+/// that are made for the run. `change` is what the study makes of the program before.
 ///
 /// # Errors
 ///
@@ -34,6 +35,11 @@ pub fn run(
     change: impl FnOnce(&mut Program, &Probes),
 ) -> Result<(RunRecord, Probes), HostError> {
     let processors = scenario.host.processors;
+    let made = match host {
+        Runner::Live(..) => Wires::of(variant)?,
+        Runner::Twin(_) => None,
+    };
+    let (wires, fed) = made.unzip();
     let composed = compose(
         variant,
         processors,
@@ -41,14 +47,19 @@ pub fn run(
         Around {
             twin,
             seed: spec.seed,
-            wires: None,
+            wires,
         },
         |_| spec,
     )?;
     let (mut program, probes) = composed;
     change(&mut program, &probes);
     let commands = match host {
-        Runner::Live(live, _) => Some(commands::start(variant, live.config())?),
+        Runner::Live(live, _) => {
+            if let Some(fed) = fed {
+                fed.feed(live);
+            }
+            Some(commands::start(variant, live.config())?)
+        }
         Runner::Twin(_) => None,
     };
     let record = host.run(program, length)?;

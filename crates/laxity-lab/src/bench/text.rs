@@ -31,6 +31,12 @@ pub struct Text {
     /// Whether something of it is predicted from what a machine costs ([`Request::machine`](super::Request::machine)).
     #[serde(default)]
     pub predicts: bool,
+    /// Whether interfaces are made for what is measured of it.
+    #[serde(default)]
+    pub networks: bool,
+    /// Whether what is measured of it may take longer, and be the more for it ([`Request::full`](super::Request::full)).
+    #[serde(default)]
+    pub lengths: bool,
     /// What may be chosen besides what every study is asked.
     #[serde(default)]
     pub options: Vec<OptionText>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use laxity::observe::{Observation, Reader, Recorder, Run};
 use laxity_model::verify::contract::{Phase, Subject};
-use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, Span};
+use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, RunRecord, Span};
 
 use crate::scenario::Traffic;
 use crate::scenario::kinds::{
@@ -33,6 +33,49 @@ pub struct FlowProbe {
     pub traffic: Traffic,
 }
 
+impl FlowProbe {
+    /// Which frames of video were shown, and when, in this order: the last of their packets that came had been worked on. None of another flow.
+    pub fn shown(&self, record: &RunRecord) -> Vec<(u64, Instant)> {
+        self.complete(record, self.marks.worked)
+    }
+
+    /// Which of them had left their sender, and when, in this order. None of another flow.
+    pub fn left(&self, record: &RunRecord) -> Vec<(u64, Instant)> {
+        self.complete(record, self.marks.sent)
+    }
+
+    /// Of which frames all packets had this mark.
+    fn complete(&self, record: &RunRecord, mark: Mark) -> Vec<(u64, Instant)> {
+        let Traffic::Video { packets, .. } = self.traffic else {
+            return Vec::new();
+        };
+        let mut frames = Frames::default();
+        let marked = record.marked(mark).map(|event| event.args);
+        let complete = marked.filter_map(|[number, at]| {
+            let frame = frames.completed_by(number, packets)?;
+            Some((frame, Instant::from_nanos(at)))
+        });
+        complete.collect()
+    }
+}
+
+/// How many packets have come of each frame that is not complete.
+#[derive(Default)]
+struct Frames(BTreeMap<u64, u16>);
+
+impl Frames {
+    /// The frame of so many packets that is complete with this one, which comes once.
+    fn completed_by(&mut self, number: u64, packets: u16) -> Option<u64> {
+        let frame = number / u64::from(packets);
+        let come = self.0.entry(frame).or_default();
+        *come += 1;
+        (*come == packets).then(|| {
+            self.0.remove(&frame);
+            frame
+        })
+    }
+}
+
 /// Whether a packet is lost that was sent so shortly before the end nobody knows.
 const UNDER_WAY: Span = Span::from_secs(1);
 
@@ -42,8 +85,7 @@ pub(super) struct FlowReader<'a> {
     recorder: Recorder<'a>,
     /// When each packet left that was not worked on yet.
     missing: BTreeMap<u64, Instant>,
-    /// How many packets of each frame have been worked on that is not complete.
-    frames: BTreeMap<u64, u16>,
+    frames: Frames,
     shown: Option<Instant>,
 }
 
@@ -54,7 +96,7 @@ impl<'a> FlowReader<'a> {
             end: run.record.end,
             recorder: Recorder::new(run),
             missing: BTreeMap::new(),
-            frames: BTreeMap::new(),
+            frames: Frames(BTreeMap::new()),
             shown: None,
         }
     }
@@ -66,13 +108,9 @@ impl<'a> FlowReader<'a> {
             return;
         };
         self.recorder.value(PACKETS_LOST, 0, [sent, at]);
-        let frame = number / u64::from(packets);
-        let whole = self.frames.entry(frame).or_default();
-        *whole += 1;
-        if *whole < packets {
+        if self.frames.completed_by(number, packets).is_none() {
             return;
         }
-        self.frames.remove(&frame);
         if let Some(before) = self.shown.replace(at) {
             let interval = at.saturating_since(before);
             let jitter = interval.as_nanos().abs_diff(period.as_nanos());
@@ -138,28 +176,36 @@ mod tests {
         worked: Mark(2),
     };
 
+    const PROBE: FlowProbe = FlowProbe {
+        marks: MARKS,
+        holders: Vec::new(),
+        traffic: Traffic::Video {
+            period: Span::from_millis(100),
+            packets: 2,
+            bytes: 100,
+            jitter: Span::ZERO,
+        },
+    };
+
+    fn record(marks: &[(Mark, u64, u64)]) -> RunRecord {
+        let events = marks.iter().map(|(mark, first, second)| Event {
+            at: Instant::ZERO,
+            kind: EventKind::Mark(*mark),
+            processor: ProcessorId(0),
+            activity: ActivityId(0),
+            args: [*first, *second],
+        });
+        RunRecord {
+            events: events.collect(),
+            ..RunRecord::empty(Instant::ZERO, Instant::from_millis(1_500))
+        }
+    }
+
     fn seen(marks: &[(Mark, u64, u64)]) -> impl Fn(Quantity) -> Vec<u64> + use<> {
-        let probe = FlowProbe {
-            marks: MARKS,
-            holders: Vec::new(),
-            traffic: Traffic::Video {
-                period: Span::from_millis(100),
-                packets: 2,
-                bytes: 100,
-                jitter: Span::ZERO,
-            },
-        };
-        let record = RunRecord::empty(Instant::ZERO, Instant::from_millis(1_500));
+        let (probe, record) = (PROBE, record(marks));
         let mut reader = Box::new(FlowReader::new(&probe, Run::of(&record)));
-        for (mark, first, second) in marks {
-            let event = Event {
-                at: Instant::ZERO,
-                kind: EventKind::Mark(*mark),
-                processor: ProcessorId(0),
-                activity: ActivityId(0),
-                args: [*first, *second],
-            };
-            reader.take(&event, &Phase::RUN);
+        for event in &record.events {
+            reader.take(event, &Phase::RUN);
         }
         let subject = Subject {
             name: "video".into(),
@@ -181,6 +227,11 @@ mod tests {
         let worked = [(1, 3), (0, 5), (2, 101), (3, 120), (4, 201), (5, 202)];
         let worked = worked.map(|(number, at)| (MARKS.worked, number, at * MS));
         let all: Vec<_> = sent.chain(worked).collect();
+        let (record, at) = (record(&all), Instant::from_millis);
+        let shown = [(0, at(5)), (1, at(120)), (2, at(202))];
+        assert_eq!(PROBE.shown(&record), shown);
+        let left = [(0, at(0)), (1, at(100)), (2, at(200))];
+        assert_eq!(PROBE.left(&record), left);
         let seen = seen(&all);
         assert_eq!(seen(FRAME_INTERVAL)[..2], [82 * MS, 115 * MS]);
         assert_eq!(seen(FRAME_JITTER)[..2], [15 * MS, 18 * MS]);

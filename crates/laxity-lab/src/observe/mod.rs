@@ -67,6 +67,14 @@ impl Probes {
         })
     }
 
+    /// The flows.
+    pub fn flows(&self) -> impl Iterator<Item = &FlowProbe> {
+        self.0.iter().filter_map(|probe| match &probe.watched {
+            Watched::Flow(flow) => Some(flow),
+            _ => None,
+        })
+    }
+
     /// The modem of a program that has one at most.
     pub fn modem(&self) -> Option<&Installed> {
         self.modems().next().map(|modem| &modem.installed)

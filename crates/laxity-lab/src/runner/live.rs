@@ -134,7 +134,8 @@ impl<'a> Session<'a> {
         // What others do on this machine may have changed since the run before.
         let supply = supply(&mut self.host, resolved)?;
         let variant = &resolved.variants[planned.variant];
-        let (wires, fed) = Wires::of(variant)?.unzip();
+        let wires = Wires::of(variant).map_err(|error| RunError::of(error, &variant.name))?;
+        let (wires, fed) = wires.unzip();
         let ready = ready_over(resolved, planned, self.further, (&supply, wires))?;
         if let Some(fed) = fed {
             fed.feed(&mut self.host);

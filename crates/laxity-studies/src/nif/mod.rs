@@ -2,8 +2,12 @@
 //! video a second are shown beside bulk transfers, by which way packets find their threads (§5, tables 3 and 4).
 //!
 //! * [`throughput`]: tables 1 and 2; [`ttcp`]: a run.
-//! * [`segment`]: who sends video and bulk data; [`trial`]: a run.
+//! * [`segment`]: who sends video and bulk data of tables 3 and 4; [`trial`]: a run; [`here`]: the same with TCP, also on this machine.
+//! * [`intervals`]: how evenly frames were shown; `quoted`: what the paper prints of that.
 
+pub mod here;
+pub mod intervals;
+mod quoted;
 pub mod segment;
 #[cfg(test)]
 mod tests;
@@ -17,12 +21,13 @@ use std::sync::LazyLock;
 use laxity::Twin;
 use laxity::study::Profile;
 use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
-use laxity_lab::report::{Axis, Chart, Compared, Mark, Origin, Row, Series, Value, Verdict, nanos};
+use laxity_lab::report::{Axis, Chart, Compared, Mark, Origin, Row, Series, Value, nanos};
 use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Service, Span};
-use serde::Deserialize;
 
 use crate::register::{self, Constant};
+use intervals::{Intervals, square};
+use quoted::Quoted;
 use segment::{BLOCK_PACKETS, FRAME_PACKETS, FRAME_PERIOD, PACKET_BYTES, Senders, WIRE_RATE};
 use trial::{Outcome, Setup, Way};
 
@@ -55,6 +60,8 @@ pub enum Run {
     Throughput(throughput::Case),
     /// Of tables 3 and 4.
     Jitter(Case),
+    /// Of tables 3 and 4 once more, which this machine can make too.
+    Here(here::Case),
 }
 
 /// What was seen in it.
@@ -64,6 +71,8 @@ pub enum Seen {
     Throughput(u64),
     /// Frames of video.
     Jitter(Outcome),
+    /// The same where TCP is spoken.
+    Here(here::Seen),
 }
 
 /// A run of tables 3 and 4.
@@ -73,16 +82,6 @@ pub struct Case {
     pub setup: Setup,
     /// Whether the processor takes nothing, so that only the wire is left.
     pub is_wire: bool,
-}
-
-/// A row of the paper's tables 3 and 4.
-#[derive(Deserialize)]
-struct Quoted {
-    way: String,
-    streams: u64,
-    variance: u64,
-    longest_ms: u64,
-    shortest_ms: u64,
 }
 
 fn case(way: Way, streams: u64, seed: u64) -> Case {
@@ -122,8 +121,12 @@ impl Study for Nif {
     }
 
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Run>, RunError> {
+        let here = here::cases(made.request, round.live).map(Run::Here);
+        let here = here.filter(|_| made.request.wants("here"));
         if round.live {
-            return Ok(Vec::new());
+            let throughput = throughput::Case::here(made.request).map(Run::Throughput);
+            let throughput = throughput.filter(|_| made.request.wants("throughput"));
+            return Ok(throughput.chain(here).collect());
         }
         let seed = made.request.seed;
         let ways = Way::ALL.into_iter();
@@ -133,6 +136,7 @@ impl Study for Nif {
             .map(Run::Throughput)
             .filter(|_| made.request.wants("throughput"))
             .chain(jitter.filter(|_| made.request.wants("jitter")))
+            .chain(here)
             .collect())
     }
 
@@ -143,6 +147,7 @@ impl Study for Nif {
                 let streams = case.setup.senders.streams;
                 format!("{}, {streams} streams", TEXT.say(case.setup.way.key(), &[]))
             }
+            Run::Here(case) => case.name(),
         }
     }
 
@@ -153,27 +158,32 @@ impl Study for Nif {
     fn run(&self, case: &Run, host: &mut Runner<'_>) -> Result<Seen, HostError> {
         match case {
             Run::Throughput(case) => {
-                ttcp::run(host, case.setup(), throughput::LENGTH).map(Seen::Throughput)
+                ttcp::run(host, case.setup(), case.length).map(Seen::Throughput)
             }
             Run::Jitter(case) => trial::run(host, case.setup, LENGTH).map(Seen::Jitter),
+            Run::Here(case) => here::run(host, case).map(Seen::Here),
         }
     }
 
     fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
-        let (mut rates, mut jitters) = (Vec::new(), Vec::new());
-        for trial in &made.twin {
-            match trial {
-                (Run::Throughput(case), Seen::Throughput(rate)) => rates.push((*case, *rate)),
-                (Run::Jitter(case), Seen::Jitter(seen)) => jitters.push((case, seen)),
-                _ => {}
-            }
-        }
+        let rates: Vec<_> = made.twin.iter().filter_map(rate).collect();
+        let jitters = made.twin.iter().filter_map(|trial| match trial {
+            (Run::Jitter(case), Seen::Jitter(seen)) => Some((case, seen)),
+            _ => None,
+        });
+        let jitters: Vec<Trial<'_>> = jitters.collect();
         if !rates.is_empty() {
             throughput::judge(&rates, draft);
         }
         if !jitters.is_empty() {
             jitter(&jitters, draft);
         }
+        let rates: Vec<_> = made.live.iter().filter_map(rate).collect();
+        if !rates.is_empty() {
+            let said = made.said(|run| matches!(run, Run::Throughput(_)));
+            throughput::judge_here(&rates, &said, draft);
+        }
+        here::shown::judge(draft, made);
         let constants: Vec<Constant> = TEXT.quoted("constants");
         draft.table(
             "constants",
@@ -185,9 +195,17 @@ impl Study for Nif {
     }
 }
 
+/// A run of tables 1 and 2, and what was seen in it.
+const fn rate(trial: &(Run, Seen)) -> Option<(throughput::Case, u64)> {
+    match trial {
+        (Run::Throughput(case), Seen::Throughput(rate)) => Some((*case, *rate)),
+        _ => None,
+    }
+}
+
 /// Draws tables 3 and 4.
 fn jitter(trials: &[Trial<'_>], draft: &mut Draft<'_>) {
-    let quoted: Vec<Quoted> = TEXT.quoted("tables");
+    let quoted = Quoted::all();
     draft.table(
         "jitter",
         "jitter",
@@ -196,7 +214,7 @@ fn jitter(trials: &[Trial<'_>], draft: &mut Draft<'_>) {
     );
     draft.chart("jitter", chart(trials));
     for row in &quoted {
-        compare(draft, row, of(trials, &row.way, row.streams));
+        compare(draft, row, trials);
     }
     claims(draft, trials);
 }
@@ -205,7 +223,11 @@ type Trial<'a> = (&'a Case, &'a Outcome);
 
 fn values() -> BTreeMap<&'static str, Value> {
     let mut all = throughput::values();
+    let (packet, pause, jitter) = here::constants();
     all.extend([
+        ("tcp-packet", packet.as_dedicated_span().into()),
+        ("tcp-pause", pause.into()),
+        ("tcp-jitter", jitter.into()),
         ("packet", PACKET.as_dedicated_span().into()),
         ("disk", DISK.into()),
         ("video-jitter", VIDEO_JITTER.into()),
@@ -222,30 +244,25 @@ fn values() -> BTreeMap<&'static str, Value> {
 }
 
 /// What was seen in this way beside so many streams.
-fn of<'a>(trials: &[Trial<'a>], way: &str, streams: u64) -> Option<&'a Outcome> {
+fn of<'a>(trials: &[Trial<'a>], way: Way, streams: u64) -> Option<&'a Intervals> {
     let mut all = trials.iter();
     let found = all.find(|(case, _)| {
-        !case.is_wire && case.setup.way.key() == way && case.setup.senders.streams == streams
+        !case.is_wire && case.setup.way == way && case.setup.senders.streams == streams
     });
-    found.map(|(_, seen)| *seen)
+    found.map(|(_, seen)| &seen.intervals)
 }
 
 fn variance_of(trials: &[Trial<'_>], way: Way, streams: u64) -> Option<u64> {
-    of(trials, way.key(), streams)?.variance()
-}
-
-/// Thousandths of a square millisecond, in words.
-fn square(variance: u64) -> String {
-    format!("{}.{} ms²", variance / 1_000, variance % 1_000 / 100)
+    of(trials, way, streams)?.variance()
 }
 
 fn row((case, seen): Trial<'_>, quoted: &[Quoted]) -> Row {
-    let way = case.setup.way.key();
-    let streams = case.setup.senders.streams;
-    let name = if case.is_wire { "wire" } else { way };
+    let (way, streams) = (case.setup.way, case.setup.senders.streams);
+    let name = if case.is_wire { "wire" } else { way.key() };
     let mut row = Origin::Charged.row([TEXT.say(name, &[]).into(), streams.into()]);
     let mut quoted = quoted.iter();
-    let paper = quoted.find(|row| !case.is_wire && row.way == way && row.streams == streams);
+    let paper = quoted.find(|row| !case.is_wire && row.is_of(way, streams));
+    let intervals = &seen.intervals;
     let both = |paper: Option<Value>, twin: Option<Value>| {
         [
             paper.and_then(|value| Origin::Quoted.cell(value)),
@@ -255,15 +272,15 @@ fn row((case, seen): Trial<'_>, quoted: &[Quoted]) -> Row {
     let ms = |ms: u64| Value::from(Span::from_millis(ms));
     row.extend(both(
         paper.map(|row| square(row.variance * 1_000).into()),
-        seen.variance().map(|variance| square(variance).into()),
+        intervals.variance().map(|variance| square(variance).into()),
     ));
     row.extend(both(
         paper.map(|row| ms(row.longest_ms)),
-        seen.longest().map(Value::from),
+        intervals.longest().map(Value::from),
     ));
     row.extend(both(
         paper.map(|row| ms(row.shortest_ms)),
-        seen.shortest().map(Value::from),
+        intervals.shortest().map(Value::from),
     ));
     row.push(Origin::Simulated.cell(Value::share(seen.busy_ppm)));
     row
@@ -272,7 +289,7 @@ fn row((case, seen): Trial<'_>, quoted: &[Quoted]) -> Row {
 fn chart(trials: &[Trial<'_>]) -> Chart {
     let series = Way::ALL.map(|way| {
         let points = (0..=STREAMS).filter_map(|streams| {
-            let seen = of(trials, way.key(), streams)?;
+            let seen = of(trials, way, streams)?;
             let longest = seen.longest()?.saturating_sub(FRAME_PERIOD);
             Some((streams.try_into().ok()?, nanos(longest)))
         });
@@ -290,46 +307,18 @@ fn is_chosen(way: &str, streams: u64, what: &str) -> bool {
     way == Way::Late.key() && matches!((streams, what), (0 | 1, "variance") | (1, "longest"))
 }
 
-/// One number of a row: what it is, as printed and as seen, and how it is written.
-type Number = (&'static str, u64, Option<u64>, fn(u64) -> Value);
-
-/// The numbers of a row: the variance, and how far the longest and the shortest interval are from the period.
-fn numbers(row: &Quoted, seen: Option<&Outcome>) -> [Number; 3] {
-    let apart = |span: Span| span.as_nanos().abs_diff(FRAME_PERIOD.as_nanos());
-    let ms = |ms: u64| apart(Span::from_millis(ms));
-    let span: fn(u64) -> Value = |nanos| Span::from_nanos(nanos).into();
-    let longest = seen.and_then(Outcome::longest).map(apart);
-    let shortest = seen.and_then(Outcome::shortest).map(apart);
-    let variance = seen.and_then(Outcome::variance);
-    [
-        ("variance", row.variance * 1_000, variance, |one| {
-            square(one).into()
-        }),
-        ("longest", ms(row.longest_ms), longest, span),
-        ("shortest", ms(row.shortest_ms), shortest, span),
-    ]
-}
-
-fn compare(draft: &mut Draft<'_>, row: &Quoted, seen: Option<&Outcome>) {
-    for (what, paper, twin, value) in numbers(row, seen) {
-        let way = TEXT.say(&row.way, &[]);
-        let holes: Holes<'_> = &[("way", &way), ("streams", &row.streams)];
-        let name = TEXT.say(&format!("compared-{what}"), holes);
-        let is_near = twin.map(|twin| twin <= 2 * paper && paper <= 2 * twin);
-        let is_chosen = is_chosen(&row.way, row.streams, what);
-        let why = TEXT.say(if is_chosen { "chosen" } else { "factor" }, &[]);
-        let verdict = match is_near {
-            None => Verdict::Inconclusive(TEXT.say("nothing-shown", &[])),
-            Some(false) => Verdict::Disagrees(why),
-            Some(true) if is_chosen => Verdict::Consistent(why),
-            Some(true) => Verdict::Agrees(why),
-        };
+fn compare(draft: &mut Draft<'_>, row: &Quoted, trials: &[Trial<'_>]) {
+    let way = Way::ALL.into_iter().find(|way| way.key() == row.way);
+    let seen = way.and_then(|way| of(trials, way, row.streams));
+    for number in row.numbers() {
+        let twin = seen.and_then(number.of);
+        let is_chosen = is_chosen(&row.way, row.streams, number.what);
         if let Some(figure) = draft.figure("jitter") {
             figure.compared.push(Compared {
-                paper: Origin::Quoted.cell(value(paper)),
-                twin: twin.and_then(|twin| Origin::Simulated.cell(value(twin))),
-                verdict,
-                ..Compared::new(name)
+                paper: Origin::Quoted.cell((number.value)(number.paper)),
+                twin: twin.and_then(|twin| Origin::Simulated.cell((number.value)(twin))),
+                verdict: number.verdict(twin, is_chosen),
+                ..Compared::new(row.name(&number))
             });
         }
     }
@@ -346,7 +335,7 @@ fn claims(draft: &mut Draft<'_>, trials: &[Trial<'_>]) {
         words.join(", ")
     };
     let wire = trials.iter().find(|(case, _)| case.is_wire);
-    let wire = wire.and_then(|(_, seen)| seen.variance());
+    let wire = wire.and_then(|(_, seen)| seen.intervals.variance());
     let last = |all: &[u64]| all.last().copied();
     let times = last(&late).zip(last(&early));
     let times = times.and_then(|(late, early)| (late * 10).checked_div(early));

@@ -35,7 +35,7 @@ fn the_tables_come_out_in_order_and_the_same_twice() {
 fn what_is_claimed_can_fail() {
     let request = Request::default();
     let outcome = |intervals: [u64; 3]| Outcome {
-        intervals: intervals.map(Span::from_millis).to_vec(),
+        intervals: Intervals(intervals.map(Span::from_millis).to_vec()),
         ..Outcome::default()
     };
     let all = Way::ALL.into_iter();
@@ -54,7 +54,15 @@ fn what_is_claimed_can_fail() {
         };
         (Run::Throughput(case), Seen::Throughput(rate))
     });
-    let twin = jitter.chain(rates);
+    // And as if the streams with TCP took nothing.
+    let here = here::cases(&request, false).map(|case| {
+        let seen = here::Seen {
+            all: outcome([95, 100, 105]).intervals,
+            ..here::Seen::default()
+        };
+        (Run::Here(case), Seen::Here(seen))
+    });
+    let twin = jitter.chain(rates).chain(here);
     let made = Made {
         twin: twin.collect(),
         ..Made::nothing(&request)
@@ -65,15 +73,4 @@ fn what_is_claimed_can_fail() {
         "{:#?}",
         report.checks
     );
-}
-
-#[test]
-fn variance_is_that_of_a_sample() {
-    let outcome = Outcome {
-        intervals: [98, 100, 102, 104].map(Span::from_millis).to_vec(),
-        ..Outcome::default()
-    };
-    // (9 + 1 + 1 + 9) / 3
-    assert_eq!(outcome.variance(), Some(6_666));
-    assert_eq!(Outcome::default().variance(), None);
 }

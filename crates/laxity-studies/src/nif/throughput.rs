@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use laxity_lab::bench::{Draft, Holes};
-use laxity_lab::report::{Compared, Origin, Row, Value, Verdict};
+use laxity_lab::bench::{Draft, Holes, Request, Said};
+use laxity_lab::report::{Compared, Origin, Row, Value, Verdict, fixed};
 use laxity_model::{Service, Span};
 use laxity_net::bodies::Work;
 use serde::Deserialize;
 
 use super::TEXT;
 use super::ttcp::{Protocols, Setup};
+use crate::or;
+use crate::spread::Spread;
 
 /// What a call takes beside copying, on all platforms.
 pub const CALL: Service = Service::from_micros(60);
@@ -19,12 +21,21 @@ pub const COPY: Service = Service::from_micros(50);
 pub const PACKET: Service = Service::from_micros(100);
 /// What an interrupt takes, and each packet of it.
 pub const INTERRUPT: (Service, Service) = (Service::from_micros(20), Service::from_micros(20));
-/// How long each run lasts.
+/// How long each run lasts in the twin.
 pub const LENGTH: Span = Span::from_secs(11);
+/// On this machine: at full length, and otherwise.
+const LIVE_LENGTHS: [Span; 2] = [Span::from_secs(3), Span::from_millis(1_200)];
+/// How often each is made there, likewise.
+const LIVE_ROUNDS: [u32; 2] = [5, 3];
 /// Bytes of each call: table 1's, which constants were chosen by, and table 2's.
 pub const MESSAGES: [usize; 2] = [1_024, 4_096];
 /// So near a number of table 2 is to be, in percent.
 const NEAR: u64 = 10;
+/// So much of what it does in BSD's way TCP is to carry as a client, in percent.
+const LEAST: u64 = 90;
+/// The two of the systems that this machine can be.
+const CLIENT: &str = "x-kernel";
+const BSD: &str = "bsd-choices";
 
 /// One of the paper's three systems.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +75,8 @@ pub struct Case {
     pub sends: bool,
     /// Bytes of each call.
     pub message: usize,
+    /// How long it lasts.
+    pub length: Span,
 }
 
 /// A row of the paper's tables 1 and 2.
@@ -73,6 +86,17 @@ struct Quoted {
     message: usize,
     receive: u64,
     send: u64,
+}
+
+impl Quoted {
+    /// As it sends, or receives.
+    const fn rate(&self, sends: bool) -> u64 {
+        if sends { self.send } else { self.receive }
+    }
+}
+
+fn quoted() -> Vec<Quoted> {
+    TEXT.quoted("throughput")
 }
 
 impl Case {
@@ -86,6 +110,7 @@ impl Case {
                 platform,
                 sends,
                 message,
+                length: LENGTH,
             })
         })
     }
@@ -110,6 +135,20 @@ impl Case {
             packets: (packets(received), packets(sent)),
             interrupt: INTERRUPT,
         }
+    }
+
+    /// What is run on this machine: the stack as a client and BSD's arrangement in turn, and as often as is asked.
+    pub fn here(request: &Request) -> impl Iterator<Item = Self> + use<> {
+        let is_quick = usize::from(!request.full);
+        let length = LIVE_LENGTHS[is_quick];
+        let rounds = 0..request.repeats.unwrap_or(LIVE_ROUNDS[is_quick]);
+        let both = |case: &Self| [CLIENT, BSD].contains(&case.platform.key);
+        let round = move |_| {
+            Self::all()
+                .filter(both)
+                .map(move |case| Self { length, ..case })
+        };
+        rounds.flat_map(round)
     }
 
     const fn is_chosen_by(&self) -> bool {
@@ -164,15 +203,14 @@ const fn off(paper: u64, twin: u64) -> u64 {
 
 /// Draws what was seen into the report: bytes a second of each run.
 pub(super) fn judge(trials: &[(Case, u64)], draft: &mut Draft<'_>) {
-    let quoted: Vec<Quoted> = TEXT.quoted("throughput");
+    let quoted = quoted();
     let compared: Vec<(Case, u64, u64)> = trials
         .iter()
         .filter_map(|(case, bytes)| {
             let row = quoted
                 .iter()
                 .find(|row| row.platform == case.platform.key && row.message == case.message)?;
-            let paper = if case.sends { row.send } else { row.receive };
-            Some((*case, paper, kilobytes(*bytes)))
+            Some((*case, row.rate(case.sends), kilobytes(*bytes)))
         })
         .collect();
     let rate = |kilobytes: u64| Value::from(format!("{kilobytes} KB/s"));
@@ -229,21 +267,138 @@ fn claims(compared: &[(Case, u64, u64)], draft: &mut Draft<'_>) {
         .into_iter()
         .flat_map(|message| [(message, false), (message, true)])
         .filter_map(|(message, sends)| {
-            let bsd = of("bsd-choices", sends, message);
-            (of("x-kernel", sends, message) * 100).checked_div(bsd)
+            let bsd = of(BSD, sends, message);
+            (of(CLIENT, sends, message) * 100).checked_div(bsd)
         })
         .collect();
     let least = all.iter().min().copied();
     let words: Vec<String> = all.iter().map(|share| format!("{share} %")).collect();
     let holes: Holes<'_> = &[
         ("near", &NEAR),
+        ("least", &LEAST),
         ("farthest", &farthest.unwrap_or(100)),
         ("shares", &words.join(", ")),
     ];
     draft.claim("predicted", farthest.is_some_and(|off| off <= NEAR), holes);
     draft.claim(
         "client-is-near",
-        least.is_some_and(|least| least >= 90),
+        least.is_some_and(|least| least >= LEAST),
         holes,
     );
+}
+
+/// What the stack as a client carried on this machine, of what BSD's arrangement did.
+struct Share {
+    sends: bool,
+    message: usize,
+    /// Bytes a second, as a client and in BSD's way.
+    rates: [Option<Spread>; 2],
+    /// In thousandths, round by round.
+    share: Option<Spread>,
+}
+
+impl Share {
+    fn of(trials: &[(Case, u64)], (sends, message): (bool, usize)) -> Self {
+        let rates = [CLIENT, BSD].map(|key| -> Vec<Option<u64>> {
+            let own = trials.iter().filter(|(case, _)| {
+                case.platform.key == key && case.sends == sends && case.message == message
+            });
+            own.map(|(_, rate)| Some(*rate)).collect()
+        });
+        let [client, bsd] = &rates;
+        let rounds = client.iter().zip(bsd);
+        let shares = rounds.map(|(client, bsd)| (client.as_ref()? * 1_000).checked_div((*bsd)?));
+        Self {
+            sends,
+            message,
+            share: Spread::of(shares),
+            rates: rates.map(|rates| Spread::of(rates.into_iter())),
+        }
+    }
+
+    fn way(&self) -> String {
+        TEXT.say(if self.sends { "sends" } else { "receives" }, &[])
+    }
+
+    /// In thousandths.
+    fn paper(&self, quoted: &[Quoted]) -> Option<u64> {
+        let of = |key: &str| {
+            let mut rows = quoted.iter();
+            let row = rows.find(|row| row.platform == key && row.message == self.message)?;
+            Some(row.rate(self.sends))
+        };
+        (of(CLIENT)? * 1_000).checked_div(of(BSD)?)
+    }
+
+    fn is_near(&self) -> Option<bool> {
+        Some(self.share?.median >= LEAST * 10)
+    }
+
+    fn row(&self, quoted: &[Quoted]) -> Row {
+        let mut row = Origin::Charged.row([self.way().into(), (self.message as u64).into()]);
+        let rate = |rate: Spread| {
+            format!(
+                "{} KB/s",
+                rate.briefly(|bytes| kilobytes(bytes).to_string())
+            )
+        };
+        row.extend(self.rates.map(|one| Origin::Measured.cell(rate(one?))));
+        let share = self.share.map(|share| share.briefly(ratio));
+        row.push(share.and_then(|share| Origin::Measured.cell(share)));
+        row.push(
+            self.paper(quoted)
+                .and_then(|paper| Origin::Quoted.cell(ratio(paper))),
+        );
+        row
+    }
+
+    fn compared(&self, quoted: &[Quoted], doubt: Option<&String>) -> Compared {
+        let holes: Holes<'_> = &[("way", &self.way()), ("message", &self.message)];
+        let why = TEXT.say("least", &[("least", &LEAST)]);
+        let live_verdict = match (self.is_near(), doubt) {
+            (None, _) => Verdict::Alone,
+            (Some(_), Some(doubt)) => Verdict::Inconclusive(doubt.clone()),
+            (Some(true), None) => Verdict::Agrees(why),
+            (Some(false), None) => Verdict::Disagrees(why),
+        };
+        let cell = |origin: Origin, share: Option<u64>| origin.cell(Value::Ratio(share?));
+        Compared {
+            paper: cell(Origin::Quoted, self.paper(quoted)),
+            live: cell(Origin::Measured, self.share.map(|share| share.median)),
+            live_verdict,
+            ..Compared::new(TEXT.say("share", holes))
+        }
+    }
+}
+
+/// Thousandths, in words.
+fn ratio(thousandths: u64) -> String {
+    fixed(thousandths, 1_000, 2)
+}
+
+/// Draws what was seen on this machine: bytes a second of each run, in order, whose runs `said` this of themselves.
+pub(super) fn judge_here(trials: &[(Case, u64)], said: &Said, draft: &mut Draft<'_>) {
+    let quoted = quoted();
+    let both = MESSAGES
+        .into_iter()
+        .flat_map(|message| [(false, message), (true, message)]);
+    let shares: Vec<Share> = both.map(|which| Share::of(trials, which)).collect();
+    let rows = shares.iter().map(|share| share.row(&quoted));
+    draft.table("throughput", "throughput-here", &[], rows);
+    let doubt = said.doubt();
+    if let Some(figure) = draft.figure("throughput") {
+        let compared = shares.iter();
+        let compared = compared.map(|share| share.compared(&quoted, doubt.as_ref()));
+        figure.compared.extend(compared);
+    }
+    let words = shares.iter().map(|share| {
+        let share = share.share.map(|share| share.briefly(ratio));
+        or(share, "nothing was carried")
+    });
+    let holes: Holes<'_> = &[
+        ("least", &LEAST),
+        ("shares", &words.collect::<Vec<_>>().join(", ")),
+    ];
+    let is_near = shares.iter().all(|share| share.is_near() == Some(true));
+    draft.claim_here("client-is-near-here", (is_near, false), holes, said);
 }

@@ -4,7 +4,7 @@ use laxity_lab::bench::Runner;
 use laxity_model::nif::registry::{Circuit, Circuits};
 use laxity_model::{
     Context, EventKind, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Priority,
-    ProcessorId, Program, Service, Span,
+    ProcessorId, Program, RunRecord, Service, Span, Usage,
 };
 use laxity_net::Driver;
 use laxity_net::bodies::{Crew, Handler, Interrupt, Work};
@@ -12,6 +12,7 @@ use laxity_net::buffers::{Buffer, Filled};
 use laxity_net::driver::{Host, Interest, Limits};
 use laxity_net::emulated::{End, Faults, Wire};
 
+use super::intervals::Intervals;
 use super::segment::{FRAME_PACKETS, Segment, Senders, WIRE_RATE, circuit, station_of};
 
 const CPU: ProcessorId = ProcessorId(0);
@@ -68,36 +69,11 @@ pub struct Setup {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
     /// From each frame of video that was shown to the next.
-    pub intervals: Vec<Span>,
+    pub intervals: Intervals,
     /// Packets of others that were processed.
     pub packets: u64,
     /// Of the run so much was the processor at work, in parts per million.
     pub busy_ppm: u64,
-}
-
-impl Outcome {
-    /// The variance of the intervals, in thousandths of a square millisecond; `None` of fewer than two.
-    pub fn variance(&self) -> Option<u64> {
-        let count = i128::try_from(self.intervals.len()).ok()?;
-        if count < 2 {
-            return None;
-        }
-        let micros = |span: &Span| i128::from(span.as_nanos() / 1_000);
-        let sum: i128 = self.intervals.iter().map(micros).sum();
-        let squares: i128 = self.intervals.iter().map(|span| micros(span).pow(2)).sum();
-        let variance = (squares * count - sum * sum) / (count * (count - 1));
-        u64::try_from(variance / 1_000).ok()
-    }
-
-    /// The longest interval.
-    pub fn longest(&self) -> Option<Span> {
-        self.intervals.iter().max().copied()
-    }
-
-    /// The shortest.
-    pub fn shortest(&self) -> Option<Span> {
-        self.intervals.iter().min().copied()
-    }
 }
 
 /// A program in the making.
@@ -179,6 +155,13 @@ fn failed(error: impl std::fmt::Display) -> HostError {
     HostError::Failed(error.to_string())
 }
 
+/// Of a run these had so much of a processor, in parts per million.
+pub(super) fn busy_ppm<'a>(record: &RunRecord, who: impl Iterator<Item = &'a Usage>) -> u64 {
+    let worked: u64 = who.map(|usage| usage.service.as_nanos()).sum();
+    let ran = (record.end - record.start).as_nanos().max(1);
+    (u128::from(worked) * 1_000_000 / u128::from(ran)) as u64
+}
+
 /// Runs a setup.
 ///
 /// # Errors
@@ -236,11 +219,9 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<Outcome,
         events.filter(move |event| event.kind == EventKind::Mark(mark))
     };
     let at: Vec<Instant> = marks(shown).map(|event| event.at).collect();
-    let worked = record.usage.iter().map(|usage| usage.service.as_nanos());
-    let ran = (record.end - record.start).as_nanos().max(1);
     Ok(Outcome {
-        intervals: at.windows(2).map(|pair| pair[1] - pair[0]).collect(),
+        intervals: Intervals::between(&at),
         packets: marks(processed).count() as u64,
-        busy_ppm: (u128::from(worked.sum::<u64>()) * 1_000_000 / u128::from(ran)) as u64,
+        busy_ppm: busy_ppm(&record, record.usage.iter()),
     })
 }

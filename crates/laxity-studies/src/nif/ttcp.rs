@@ -4,12 +4,14 @@ use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use laxity::net::twin::{Cable, Card, Line, Moderation, Queue, Shape, Transfers};
+use laxity::net::twin::{Cable, Line, Moderation, Shape, Transfers};
 use laxity_lab::bench::Runner;
+use laxity_lab::runner::network::{End, Wires};
 use laxity_model::nif::frames::Frames;
+use laxity_model::nif::link::{Link, Memory};
 use laxity_model::{
-    Context, EventKind, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Priority,
-    ProcessorId, Program, SemaphoreId, Service, Span, Step,
+    Context, HostError, Instant, InterruptLevel, Placement, PortId, Priority, ProcessorId, Program,
+    SemaphoreId, Service, Span, Step,
 };
 use laxity_net::bodies::{Handler, Interrupt, Work};
 use laxity_net::buffers::Sleeper;
@@ -22,7 +24,7 @@ const CPU: ProcessorId = ProcessorId(0);
 const PORT: u16 = 5_001;
 /// The machine's two socket buffers, and the reference machine's.
 pub const WINDOWS: (usize, usize) = (16 * 1_024, 32 * 1_024);
-/// What is carried before this is not counted.
+/// What is carried before this is not counted, nor in the first fourth of a shorter run.
 const WARM: Span = Span::from_secs(1);
 /// How often the protocols look at their clock: a deferred call cannot wait for a time.
 const TICK: Span = Span::from_millis(10);
@@ -41,8 +43,6 @@ const CARD: Shape = Shape {
         longest: Span::ZERO,
     },
 };
-
-type Bytes = Box<[u8]>;
 
 /// Who works on the packets that arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,21 +85,47 @@ impl Setup {
 
 /// The clock of both stacks: whoever works reads it first.
 #[derive(Clone, Default)]
-struct Time(Arc<AtomicU64>);
+struct Time {
+    now: Arc<AtomicU64>,
+    /// When the first of them did.
+    begin: Arc<OnceLock<Instant>>,
+}
 
 impl Time {
     fn is(&self, context: &dyn Context) -> Instant {
         let now = context.now();
-        self.0.store(now.as_nanos(), Ordering::Relaxed);
+        self.begin.get_or_init(|| now);
+        self.now.fetch_max(now.as_nanos(), Ordering::Relaxed);
         now
     }
 }
 
-/// A machine with a card, and nobody who works yet.
-struct Machine {
-    driver: Driver<Queue, Frames>,
-    stack: Stack<Bytes>,
-    queue: Queue,
+/// Bytes that were read at the end that receives, once it was warm. Marks would tell the same, but for those that a log has no room for.
+#[derive(Clone)]
+struct Carried {
+    time: Time,
+    warm: Span,
+    bytes: Arc<AtomicU64>,
+}
+
+impl Carried {
+    fn read(&self, count: usize, now: Instant) {
+        let mut begin = self.time.begin.get().into_iter();
+        if begin.any(|begin| now >= *begin + self.warm) {
+            self.bytes.fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A machine with an interface, and nobody who works yet.
+struct Machine<L: Link>
+where
+    L::Memory: 'static,
+{
+    driver: Driver<L, Frames>,
+    stack: Stack<L::Memory>,
+    unmask: Box<dyn FnMut(Instant) + Send>,
+    raised: SemaphoreId,
     time: Time,
 }
 
@@ -107,11 +133,14 @@ fn failed(error: impl std::fmt::Display) -> HostError {
     HostError::Failed(error.to_string())
 }
 
-impl Machine {
-    fn new(card: &Card, last: u8, rings: Option<PortId>, time: &Time) -> Result<Self, HostError> {
-        let queue = card.queue(0).ok_or_else(|| failed("a card has no queue"))?;
+impl<L> Machine<L>
+where
+    L: Link + 'static,
+    L::Memory: 'static,
+{
+    fn new(end: End<L>, last: u8, rings: Option<PortId>, time: &Time) -> Result<Self, HostError> {
         let key = Frames::new(None, 1);
-        let driver = Driver::new(queue.clone(), key, Limits::default(), Host::default());
+        let driver = Driver::new(end.link, key, Limits::default(), Host::default());
         let mut driver = driver.map_err(failed)?;
         let config = Config {
             hardware: [2, 0, 0, 0, 0, last],
@@ -122,14 +151,15 @@ impl Machine {
             rings,
             ..Config::default()
         };
-        let clock = Arc::clone(&time.0);
+        let clock = Arc::clone(&time.now);
         let clock = Arc::new(move || Instant::from_nanos(clock.load(Ordering::Relaxed)));
         let sleeper = Sleeper::portable(|| Instant::MAX);
         let stack = Stack::new(&mut driver, config, sleeper, clock).map_err(failed)?;
         Ok(Self {
             driver,
             stack,
-            queue,
+            unmask: end.unmask,
+            raised: end.raised,
             time: time.clone(),
         })
     }
@@ -145,8 +175,8 @@ fn some(answer: io::Result<usize>) -> Result<usize, &'static str> {
 }
 
 /// What of a message goes, or comes, now.
-fn carry(
-    stream: &TcpStream<Bytes>,
+fn carry<M: Memory>(
+    stream: &TcpStream<M>,
     sends: bool,
     message: &mut [u8],
 ) -> Result<usize, &'static str> {
@@ -158,15 +188,20 @@ fn carry(
 }
 
 /// The reference machine, which takes no time: it connects, and sends or reads whatever goes.
-fn reference(
-    machine: Machine,
+fn reference<L>(
+    machine: Machine<L>,
     sends: bool,
-    (raised, doorbell, read): (SemaphoreId, SemaphoreId, Mark),
-) -> impl FnMut(&mut dyn Context) -> Step + Send {
+    (doorbell, carried): (SemaphoreId, Carried),
+) -> impl FnMut(&mut dyn Context) -> Step + Send + 'static
+where
+    L: Link + Send + 'static,
+    L::Memory: 'static,
+{
     let Machine {
         mut driver,
         stack,
-        queue,
+        mut unmask,
+        raised,
         time,
     } = machine;
     let (mut stream, mut bytes) = (None, vec![0; WINDOWS.1]);
@@ -184,16 +219,16 @@ fn reference(
             let Some(stream) = &stream else { continue };
             let before = stream.moved();
             let again = stream.poll(now);
-            let carried = carry(stream, sends, &mut bytes).unwrap_or(0);
-            if !sends && carried > 0 {
-                context.mark(read, [carried as u64, 0]);
+            let count = carry(stream, sends, &mut bytes).unwrap_or(0);
+            if !sends {
+                carried.read(count, now);
             }
-            let is_idle = polled.arrived + polled.sent + carried == 0 && stream.moved() == before;
+            let is_idle = polled.arrived + polled.sent + count == 0 && stream.moved() == before;
             if is_idle && !driver.is_asked() {
                 break [waits, again].into_iter().flatten().min();
             }
         };
-        queue.unmask(now);
+        unmask(now);
         context.signal(doorbell);
         match next {
             Some(next) => Step::WaitUntil(raised, next.max(now + Span::from_micros(1))),
@@ -203,17 +238,26 @@ fn reference(
 }
 
 /// The connection of the machine, for both who work on it.
-#[derive(Clone)]
-struct Shared {
+struct Shared<M: Memory + 'static> {
     setup: Setup,
     time: Time,
-    stream: Arc<OnceLock<TcpStream<Bytes>>>,
+    stream: Arc<OnceLock<TcpStream<M>>>,
     /// Signalled when the connection has got further, and when its driver has something to send.
     further: SemaphoreId,
     sends: SemaphoreId,
 }
 
-impl Shared {
+impl<M: Memory> Clone for Shared<M> {
+    fn clone(&self) -> Self {
+        Self {
+            time: self.time.clone(),
+            stream: Arc::clone(&self.stream),
+            ..*self
+        }
+    }
+}
+
+impl<M: Memory> Shared<M> {
     /// What it was to do something with the stream, if any packets were worked on.
     fn worked(&self, before: Moved, context: &mut dyn Context) -> Option<Service> {
         let after = self.stream.get()?.moved();
@@ -229,9 +273,9 @@ impl Shared {
 }
 
 /// The machine's protocols: each packet that arrived is worked on, one after the other.
-fn protocols(
-    shared: Shared,
-    (stack, listener): (Stack<Bytes>, TcpListener<Bytes>),
+fn protocols<M: Memory>(
+    shared: Shared<M>,
+    (stack, listener): (Stack<M>, TcpListener<M>),
     rings: PortId,
 ) -> impl FnMut(&mut dyn Context) -> Step + Send {
     let mut has_worked = false;
@@ -262,7 +306,10 @@ fn protocols(
 }
 
 /// The machine's program: a message after the other. A message that goes in parts is one call.
-fn application(shared: Shared, read: Mark) -> impl FnMut(&mut dyn Context) -> Step + Send {
+fn application<M: Memory>(
+    shared: Shared<M>,
+    read: Carried,
+) -> impl FnMut(&mut dyn Context) -> Step + Send {
     let Setup {
         sends,
         message,
@@ -272,7 +319,7 @@ fn application(shared: Shared, read: Mark) -> impl FnMut(&mut dyn Context) -> St
     let mut bytes = vec![0; message];
     let mut left = 0;
     move |context| {
-        shared.time.is(context);
+        let now = shared.time.is(context);
         let Some(stream) = shared.stream.get() else {
             return Step::Wait(shared.further);
         };
@@ -292,7 +339,7 @@ fn application(shared: Shared, read: Mark) -> impl FnMut(&mut dyn Context) -> St
         left = left.saturating_sub(carried);
         let mut work = shared.worked(before, context);
         if !sends && carried > 0 {
-            context.mark(read, [carried as u64, 0]);
+            read.read(carried, now);
             let packets = work.unwrap_or(Service::ZERO);
             work = call.of(carried).checked_add(packets);
         }
@@ -304,35 +351,70 @@ fn application(shared: Shared, read: Mark) -> impl FnMut(&mut dyn Context) -> St
     }
 }
 
-/// Runs a setup, and tells how many bytes a second were read at the end that receives.
+/// Runs a setup, and tells how many bytes a second were read at the end that receives: in the twin over cards, on this machine over two interfaces.
 ///
 /// # Errors
 ///
 /// The host's.
 pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<u64, HostError> {
     let mut program = Program::new(1);
-    let read = program.mark("read");
+    let carried = Carried {
+        time: Time::default(),
+        warm: WARM.min(length / 4),
+        bytes: Arc::default(),
+    };
     let rings = program.port(1_024);
-    let [doorbell, raised, far_raised, further] = [(); 4].map(|()| program.semaphore(0));
-    let (cable, near, far) = Cable::new(Line::ethernet(), [CARD; 2], 1);
-    let time = Time::default();
-    let machine = Machine::new(&near, 1, Some(rings), &time)?;
-    let peer = Machine::new(&far, 2, None, &time)?;
-    let hardware = cable.hardware(doorbell, [vec![raised], vec![far_raised]]);
-    program.add("hardware", CPU, Placement::External, hardware);
-    let ends = (far_raised, doorbell, read);
-    let body = reference(peer, !setup.sends, ends);
+    let [doorbell, raised, far_raised] = [(); 3].map(|()| program.semaphore(0));
+    let around = (doorbell, rings, &carried);
+    if let Runner::Live(live, _) = host {
+        let (wires, fed) = Wires::open()?;
+        build(
+            &mut program,
+            setup,
+            wires.ends([raised, far_raised]),
+            around,
+        )?;
+        fed.feed(live);
+    } else {
+        let (cable, near, far) = Cable::new(Line::ethernet(), [CARD; 2], 1);
+        let hardware = cable.hardware(doorbell, [vec![raised], vec![far_raised]]);
+        program.add("hardware", CPU, Placement::External, hardware);
+        let ends = [End::of(&near, raised), End::of(&far, far_raised)];
+        build(&mut program, setup, ends, around)?;
+    }
+    let record = host.run(program, length)?;
+    let bytes = carried.bytes.load(Ordering::Relaxed);
+    let counted = record.end.saturating_since(record.start + carried.warm);
+    let nanos = counted.as_nanos().max(1);
+    Ok((u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64)
+}
+
+/// Both machines, as activities.
+fn build<L>(
+    program: &mut Program,
+    setup: Setup,
+    [near, far]: [End<L>; 2],
+    (doorbell, rings, carried): (SemaphoreId, PortId, &Carried),
+) -> Result<(), HostError>
+where
+    L: Link + Send + 'static,
+    L::Memory: 'static,
+{
+    let machine = Machine::new(near, 1, Some(rings), &carried.time)?;
+    let peer = Machine::new(far, 2, None, &carried.time)?;
+    let body = reference(peer, !setup.sends, (doorbell, carried.clone()));
     program.add("reference", CPU, Placement::External, body);
     let Machine {
         driver,
         stack,
-        queue,
+        unmask,
+        raised,
         time,
     } = machine;
     let interface = Interrupt {
         raised,
         doorbell,
-        unmask: Box::new(move |now| queue.unmask(now)),
+        unmask,
         enters: setup.interrupt.0,
         packet: setup.interrupt.1,
     };
@@ -342,7 +424,7 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<u64, Hos
         setup,
         time,
         stream: Arc::default(),
-        further,
+        further: program.semaphore(0),
         sends: raised,
     };
     let listener = TcpListener::bind(&stack, PORT, 1).map_err(failed)?;
@@ -358,12 +440,6 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<u64, Hos
     let body = protocols(shared.clone(), (stack, listener), rings);
     program.add("protocols", CPU, placement, body);
     let ordinary = Placement::Thread(Priority::NORMAL);
-    program.add("ttcp", CPU, ordinary, application(shared, read));
-    let record = host.run(program, length)?;
-    let from = record.start + WARM;
-    let counted = record.events.iter();
-    let counted = counted.filter(|event| event.kind == EventKind::Mark(read) && event.at >= from);
-    let bytes: u64 = counted.map(|event| event.args[0]).sum();
-    let nanos = (record.end - from).as_nanos().max(1);
-    Ok((u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64)
+    program.add("ttcp", CPU, ordinary, application(shared, carried.clone()));
+    Ok(())
 }

@@ -1,13 +1,12 @@
 //! What all figures of upcalls show alike.
 
-use std::fmt;
-
 use laxity_lab::bench::{Draft, Holes, Said};
 use laxity_lab::report::{Compared, Origin, Row, Value, Verdict, fixed};
 
 use super::trial::{Look, Serving};
 use super::{Case, PERCENT_PPM, TEXT, Trial, Where};
 use crate::or;
+pub(super) use crate::spread::Spread;
 
 /// How upcalls are served, in words.
 pub(super) fn way(serving: Serving, look: Look) -> String {
@@ -102,26 +101,7 @@ fn verdict(is_so: Option<bool>, why: String) -> Verdict {
     }
 }
 
-/// One number of each of several sets: the least, the median (the lower of two in the middle) and the most.
-#[derive(Clone, Copy)]
-pub(super) struct Spread {
-    pub(super) least: u64,
-    pub(super) median: u64,
-    pub(super) most: u64,
-}
-
 impl Spread {
-    /// `None` of none, and where one is not known.
-    pub(super) fn of(values: impl Iterator<Item = Option<u64>>) -> Option<Self> {
-        let mut values = values.collect::<Option<Vec<u64>>>()?;
-        values.sort_unstable();
-        Some(Self {
-            least: *values.first()?,
-            median: *values.get((values.len() - 1) / 2)?,
-            most: *values.last()?,
-        })
-    }
-
     /// A row that tells it.
     pub(super) fn row(&self, what: &str, value: impl Fn(u64) -> Value) -> Row {
         let mut row = Origin::Simulated.row([what.into()]);
@@ -144,24 +124,6 @@ impl Spread {
     /// Of parts per million, in words.
     pub(super) fn share(&self) -> String {
         self.words(percent)
-    }
-
-    /// Of anything, in words that are found for each.
-    pub(super) fn words(&self, word: impl Fn(u64) -> String) -> String {
-        let [least, median, most] = [self.least, self.median, self.most].map(word);
-        format!("{median} ({least} to {most})")
-    }
-}
-
-impl fmt::Display for Spread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            least,
-            median,
-            most,
-            ..
-        } = self;
-        write!(f, "{median} ({least} to {most})")
     }
 }
 
@@ -187,7 +149,7 @@ pub(super) fn a_job(switches: u64, jobs: u64) -> Option<Value> {
 }
 
 /// What is known, in words.
-pub(super) fn known(value: Option<impl fmt::Display>) -> String {
+pub(super) fn known(value: Option<impl std::fmt::Display>) -> String {
     or(value, &TEXT.say("unknown", &[]))
 }
 

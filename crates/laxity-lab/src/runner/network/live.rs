@@ -5,10 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use laxity::LiveHost;
 use laxity::net::{AnyLink, Settings, pair};
-use laxity_model::SemaphoreId;
+use laxity_model::{HostError, SemaphoreId};
 
 use super::{End, POSTED};
-use crate::runner::RunError;
 use crate::scenario::ResolvedVariant;
 
 /// Both interfaces, open.
@@ -21,26 +20,28 @@ pub struct Wires {
 type Ports = Arc<OnceLock<[SemaphoreId; 2]>>;
 
 /// What raises the interrupts of both.
-pub(in crate::runner) struct Fed {
+pub struct Fed {
     descriptors: [OwnedFd; 2],
     ports: Ports,
 }
 
 impl Wires {
-    /// Of a variant that has a network.
+    /// For a variant that has a network.
     ///
     /// # Errors
     ///
-    /// [`RunError::CannotRun`].
-    pub(in crate::runner) fn of(
-        variant: &ResolvedVariant,
-    ) -> Result<Option<(Self, Fed)>, RunError> {
-        if !variant.has_network() {
-            return Ok(None);
-        }
-        let cannot = |why: &dyn std::fmt::Display| {
-            RunError::CannotRun(format!("variant `{}`: {why}", variant.name))
-        };
+    /// [`HostError::CannotRun`].
+    pub(crate) fn of(variant: &ResolvedVariant) -> Result<Option<(Self, Fed)>, HostError> {
+        variant.has_network().then(Self::open).transpose()
+    }
+
+    /// Makes the interfaces.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::CannotRun`], with the remedy.
+    pub fn open() -> Result<(Self, Fed), HostError> {
+        let cannot = |why: &dyn std::fmt::Display| HostError::CannotRun(why.to_string());
         let settings = Settings {
             posted: POSTED,
             ..Settings::default()
@@ -59,11 +60,11 @@ impl Wires {
             descriptors,
             ports: Arc::clone(&ports),
         };
-        Ok(Some((Self { links, ports }, fed)))
+        Ok((Self { links, ports }, fed))
     }
 
     /// The ends of the wire, whose interrupts are raised there.
-    pub(super) fn ends(self, raised: [SemaphoreId; 2]) -> [End<AnyLink>; 2] {
+    pub fn ends(self, raised: [SemaphoreId; 2]) -> [End<AnyLink>; 2] {
         let Self { links, ports } = self;
         // They are an end once.
         ports.set(raised).ok();
@@ -79,7 +80,7 @@ impl Wires {
 
 impl Fed {
     /// Has the host raise them in its next run, of the program that has the ends.
-    pub(in crate::runner) fn feed(self, host: &mut LiveHost) {
+    pub fn feed(self, host: &mut LiveHost) {
         let ports = self.ports.get().copied().into_iter().flatten();
         for (port, descriptor) in ports.zip(self.descriptors) {
             host.feed(port, descriptor);

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use laxity::cards::{Cable, Line, Queue, Shape, Transfers};
+use laxity::cards::{Cable, Card, Line, Queue, Shape, Transfers};
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::Link;
 use laxity_model::nif::transmit::Order;
@@ -29,7 +29,7 @@ use laxity_net::emulated::Faults;
 use crate::observe::{FlowMarks, FlowProbe, Probe, Watched};
 use crate::scenario::{Flow, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic};
 use far::Far;
-pub use live::Wires;
+pub use live::{Fed, Wires};
 use threads::Near;
 
 /// The addresses of the near end and of the far end: of a network that nobody else is in.
@@ -76,12 +76,26 @@ impl Known {
 }
 
 /// An end of the wire: an interface, and its interrupt.
-pub(super) struct End<L> {
-    pub(super) link: L,
+pub struct End<L> {
+    /// The interface.
+    pub link: L,
     /// Has the interrupt raised again for what happens from now on.
-    pub(super) unmask: Box<dyn FnMut(Instant) + Send>,
+    pub unmask: Box<dyn FnMut(Instant) + Send>,
     /// Where it is raised.
-    pub(super) raised: SemaphoreId,
+    pub raised: SemaphoreId,
+}
+
+impl End<Queue> {
+    /// A card of the twin, whose interrupt is raised there.
+    pub fn of(card: &Card, raised: SemaphoreId) -> Self {
+        let link = card.queue(0).expect("a card has a first queue");
+        let unmasks = link.clone();
+        Self {
+            link,
+            unmask: Box::new(move |now| unmasks.unmask(now)),
+            raised,
+        }
+    }
 }
 
 /// What takes part of a network in a variant, if anything does.
@@ -163,15 +177,7 @@ fn cards(
     let (cable, near_card, far_card) = Cable::new(line, [shape; 2], seed);
     let hardware = cable.hardware(doorbell, [vec![near], vec![far]]);
     program.add("wire", interface.processor, Placement::External, hardware);
-    [(near_card, near), (far_card, far)].map(|(card, raised)| {
-        let link = card.queue(0).expect("a card has a first queue");
-        let unmasks = link.clone();
-        End {
-            link,
-            unmask: Box::new(move |now| unmasks.unmask(now)),
-            raised,
-        }
-    })
+    [(near_card, near), (far_card, far)].map(|(card, raised)| End::of(&card, raised))
 }
 
 /// A driver of an end, which sends in this order.

@@ -1,0 +1,231 @@
+//! Tables 3 and 4 once more, as a scenario that this machine runs too: the framework's clients at one end of a wire, senders at the other, and TCP at both.
+//!
+//! * [`shown`]: what is shown and claimed of it.
+
+pub mod shown;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, LazyLock};
+
+use laxity_devices::modem::CardClock;
+use laxity_lab::bench::{Holes, Request, Runner, scene};
+use laxity_lab::observe::FlowProbe;
+use laxity_lab::runner::compose::RunSpec;
+use laxity_lab::scenario::{
+    Flow, NetworkClient, Resolved, ResolvedVariant, Start, TaskKind, Traffic,
+};
+use laxity_model::{
+    ActivityId, Disturbances, HostError, Instant, Placement, Program, RunRecord, Service, Span,
+};
+
+use super::TEXT;
+use super::intervals::Intervals;
+use super::segment::FRAME_PERIOD;
+use super::trial::{Way, busy_ppm};
+
+static SCENES: LazyLock<Resolved> =
+    LazyLock::new(|| scene::scenario(include_str!("../../../data/nif-scenes.toml")));
+
+/// How packets find their threads.
+pub const WAYS: [Way; 3] = [Way::Late, Way::EarlyAlike, Way::Early];
+/// Intervals between frames of a run: in the twin and at full length, and otherwise on this machine.
+const FULL: u64 = 300;
+const QUICK: u64 = 100;
+/// How often a run is made on this machine at full length, beside none of the streams and all.
+const ROUNDS: u32 = 5;
+/// The most streams.
+pub const STREAMS: u64 = 3;
+
+/// A run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Case {
+    /// How packets find their threads.
+    pub way: Way,
+    /// So many send bulk data, [`STREAMS`] at the most.
+    pub streams: u64,
+    /// Intervals between frames that are looked at.
+    pub intervals: u64,
+    /// Which of the runs that are made alike.
+    pub round: u32,
+    /// Everything random follows from it and the round.
+    pub seed: u64,
+}
+
+/// What was seen in it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Seen {
+    /// From each frame to the next, as they were shown.
+    pub all: Intervals,
+    /// The same without those of which a frame was under way, or worked on, while the machine stood still.
+    pub undisturbed: Intervals,
+    /// From each frame to the next, as they left their sender.
+    pub left: Intervals,
+    /// Packets of bulk data that a thread took.
+    pub packets: u64,
+    /// Of the run so much was the processor at work that all clients share, in parts per million.
+    pub busy_ppm: u64,
+}
+
+impl Seen {
+    /// Of the intervals so many are left out as disturbed, in parts per million; `None` of none.
+    pub fn excused_ppm(&self) -> Option<u64> {
+        let [all, left] = [&self.all, &self.undisturbed].map(|one| one.0.len() as u64);
+        ((all - left) * 1_000_000).checked_div(all)
+    }
+}
+
+/// What is run: in the twin each way beside each number of streams, once. On this machine in turn, beside none and all, at full length several times; and then beside the others, too, once.
+pub(super) fn cases(request: &Request, live: bool) -> impl Iterator<Item = Case> + use<> {
+    let (seed, is_full) = (request.seed, request.full || !live);
+    let rounds = match (live, request.full) {
+        (false, _) => 1,
+        (true, false) => request.repeats.unwrap_or(1),
+        (true, true) => request.repeats.unwrap_or(ROUNDS),
+    };
+    let intervals = if is_full { FULL } else { QUICK };
+    let cells = (0..rounds).flat_map(|round| (0..=STREAMS).map(move |streams| (round, streams)));
+    let wanted = cells.filter(move |(round, streams)| {
+        matches!(*streams, 0 | STREAMS) || (is_full && *round == 0)
+    });
+    wanted.flat_map(move |(round, streams)| {
+        WAYS.map(|way| Case {
+            way,
+            streams,
+            intervals,
+            round,
+            seed,
+        })
+    })
+}
+
+impl Case {
+    pub(super) fn name(&self) -> String {
+        let way = TEXT.say(self.way.key(), &[]);
+        let holes: Holes<'_> = &[("way", &way), ("streams", &self.streams)];
+        TEXT.say("with-tcp", holes)
+    }
+
+    /// As many connections send bulk data as are to.
+    fn variant(&self) -> Result<ResolvedVariant, HostError> {
+        let mut all = SCENES.variants.iter();
+        let found = all.find(|variant| variant.name == self.way.key());
+        let no_scene = || HostError::BadProgram(format!("no scene {}", self.way.key()));
+        let mut variant = found.ok_or_else(no_scene)?.clone();
+        variant.tasks.retain_mut(|task| match &mut task.kind {
+            TaskKind::Flow(flow) => sized(flow, self.streams),
+            TaskKind::Client(client) => {
+                let flows = &mut Arc::make_mut(client).flows;
+                flows.retain_mut(|flow| sized(flow, self.streams));
+                !flows.is_empty()
+            }
+            _ => true,
+        });
+        Ok(variant)
+    }
+}
+
+/// Gives a flow of bulk data so many connections; whether anything of it is left.
+fn sized(flow: &mut Arc<Flow>, streams: u64) -> bool {
+    match &mut Arc::make_mut(flow).traffic {
+        Traffic::Bulk { count, .. } => {
+            *count = streams as u16;
+            streams > 0
+        }
+        Traffic::Video { .. } => true,
+    }
+}
+
+/// Runs a case.
+///
+/// # Errors
+///
+/// The host's: on this machine [`HostError::CannotRun`] where no interfaces may be made.
+pub fn run(host: &mut Runner<'_>, case: &Case) -> Result<Seen, HostError> {
+    let variant = case.variant()?;
+    let twin = (!host.is_live()).then_some(SCENES.host.profile);
+    let spec = RunSpec {
+        seed: case.seed.wrapping_add(case.round.into()),
+        mss_bytes: SCENES.mss_bytes,
+        further_receivers: 0,
+        start: Start::OnHook,
+        gaps_only: true,
+        clock: CardClock::default(),
+    };
+    // Of so many frames and one, the last has a period to be shown in.
+    let length = FRAME_PERIOD * (case.intervals + 1);
+    let mut inside = Vec::new();
+    let scene = (&*SCENES, &variant, twin);
+    let (record, probes) = scene::run(host, scene, spec, length, |program, _| {
+        inside = of_the_machine(program);
+    })?;
+    let (video, bulk): (Vec<_>, Vec<_>) = probes.flows().partition(|flow| is_video(flow));
+    let Some(video) = video.first() else {
+        return Err(HostError::BadProgram("a scene without video".into()));
+    };
+    let taken = bulk.iter().map(|flow| record.marked(flow.marks.taken));
+    let usage = inside.iter().filter_map(|id| record.usage.get(id.index()));
+    Ok(Seen {
+        packets: taken.map(|taken| taken.count() as u64).sum(),
+        busy_ppm: busy_ppm(&record, usage),
+        ..evenness(&record, video, case.intervals as usize)
+    })
+}
+
+/// Its drivers and threads, and not what stands for the world around it.
+fn of_the_machine(program: &Program) -> Vec<ActivityId> {
+    let all = (0..=u16::MAX).map(ActivityId).zip(&program.activities);
+    let inside = all.filter(|(_, activity)| activity.placement != Placement::External);
+    inside.map(|(id, _)| id).collect()
+}
+
+const fn is_video(flow: &FlowProbe) -> bool {
+    matches!(flow.traffic, Traffic::Video { .. })
+}
+
+/// How evenly the first frames were shown, and left.
+fn evenness(record: &RunRecord, video: &FlowProbe, intervals: usize) -> Seen {
+    let halts = Disturbances::of(record, &video.holders);
+    let left = video.left(record);
+    let shown = video.shown(record);
+    let first = |all: &[(u64, Instant)]| -> Vec<Instant> {
+        all.iter().take(intervals + 1).map(|(_, at)| *at).collect()
+    };
+    let is_disturbed = |(frame, at): &(u64, Instant)| {
+        let mut left = left.iter();
+        let left = left.find(|(number, _)| number == frame);
+        left.is_none_or(|(_, left)| halts.overlap(*left, *at))
+    };
+    let disturbed: Vec<bool> = shown.iter().map(is_disturbed).collect();
+    let all = Intervals::between(&first(&shown));
+    let both = all.0.iter().zip(disturbed.windows(2));
+    let undisturbed = both.filter(|(_, disturbed)| !disturbed.contains(&true));
+    let undisturbed: Vec<Span> = undisturbed.map(|(interval, _)| *interval).collect();
+    Seen {
+        undisturbed: Intervals(undisturbed),
+        all,
+        left: Intervals::between(&first(&left)),
+        ..Seen::default()
+    }
+}
+
+/// What was put in: what a packet takes, how long a sender pauses, how late a frame may leave.
+pub(super) fn constants() -> (Service, Span, Span) {
+    let mut all = (Service::ZERO, Span::ZERO, Span::ZERO);
+    let tasks = SCENES.variants.iter().flat_map(|variant| &variant.tasks);
+    for task in tasks {
+        match &task.kind {
+            TaskKind::Client(client) => all.0 = packet(client),
+            TaskKind::Flow(flow) => match flow.traffic {
+                Traffic::Bulk { pause, .. } => all.1 = pause,
+                Traffic::Video { jitter, .. } => all.2 = jitter,
+            },
+            _ => {}
+        }
+    }
+    all
+}
+
+const fn packet(client: &NetworkClient) -> Service {
+    client.packet
+}

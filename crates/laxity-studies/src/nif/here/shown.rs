@@ -1,0 +1,246 @@
+//! What is shown of tables 3 and 4 on this machine, beside the paper and the twin.
+
+use laxity_lab::bench::{Draft, Holes, Made, Said};
+use laxity_lab::report::{Compared, Origin, Row, Value, Verdict, fixed};
+use laxity_model::Span;
+
+use super::super::intervals::{Intervals, square};
+use super::super::quoted::{Number, Quoted};
+use super::super::trial::Way;
+use super::super::{BETTER, Nif, OF_THE_WIRE, Run, TEXT, is_chosen};
+use super::{STREAMS, Seen, WAYS};
+use crate::or;
+use crate::spread::Spread;
+
+/// So much of a processor three streams are to take, in parts per million.
+const LOAD_PPM: std::ops::RangeInclusive<u64> = 600_000..=800_000;
+/// So much more of the frames of either may be left out than of the control's, in parts per million.
+const EXCUSED_PPM: u64 = 20_000;
+const PERCENT_PPM: u64 = 10_000;
+
+/// A way beside so many streams.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    way: Way,
+    streams: u64,
+    made: &'a Made<'a, Nif>,
+}
+
+impl<'a> Cell<'a> {
+    fn of(self, run: &'a (Run, super::super::Seen)) -> Option<&'a Seen> {
+        match run {
+            (Run::Here(case), super::super::Seen::Here(seen)) => {
+                let is_it = case.way == self.way && case.streams == self.streams;
+                is_it.then_some(seen)
+            }
+            _ => None,
+        }
+    }
+
+    fn twin(self) -> Option<&'a Seen> {
+        self.made.twin.iter().find_map(|run| self.of(run))
+    }
+
+    /// Its runs on this machine, in order.
+    fn live(self) -> impl Iterator<Item = &'a Seen> + Clone {
+        self.made.live.iter().filter_map(move |run| self.of(run))
+    }
+
+    /// How a number of its runs on this machine is spread; `None` where there are none.
+    fn spread(self, number: impl Fn(&Seen) -> Option<u64>) -> Option<Spread> {
+        Spread::of(self.live().map(number))
+    }
+
+    fn median(self, number: impl Fn(&Seen) -> Option<u64>) -> Option<u64> {
+        self.spread(number).map(|spread| spread.median)
+    }
+
+    /// What its runs on this machine say of themselves.
+    fn said(self) -> Said {
+        let is_it = |run: &Run| matches!(run, Run::Here(case) if case.way == self.way && case.streams == self.streams);
+        self.made.said(is_it)
+    }
+
+    fn row(self) -> Option<Row> {
+        let twin = self.twin();
+        let runs = self.live().count() as u64;
+        if runs == 0 && twin.is_none() {
+            return None;
+        }
+        let simulated = |value: Option<Value>| Origin::Simulated.cell(value?);
+        let measured = |value: Option<Value>| Origin::Measured.cell(value?);
+        let words = |of: fn(&Seen) -> &Intervals| {
+            let variance = self.median(|seen| of(seen).variance());
+            measured(variance.map(|variance| square(variance).into()))
+        };
+        let span = |of: fn(&Intervals) -> Option<Span>| {
+            let nanos = self.median(|seen| of(&seen.undisturbed).map(Span::as_nanos));
+            measured(nanos.map(|nanos| Span::from_nanos(nanos).into()))
+        };
+        let mut row =
+            Origin::Charged.row([TEXT.say(self.way.key(), &[]).into(), self.streams.into()]);
+        let variance = twin.and_then(|twin| twin.all.variance());
+        row.extend([
+            simulated(variance.map(|variance| square(variance).into())),
+            measured((runs > 0).then(|| runs.into())),
+            words(|seen| &seen.all),
+            words(|seen| &seen.undisturbed),
+            words(|seen| &seen.left),
+            span(Intervals::longest),
+            span(Intervals::shortest),
+            measured(self.median(Seen::excused_ppm).map(Value::share)),
+            simulated(twin.map(|twin| Value::share(twin.busy_ppm))),
+            measured(self.median(|seen| Some(seen.busy_ppm)).map(Value::share)),
+            measured(self.median(|seen| Some(seen.packets)).map(Value::Count)),
+        ]);
+        Some(row)
+    }
+
+    fn compare(self, draft: &mut Draft<'_>, row: &Quoted, number: &Number) {
+        let twin = self.twin().and_then(|twin| (number.of)(&twin.all));
+        let live = self.median(|seen| (number.of)(&seen.undisturbed));
+        let live_verdict = match (self.live().next(), self.said().doubt()) {
+            (None, _) => Verdict::Alone,
+            (Some(_), Some(doubt)) => Verdict::Inconclusive(doubt),
+            (Some(_), None) => number.verdict(live, false),
+        };
+        let is_chosen = is_chosen(&row.way, row.streams, number.what);
+        if let Some(figure) = draft.figure("here") {
+            figure.compared.push(Compared {
+                paper: Origin::Quoted.cell((number.value)(number.paper)),
+                twin: twin.and_then(|twin| Origin::Simulated.cell((number.value)(twin))),
+                live: live.and_then(|live| Origin::Measured.cell((number.value)(live))),
+                verdict: number.verdict(twin, is_chosen && number.what == "variance"),
+                live_verdict,
+                ..Compared::new(row.name(number))
+            });
+        }
+    }
+}
+
+/// Draws the figure, if anything of it was run.
+pub(in super::super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Nif>) {
+    let cell = |way, streams| Cell { way, streams, made };
+    let cells = WAYS.into_iter();
+    let cells = cells.flat_map(|way| (0..=STREAMS).map(move |streams| cell(way, streams)));
+    let rows: Vec<Row> = cells.filter_map(Cell::row).collect();
+    if rows.is_empty() {
+        return;
+    }
+    draft.table("here", "here", &[], rows);
+    for row in Quoted::all() {
+        let way = WAYS.into_iter().find(|way| row.is_of(*way, row.streams));
+        for number in row.numbers() {
+            if let Some(way) = way {
+                cell(way, row.streams).compare(draft, &row, &number);
+            }
+        }
+    }
+    let all = WAYS.map(|way| cell(way, STREAMS));
+    if all.iter().all(|cell| cell.twin().is_some()) {
+        claim_in_twin(draft, all);
+    }
+    if all.iter().all(|cell| cell.live().next().is_some()) {
+        claim_here(draft, all);
+    }
+}
+
+fn times(late: u64, early: u64) -> Option<u64> {
+    (late * 10).checked_div(early)
+}
+
+fn tenths(tenths: u64) -> String {
+    fixed(tenths, 10, 1)
+}
+
+fn percent(ppm: u64) -> String {
+    format!("{} %", fixed(ppm, PERCENT_PPM, 1))
+}
+
+fn load_holes() -> [String; 2] {
+    [LOAD_PPM.start(), LOAD_PPM.end()].map(|ppm| (ppm / PERCENT_PPM).to_string())
+}
+
+/// Beside all streams, in the twin.
+fn claim_in_twin(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
+    let busy = all.map(|cell| cell.twin().map_or(0, |twin| twin.busy_ppm));
+    let [late, _, early] = all.map(|cell| cell.twin().and_then(|twin| twin.all.variance()));
+    let better = late.zip(early).and_then(|(late, early)| times(late, early));
+    let [least, most] = load_holes();
+    let nothing = "nothing was shown";
+    let holes: Holes<'_> = &[
+        ("least", &least),
+        ("most", &most),
+        ("load", &busy.map(percent).join(", ")),
+        ("better", &BETTER),
+        ("times", &or(better.map(tenths), nothing)),
+    ];
+    let is_loaded = busy.iter().all(|ppm| LOAD_PPM.contains(ppm));
+    draft.claim("tcp-load", is_loaded, holes);
+    let is_better = better.is_some_and(|better| better >= BETTER * 10);
+    draft.claim("tcp-much-less", is_better, holes);
+}
+
+/// Beside all streams, on this machine: late, the control, and early.
+fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
+    let [late, _, early] = all;
+    let said = all
+        .iter()
+        .fold(Said::default(), |said, cell| said.and(&cell.said()));
+    let busy = all.map(|cell| cell.median(|seen| Some(seen.busy_ppm)).unwrap_or(0));
+    let excused = all.map(|cell| cell.median(Seen::excused_ppm).unwrap_or(0));
+    let better = |of: fn(&Seen) -> &Intervals| {
+        let rounds = late.live().zip(early.live());
+        Spread::of(rounds.map(|(late, early)| {
+            let [late, early] = [late, early].map(|seen| of(seen).variance());
+            times(late?, early?)
+        }))
+    };
+    let (raw, apart) = (better(|seen| &seen.all), better(|seen| &seen.undisturbed));
+    let variance = |cell: Cell<'_>| cell.median(|seen| seen.undisturbed.variance());
+    let variances = all.map(variance);
+    let left = late.median(|seen| seen.left.variance());
+    let [least, most] = load_holes();
+    let nothing = "nothing was shown";
+    let in_words = |spread: Option<Spread>| or(spread.map(|one| one.briefly(tenths)), nothing);
+    let holes: Holes<'_> = &[
+        ("least", &least),
+        ("most", &most),
+        ("load", &busy.map(percent).join(", ")),
+        ("better", &BETTER),
+        ("times", &in_words(apart)),
+        ("raw", &in_words(raw)),
+        (
+            "variances",
+            &variances.map(|one| or(one.map(square), nothing)).join(", "),
+        ),
+        ("left", &or(left.map(square), nothing)),
+        ("of-the-wire", &OF_THE_WIRE),
+        ("excused", &excused.map(percent).join(", ")),
+        ("more", &percent(EXCUSED_PPM)),
+    ];
+    let is_loaded = busy.iter().all(|ppm| LOAD_PPM.contains(ppm));
+    draft.claim_here("here-load", (is_loaded, false), holes, &said);
+    let is_better = apart.is_some_and(|one| one.median >= BETTER * 10);
+    draft.claim_here("here-much-less", (is_better, false), holes, &said);
+    let [late_is, control_is, early_is] = variances;
+    let is_first = |other: Option<u64>| {
+        other
+            .zip(early_is)
+            .is_some_and(|(other, early)| early < other)
+    };
+    let is_first = is_first(late_is) && is_first(control_is);
+    draft.claim_here("here-first", (is_first, false), holes, &said);
+    let sends = left
+        .zip(late_is)
+        .is_some_and(|(left, late)| left * 100 <= late * OF_THE_WIRE);
+    draft.claim_here("here-sender", (sends, false), holes, &said);
+    let is_fair = |cell: usize| excused[cell] <= excused[1] + EXCUSED_PPM;
+    draft.claim_here(
+        "here-excused",
+        (is_fair(0) && is_fair(2), false),
+        holes,
+        &said,
+    );
+    draft.say("found-here", holes);
+}
