@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use laxity::net::twin::{Cable, Card, Line, Moderation, Queue, Shape, Transfers};
 use laxity_lab::bench::Runner;
 use laxity_model::nif::frames::Frames;
+use laxity_model::nif::most::Costs;
 use laxity_model::{
     Context, EventKind, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Priority,
     ProcessorId, Program, SemaphoreId, Service, Span, Step,
@@ -333,8 +334,11 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<u64, Hos
         raised,
         doorbell,
         unmask: Box::new(move |now| queue.unmask(now)),
-        enters: setup.interrupt.0,
-        packet: setup.interrupt.1,
+        costs: Costs {
+            interrupt: setup.interrupt.0,
+            packet: setup.interrupt.1,
+        },
+        most: None,
     };
     let level = Placement::Interrupt(InterruptLevel(1));
     program.add("interface", CPU, level, Handler::new(driver, interface));

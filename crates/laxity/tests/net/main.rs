@@ -1,5 +1,6 @@
 //! Interfaces that are open on this machine: over UDP, for which nobody needs a right, and in network namespaces that the tests make.
 
+mod beside;
 mod early;
 mod ending;
 mod live;

@@ -11,6 +11,7 @@ use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
 use laxity_model::policy::bands::HIGHEST_VARIABLE;
 use laxity_model::policy::slots::{SlotTable, shortest_interval};
+use laxity_model::request::ONCE;
 use laxity_model::{Service, Span};
 
 use super::agreed::reserves_later;
@@ -267,7 +268,8 @@ impl Analyst<'_> {
             Response::Unbounded => self.too_much_with_costs(own, &sources).unwrap_or(why),
             _ => why,
         })?;
-        Ok((response + wake.unwrap_or(Span::ZERO), self.kept(window)?))
+        let later = wake.unwrap_or(Span::ZERO) + own.held;
+        Ok((response + later, self.kept(window)?))
     }
 
     /// The most that those who do not go first have the processor pay just before.
@@ -302,7 +304,8 @@ impl Analyst<'_> {
         for source in sources.iter().filter(|source| self.goes_first(source, own)) {
             let same = source.activity == own.activity && source.mode.is_some();
             // Of an activity that is asked about in no mode, jobs in one mode are jobs in another. No call waits for the last one of its phase.
-            if std::ptr::eq(source, own) || (same && (source.once || usual == Usual::Done)) {
+            let is_own = std::ptr::eq(source, own) && !own.is_shared;
+            if is_own || (same && (source.once || usual == Usual::Done)) {
                 continue;
             }
             match &source.work {
@@ -342,6 +345,11 @@ impl Analyst<'_> {
         case: Case,
     ) -> Result<(Task, Usual), NoBound> {
         let task = own.task().ok_or("it never stops")?;
+        if own.is_shared {
+            // All of its jobs may go before this one.
+            let one = Task::new(task.cost(), ONCE).map_err(|error| error.to_string())?;
+            return Ok((one, Usual::Open));
+        }
         if !own.once {
             return Ok((*task, Usual::Open));
         }
