@@ -166,11 +166,7 @@ fn highest(request: ReservationRequest, placed: Priority) -> Option<Priority> {
 }
 
 /// The interrupts of a network: all that there is, where nobody says how many packets come.
-fn interrupts(
-    variant: &ResolvedVariant,
-    on: ProcessorId,
-    machine: &Machine,
-) -> Option<Task> {
+fn interrupts(variant: &ResolvedVariant, on: ProcessorId, machine: &Machine) -> Option<Task> {
     let interface = variant.interface().filter(|one| one.processor == on)?;
     match interface.most {
         Some(most) => most.task(machine.handler(interface.costs.each())),

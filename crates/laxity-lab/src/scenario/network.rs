@@ -53,7 +53,9 @@ static PACKET: Key<Service> = Key::new(
 static MOST_KEY: Key<Most> = Key::new(
     "most",
     &Any(&MOST),
-    Without::Means("no end of them: neither its interrupts nor its clients are charged to anybody, and nothing below them has a bound"),
+    Without::Means(
+        "no end of them: neither its interrupts nor its clients are charged to anybody, and nothing below them has a bound",
+    ),
     "How many packets its driver takes at the most, in any time of this length, arriving and sent together. What comes beyond waits in the interface, which has room for 256 on Linux and for as many in the twin (64 to 256), and is lost there if it has none. So its interrupts and the threads of its clients are charged.",
 );
 pub(super) static INTERFACE_KEYS: Table = Table {

@@ -195,7 +195,11 @@ mod tests {
                 let packets = wanted.min(left);
                 pace.took(now, packets);
                 taken.extend((0..packets.max(1)).map(|_| now));
-                now += if is_flood { US } else { US * (random.draw() % 90) };
+                now += if is_flood {
+                    US
+                } else {
+                    US * (random.draw() % 90)
+                };
             }
             let packets = usize::from(bound.packets());
             let apart = |pair: &[Instant]| pair[packets].saturating_since(pair[0]);

@@ -40,7 +40,8 @@ fn slots_beside_a_driver_that_nobody_bounds_are_unenforced_from_the_start() {
     let Some(_live) = rights::require(&[Right::RealTime]) else {
         return;
     };
-    let Some(Grade::Unenforced { reason }) = granted_beside(None, 0).map(|[granted, _]| granted) else {
+    let Some(Grade::Unenforced { reason }) = granted_beside(None, 0).map(|[granted, _]| granted)
+    else {
         panic!("nobody says what it takes");
     };
     let named = "network driver of udp:";

@@ -49,7 +49,12 @@ pub(super) fn of_network(stage: &Stage<'_>, sources: &mut Vec<Source>) {
     let looks = looks.map(|looks| looks.with_burst(2.try_into().unwrap_or(looks.burst())));
     let of_protocols = |(name, task): (&str, Option<Task>)| {
         let net = Service::ZERO;
-        Some(Source::new(name, None, rank, Work::Jobs { task: task?, net }))
+        Some(Source::new(
+            name,
+            None,
+            rank,
+            Work::Jobs { task: task?, net },
+        ))
     };
     let besides = [(OTHER_PACKETS, rest), ("protocols' timers", looks)];
     let besides = besides.into_iter().filter_map(of_protocols);
@@ -68,9 +73,8 @@ pub(super) fn of_client(
 ) -> Option<Source> {
     let most = client.interface.most?;
     let mut probes = stage.ready.probes.0.iter();
-    let own = probes.find(|probe| {
-        (probe.subject.kind == CLIENT) && probe.subject.name == task.name
-    });
+    let own =
+        probes.find(|probe| (probe.subject.kind == CLIENT) && probe.subject.name == task.name);
     let id = *own?.activities.first()?;
     let (rank, slots, beside) = match task.placing? {
         Placing::Thread(priority) => (thread_rank(priority), None, None),
@@ -188,7 +192,9 @@ fn on_the_wire(stage: &Stage<'_>, interface: &Interface, packets: u64) -> Span {
 fn held(stage: &Stage<'_>, interface: &Interface, most: Most) -> Span {
     let packets = |flow| Frames::of(stage, interface, flow).map(|one| one.within(most.every()));
     let stated = flows(stage).map(packets);
-    let stated = stated.reduce(|one, other| one?.checked_add(other?)).flatten();
+    let stated = stated
+        .reduce(|one, other| one?.checked_add(other?))
+        .flatten();
     let all = stated.and_then(|stated| stated.checked_add(BESIDES));
     if all.is_some_and(|all| all <= most.packets().into()) {
         return Span::ZERO;
@@ -197,12 +203,7 @@ fn held(stage: &Stage<'_>, interface: &Interface, most: Most) -> Span {
 }
 
 /// How the packets of a client come that has one flow which says so.
-fn arrivals(
-    stage: &Stage<'_>,
-    client: &NetworkClient,
-    each: Service,
-    held: Span,
-) -> Option<Task> {
+fn arrivals(stage: &Stage<'_>, client: &NetworkClient, each: Service, held: Span) -> Option<Task> {
     let [flow] = &client.flows[..] else {
         return None;
     };

@@ -7,11 +7,11 @@ use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::request::ONCE;
 use laxity_model::{Activity, ActivityId, Placement, ReservationRequest, Service, Span};
 
-use super::{Ready, packets};
 use super::drivers::{Calling, During, Streaming, are_several};
 use super::ranks::{
     CLOCK, DEFERRED, INTERRUPTS, foreign_rank, holder_rank, rank_beside, slot_rank, thread_rank,
 };
+use super::{Ready, packets};
 use crate::runner::machine::Machine;
 use crate::runner::modes::Mode;
 use crate::scenario::devices::Installed;
@@ -56,12 +56,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(
-        name: &str,
-        activity: Option<ActivityId>,
-        rank: u16,
-        work: Work,
-    ) -> Self {
+    pub(super) fn new(name: &str, activity: Option<ActivityId>, rank: u16, work: Work) -> Self {
         Self {
             name: name.to_owned(),
             activity,

@@ -16,7 +16,9 @@ use laxity_net::clients::early;
 use laxity_net::driver::{Driver, Host, Interest};
 
 use super::protocols::{Done, Protocols};
-use super::{HEADERS, Known, NEAR, OTHER_PACKETS, Plan, TIMERS_APART, QUEUE, TAKEN, Threads, driver, failed};
+use super::{
+    HEADERS, Known, NEAR, OTHER_PACKETS, Plan, QUEUE, TAKEN, TIMERS_APART, Threads, driver, failed,
+};
 use crate::scenario::{Demultiplexing, NetworkClient, Placing, ResolvedTask, network};
 
 /// Frames that wait to be sent.
@@ -90,7 +92,10 @@ where
             };
             threads.insert(task.name.clone(), own);
         }
-        let clients = plan.clients.iter().map(|(task, client)| (*task, &***client));
+        let clients = plan
+            .clients
+            .iter()
+            .map(|(task, client)| (*task, &***client));
         let ordinary = Placement::Thread(network::of_protocols(clients));
         if !has_default {
             let nothing = Work::default();

@@ -11,19 +11,25 @@ pub fn most(text: &str) -> Result<Most, UnitError> {
     let whole = shortened(text.trim());
     let wrong = |cause: String| UnitError::new(cause, remedy);
     let parts = text.split_once(" every ");
-    let (packets, every) = parts.ok_or_else(|| wrong(format!("`{whole}` is no bound of packets")))?;
+    let (packets, every) =
+        parts.ok_or_else(|| wrong(format!("`{whole}` is no bound of packets")))?;
     let mut words = packets.split_whitespace();
     let (number, unit, rest) = (words.next(), words.next(), words.next());
     let number = number.and_then(|number| number.parse().ok());
     let (Some(number), Some("packets" | "packet"), None) = (number, unit, rest) else {
-        return Err(wrong(format!("`{whole}` does not begin with a number of packets")));
+        return Err(wrong(format!(
+            "`{whole}` does not begin with a number of packets"
+        )));
     };
     let every = span(every).map_err(|UnitError { cause, remedy }| {
         UnitError::new(format!("`{whole}` is no bound of packets: {cause}"), remedy)
     })?;
     Most::new(number, every).ok_or_else(|| {
         let cause = format!("`{whole}` is out of range");
-        UnitError::new(cause, "write 1 to 65535 packets, and a time of more than zero")
+        UnitError::new(
+            cause,
+            "write 1 to 65535 packets, and a time of more than zero",
+        )
     })
 }
 

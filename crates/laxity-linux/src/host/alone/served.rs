@@ -324,7 +324,8 @@ mod tests {
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
         let (tell, told) = channel();
         let bedside = Bedside::new().unwrap();
-        let served = Served::start(("asks", driver()), (1, None), bedside, Asks(reader, tell)).unwrap();
+        let served =
+            Served::start(("asks", driver()), (1, None), bedside, Asks(reader, tell)).unwrap();
         assert!(!told.recv().unwrap());
         drop(served);
     }
@@ -336,7 +337,8 @@ mod tests {
         let (tell, told) = channel();
         let bedside = Bedside::new().unwrap();
         let serve = Tells { reader, tell };
-        let mut served = Served::start(("tells", driver()), (1, None), Arc::clone(&bedside), serve).unwrap();
+        let mut served =
+            Served::start(("tells", driver()), (1, None), Arc::clone(&bedside), serve).unwrap();
         assert_eq!(told.recv().unwrap(), b"");
         rustix::io::write(&writer, b"here").unwrap();
         assert_eq!(told.recv().unwrap(), b"here");

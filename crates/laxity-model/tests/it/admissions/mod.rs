@@ -10,8 +10,8 @@ use core::num::NonZeroU16;
 use core::ops::Deref;
 
 use laxity_model::admission::{
-    Admission, DeadlineSupply, Driver, Keeps, ProcessorSupply, Rejected, RequestAdmission, SlotSupply,
-    Supply, Why, admit,
+    Admission, DeadlineSupply, Driver, Keeps, ProcessorSupply, Rejected, RequestAdmission,
+    SlotSupply, Supply, Why, admit,
 };
 use laxity_model::analysis::multiprocessor::{
     Bandwidth, DeadlineRequest, KernelLimits, kernel_admits,
