@@ -3,13 +3,14 @@
 //! Every packet goes through the driver, so no more of them come to any client than the driver takes. Of a client of one flow that says how often its frames come it is known better: no
 //! more than these, as late as each may be on its way. A packet's time counts from its arrival at the interface.
 
-use laxity_model::analysis::Task;
+use laxity_model::analysis::{Response, Task};
 use laxity_model::nif::most::Most;
 use laxity_model::nif::wire::Framing;
 use laxity_model::{Placement, Service, Span};
 
 use super::ranks::{holder_rank, rank_beside, thread_rank};
 use super::sources::{Source, Stage, Work};
+use crate::plan::{Reason, bound};
 use crate::runner::network::{LONGEST_FRAME, OTHER_PACKETS, REACH, TIMERS_APART};
 use crate::scenario::kinds::CLIENT;
 use crate::scenario::{
@@ -71,10 +72,9 @@ pub(super) fn of_client(
     task: &ResolvedTask,
     client: &NetworkClient,
 ) -> Option<Source> {
-    let most = client.interface.most?;
+    let (name, most) = (&task.name, client.interface.most?);
     let mut probes = stage.ready.probes.0.iter();
-    let own =
-        probes.find(|probe| (probe.subject.kind == CLIENT) && probe.subject.name == task.name);
+    let own = probes.find(|probe| (probe.subject.kind == CLIENT) && probe.subject.name == *name);
     let id = *own?.activities.first()?;
     let (rank, slots, beside) = match task.placing? {
         Placing::Thread(priority) => (thread_rank(priority), None, None),
@@ -86,22 +86,31 @@ pub(super) fn of_client(
     };
     let each = stage.machine.thread(client.packet);
     let held = held(stage, &client.interface, most);
-    let stated = arrivals(stage, client, each, held);
-    let work = Work::Jobs {
-        task: stated.or_else(|| most.task(each))?,
-        net: client.packet,
+    let (packets, task) = match arrivals(stage, client) {
+        Some(frames) => (frames.packets, frames.task(each, held)?),
+        None => (most.packets().into(), most.task(each)?),
     };
+    let net = client.packet.checked_mul(packets)?;
     Some(Source {
         slots,
         beside,
         waits: true,
         held,
-        is_shared: client.threads() > 1,
-        ..Source::new(&task.name, Some(id), rank, work)
+        shared: (client.threads() > 1).then_some(each),
+        is_seen_at_release: true,
+        ..Source::new(name, Some(id), rank, Work::Jobs { task, net })
     })
 }
 
-/// Whether it is known how many packets come in a variant, on any processor.
+impl Source {
+    /// How long it takes at the most, or why that is not known.
+    pub(super) fn answer(&self, response: Response) -> Result<Span, Reason> {
+        let seen = response.bound().filter(|_| self.is_seen_at_release);
+        seen.map_or_else(|| bound(response), |found| Ok(found.from_release))
+    }
+}
+
+/// Whether it is known how many packets come in a variant, on this processor.
 pub(super) fn bounded<'a>(stage: &Stage<'a>) -> Option<(&'a Interface, Most)> {
     let interface = stage.variant.interface()?;
     let is_here = interface.processor.0 == stage.processor;
@@ -163,17 +172,12 @@ impl Frames {
         frames.saturating_mul(self.packets)
     }
 
-    /// Jobs of one packet each that come so, held up by no more than this besides.
+    /// Jobs of a frame each that come so, each of its packets held up by no more than this besides. From its release on, which is a packet's, a job takes no less than the packet does.
     fn task(&self, each: Service, held: Span) -> Option<Task> {
         let late = self.late.checked_add(held)?;
-        let apart = Span::from_nanos((self.period.as_nanos() / self.packets).max(1));
-        let frames = late.as_nanos().div_ceil(self.period.as_nanos()) + 2;
-        let first_of = |frame| {
-            let after = (self.period.checked_mul(frame)).unwrap_or(Span::MAX);
-            (frame * self.packets + 1, after.saturating_sub(late))
-        };
-        let task = Task::new(each, apart).ok()?;
-        Some(task.with_arrivals((1..=frames).map(first_of)))
+        let frame = each.checked_mul(self.packets)?;
+        let task = Task::new(frame, self.period).ok()?;
+        Some(task.with_jitter(late))
     }
 }
 
@@ -203,9 +207,9 @@ fn held(stage: &Stage<'_>, interface: &Interface, most: Most) -> Span {
 }
 
 /// How the packets of a client come that has one flow which says so.
-fn arrivals(stage: &Stage<'_>, client: &NetworkClient, each: Service, held: Span) -> Option<Task> {
+fn arrivals(stage: &Stage<'_>, client: &NetworkClient) -> Option<Frames> {
     let [flow] = &client.flows[..] else {
         return None;
     };
-    Frames::of(stage, &client.interface, flow)?.task(each, held)
+    Frames::of(stage, &client.interface, flow)
 }

@@ -7,7 +7,7 @@ use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::request::ONCE;
 use laxity_model::{Activity, ActivityId, Placement, ReservationRequest, Service, Span};
 
-use super::drivers::{Calling, During, Streaming, are_several};
+use super::drivers::{Calling, During, Streaming, Wakes, are_several};
 use super::ranks::{
     CLOCK, DEFERRED, INTERRUPTS, foreign_rank, holder_rank, rank_beside, slot_rank, thread_rank,
 };
@@ -51,8 +51,10 @@ pub(super) struct Source {
     pub(super) once: bool,
     /// So long each of its jobs may be held up before anybody knows of it.
     pub(super) held: Span,
-    /// Whether several threads share its jobs, so that one that came later may go first.
-    pub(super) is_shared: bool,
+    /// What one job takes, where several threads share them, so that one that came later may go first.
+    pub(super) shared: Option<Service>,
+    /// Whether its time counts from when it is there, not from when it should have been.
+    pub(super) is_seen_at_release: bool,
 }
 
 impl Source {
@@ -69,7 +71,8 @@ impl Source {
             mode: None,
             once: false,
             held: Span::ZERO,
-            is_shared: false,
+            shared: None,
+            is_seen_at_release: false,
         }
     }
 
@@ -95,15 +98,6 @@ impl Source {
             Work::Endless => None,
         }
     }
-}
-
-/// How those wake that sleep until instants.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Wakes {
-    /// Late by no more than this.
-    pub(super) late: Span,
-    /// Whether a thread's jobs are counted by their period, each late; else it is only known that it wakes no more than once a tick.
-    pub(super) by_period: bool,
 }
 
 /// Who takes time on one processor of a variant.

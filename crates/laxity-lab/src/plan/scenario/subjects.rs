@@ -4,8 +4,8 @@ use laxity_model::analysis::Task;
 use laxity_model::{ActivityId, Service, Span};
 
 use super::bounds::{Analyst, By};
-use super::drivers::During;
-use super::sources::{Source, Wakes, Work, beside};
+use super::drivers::{During, Wakes};
+use super::sources::{Source, Work, beside};
 use crate::plan::{Bottleneck, Line, NoBound, unserved_ns};
 use crate::scenario::{PeriodicRank, TaskKind, TurnPolicy};
 
