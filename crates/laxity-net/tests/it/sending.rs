@@ -149,8 +149,8 @@ fn a_gathered_message_leaves_as_one_packet() {
     filled.send(Sending::default()).unwrap();
     driver.poll(Instant::ZERO, &mut ()).unwrap();
     let received = laxity_model::nif::link::Link::receive;
-    for memory in laxity_model::nif::link::Link::allocate(&mut far, 1).unwrap() {
-        laxity_model::nif::link::Link::post(&mut far, memory).unwrap();
+    for memory in Link::allocate(&mut far, 1).unwrap() {
+        Link::post(&mut far, memory).unwrap();
     }
     let packet = received(&mut far, Instant::ZERO).unwrap().unwrap();
     assert_eq!(packet.length, 52);
