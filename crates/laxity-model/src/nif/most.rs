@@ -182,9 +182,9 @@ mod tests {
             let bound = most(1 + (random.draw() % 7) as u32, 100);
             let mut pace = Pace::new(Some(bound));
             let (mut now, mut taken) = (Instant::ZERO, Vec::new());
-            let mut is_flood = seed % 2 == 0;
+            let mut is_flood = seed.is_multiple_of(2);
             for _ in 0..2_000 {
-                is_flood ^= random.draw() % 50 == 0;
+                is_flood ^= random.draw().is_multiple_of(50);
                 if let Some(until) = pace.rests_until(now) {
                     assert!(until > now);
                     now = until;

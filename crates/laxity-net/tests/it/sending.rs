@@ -148,7 +148,7 @@ fn a_gathered_message_leaves_as_one_packet() {
     let filled = client.pool.take().unwrap().fill_with(&message).unwrap();
     filled.send(Sending::default()).unwrap();
     driver.poll(Instant::ZERO, &mut ()).unwrap();
-    let received = laxity_model::nif::link::Link::receive;
+    let received = Link::receive;
     for memory in Link::allocate(&mut far, 1).unwrap() {
         Link::post(&mut far, memory).unwrap();
     }
