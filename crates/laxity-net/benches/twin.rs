@@ -9,6 +9,7 @@ use std::time::Instant as Wall;
 
 use laxity_model::base::number::median;
 use laxity_model::nif::link::Link;
+use laxity_model::nif::most::Costs;
 use laxity_model::nif::registry::{Circuit, Circuits};
 use laxity_model::nif::wire::Framing;
 use laxity_model::{
@@ -100,8 +101,11 @@ fn receiver(program: &mut Program, far: &Card, rung: [SemaphoreId; 2], taken: &A
         raised,
         doorbell,
         unmask: Box::new(move |now| unmasks.unmask(now)),
-        enters: Service::from_micros(1),
-        packet: Service::from_nanos(500),
+        costs: Costs {
+            interrupt: Service::from_micros(1),
+            packet: Service::from_nanos(500),
+        },
+        most: None,
     };
     let level = Placement::Interrupt(InterruptLevel(5));
     program.add("driver", CPU, level, Handler::new(driver, interrupt));

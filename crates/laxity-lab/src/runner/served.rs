@@ -13,7 +13,9 @@ use laxity_model::analysis::{Overflow, Task};
 use laxity_model::enforce::slots::SUPPLY;
 use laxity_model::policy::slots::SlotTable;
 use laxity_model::request::{ONCE, Work};
-use laxity_model::{Enforcer, Outside, Priority, Reservation, ReservationRequest, Service, Span};
+use laxity_model::{
+    Enforcer, Outside, Priority, ProcessorId, Reservation, ReservationRequest, Service, Span,
+};
 
 use super::left::Granted;
 use super::machine::{Charged, Machine};
@@ -65,6 +67,7 @@ impl Taken {
         let tasks = variant.tasks.iter();
         let tasks = tasks.filter(|task| task.processor == processor);
         above.extend(tasks.filter_map(|task| of_task(task, &machine)));
+        above.extend(interrupts(variant, processor, &machine));
         above.extend(budgets(variant, tick));
         Self {
             edge: slots.switch.as_dedicated_span(),
@@ -162,6 +165,15 @@ fn highest(request: ReservationRequest, placed: Priority) -> Option<Priority> {
     beside(request, placed).max(before)
 }
 
+/// The interrupts of a network: all that there is, where nobody says how many packets come.
+fn interrupts(variant: &ResolvedVariant, on: ProcessorId, machine: &Machine) -> Option<Task> {
+    let interface = variant.interface().filter(|one| one.processor == on)?;
+    match interface.most {
+        Some(most) => most.task(machine.handler(interface.costs.each())),
+        None => Task::new(Service::from_secs(1), Span::from_secs(1)).ok(),
+    }
+}
+
 /// A task that runs above slots, be it beside those of its executor.
 fn of_task(task: &ResolvedTask, machine: &Machine) -> Option<Task> {
     let (priority, service, period) = match &task.kind {
@@ -191,15 +203,16 @@ fn of_task(task: &ResolvedTask, machine: &Machine) -> Option<Task> {
             rank: Rank::Priority(priority),
             ..
         } => (*priority, machine.thread(*burst), *every),
-        // Nobody says how many packets come.
-        TaskKind::Client(_) => (
-            network::priority(task),
-            Service::from_secs(1),
-            Span::from_secs(1),
-        ),
-        TaskKind::Flow(_) => (Priority::HIGHEST, Service::from_secs(1), Span::from_secs(1)),
-        // Nobody declares what a stranger takes: where there is one, a grant is unenforced, and no reservation has room for it.
-        TaskKind::Rogue { .. } | TaskKind::Command { .. } => return None,
+        TaskKind::Client(client) => {
+            let packets = client.interface.most;
+            let packets = packets.and_then(|most| most.task(machine.thread(client.packet)));
+            // Nobody says how many packets come.
+            let all = (Service::from_secs(1), Span::from_secs(1));
+            let (service, period) = packets.map_or(all, |task| (task.cost(), task.period()));
+            (network::priority(task), service, period)
+        }
+        // Its packets are its interface's, and nobody declares what a stranger takes: where there is one, a grant is unenforced, and no reservation has room for it.
+        TaskKind::Flow(_) | TaskKind::Rogue { .. } | TaskKind::Command { .. } => return None,
     };
     let found = Task::new(service, period).ok()?.with_jitter(machine.late);
     is_above(machine, priority).then_some(found)

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use laxity_model::nif::most::{Costs, Most};
 use laxity_model::{Priority, Service, Span};
 
 use super::keys::{Any, Integers, Key, Other, Own, Table, Texts, Within, Without, Words};
 use super::kinds;
 use super::placing::thread_of_own;
-use super::quantities::{RATE, SERVICE, SIZE, SPAN};
+use super::quantities::{MOST, RATE, SERVICE, SIZE, SPAN};
 use super::reader::Section;
 use super::sections::{DURATIONS, Names, PROCESSOR, chosen, distinct, named, processor};
 use super::types::{
@@ -41,19 +42,29 @@ static ENTERS: Key<Service> = Key::new(
     "interrupt",
     &Within(&SERVICE, SHORT),
     Without::Is("\"50us\""),
-    "What an interrupt is charged in the twin; on Linux it takes what it takes.",
+    "What an interrupt takes at the most: the twin charges it, and on Linux it takes what it takes. Where there is a `most`, admission counts so much.",
 );
 static PACKET: Key<Service> = Key::new(
     "packet",
     &Within(&SERVICE, SHORT),
     Without::Is("\"50us\""),
-    "What each packet of it is charged there, and each frame that is sent.",
+    "The same of each packet of it, and of each frame that is sent.",
+);
+static MOST_KEY: Key<Most> = Key::new(
+    "most",
+    &Any(&MOST),
+    Without::Means(
+        "no end of them: neither its interrupts nor its clients are charged to anybody, and nothing below them has a bound",
+    ),
+    "How many packets its driver takes at the most, in any time of this length, arriving and sent together. What comes beyond waits in the interface, which has room for 256 on Linux and for as many in the twin (64 to 256), and is lost there if it has none. So its interrupts and the threads of its clients are charged.",
 );
 pub(super) static INTERFACE_KEYS: Table = Table {
     heading: "[interfaces.<name>]",
     kind: None,
     about: "A network interface. All flows begin at the other end of its wire. On Linux it is one of a pair of interfaces (veth) in a network namespace that is made for each run, and gone after it.",
-    keys: &[&PROCESSOR, &RATE_KEY, &DUPLEX, &DELAY, &ENTERS, &PACKET],
+    keys: &[
+        &PROCESSOR, &RATE_KEY, &DUPLEX, &DELAY, &ENTERS, &PACKET, &MOST_KEY,
+    ],
 };
 
 static KIND: Key<bool> = Key::new(
@@ -210,8 +221,11 @@ fn interface(section: &Section<'_>, name: &str, host: &HostSpec) -> Interface {
         rate: section.take(&RATE_KEY),
         is_half_duplex: section.take(&DUPLEX),
         delay: section.take(&DELAY),
-        enters: section.take(&ENTERS),
-        packet: section.take(&PACKET),
+        costs: Costs {
+            interrupt: section.take(&ENTERS),
+            packet: section.take(&PACKET),
+        },
+        most: section.optional(&MOST_KEY),
     }
 }
 
@@ -373,6 +387,18 @@ pub(super) fn taking_part(
 
 /// The key of a variant that names its clients.
 pub(super) const CLIENTS_KEY: &str = "clients";
+
+/// Of the threads that do what is no client's: at the timers of protocols, and with packets of no flow. The least urgent client's whose flows have protocols, or else of all.
+pub(crate) fn of_protocols<'a>(
+    clients: impl Iterator<Item = (&'a ResolvedTask, &'a NetworkClient)>,
+) -> Priority {
+    let has_protocols = |client: &NetworkClient| {
+        let mut flows = client.flows.iter();
+        flows.any(|flow| matches!(flow.traffic, Traffic::Bulk { .. }))
+    };
+    let ranked = clients.map(|(task, client)| (!has_protocols(client), priority(task)));
+    ranked.min().map_or(Priority::NORMAL, |(_, least)| least)
+}
 
 /// Of a client's threads.
 pub(crate) fn priority(task: &ResolvedTask) -> Priority {

@@ -1,5 +1,6 @@
 //! Quantities as a file has them: a number with its unit, in a string.
 
+use laxity_model::nif::most::Most;
 use laxity_model::{Reservation, Service, Span};
 
 use super::units::{self, UnitError};
@@ -43,6 +44,13 @@ pub(crate) const RESERVATION: Quantity<Reservation> = Quantity {
     example: "2ms/8ms",
     parse: units::reservation,
     show: units::format_reservation,
+};
+/// A bound of packets.
+pub(crate) const MOST: Quantity<Most> = Quantity {
+    what: "a bound of packets",
+    example: "32 packets every 1ms",
+    parse: units::most,
+    show: units::format_most,
 };
 /// A load with its tolerance.
 pub(crate) const LOAD: Quantity<units::Load> = Quantity {

@@ -274,6 +274,14 @@ impl ResolvedVariant {
         of_the_kernel.map(|request| request.reservation)
     }
 
+    /// The interface that its clients are on, if it has any.
+    pub(crate) fn interface(&self) -> Option<&Interface> {
+        self.tasks.iter().find_map(|task| match &task.kind {
+            TaskKind::Client(client) => Some(&*client.interface),
+            _ => None,
+        })
+    }
+
     /// Whether something of a network takes part.
     pub(crate) fn has_network(&self) -> bool {
         self.tasks.iter().any(ResolvedTask::is_networked)

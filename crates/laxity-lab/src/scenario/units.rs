@@ -3,6 +3,7 @@
 //! Decimals are read as integers and a power of ten, so `0.1ms` is 100,000 ns and not about that; what is no whole number of the
 //! smallest unit is refused rather than rounded. No function here panics, whatever it is given.
 
+mod packets;
 mod reserved;
 
 use std::cmp::Ordering;
@@ -12,6 +13,7 @@ use crate::layout::TimeUnit;
 use crate::plain;
 use laxity_model::{Service, Span};
 
+pub use packets::{format_most, most};
 pub(crate) use reserved::format_open;
 pub use reserved::{Asked, asked, format_reservation, reservation};
 

@@ -6,6 +6,7 @@ mod components;
 mod devices;
 mod import;
 mod networks;
+mod packets;
 mod patterns;
 mod plan_advice;
 mod plan_equals;

@@ -13,6 +13,7 @@ use crate::doctor::{self, Machine, Operation};
 use crate::enforce::deadline;
 use crate::host::LiveConfig;
 use crate::os::cpuset::CpuSet;
+use crate::run::drivers;
 
 /// What this machine can enforce on the processors of a configuration, as it is now. Costs a probe of the machine (some milliseconds).
 pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
@@ -32,6 +33,7 @@ pub(crate) fn supply(host: String, config: &LiveConfig) -> Supply {
                 machine.hidden.as_ref(),
                 &CpuSet::single(*cpu),
             ),
+            drivers: drivers::on(*cpu),
         });
     Supply {
         host,

@@ -1,6 +1,7 @@
 //! What all threads of one run share: its ports, its common start, and its end.
 
 pub(crate) mod bell;
+pub(crate) mod drivers;
 pub(crate) mod ours;
 pub(crate) mod own;
 pub(crate) mod port;

@@ -59,7 +59,9 @@ fn told(work: Work) -> String {
 pub(super) struct Above {
     /// Those of the program who interfere, for which a slot's grant is `unenforced`, by name.
     interfering: Vec<(ActivityId, String)>,
-    /// The same of those who are not of the program.
+    /// The same of drivers of the process, which are no program's.
+    unbounded: Vec<String>,
+    /// The same of those who are not of the process.
     strangers: Strangers,
     /// Shares of the program's reservations by deadline: they keep to no processor, so each must have room for all of them.
     deadline_ppm: Vec<(ActivityId, u64)>,
@@ -74,6 +76,7 @@ impl Above {
     pub(super) fn nobody() -> Self {
         Self {
             interfering: Vec::new(),
+            unbounded: Vec::new(),
             strangers: Strangers::default(),
             deadline_ppm: Vec::new(),
             known: Vec::new(),
@@ -120,6 +123,17 @@ impl Above {
                 this.uncharged.push(name.clone());
             }
             this.known.extend(known);
+        }
+        for driver in &processor.drivers {
+            let name = &driver.name;
+            match driver.work {
+                Some(work) => this.known.push((name.clone(), work)),
+                None => {
+                    let named = format!("{name}, of which nobody bounds what it takes");
+                    this.unbounded.push(named);
+                    this.uncharged.push(name.clone());
+                }
+            }
         }
         this
     }
@@ -249,11 +263,12 @@ impl Above {
         Grade::below(names.iter().map(String::as_str), &Strangers::default())
     }
 
-    /// Those of the program who interfere with this activity, by name.
+    /// Those of the program, and of its process, who interfere with this activity, by name.
     fn others(&self, holder: ActivityId) -> impl Iterator<Item = &str> {
         let others = self.interfering.iter();
         let others = others.filter(move |(who, _)| *who != holder);
-        others.map(|(_, name)| name.as_str())
+        let others = others.map(|(_, name)| name.as_str());
+        others.chain(self.unbounded.iter().map(String::as_str))
     }
 
     /// A sentence on each piece of work.

@@ -23,7 +23,7 @@ pub use admitted::{Admission, Admitted, Launch, Rejected, SlotPlan, admit, refus
 use assess::assess;
 pub use deadline::DeadlineState;
 pub use executors::ExecutorAdmission;
-pub use supply::{DeadlineSupply, ProcessorSupply, SlotSupply, Supply};
+pub use supply::{DeadlineSupply, Driver, ProcessorSupply, SlotSupply, Supply};
 
 use crate::policy::slots::Change;
 use crate::request::{Share, Shortage};

@@ -54,6 +54,17 @@ pub struct ProcessorSupply {
     pub slots: Result<SlotSupply, String>,
     /// Threads that are not ours and rank above a slot's occupant here.
     pub outranking: Strangers,
+    /// Threads of the process that asks, which are no program's and rank above a slot's occupant here.
+    pub drivers: Vec<Driver>,
+}
+
+/// A thread that serves something outside the machine, as the driver of an interface does, above whatever holds a slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Driver {
+    /// How it is named in messages: `network driver of eth0`.
+    pub name: String,
+    /// What it takes at the most; `None`: nobody bounds it.
+    pub work: Option<Work>,
 }
 
 /// Time slots on a processor.
@@ -92,6 +103,7 @@ impl SlotSupply {
             number: processor.into(),
             slots: Ok(self.clone()),
             outranking: Strangers::default(),
+            drivers: Vec::new(),
         };
         (0..processors).map(on).collect()
     }

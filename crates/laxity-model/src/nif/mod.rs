@@ -11,6 +11,7 @@
 //! * [`table`]: whose a packet is, the most specific filter's.
 //! * [`frames`]: the key of a driver of Ethernet frames, of these.
 //! * [`exchange`]: whether a packet is kept; where each buffer is.
+//! * [`most`]: how much a driver takes at the most, and what that is charged.
 //! * [`urgency`]: from a packet's arrival to its deadline, and whether it is early.
 //! * [`transmit`]: what is sent next, and how much is out of reach.
 //! * [`wire`]: how long a frame takes a wire that is not real, and what goes wrong there.
@@ -20,6 +21,7 @@ pub mod filter;
 pub mod frame;
 pub mod frames;
 pub mod link;
+pub mod most;
 pub mod registry;
 pub mod table;
 pub mod transmit;

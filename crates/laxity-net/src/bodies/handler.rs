@@ -1,6 +1,7 @@
 //! The driver at interrupt level.
 
 use laxity_model::nif::link::{Link, LinkError};
+use laxity_model::nif::most::{Costs, Most, Pace};
 use laxity_model::nif::registry::Demultiplex;
 use laxity_model::{
     ActivityId, Body, Context, EventKind, Instant, PortId, SemaphoreId, Service, Step,
@@ -17,16 +18,17 @@ pub struct Interrupt {
     pub doorbell: SemaphoreId,
     /// Has it raised again for what happens from now on.
     pub unmask: Box<dyn FnMut(Instant) + Send>,
-    /// What it costs to enter the driver.
-    pub enters: Service,
-    /// What each packet costs there that arrives, and each frame that is sent: finding whose it is, and the client's call.
-    pub packet: Service,
+    /// What it costs to enter the driver, and each packet there that arrives, and each frame that is sent.
+    pub costs: Costs,
+    /// How much it takes at the most; what comes beyond waits in the interface, whose interrupt is masked meanwhile.
+    pub most: Option<Most>,
 }
 
 /// A driver whose interrupts are these.
 pub struct Handler<L: Link, D: Demultiplex> {
     driver: Driver<L, D>,
     interrupt: Interrupt,
+    pace: Pace,
     /// What the last poll did, until it was charged.
     polled: Option<Polled>,
 }
@@ -34,9 +36,10 @@ pub struct Handler<L: Link, D: Demultiplex> {
 impl<L: Link, D: Demultiplex> Handler<L, D> {
     /// A driver that is polled when its interface's interrupt is raised.
     #[must_use]
-    pub const fn new(driver: Driver<L, D>, interrupt: Interrupt) -> Self {
+    pub fn new(driver: Driver<L, D>, interrupt: Interrupt) -> Self {
         Self {
             driver,
+            pace: Pace::new(interrupt.most),
             interrupt,
             polled: None,
         }
@@ -44,12 +47,18 @@ impl<L: Link, D: Demultiplex> Handler<L, D> {
 
     fn poll(&mut self, context: &mut dyn Context) -> Step {
         let now = context.now();
-        match self.driver.poll(now, &mut Through(context)) {
+        if self.interrupt.most.is_some() {
+            // One look is enough for all that asked for one.
+            while context.take(self.interrupt.raised).is_some() {}
+        }
+        let left = self.pace.left(now);
+        match self.driver.poll_at_most(now, &mut Through(context), left) {
             Ok(polled) => {
-                let done = (polled.arrived + polled.sent) as u64;
-                let packets = self.interrupt.packet.checked_mul(done);
-                let charged =
-                    packets.and_then(|packets| packets.checked_add(self.interrupt.enters));
+                let Costs { interrupt, packet } = self.interrupt.costs;
+                let done = polled.arrived + polled.sent;
+                self.pace.took(now, done);
+                let packets = packet.checked_mul(done as u64);
+                let charged = packets.and_then(|packets| packets.checked_add(interrupt));
                 self.polled = Some(polled);
                 Step::Charge(charged.unwrap_or(Service::MAX))
             }
@@ -69,9 +78,17 @@ where
     Driver<L, D>: Send,
 {
     fn step(&mut self, context: &mut dyn Context) -> Step {
-        let Some(polled) = self.polled.take().filter(|polled| !polled.is_more) else {
+        let Some(polled) = self.polled.take() else {
             return self.poll(context);
         };
+        if let Some(until) = self.pace.rests_until(context.now()) {
+            // What was sent leaves all the same.
+            context.signal(self.interrupt.doorbell);
+            return Step::SleepUntil(until);
+        }
+        if polled.is_more {
+            return self.poll(context);
+        }
         (self.interrupt.unmask)(context.now());
         context.signal(self.interrupt.doorbell);
         match polled.again {

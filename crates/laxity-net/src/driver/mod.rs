@@ -97,7 +97,7 @@ pub struct Polled {
     pub arrived: usize,
     /// Frames that were handed to it.
     pub sent: usize,
-    /// Whether as many arrived as one poll takes: there may be more.
+    /// Whether as many arrived as one poll takes, or as many left as it may: there may be more.
     pub is_more: bool,
     /// When the order of frames wants to be asked again, though nothing happens until then.
     pub again: Option<Instant>,
@@ -140,6 +140,8 @@ pub struct Driver<L: Link, D: Demultiplex> {
     malformed: Option<&'static str>,
     /// Nothing that was handed over waits to be flushed.
     is_flushed: bool,
+    /// Of what is bounded, frames were given the larger half last.
+    is_frames_turn: bool,
     state: State,
 }
 
@@ -199,6 +201,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             account: Account::default(),
             malformed: None,
             is_flushed: true,
+            is_frames_turn: false,
             state: State::Up,
         };
         driver.post_spare();
@@ -213,6 +216,20 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// [`LinkError::Gone`], each time: only questions are answered then. What the interface says else, or that the order of frames
     /// is none; whoever polls may go on.
     pub fn poll(&mut self, now: Instant, effects: &mut dyn Effects) -> Result<Polled, DriverError> {
+        self.poll_at_most(now, effects, usize::MAX)
+    }
+
+    /// The same, which takes no more than so many packets and frames together. Where both ways want more than that, each has half.
+    ///
+    /// # Errors
+    ///
+    /// As of [`poll`](Self::poll).
+    pub fn poll_at_most(
+        &mut self,
+        now: Instant,
+        effects: &mut dyn Effects,
+        most: usize,
+    ) -> Result<Polled, DriverError> {
         self.answer(now, effects);
         if self.state == State::Gone {
             return Err(LinkError::Gone.into());
@@ -220,17 +237,38 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         self.tell_sent(now, effects);
         self.post_spare();
         let mut polled = Polled::default();
-        let received = self.take_arrivals(now, effects, &mut polled);
+        let for_frames = self.kept_for_frames(now, effects, most);
+        let per_poll = self.limits.per_poll.min(most - for_frames);
+        let received = self.take_arrivals(now, effects, per_poll, &mut polled);
         if let Err(LinkError::Gone) = received {
             self.end_all(now, effects);
         }
         received?;
         self.collect(now, effects);
-        self.send_waiting(now, effects, &mut polled)?;
+        self.send_waiting(now, effects, most - polled.arrived, &mut polled)?;
         if !self.is_flushed {
             self.flush(now, effects)?;
         }
         Ok(polled)
+    }
+
+    /// What of so much is kept for frames that wait: no more than half, and of one every second time.
+    fn kept_for_frames(&mut self, now: Instant, effects: &mut dyn Effects, most: usize) -> usize {
+        if most == usize::MAX {
+            return 0;
+        }
+        self.collect(now, effects);
+        let waiting = self.transmit.waiting();
+        if waiting == 0 {
+            return 0;
+        }
+        self.is_frames_turn = !self.is_frames_turn;
+        let half = if self.is_frames_turn {
+            most.div_ceil(2)
+        } else {
+            most / 2
+        };
+        waiting.min(half)
     }
 
     /// Its interface, to wait for, and for what it tells besides.

@@ -11,14 +11,15 @@ use super::{Driver, Polled, State, count};
 use crate::client::{Context, Direction, Effects, Loan, News};
 
 impl<L: Link, D: Demultiplex> Driver<L, D> {
-    /// Takes what has arrived, as much as a poll may.
+    /// Takes what has arrived, no more than so much.
     pub(super) fn take_arrivals(
         &mut self,
         now: Instant,
         effects: &mut dyn Effects,
+        most: usize,
         polled: &mut Polled,
     ) -> Result<(), LinkError> {
-        while polled.arrived < self.limits.per_poll {
+        while polled.arrived < most {
             match self.link.receive(now) {
                 Ok(Some(packet)) => {
                     polled.arrived += 1;

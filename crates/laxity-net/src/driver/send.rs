@@ -44,14 +44,19 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         self.collected = collected;
     }
 
-    /// Hands over what may go.
+    /// Hands over what may go, no more than so many.
     pub(super) fn send_waiting(
         &mut self,
         now: Instant,
         effects: &mut dyn Effects,
+        most: usize,
         polled: &mut Polled,
     ) -> Result<(), NotWaiting> {
         loop {
+            if polled.sent >= most {
+                polled.is_more |= self.transmit.waiting() > 0;
+                return Ok(());
+            }
             let frame = match self.transmit.next(now)? {
                 Next::Frame(frame) => frame,
                 Next::NotBefore(at) => {

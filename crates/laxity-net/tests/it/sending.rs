@@ -1,6 +1,6 @@
 //! Frames: in which order they leave, how many are out of reach, and that each is told.
 
-use laxity_model::nif::link::LinkError;
+use laxity_model::nif::link::{Link, LinkError};
 use laxity_model::nif::registry::Circuits;
 use laxity_model::nif::transmit::ByPriority;
 use laxity_model::{Instant, Priority};
@@ -148,11 +148,42 @@ fn a_gathered_message_leaves_as_one_packet() {
     let filled = client.pool.take().unwrap().fill_with(&message).unwrap();
     filled.send(Sending::default()).unwrap();
     driver.poll(Instant::ZERO, &mut ()).unwrap();
-    let received = laxity_model::nif::link::Link::receive;
-    for memory in laxity_model::nif::link::Link::allocate(&mut far, 1).unwrap() {
-        laxity_model::nif::link::Link::post(&mut far, memory).unwrap();
+    let received = Link::receive;
+    for memory in Link::allocate(&mut far, 1).unwrap() {
+        Link::post(&mut far, memory).unwrap();
     }
     let packet = received(&mut far, Instant::ZERO).unwrap().unwrap();
     assert_eq!(packet.length, 52);
     assert_eq!(packet.memory[..3], [1, 2, 3]);
+}
+
+/// However little is taken at a time, neither those who send nor those who receive wait for the others to have nothing to do.
+#[test]
+fn where_little_may_be_taken_both_ways_have_half_of_it() {
+    for most in [1, 2, 5] {
+        let (_, near, mut far) = Wire::new(Faults::default(), 1);
+        let limits = Limits {
+            posted: 64,
+            reach: 64,
+            ..Limits::default()
+        };
+        let mut driver = Driver::new(near, Circuits::default(), limits, Host::default()).unwrap();
+        let keeper = Keeper::<Memory>::default();
+        let client = driver.register(Interest::Nothing, PoolSize::fixed(40), keeper);
+        let pool = client.unwrap().pool;
+        for tag in 0..40 {
+            send(&pool, 1, tag);
+        }
+        for memory in far.allocate(64).unwrap() {
+            far.send(memory, 100, Instant::ZERO).unwrap();
+        }
+        let (mut arrived, mut sent) = (0, 0);
+        while arrived + sent < 40 {
+            let polled = driver.poll_at_most(Instant::ZERO, &mut (), most).unwrap();
+            assert!(polled.arrived + polled.sent <= most && polled.is_more);
+            arrived += polled.arrived;
+            sent += polled.sent;
+        }
+        assert!(arrived.min(sent) >= 15, "{most}: {arrived} {sent}");
+    }
 }

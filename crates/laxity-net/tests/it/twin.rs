@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use laxity_model::executor::edf::Edf;
 use laxity_model::nif::link::Link;
+use laxity_model::nif::most::{Costs, Most};
 use laxity_model::nif::registry::{Circuit, Circuits};
 use laxity_model::nif::urgency::Stated;
 use laxity_model::policy::raise::Highest;
@@ -228,6 +229,11 @@ fn taker(
 
 /// Arrival to delivery of each packet of a second, and whether it was video.
 fn ran(arrangement: Arrangement) -> (Vec<(bool, Span)>, RunRecord) {
+    ran_within(arrangement, None)
+}
+
+/// The same, of a driver that takes no more than so much.
+fn ran_within(arrangement: Arrangement, most: Option<Most>) -> (Vec<(bool, Span)>, RunRecord) {
     let (cable, near, far) = Cable::new(Line::atm(), [SHAPE; 2], 3);
     let mut program = Program::new(1);
     let [doorbell, raised] = [(); 2].map(|()| program.semaphore(0));
@@ -271,8 +277,11 @@ fn ran(arrangement: Arrangement) -> (Vec<(bool, Span)>, RunRecord) {
         raised,
         doorbell,
         unmask: Box::new(move |now| unmasks.unmask(now)),
-        enters: Service::from_micros(10),
-        packet: Service::from_micros(5),
+        costs: Costs {
+            interrupt: Service::from_micros(10),
+            packet: Service::from_micros(5),
+        },
+        most,
     };
     let Receiving {
         mut program,
@@ -369,6 +378,26 @@ fn early_demultiplexing_at_one_priority_gains_nothing() {
     let early = delays(Arrangement::Early { video: 8 });
     let late = delays(Arrangement::Late);
     assert!(early == late, "{:?} {:?}", &early[..9], &late[..9]);
+}
+
+/// Nine packets come at once, and no more than two of them are taken in any 3 ms: the others wait in the card, and none is lost.
+#[test]
+fn a_driver_takes_no_more_than_it_may_in_any_time() {
+    let every = Span::from_millis(3);
+    let bounded = Arrangement::Early { video: 20 };
+    let (found, record) = ran_within(bounded, Most::new(2, every));
+    let events = record.events.iter();
+    let taken = events.filter(|event| event.kind == EventKind::Arrive);
+    let taken: Vec<Instant> = taken.map(|event| event.at).collect();
+    assert_eq!(found.len(), taken.len());
+    let closest = taken.windows(3).map(|three| three[2] - three[0]).min();
+    assert_eq!(closest, Some(every));
+    // Nine need five such times, or more, as a look that finds nothing counts, too.
+    let last = longest(&found, true);
+    assert!(
+        last > Span::from_millis(12) && last < Span::from_millis(20),
+        "{last}"
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A run of the experiment: how packets find their threads, and when frames of video were shown.
 
 use laxity_lab::bench::Runner;
+use laxity_model::nif::most::Costs;
 use laxity_model::nif::registry::{Circuit, Circuits};
 use laxity_model::{
     Context, EventKind, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Priority,
@@ -206,8 +207,11 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<Outcome,
         raised: line,
         doorbell: program.semaphore(0),
         unmask: Box::new(|_| {}),
-        enters,
-        packet,
+        costs: Costs {
+            interrupt: enters,
+            packet,
+        },
+        most: None,
     };
     let level = Placement::Interrupt(InterruptLevel(1));
     program.add("interface", CPU, level, Handler::new(driver, interface));

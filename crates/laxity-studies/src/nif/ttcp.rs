@@ -9,6 +9,7 @@ use laxity_lab::bench::Runner;
 use laxity_lab::runner::network::{End, Wires};
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
+use laxity_model::nif::most::Costs;
 use laxity_model::{
     Context, HostError, Instant, InterruptLevel, Placement, PortId, Priority, ProcessorId, Program,
     SemaphoreId, Service, Span, Step,
@@ -415,8 +416,11 @@ where
         raised,
         doorbell,
         unmask,
-        enters: setup.interrupt.0,
-        packet: setup.interrupt.1,
+        costs: Costs {
+            interrupt: setup.interrupt.0,
+            packet: setup.interrupt.1,
+        },
+        most: None,
     };
     let level = Placement::Interrupt(InterruptLevel(1));
     program.add("interface", CPU, level, Handler::new(driver, interface));

@@ -74,6 +74,7 @@ pub use laxity_linux::net::{
     AnyLink, AnyMemory, InterfaceName, OpenCause, OpenError, Opened, Settings,
 };
 pub use laxity_model::nif::frames::Frames;
+pub use laxity_model::nif::most::{Costs, Most};
 pub use laxity_model::nif::{exchange, filter, frame, registry};
 pub use laxity_net::stack::{Config as StackConfig, Count, Moved};
 pub use laxity_net::{bodies, buffers, client, clients, driver, sockets};
@@ -167,9 +168,14 @@ impl Interface {
         let (told, threads) = (Arc::default(), Threads::new(options.activities));
         let effects = Live::new(options.ports, Arc::clone(&threads));
         let serving = Serving::new(driver, effects, Arc::clone(&told), options.most);
+        let bounded = options.most.zip(options.costs);
+        let driver = laxity_model::admission::Driver {
+            name: format!("network driver of {}", facts.name),
+            work: bounded.map(|(most, costs)| most.work(costs)),
+        };
         let thread = (options.priority, options.processor);
         Ok(Self {
-            served: Served::start(&facts.name, thread, bedside, serving)?,
+            served: Served::start((&facts.name, driver), thread, bedside, serving)?,
             handle,
             told,
             threads,

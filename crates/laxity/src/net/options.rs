@@ -2,8 +2,9 @@
 
 use laxity_linux::net::Settings;
 use laxity_linux::net::xdp::program::Rest;
+use laxity_model::PortId;
 use laxity_model::nif::frame::Tail;
-use laxity_model::{PortId, Span};
+use laxity_model::nif::most::{Costs, Most};
 use laxity_net::driver::Limits;
 
 /// Puts an arrival into a port of a running program, such as [`Inbox::put`](laxity_linux::host::alone::Inbox::put) of an executor: `false` if there is no room. It is called by the driver's thread, and neither waits nor allocates.
@@ -21,8 +22,11 @@ pub struct Options {
     pub priority: u8,
     /// Its processor, by the kernel's number; else wherever the kernel lets it run.
     pub processor: Option<usize>,
-    /// The most packets in so much time from the first of them on, and up to a poll's more; what comes beyond waits in the interface, and is lost there if it waits for too long. `None`: no end of them, so that a flood may take a processor.
-    pub most: Option<(u32, Span)>,
+    /// The most packets, both ways, in any time of this length; what comes beyond waits in the interface, and is lost there if it waits for too long, and so do questions to the driver. `None`: no end of them, so that a flood may take a processor.
+    pub most: Option<Most>,
+    /// What the thread takes at the most each time that it wakes, and for each packet then, as was measured or as you say: with `most`, slots on its processor are admitted below it. Without either, whoever
+    /// asks for slots there has them `unenforced`, as nobody bounds what the driver takes.
+    pub costs: Option<Costs>,
     /// Clients of flows are found at the interface's hook, which only `xdp:NAME` can do.
     pub early: Option<EarlyOptions>,
     /// Ports of programs that clients may put into.
@@ -45,6 +49,7 @@ impl Default for Options {
             priority: laxity_model::enforce::ranks::INTERRUPT,
             processor: None,
             most: None,
+            costs: None,
             early: None,
             ports: Vec::new(),
             activities: 64,

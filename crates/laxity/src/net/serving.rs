@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use laxity_linux::host::alone::served::{Next, Serve};
 use laxity_model::nif::link::LinkError;
+use laxity_model::nif::most::{Most, Pace};
 use laxity_model::{Instant, Span};
 use laxity_net::driver::{DriverError, Polled};
 
@@ -54,9 +55,7 @@ pub(super) struct Serving {
     driver: LiveDriver,
     effects: Live,
     told: Arc<Told>,
-    most: Option<(u32, Span)>,
-    /// Packets since this instant.
-    counted: (Instant, u32),
+    pace: Pace,
     below: Span,
     lies: u32,
 }
@@ -66,36 +65,20 @@ impl Serving {
         driver: LiveDriver,
         effects: Live,
         told: Arc<Told>,
-        most: Option<(u32, Span)>,
+        most: Option<Most>,
     ) -> Self {
         Self {
             driver,
             effects,
             told,
-            most,
-            counted: (Instant::ZERO, 0),
+            pace: Pace::new(most),
             below: BELOW[0],
             lies: 0,
         }
     }
 
-    /// Until when no packet may be taken, if all that may be were taken already.
-    fn rests_until(&mut self, now: Instant) -> Option<Instant> {
-        let (most, every) = self.most?;
-        let (since, count) = self.counted;
-        let until = since.checked_add(every).unwrap_or(Instant::MAX);
-        if until <= now {
-            self.counted.1 = 0;
-            return None;
-        }
-        (count >= most).then_some(until)
-    }
-
     fn next(&mut self, now: Instant, polled: Polled, due: Option<Instant>, is_ready: bool) -> Next {
-        if self.counted.1 == 0 {
-            self.counted.0 = now;
-        }
-        self.counted.1 += polled.arrived as u32;
+        self.pace.took(now, polled.arrived + polled.sent);
         let is_nothing = polled.arrived == 0 && polled.sent == 0;
         self.lies = if is_ready && is_nothing {
             self.lies + 1
@@ -127,10 +110,11 @@ impl Serving {
 impl Serve for Serving {
     fn work(&mut self, now: Instant, is_ready: bool) -> Next {
         let due = self.effects.until(now);
-        if let Some(until) = self.rests_until(now) {
-            return Next::Pause(due.map_or(until, |due| due.min(until)));
+        if let Some(until) = self.pace.rests_until(now) {
+            return Next::Rest(due.map_or(until, |due| due.min(until)));
         }
-        match self.driver.poll(now, &mut self.effects) {
+        let left = self.pace.left(now);
+        match self.driver.poll_at_most(now, &mut self.effects, left) {
             Ok(polled) => {
                 // Clients may have said since what is to be done later.
                 let due = self.effects.until(now).or(due);
@@ -142,6 +126,7 @@ impl Serve for Serving {
                 Next::End
             }
             Err(error) => {
+                self.pace.took(now, 0);
                 self.told.failed(&error);
                 Next::Pause(now.checked_add(FAILED).unwrap_or(Instant::MAX))
             }

@@ -1,6 +1,7 @@
 //! Interfaces that are open on this machine: over UDP, for which nobody needs a right, and in network namespaces that the tests make.
 
 mod agree;
+mod beside;
 mod early;
 mod ending;
 mod live;

@@ -11,16 +11,17 @@ use laxity_model::analysis::supply::{Dedicated, SupplyBound, TableSupply};
 use laxity_model::analysis::{Overflow, Response, Task, fixed_priority};
 use laxity_model::policy::bands::HIGHEST_VARIABLE;
 use laxity_model::policy::slots::{SlotTable, shortest_interval};
+use laxity_model::request::ONCE;
 use laxity_model::{Priority, Service, Span};
 
 use super::agreed::reserves_later;
-use super::costs::{Others, heed_others};
-use super::drivers::During;
+use super::costs::{Others, heed_others, shorter};
+use super::drivers::{During, Wakes};
 use super::linux::{Live, never_done};
 use super::ranks::{is_thread, slot_rank, thread_rank};
-use super::sources::{Source, Stage, Wakes, Work, beside};
+use super::sources::{Source, Stage, Work, beside};
 use super::{Ready, VariantPlan, slots_of};
-use crate::plan::{Bottleneck, Line, NoBound, Reason, bound};
+use crate::plan::{Bottleneck, Line, NoBound, Reason};
 use crate::runner::machine::{Charged, Machine};
 use crate::runner::modes::Mode;
 use crate::scenario::{Resolved, ResolvedVariant, Start, TaskKind};
@@ -260,14 +261,15 @@ impl Analyst<'_> {
             wake = None;
         }
         let response = fixed_priority::response_time_among(&task, &first, blocking, &&*supply)?;
-        let response = bound(response).map_err(|why| match response {
+        let response = own.answer(response).map_err(|why| match response {
             Response::Unbounded if own.slots.is_some() => Reason::too_much(
                 "it and what goes first ask for more than its slots are sure to give",
             ),
             Response::Unbounded => self.too_much_with_costs(own, &sources).unwrap_or(why),
             _ => why,
         })?;
-        Ok((response + wake.unwrap_or(Span::ZERO), self.kept(window)?))
+        let later = wake.unwrap_or(Span::ZERO) + own.held;
+        Ok((response + later, self.kept(window)?))
     }
 
     /// The most that those who do not go first have the processor pay just before.
@@ -302,7 +304,8 @@ impl Analyst<'_> {
         for source in sources.iter().filter(|source| self.goes_first(source, own)) {
             let same = source.activity == own.activity && source.mode.is_some();
             // Of an activity that is asked about in no mode, jobs in one mode are jobs in another. No call waits for the last one of its phase.
-            if std::ptr::eq(source, own) || (same && (source.once || usual == Usual::Done)) {
+            let is_own = std::ptr::eq(source, own) && own.shared.is_none();
+            if is_own || (same && (source.once || usual == Usual::Done)) {
                 continue;
             }
             match &source.work {
@@ -342,6 +345,11 @@ impl Analyst<'_> {
         case: Case,
     ) -> Result<(Task, Usual), NoBound> {
         let task = own.task().ok_or("it never stops")?;
+        if let Some(one) = own.shared {
+            // All others may go before it.
+            let one = Task::new(one, ONCE).map_err(|error| error.to_string())?;
+            return Ok((one, Usual::Open));
+        }
         if !own.once {
             return Ok((*task, Usual::Open));
         }
@@ -482,13 +490,5 @@ impl Analyst<'_> {
             source.name
         );
         Err(why.into())
-    }
-}
-
-/// The better of two answers, each of which holds; the reason of the first where there is neither.
-fn shorter(one: Result<Span, Reason>, other: Result<Span, Reason>) -> Result<Span, Reason> {
-    match (one, other) {
-        (Ok(one), Ok(other)) => Ok(one.min(other)),
-        (Err(_), found @ Ok(_)) | (found, Err(_)) => found,
     }
 }

@@ -231,3 +231,14 @@ impl Line {
         })
     }
 }
+
+/// The better of two answers, each of which holds; the reason of the first where there is neither.
+pub(super) fn shorter(
+    one: Result<Span, Reason>,
+    other: Result<Span, Reason>,
+) -> Result<Span, Reason> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok(one.min(other)),
+        (Err(_), found @ Ok(_)) | (found, Err(_)) => found,
+    }
+}

@@ -51,6 +51,15 @@ impl During {
     }
 }
 
+/// How those wake that sleep until instants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Wakes {
+    /// Late by no more than this.
+    pub(super) late: Span,
+    /// Whether a thread's jobs are counted by their period, each late; else it is only known that it wakes no more than once a tick.
+    pub(super) by_period: bool,
+}
+
 /// Whether these are of more than one phase.
 pub(super) fn are_several(modes: &[Mode]) -> bool {
     let mut pairs = modes.windows(2);

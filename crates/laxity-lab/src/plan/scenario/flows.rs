@@ -1,7 +1,8 @@
-//! What comes over a network in a variant, who takes it, and that nobody is charged for it.
+//! What comes over a network in a variant, who takes it, and who is charged for it.
 
 use laxity_model::Span;
 
+use crate::scenario::units::format_most;
 use crate::scenario::{
     Demultiplexing, Flow, NetworkClient, ResolvedTask, ResolvedVariant, TaskKind, Traffic,
     show_placing,
@@ -22,9 +23,16 @@ pub(super) fn said(variant: &ResolvedVariant) -> Vec<String> {
 
 /// What is to be known of the bounds and grants of a variant with flows.
 pub(super) fn note(variant: &ResolvedVariant) -> Option<String> {
-    variant.has_network().then(|| {
-        "nobody says how many packets come: neither the interrupts of an interface nor what its clients work on them are charged to anybody".to_owned()
-    })
+    let interface = variant.interface()?;
+    let Some(most) = interface.most else {
+        return Some("nobody says how many packets come: neither the interrupts of an interface nor what its clients work on them are charged to anybody".to_owned());
+    };
+    let each = interface.costs.each();
+    Some(format!(
+        "`{}` takes no more than {}, each {each} with an interrupt of its own, and is charged that; what comes beyond waits in it, or is lost there. A client's bound is of a packet that is not lost, from its arrival until a thread is done with it, as long as no frame is sent later than its `jitter`",
+        interface.name,
+        format_most(most),
+    ))
 }
 
 fn sentence(flow: &Flow, task: &ResolvedTask, client: &NetworkClient) -> String {

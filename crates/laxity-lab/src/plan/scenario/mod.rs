@@ -4,7 +4,7 @@
 //! [`plan`] shows the same [`Admitted`](laxity_model::admission::Admitted) that [`run`](crate::runner::run) hands to a host, and
 //! adds bounds, and what was observed.
 //!
-//! * `sources`: everything that takes a processor's time; `drivers`: of that, each device's own.
+//! * `sources`: everything that takes a processor's time; `drivers`: of that, each device's own; `packets`: a network's.
 //! * `flows`: what comes over a network.
 //! * `device`: whether a reserved device gets what its rings need; `agreed`: that this and the bounds of its calls are one answer.
 //! * `subjects`: whose response times are asked for; `bounds`: those, in the twin, by `ranks` and by what executors give (`promises`); `linux`: those on Linux; `costs`: what those prove; `observe`: the same, as seen.
@@ -21,6 +21,7 @@ mod linux;
 #[cfg(test)]
 mod linux_tests;
 mod observe;
+mod packets;
 mod promises;
 mod ranks;
 mod render;

@@ -8,10 +8,10 @@ use laxity_model::{
 };
 
 use super::{Ready, VariantPlan};
-use crate::observe::Probes;
+use crate::observe::{Probe, Probes};
 use crate::runner::modes::{ANSWER, mode_of};
 use crate::runner::{Progress, RunError, pool, twin};
-use crate::scenario::kinds::ROGUE;
+use crate::scenario::kinds::{CLIENT, ROGUE};
 use crate::scenario::{Resolved, ResolvedVariant};
 
 /// The longest response and how many there were, by activity and mode of the driver.
@@ -53,16 +53,28 @@ pub(super) fn seen_on(
     let (admitted, probes) = ready.granted(variant)?;
     let reader = Reader::new(&probes, &admitted.program.activities);
     let activities = admitted.program.activities.iter();
-    let names: Vec<String> = activities.map(|activity| activity.name.clone()).collect();
+    let mut names: Vec<String> = activities.map(|activity| activity.name.clone()).collect();
+    for client in clients(&probes) {
+        for thread in &client.activities {
+            names[thread.index()].clone_from(&client.subject.name);
+        }
+    }
     let record = host.run(admitted, length);
     let record = record.map_err(|error| RunError::of(error, &variant.name))?;
-    let named = reader
-        .read(&record)
-        .into_iter()
-        .filter_map(|((activity, mode), found)| {
-            Some(((names.get(activity.index())?.clone(), mode), found))
-        });
-    Ok(named.collect())
+    let mut named = Names::new();
+    for ((activity, mode), (longest, jobs)) in reader.read(&record) {
+        let Some(name) = names.get(activity.index()) else {
+            continue;
+        };
+        let all = named.entry((name.clone(), mode)).or_default();
+        *all = (all.0.max(longest), all.1 + jobs);
+    }
+    Ok(named)
+}
+
+/// Whose threads take packets.
+fn clients(probes: &Probes) -> impl Iterator<Item = &Probe> {
+    probes.0.iter().filter(|probe| probe.subject.kind == CLIENT)
 }
 
 pub(super) fn fill(variant: &mut VariantPlan, seen: &Names) {
@@ -121,6 +133,8 @@ struct Reader {
     /// The periodic tasks, with the mark that their jobs begin with, and that of their ends where their waits do not tell of those: a wait for a budget is none.
     periodic: BTreeMap<ActivityId, (Mark, Option<Mark>)>,
     rogues: BTreeSet<ActivityId>,
+    /// The threads of clients, each of whose jobs is a packet, from its arrival on.
+    takers: BTreeSet<ActivityId>,
 }
 
 impl Reader {
@@ -154,6 +168,9 @@ impl Reader {
                 .map(|t| (t.activity, (t.runs, t.ends)))
                 .collect(),
             rogues: rogues.flat_map(|probe| probe.activities.clone()).collect(),
+            takers: clients(probes)
+                .flat_map(|client| client.activities.clone())
+                .collect(),
         }
     }
 
@@ -202,6 +219,11 @@ impl Reader {
                 if let Some(queued) = self.queued.get_mut(&event.activity) {
                     queued.entered = true;
                 }
+            }
+            EventKind::Deliver if self.takers.contains(&event.activity) => {
+                // It takes the next one when it is done with the one before.
+                self.complete(event);
+                self.asked.insert(event.activity, told);
             }
             EventKind::Wake if self.rogues.contains(&event.activity) => {
                 self.complete(event);

@@ -9,7 +9,8 @@ use laxity_model::{Grade, Placement, Service, Span};
 use super::bounds::{Analyst, By, Case, Usual};
 use super::costs::Others;
 use super::drivers::During;
-use super::sources::{Source, Wakes};
+use super::drivers::Wakes;
+use super::sources::Source;
 use crate::plan::NoBound;
 use crate::scenario::{ResolvedTask, TaskLinks};
 

@@ -7,11 +7,11 @@ use laxity_model::executor::pacing::OnOverrun;
 use laxity_model::request::ONCE;
 use laxity_model::{Activity, ActivityId, Placement, ReservationRequest, Service, Span};
 
-use super::Ready;
-use super::drivers::{Calling, During, Streaming, are_several};
+use super::drivers::{Calling, During, Streaming, Wakes, are_several};
 use super::ranks::{
     CLOCK, DEFERRED, INTERRUPTS, foreign_rank, holder_rank, rank_beside, slot_rank, thread_rank,
 };
+use super::{Ready, packets};
 use crate::runner::machine::Machine;
 use crate::runner::modes::Mode;
 use crate::scenario::devices::Installed;
@@ -49,10 +49,16 @@ pub(super) struct Source {
     pub(super) mode: Option<&'static str>,
     /// Whether it is no job of its own: what one of a phase's calls takes more than the others, the last one.
     pub(super) once: bool,
+    /// So long each of its jobs may be held up before anybody knows of it.
+    pub(super) held: Span,
+    /// What one job takes, where several threads share them, so that one that came later may go first.
+    pub(super) shared: Option<Service>,
+    /// Whether its time counts from when it is there, not from when it should have been.
+    pub(super) is_seen_at_release: bool,
 }
 
 impl Source {
-    fn new(name: &str, activity: Option<ActivityId>, rank: u16, work: Work) -> Self {
+    pub(super) fn new(name: &str, activity: Option<ActivityId>, rank: u16, work: Work) -> Self {
         Self {
             name: name.to_owned(),
             activity,
@@ -64,6 +70,9 @@ impl Source {
             waits: false,
             mode: None,
             once: false,
+            held: Span::ZERO,
+            shared: None,
+            is_seen_at_release: false,
         }
     }
 
@@ -89,15 +98,6 @@ impl Source {
             Work::Endless => None,
         }
     }
-}
-
-/// How those wake that sleep until instants.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Wakes {
-    /// Late by no more than this.
-    pub(super) late: Span,
-    /// Whether a thread's jobs are counted by their period, each late; else it is only known that it wakes no more than once a tick.
-    pub(super) by_period: bool,
 }
 
 /// Who takes time on one processor of a variant.
@@ -210,6 +210,7 @@ impl<'a> Stage<'a> {
         let tasks = self.variant.tasks.iter();
         let here = tasks.filter(|task| task.processor.0 == self.processor);
         sources.extend(here.filter_map(|task| self.task(task, wakes)));
+        packets::of_network(self, &mut sources);
         sources
     }
 
@@ -299,7 +300,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    fn rank(&self, activity: ActivityId) -> u16 {
+    pub(super) fn rank(&self, activity: ActivityId) -> u16 {
         match self.activity(activity).placement {
             // On Linux all handlers are threads of one priority.
             Placement::Interrupt(_) if self.twin.is_none() => INTERRUPTS,
@@ -378,6 +379,10 @@ impl<'a> Stage<'a> {
                 };
                 Some(self.source(id?, rank, Work::Jobs { task, net }))
             }
+            TaskKind::Client(client) if client.interface.most.is_some() => {
+                packets::of_client(self, task, client)
+            }
+            TaskKind::Flow(_) if packets::bounded(self).is_some() => None,
             // Its interrupts.
             TaskKind::Flow(_) => Some(Source::new(&task.name, None, CLOCK, Work::Endless)),
             TaskKind::Command { .. } | TaskKind::Client(_) => {

@@ -4,8 +4,8 @@ use laxity_model::analysis::Task;
 use laxity_model::{ActivityId, Service, Span};
 
 use super::bounds::{Analyst, By};
-use super::drivers::During;
-use super::sources::{Source, Wakes, Work, beside};
+use super::drivers::{During, Wakes};
+use super::sources::{Source, Work, beside};
 use crate::plan::{Bottleneck, Line, NoBound, unserved_ns};
 use crate::scenario::{PeriodicRank, TaskKind, TurnPolicy};
 
@@ -196,6 +196,6 @@ impl Analyst<'_> {
 /// What the jobs of a task need that can be released in a window, in nanoseconds.
 fn asked_within(task: &Task, window: u64) -> u64 {
     let window = window.saturating_add(task.jitter().as_nanos());
-    let jobs = window.div_ceil(task.period().as_nanos());
+    let jobs = window.div_ceil(task.period().as_nanos()) + (task.burst().get() - 1);
     task.cost().as_nanos().saturating_mul(jobs)
 }

@@ -15,7 +15,7 @@ use laxity_net::driver::{Driver, DriverError};
 use laxity_net::sockets::{TcpStream, UdpSocket};
 use laxity_net::stack::{Config, Stack};
 
-use super::{End, FAR, Known, LOOK, NEAR, SENT, driver, earliest, failed};
+use super::{End, FAR, Known, LOOK, NEAR, POSTED, SENT, driver, earliest, failed};
 use crate::scenario::Traffic;
 use crate::workload::Draws;
 
@@ -159,7 +159,7 @@ where
         seed: u64,
     ) -> Result<Self, HostError> {
         let time = Time::default();
-        let mut driver = driver(end.link, 256, (Turns::default(), seed))?;
+        let mut driver = driver(end.link, (256, POSTED), (Turns::default(), seed))?;
         let stack = stack(&mut driver, (1, window(flows)), &time, seed)?;
         Ok(Self {
             driver,

@@ -15,12 +15,13 @@ use std::sync::Arc;
 use laxity::cards::{Cable, Card, Line, Queue, Shape, Transfers};
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::Link;
+use laxity_model::nif::most::Costs;
 use laxity_model::nif::transmit::Order;
 use laxity_model::nif::wire::Framing;
 use laxity_model::verify::contract::Subject;
 use laxity_model::{
     ActivityId, Context, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Program,
-    SemaphoreId, Span, Step,
+    SemaphoreId, Service, Span, Step,
 };
 use laxity_net::bodies::{Handler, Interrupt};
 use laxity_net::driver::{Driver, Host, Limits};
@@ -40,8 +41,10 @@ const FIRST_PORT: u16 = 5_000;
 const PORTS_EACH: u16 = 16;
 /// Ethernet, IPv4 and UDP, in bytes.
 const HEADERS: usize = 42;
-/// Descriptors of a card's rings, and its driver's buffers.
+/// Descriptors of a card's rings, and its driver's buffers, at the most.
 const POSTED: usize = 256;
+/// And at the least.
+const LEAST_POSTED: usize = 64;
 /// Frames that wait to be sent.
 const QUEUE: u32 = 512;
 /// What happened to a flow waits in so many places for who records it.
@@ -103,11 +106,16 @@ struct Plan<'a> {
     clients: Vec<(&'a ResolvedTask, &'a Arc<NetworkClient>)>,
     flows: Vec<Known>,
     interface: Arc<Interface>,
+    is_twin: bool,
     seed: u64,
 }
 
 impl<'a> Plan<'a> {
-    fn of(tasks: &[&'a ResolvedTask], program: &mut Program, seed: u64) -> Option<Self> {
+    fn of(
+        tasks: &[&'a ResolvedTask],
+        program: &mut Program,
+        (seed, is_twin): (u64, bool),
+    ) -> Option<Self> {
         let clients = tasks.iter().filter_map(|task| match &task.kind {
             TaskKind::Client(client) => Some((*task, client)),
             _ => None,
@@ -124,6 +132,7 @@ impl<'a> Plan<'a> {
             flows: flows.collect(),
             clients,
             interface,
+            is_twin,
             seed,
         })
     }
@@ -139,7 +148,7 @@ pub(super) fn install(
     tasks: &[&ResolvedTask],
     (seed, wires): (u64, Option<Wires>),
 ) -> Result<Vec<Probe>, HostError> {
-    let Some(plan) = Plan::of(tasks, program, seed) else {
+    let Some(plan) = Plan::of(tasks, program, (seed, wires.is_none())) else {
         return Ok(Vec::new());
     };
     let [near, far, doorbell] = [(); 3].map(|()| program.semaphore(0));
@@ -148,6 +157,15 @@ pub(super) fn install(
     }
     let ends = cards(program, &plan.interface, [near, far, doorbell], seed);
     build(program, &plan, ends, doorbell)
+}
+
+impl Interface {
+    /// So many packets wait in it for its driver at the most. In the twin, where the driver is bounded, that is as many as it may take: who waits for longer waits in vain.
+    pub(crate) fn room(&self, is_twin: bool) -> usize {
+        let most = self.most.filter(|_| is_twin);
+        let most = most.map_or(POSTED, |most| most.packets().into());
+        most.clamp(LEAST_POSTED, POSTED)
+    }
 }
 
 /// The twin's cards and their wire.
@@ -183,13 +201,14 @@ fn cards(
 /// A driver of an end, which sends in this order.
 fn driver<L: Link>(
     link: L,
-    clients: u32,
+    (clients, posted): (u32, usize),
     (order, seed): (impl Order + 'static, u64),
 ) -> Result<Driver<L, Frames>, HostError> {
     let limits = Limits {
         clients,
-        posted: POSTED,
+        posted,
         queue: QUEUE,
+        reach: REACH as usize,
         ..Limits::default()
     };
     let frames = Frames::new(None, seed);
@@ -211,19 +230,39 @@ where
     let processor = plan.interface.processor;
     let mut made = Near::new(program, plan, near.link, near.raised)?;
     let threads = made.install()?;
+    charge_clients(made.program, plan, &threads);
     let handler = Interrupt {
         raised: near.raised,
         doorbell,
         unmask: near.unmask,
-        enters: plan.interface.enters,
-        packet: plan.interface.packet,
+        costs: plan.interface.costs,
+        most: plan.interface.most,
     };
     let handler = Handler::new(made.driver, handler);
     let level = Placement::Interrupt(InterruptLevel(1));
     let interrupts = program.add(&plan.interface.name, processor, level, handler);
+    if let Some(most) = plan.interface.most {
+        program.declare_work(interrupts, most.work(plan.interface.costs));
+    }
     let sender = Far::new(far, doorbell, &plan.flows, plan.seed)?;
     program.add("far end", processor, Placement::External, sender);
     Ok(probes(program, plan, &threads, interrupts))
+}
+
+/// Declares what each thread of a client may have to do, where it is known how many packets come: all of them.
+fn charge_clients(program: &mut Program, plan: &Plan<'_>, threads: &Threads) {
+    let Some(most) = plan.interface.most else {
+        return;
+    };
+    for (task, client) in &plan.clients {
+        let costs = Costs {
+            interrupt: Service::ZERO,
+            packet: client.packet,
+        };
+        for thread in threads.get(&task.name).into_iter().flatten() {
+            program.declare_work(*thread, most.work(costs));
+        }
+    }
 }
 
 /// The threads of each client, by its name.
@@ -310,6 +349,15 @@ fn failed(error: impl std::fmt::Display) -> HostError {
 fn earliest(all: impl IntoIterator<Item = Option<Instant>>) -> Option<Instant> {
     all.into_iter().flatten().min()
 }
+
+/// Who takes what is no flow's.
+pub(crate) const OTHER_PACKETS: &str = "other packets";
+/// Between two looks at the protocols' timers, at the least, where an interface is bounded.
+pub(crate) const TIMERS_APART: Span = LOOK;
+/// Frames of each end that may be out of reach of others.
+pub(crate) const REACH: u64 = 2;
+/// The longest frame, in bytes.
+pub(crate) const LONGEST_FRAME: usize = 1_514;
 
 /// Between two looks at what nobody tells about.
 const LOOK: Span = Span::from_millis(1);

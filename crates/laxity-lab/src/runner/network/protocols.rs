@@ -12,7 +12,7 @@ use laxity_net::sockets::{TcpListener, TcpStream};
 use laxity_net::stack::Stack;
 
 use super::far::{Time, stack, window};
-use super::{Known, QUEUE, driver, earliest, failed};
+use super::{Known, POSTED, QUEUE, driver, earliest, failed};
 
 type Packet = Box<[u8]>;
 /// Frames are handed over in memory that is there already.
@@ -48,7 +48,7 @@ impl Protocols {
     pub(super) fn new(flows: &[Known], seed: u64) -> Result<Self, HostError> {
         let (_, mut outside, inside) = Wire::new(Faults::default(), seed);
         let time = Time::default();
-        let mut driver = driver(inside, 256, (FirstCome::new(QUEUE), seed))?;
+        let mut driver = driver(inside, (256, POSTED), (FirstCome::new(QUEUE), seed))?;
         let stack = stack(&mut driver, (2, window(flows)), &time, seed)?;
         let bulk = flows.iter().enumerate();
         let bulk = bulk.filter(|(_, known)| !known.is_video());

@@ -8,7 +8,7 @@ use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
 use laxity_model::nif::transmit::FirstCome;
 use laxity_model::{
-    ActivityId, Context, HostError, Instant, Placement, Program, SemaphoreId, Step,
+    ActivityId, Context, HostError, Instant, Placement, Program, SemaphoreId, Span, Step,
 };
 use laxity_net::bodies::{Crew, Work};
 use laxity_net::buffers::{Buffer, Filled, Pool, PoolSize, Sending};
@@ -16,17 +16,19 @@ use laxity_net::clients::early;
 use laxity_net::driver::{Driver, Host, Interest};
 
 use super::protocols::{Done, Protocols};
-use super::{HEADERS, Known, NEAR, Plan, QUEUE, TAKEN, Threads, driver, failed};
+use super::{
+    HEADERS, Known, NEAR, OTHER_PACKETS, Plan, QUEUE, TAKEN, TIMERS_APART, Threads, driver, failed,
+};
 use crate::scenario::{Demultiplexing, NetworkClient, Placing, ResolvedTask, network};
 
 /// Frames that wait to be sent.
 const SENDING: u32 = 128;
 /// Buffers and the name of who takes what is no flow's.
-const REST: (u32, &str) = (16, "other packets");
+const REST: (u32, &str) = (16, OTHER_PACKETS);
 
 /// The near end in the making.
 pub(super) struct Near<'a, L: Link> {
-    program: &'a mut Program,
+    pub(super) program: &'a mut Program,
     plan: &'a Plan<'a>,
     pub(super) driver: Driver<L, Frames>,
     stack: Arc<Shared<L::Memory>>,
@@ -56,7 +58,8 @@ where
     ) -> Result<Self, HostError> {
         let most = 64 + 16 * plan.flows.len() as u32;
         let order = FirstCome::new(QUEUE);
-        let mut driver = driver(link, most, (order, plan.seed))?;
+        let room = plan.interface.room(plan.is_twin);
+        let mut driver = driver(link, (most, room), (order, plan.seed))?;
         let (client, _) = early::client(0, None, &Host::default().sleeper);
         let sender = driver.register(Interest::Nothing, PoolSize::fixed(SENDING), client);
         let stack = Arc::new(Shared {
@@ -89,14 +92,17 @@ where
             };
             threads.insert(task.name.clone(), own);
         }
-        let first = plan.clients.first();
-        let ordinary = first.map(|(task, _)| Placement::Thread(network::priority(task)));
-        let ordinary = ordinary.unwrap_or(Placement::Deferred);
+        let clients = plan
+            .clients
+            .iter()
+            .map(|(task, client)| (*task, &***client));
+        let ordinary = Placement::Thread(network::of_protocols(clients));
         if !has_default {
             let nothing = Work::default();
             self.crew(REST, (&[ordinary], nothing), &[])?;
         }
-        let body = timers(Arc::clone(&self.stack));
+        let apart = plan.interface.most.map(|_| TIMERS_APART);
+        let body = timers(Arc::clone(&self.stack), apart);
         let on = plan.interface.processor;
         self.program.add("protocols' timers", on, ordinary, body);
         Ok(threads)
@@ -245,12 +251,22 @@ fn deliver<M: Memory + 'static>(
     }
 }
 
-/// Looks at the protocols' timers.
+/// Looks at the protocols' timers, where it is charged no more often than that.
 fn timers<M: Memory + 'static>(
     shared: Arc<Shared<M>>,
+    apart: Option<Span>,
 ) -> impl FnMut(&mut dyn Context) -> Step + Send + 'static {
+    let mut may_look = Instant::ZERO;
     move |context: &mut dyn Context| {
         let now = context.now();
+        if now < may_look {
+            return Step::SleepUntil(may_look);
+        }
+        if let Some(apart) = apart {
+            // One look is enough for all that asked for one.
+            while context.take(shared.timers).is_some() {}
+            may_look = now + apart;
+        }
         let done = shared.lock().look(now);
         let next = done.next.unwrap_or(Instant::MAX);
         shared.lock().next_look = next;

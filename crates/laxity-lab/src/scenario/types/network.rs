@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use laxity_model::nif::most::{Costs, Most};
 use laxity_model::verify::contract::Kind;
 use laxity_model::{ProcessorId, Service, Span};
 
@@ -20,10 +21,10 @@ pub struct Interface {
     pub is_half_duplex: bool,
     /// From when the last bit leaves until it arrives.
     pub delay: Span,
-    /// What an interrupt is charged in the twin.
-    pub enters: Service,
-    /// And each packet of it.
-    pub packet: Service,
+    /// What an interrupt takes at the most, and each packet of it: charged in the twin, and by admission.
+    pub costs: Costs,
+    /// How much its driver takes at the most; `None`: nobody says.
+    pub most: Option<Most>,
 }
 
 /// What comes over an interface.

@@ -2,7 +2,7 @@
 //!
 //! It is for drivers of interfaces, which do what an interrupt's handler does: so it is real-time where that is permitted, and says why where it is not, since packets that are handled late are better than none. It allocates nothing to sleep.
 //!
-//! To reservations it is a stranger, though it is this process's: no admission has charged what it takes, so slots that it takes more from than goes unnoticed are `unenforced`, and it is named.
+//! Slots that are asked for on its processor are admitted below it: charged what it takes at the most, or `unenforced` where nobody says that. To those that were there before it, it is a stranger, though it is this process's: slots that it takes more from than goes unnoticed are `unenforced`, and it is named.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 use std::thread::{self, JoinHandle};
 
-use laxity_model::{Grade, Instant, Span};
+use laxity_model::admission::Driver;
+use laxity_model::{Grade, Instant, Scheduling, Span};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -21,6 +22,7 @@ use crate::os::clock;
 use crate::os::descriptor::Alarm;
 use crate::os::memory::STACK_BYTES;
 use crate::os::signals;
+use crate::run::drivers::Entered;
 
 /// What a thread does after some work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +33,8 @@ pub enum Next {
     Sleep(Instant),
     /// The same, whatever its descriptor says.
     Pause(Instant),
+    /// It sleeps until then, whoever wakes it.
+    Rest(Instant),
     /// It ends.
     End,
 }
@@ -85,29 +89,46 @@ impl Bedside {
         }
     }
 
+    /// Sleeps until then, or until it is to end. Who calls meanwhile takes none of the processor for it.
+    fn rest(&self, until: Instant) -> bool {
+        while !self.is_over.load(Ordering::SeqCst) {
+            let left = until.saturating_since(clock::now());
+            if left.is_zero() {
+                break;
+            }
+            self.wait(None, left);
+        }
+        false
+    }
+
     /// Tells whether the descriptor is ready.
     fn sleep(&self, descriptor: Option<BorrowedFd<'_>>, until: Instant) -> bool {
         let mut is_ready = false;
         self.is_asleep.store(true, Ordering::SeqCst);
         let left = until.saturating_since(clock::now());
         if !self.is_due.load(Ordering::SeqCst) && !left.is_zero() {
-            let timeout = clock::timespec(Instant::ZERO + left);
-            let alarm = PollFd::new(&self.alarm, PollFlags::IN);
-            let other = descriptor.map_or(alarm.clone(), |other| {
-                PollFd::from_borrowed_fd(other, PollFlags::IN)
-            });
-            let mut waits = [alarm, other];
-            let polled = poll(&mut waits, Some(&timeout));
-            if !waits[0].revents().is_empty() {
-                self.alarm.clear();
-            }
-            is_ready = descriptor.is_some() && !waits[1].revents().is_empty();
-            if polled.is_err_and(|errno| errno != Errno::INTR) {
-                clock::sleep_until(clock::now() + REFUSED);
-            }
+            is_ready = self.wait(descriptor, left);
         }
         self.is_asleep.store(false, Ordering::SeqCst);
         is_ready
+    }
+
+    /// Waits for the alarm and the descriptor; whether that is ready.
+    fn wait(&self, descriptor: Option<BorrowedFd<'_>>, left: Span) -> bool {
+        let timeout = clock::timespec(Instant::ZERO + left);
+        let alarm = PollFd::new(&self.alarm, PollFlags::IN);
+        let other = descriptor.map_or(alarm.clone(), |other| {
+            PollFd::from_borrowed_fd(other, PollFlags::IN)
+        });
+        let mut waits = [alarm, other];
+        let polled = poll(&mut waits, Some(&timeout));
+        if !waits[0].revents().is_empty() {
+            self.alarm.clear();
+        }
+        if polled.is_err_and(|errno| errno != Errno::INTR) {
+            clock::sleep_until(clock::now() + REFUSED);
+        }
+        descriptor.is_some() && !waits[1].revents().is_empty()
     }
 }
 
@@ -132,14 +153,14 @@ pub struct Served {
 }
 
 impl Served {
-    /// Starts a thread of this name that is FIFO at this priority, on one processor or wherever the kernel lets it run; an ordinary one where it lacks the right. All memory of the process is
+    /// Starts a thread of this name, which admission knows so, and that is FIFO at this priority, on one processor or wherever the kernel lets it run; an ordinary one where it lacks the right. All memory of the process is
     /// locked while it is there, where that is permitted.
     ///
     /// # Errors
     ///
     /// [`StartError`] but for a right that is missing; then there is no thread.
     pub fn start(
-        name: &str,
+        (name, driver): (&str, Driver),
         (priority, processor): (u8, Option<usize>),
         bedside: Arc<Bedside>,
         mut serve: impl Serve,
@@ -154,9 +175,12 @@ impl Served {
                 Ok(begun) => begun,
                 Err(error) => return drop(tell.send(Err(error))),
             };
+            let is_above = lacks.is_none() && Scheduling::Fifo(priority).outranks_slots();
+            let entered = is_above.then(|| Entered::enter(driver.name, processor, driver.work));
             let _ = tell.send(Ok((ranked.firmly.clone(), lacks)));
             drop(tell);
             drive(&mut serve, &own);
+            drop(entered);
             drop(ranked);
         });
         let thread = started.map_err(|error| StartError::NoThread(error.to_string()))?;
@@ -193,6 +217,8 @@ impl Served {
     pub fn end(&mut self) {
         self.bedside.is_over.store(true, Ordering::SeqCst);
         self.bedside.call();
+        // One that rests is told by the alarm alone.
+        self.bedside.alarm.raise();
         let Some(thread) = self.thread.take() else {
             return;
         };
@@ -237,6 +263,7 @@ fn drive(serve: &mut impl Serve, bedside: &Bedside) {
             Next::Again => false,
             Next::Sleep(until) => bedside.sleep(Some(serve.descriptor()), until),
             Next::Pause(until) => bedside.sleep(None, until),
+            Next::Rest(until) => bedside.rest(until),
             Next::End => return,
         };
     }
@@ -250,6 +277,13 @@ mod tests {
     use super::*;
     use crate::os::sched::Tid;
     use crate::run::ours::is_ours;
+
+    fn driver() -> Driver {
+        Driver {
+            name: "network driver of nothing".to_owned(),
+            work: None,
+        }
+    }
 
     struct Tells {
         reader: OwnedFd,
@@ -290,7 +324,8 @@ mod tests {
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
         let (tell, told) = channel();
         let bedside = Bedside::new().unwrap();
-        let served = Served::start("asks", (1, None), bedside, Asks(reader, tell)).unwrap();
+        let served =
+            Served::start(("asks", driver()), (1, None), bedside, Asks(reader, tell)).unwrap();
         assert!(!told.recv().unwrap());
         drop(served);
     }
@@ -302,7 +337,8 @@ mod tests {
         let (tell, told) = channel();
         let bedside = Bedside::new().unwrap();
         let serve = Tells { reader, tell };
-        let mut served = Served::start("tells", (1, None), Arc::clone(&bedside), serve).unwrap();
+        let mut served =
+            Served::start(("tells", driver()), (1, None), Arc::clone(&bedside), serve).unwrap();
         assert_eq!(told.recv().unwrap(), b"");
         rustix::io::write(&writer, b"here").unwrap();
         assert_eq!(told.recv().unwrap(), b"here");

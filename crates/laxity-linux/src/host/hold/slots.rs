@@ -34,6 +34,7 @@ use crate::os::fork::PerProcess;
 use crate::os::proc::{self, RealTimeThread};
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::os::slot_lock::{SlotLock, SlotLockError};
+use crate::run::drivers::{self, Charged};
 use crate::run::own::Own;
 use crate::run::port::Ports;
 use crate::run::{self, Run, Thread};
@@ -232,6 +233,7 @@ struct Claim {
     cpu: usize,
     /// `None` where there is none to be had.
     _lock: Option<SlotLock>,
+    _charged: Charged,
 }
 
 /// Why somebody has none on a processor.
@@ -261,7 +263,11 @@ impl Claim {
             (Err(why), None) => return Err(Taken::Unseen(why.clone())),
         }
         match processors().taken.insert(cpu) {
-            true => Ok(Self { cpu, _lock: lock }),
+            true => Ok(Self {
+                cpu,
+                _lock: lock,
+                _charged: drivers::charge(cpu),
+            }),
             false => Err(Taken::By("another thread of this process".to_owned())),
         }
     }

@@ -1,5 +1,7 @@
 //! Slots below work of which it is known how much there is.
 
+use laxity_model::admission::Driver;
+use laxity_model::nif::most::{Costs, Most};
 use laxity_model::request::ONCE;
 
 use super::*;
@@ -84,4 +86,52 @@ fn slots_of_which_some_is_left_are_enforced() {
         assert_eq!(prediction.longest_gap < Span::MAX, is_sure);
         assert_eq!(prediction.grade, Grade::Enforced);
     }
+}
+
+/// A driver of the process is charged as work of the program is; one of which nobody says what it takes makes slots unenforced, in a run too.
+#[test]
+fn a_driver_of_the_process_is_charged_where_it_is_bounded_and_named_where_not() {
+    let asks = || {
+        program(vec![reserved(
+            "modem",
+            every(2_000, 8_000),
+            Enforcer::Slots,
+        )])
+    };
+    let most = Most::new(32, Span::from_millis(1)).unwrap();
+    let costs = Costs {
+        interrupt: Service::from_micros(3),
+        packet: Service::from_micros(2),
+    };
+    let beside = |work| {
+        let mut machine = machine();
+        let name = "network driver of eth0".into();
+        machine.processors[1].drivers = vec![Driver { name, work }];
+        let admission = found(asks(), &machine);
+        let shares = admission.slots[0].costs.other_ppm;
+        let asked = admission.requests[0].asked.clone().unwrap();
+        let launch = admit(asks(), &machine).unwrap().launch(&machine.host);
+        assert_eq!(launch.unwrap().grades, [Some(asked.grade.clone())]);
+        (shares, asked)
+    };
+    let (shares, asked) = beside(Some(most.work(costs)));
+    assert_eq!((shares, asked.grade), (160_000, Grade::Enforced));
+    assert_eq!(
+        asked.notes,
+        ["`network driver of eth0` runs above the slots and may take 160us every 1ms from them"]
+    );
+    assert!(asked.longest_gap > Span::from_micros(6_200));
+    let (shares, asked) = beside(None);
+    let reason = "ranked above the slot on its processor: network driver of eth0, of which nobody bounds what it takes";
+    let reason = reason.into();
+    assert_eq!((shares, asked.grade), (0, Grade::Unenforced { reason }));
+    // On another processor it is nobody's business.
+    let mut elsewhere = machine();
+    elsewhere.processors[0].drivers = vec![Driver {
+        name: "network driver of eth0".into(),
+        work: None,
+    }];
+    let admission = found(asks(), &elsewhere);
+    let asked = admission.requests[0].asked.as_ref();
+    assert_eq!(asked.unwrap().grade, Grade::Enforced);
 }

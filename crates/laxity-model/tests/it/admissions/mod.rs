@@ -56,6 +56,7 @@ fn machine() -> Supply {
         number: n.into(),
         slots: Ok(slots()),
         outranking: Strangers::default(),
+        drivers: Vec::new(),
     };
     Supply {
         host: "test".into(),

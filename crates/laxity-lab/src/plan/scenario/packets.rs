@@ -1,0 +1,215 @@
+//! What packets take of a processor where it is known how many come: a bounded interface's interrupts, the threads of its clients, and what its protocols do besides.
+//!
+//! Every packet goes through the driver, so no more of them come to any client than the driver takes. Of a client of one flow that says how often its frames come it is known better: no
+//! more than these, as late as each may be on its way. A packet's time counts from its arrival at the interface.
+
+use laxity_model::analysis::{Response, Task};
+use laxity_model::nif::most::Most;
+use laxity_model::nif::wire::Framing;
+use laxity_model::{Placement, Service, Span};
+
+use super::ranks::{holder_rank, rank_beside, thread_rank};
+use super::sources::{Source, Stage, Work};
+use crate::plan::{Reason, bound};
+use crate::runner::network::{LONGEST_FRAME, OTHER_PACKETS, REACH, TIMERS_APART};
+use crate::scenario::kinds::CLIENT;
+use crate::scenario::{
+    Demultiplexing, Flow, Interface, NetworkClient, Placing, ResolvedTask, TaskKind, Traffic,
+    network,
+};
+
+/// So many more a driver may be called for in any time than for the packets of flows that say how often these come: the first time, and where an address is asked for.
+const BESIDES: u64 = 8;
+/// Clients of the far end besides its connections: those of its protocols.
+const PROTOCOLS: u64 = 2;
+
+/// The rest of a network: what is no client's.
+pub(super) fn of_network(stage: &Stage<'_>, sources: &mut Vec<Source>) {
+    let Some((interface, most)) = bounded(stage) else {
+        return;
+    };
+    let (machine, program) = (&stage.machine, &stage.ready.admission().program);
+    let own = program.numbered().find(|(_, activity)| {
+        activity.name == interface.name && matches!(activity.placement, Placement::Interrupt(_))
+    });
+    let each = interface.costs.each();
+    let interrupts = own.and_then(|(id, _)| {
+        let work = Work::Jobs {
+            task: most.task(machine.handler(each))?,
+            net: most.work(interface.costs).service,
+        };
+        Some(Source::new(&interface.name, Some(id), stage.rank(id), work))
+    });
+    let rank = thread_rank(network::of_protocols(clients(stage)));
+    let wakes = machine.thread(Service::ZERO);
+    let is_late = |client: &NetworkClient| client.demultiplexing != Demultiplexing::Early;
+    let takes_rest = clients(stage).any(|(_, client)| is_late(client));
+    let rest = most.task(wakes).filter(|_| !takes_rest);
+    // Of looks that are so far apart each may have been asked for just before.
+    let looks = Task::new(wakes * 2, TIMERS_APART).ok();
+    let looks = looks.map(|looks| looks.with_burst(2.try_into().unwrap_or(looks.burst())));
+    let of_protocols = |(name, task): (&str, Option<Task>)| {
+        let net = Service::ZERO;
+        Some(Source::new(
+            name,
+            None,
+            rank,
+            Work::Jobs { task: task?, net },
+        ))
+    };
+    let besides = [(OTHER_PACKETS, rest), ("protocols' timers", looks)];
+    let besides = besides.into_iter().filter_map(of_protocols);
+    // It is known how many come at the most, and not that they do.
+    sources.extend(interrupts.into_iter().chain(besides).map(|source| Source {
+        waits: true,
+        ..source
+    }));
+}
+
+/// The threads of a client, if it is known how many packets come.
+pub(super) fn of_client(
+    stage: &Stage<'_>,
+    task: &ResolvedTask,
+    client: &NetworkClient,
+) -> Option<Source> {
+    let (name, most) = (&task.name, client.interface.most?);
+    let mut probes = stage.ready.probes.0.iter();
+    let own = probes.find(|probe| (probe.subject.kind == CLIENT) && probe.subject.name == *name);
+    let id = *own?.activities.first()?;
+    let (rank, slots, beside) = match task.placing? {
+        Placing::Thread(priority) => (thread_rank(priority), None, None),
+        Placing::Reserved(request, before) => {
+            let rank = holder_rank(&stage.machine, request, before);
+            (rank, Some(id), rank_beside(request, before))
+        }
+        Placing::Interrupt | Placing::Deferred => return None,
+    };
+    let each = stage.machine.thread(client.packet);
+    let held = held(stage, &client.interface, most);
+    let (packets, task) = match arrivals(stage, client) {
+        Some(frames) => (frames.packets, frames.task(each, held)?),
+        None => (most.packets().into(), most.task(each)?),
+    };
+    let net = client.packet.checked_mul(packets)?;
+    Some(Source {
+        slots,
+        beside,
+        waits: true,
+        held,
+        shared: (client.threads() > 1).then_some(each),
+        is_seen_at_release: true,
+        ..Source::new(name, Some(id), rank, Work::Jobs { task, net })
+    })
+}
+
+impl Source {
+    /// How long it takes at the most, or why that is not known.
+    pub(super) fn answer(&self, response: Response) -> Result<Span, Reason> {
+        let seen = response.bound().filter(|_| self.is_seen_at_release);
+        seen.map_or_else(|| bound(response), |found| Ok(found.from_release))
+    }
+}
+
+/// Whether it is known how many packets come in a variant, on this processor.
+pub(super) fn bounded<'a>(stage: &Stage<'a>) -> Option<(&'a Interface, Most)> {
+    let interface = stage.variant.interface()?;
+    let is_here = interface.processor.0 == stage.processor;
+    let most = interface.most.filter(|_| is_here)?;
+    Some((interface, most))
+}
+
+fn clients<'a>(
+    stage: &Stage<'a>,
+) -> impl Iterator<Item = (&'a ResolvedTask, &'a NetworkClient)> + use<'a> {
+    let tasks = stage.variant.tasks.iter();
+    tasks.filter_map(|task| match &task.kind {
+        TaskKind::Client(client) => Some((task, &**client)),
+        _ => None,
+    })
+}
+
+fn flows<'a>(stage: &Stage<'a>) -> impl Iterator<Item = &'a Flow> + use<'a> {
+    clients(stage).flat_map(|(_, client)| client.flows.iter().map(|flow| &**flow))
+}
+
+/// A frame of so many packets in each period, each as long after its time as this at the most.
+struct Frames {
+    period: Span,
+    packets: u64,
+    late: Span,
+}
+
+impl Frames {
+    /// Of a flow that says how often they come; `None` where the wire may hold them up for a period, so that they pile up, too.
+    fn of(stage: &Stage<'_>, interface: &Interface, flow: &Flow) -> Option<Self> {
+        let Traffic::Video {
+            period,
+            packets,
+            jitter,
+            ..
+        } = flow.traffic
+        else {
+            return None;
+        };
+        let packets = packets.into();
+        let wire = match stage.is_twin() {
+            true => on_the_wire(stage, interface, packets),
+            // There the wire takes no time.
+            false => Span::ZERO,
+        };
+        let late = jitter.checked_add(wire)?;
+        (late <= period).then_some(Self {
+            period,
+            packets,
+            late,
+        })
+    }
+
+    /// The most packets in any time of this length.
+    fn within(&self, span: Span) -> u64 {
+        let reach = span.checked_add(self.late).unwrap_or(Span::MAX);
+        let frames = reach.as_nanos().div_ceil(self.period.as_nanos().max(1));
+        frames.saturating_mul(self.packets)
+    }
+
+    /// Jobs of a frame each that come so, each of its packets held up by no more than this besides. From its release on, which is a packet's, a job takes no less than the packet does.
+    fn task(&self, each: Service, held: Span) -> Option<Task> {
+        let late = self.late.checked_add(held)?;
+        let frame = each.checked_mul(self.packets)?;
+        let task = Task::new(frame, self.period).ok()?;
+        Some(task.with_jitter(late))
+    }
+}
+
+/// How long after the other a frame of a flow may be through the twin's wire: the far end's card has some frames before it, and then each of its senders has a turn for each packet. On a wire for
+/// both ways the near end's card has as many before each.
+fn on_the_wire(stage: &Stage<'_>, interface: &Interface, packets: u64) -> Span {
+    let senders = flows(stage).map(|flow| u64::from(flow.connections()));
+    let turns = packets * (senders.sum::<u64>() + PROTOCOLS) + REACH;
+    let frame = Framing::Ethernet.takes(LONGEST_FRAME, interface.rate);
+    let ahead = if interface.is_half_duplex { REACH } else { 0 };
+    let all = frame.checked_mul(turns * (1 + ahead));
+    all.unwrap_or(Span::MAX)
+}
+
+/// How long a packet waits in the interface as its driver has taken all that it may: not at all where flows say that no more come.
+fn held(stage: &Stage<'_>, interface: &Interface, most: Most) -> Span {
+    let packets = |flow| Frames::of(stage, interface, flow).map(|one| one.within(most.every()));
+    let stated = flows(stage).map(packets);
+    let stated = stated
+        .reduce(|one, other| one?.checked_add(other?))
+        .flatten();
+    let all = stated.and_then(|stated| stated.checked_add(BESIDES));
+    if all.is_some_and(|all| all <= most.packets().into()) {
+        return Span::ZERO;
+    }
+    most.longest_wait(interface.room(stage.is_twin()) as u32)
+}
+
+/// How the packets of a client come that has one flow which says so.
+fn arrivals(stage: &Stage<'_>, client: &NetworkClient) -> Option<Frames> {
+    let [flow] = &client.flows[..] else {
+        return None;
+    };
+    Frames::of(stage, &client.interface, flow)
+}

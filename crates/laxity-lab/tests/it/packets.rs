@@ -1,0 +1,149 @@
+//! Interfaces that are bounded: what a plan says of packets, and that no run of the twin shows more.
+
+use laxity_lab::machine_file::Known;
+use laxity_lab::plan::scenario::{Plan, VariantPlan, plan};
+use laxity_lab::runner::{On, Silent};
+use laxity_lab::scenario::{Length, Resolved, parse};
+
+const ON: On = On::Twin { threads: 1 };
+
+fn resolved(interface: &str, packet: &str, rest: &str, seed: u64) -> Resolved {
+    let text = format!(
+        r#"
+[quick]
+idle = "2s"
+[interfaces.lan]
+{interface}
+[flows.video]
+kind = "video"
+period = "40ms"
+[clients.viewer]
+interface = "lan"
+flows = ["video"]
+packet = "{packet}"
+placement = "thread 24"
+{rest}
+"#
+    );
+    let mut resolved = parse(&text, "x.toml")
+        .expect("a scenario")
+        .resolve(Length::Quick);
+    resolved.seed = seed;
+    resolved
+}
+
+fn planned(resolved: &Resolved) -> Plan {
+    plan(resolved, (ON, true), &Known::Nothing, &mut Silent).expect("it can be planned")
+}
+
+/// What a line says: its bound, and the longest that was seen.
+fn line(plan: &VariantPlan, name: &str) -> (Option<u64>, u64) {
+    let mut lines = plan.lines.iter();
+    let line = lines.find(|line| line.name == name).expect("it has a line");
+    (line.bound_ns, line.observed_max_ns.unwrap_or(0))
+}
+
+const ALONE: &str = r#"
+[variants.one]
+clients = ["viewer"]
+"#;
+/// Beside transfers, and above a task that has what is left.
+const BESIDE: &str = r#"
+[flows.ftp]
+kind = "bulk"
+count = 2
+pause = "20ms"
+[clients.transfers]
+interface = "lan"
+flows = ["ftp"]
+packet = "0.05ms"
+placement = "thread 20"
+[tasks.below]
+kind = "periodic"
+service = "5ms"
+period = "200ms"
+priority = 16
+[variants.one]
+clients = ["viewer", "transfers"]
+tasks = ["below"]
+"#;
+/// Both ways at 1 Gbit/s, so that a frame's packets come next to at once.
+const QUICK: &str =
+    "rate = \"1 Gbit/s\"\nduplex = \"full\"\ninterrupt = \"5us\"\npacket = \"5us\"\n";
+
+#[test]
+fn no_run_shows_more_than_the_bound_of_a_packet() {
+    let most = format!("{QUICK}most = \"8 packets every 2ms\"");
+    for seed in 1..=12 {
+        let of = planned(&resolved(&most, "1.5ms", BESIDE, seed));
+        for name in ["lan", "viewer", "transfers", "below"] {
+            let (bound, seen) = line(&of.variants[0], name);
+            let bound = bound.unwrap_or_else(|| panic!("{name} has no bound: {of:?}"));
+            assert!(seen > 0 && seen <= bound, "{seed} {name}: {seen} {bound}");
+        }
+        assert!(!of.is_contradicted());
+    }
+}
+
+/// What comes over a slow wire that is shared, a little at a time: packets wait in the card for a long time, and for no longer.
+#[test]
+fn packets_that_wait_for_their_driver_keep_within_their_bound() {
+    let most = "duplex = \"half\"\nmost = \"3 packets every 4ms\"";
+    let mut longest = 0;
+    for seed in 1..=12 {
+        let of = planned(&resolved(most, "0.3ms", BESIDE, seed));
+        let (bound, seen) = line(&of.variants[0], "viewer");
+        let bound = bound.unwrap_or_else(|| panic!("no bound: {of:?}"));
+        assert!(seen <= bound, "{seed}: {seen} {bound}");
+        longest = longest.max(seen);
+    }
+    // A frame's three packets take 0.9 ms.
+    assert!(longest > 8_000_000, "nobody waited: {longest}");
+}
+
+/// A frame's three packets come together, and their thread is done with the last one when it has worked on all.
+#[test]
+fn the_bound_of_a_packet_is_next_to_what_happens() {
+    let most = format!("{QUICK}most = \"16 packets every 40ms\"");
+    let of = planned(&resolved(&most, "1.5ms", ALONE, 1));
+    let (bound, seen) = line(&of.variants[0], "viewer");
+    let bound = bound.expect("it is known how many come");
+    assert!(seen <= bound && seen * 100 > bound * 90, "{seen} {bound}");
+}
+
+/// Without a bound nothing is charged, and the plan says so; with one, slots are admitted below the interrupts.
+#[test]
+fn slots_are_charged_for_packets_where_it_is_known_how_many_come() {
+    const RESERVED: &str = r#"
+[devices.modem]
+kind = "soft-modem"
+[variants.one]
+placement = "reserved 2ms/8ms"
+clients = ["viewer"]
+"#;
+    let told = |interface: &str| {
+        let resolved = resolved(interface, "1.5ms", RESERVED, 1);
+        let plan = plan(&resolved, (ON, false), &Known::Nothing, &mut Silent);
+        let plan = plan.expect("it can be planned");
+        let variant = &plan.variants[0];
+        let offer = &variant.requests[0].offers[0];
+        let said = variant.notes.join("; ");
+        (
+            offer.notes.join("; "),
+            offer.longest_gap_ns,
+            said,
+            line(variant, "viewer").0,
+        )
+    };
+    let (charged, _, said, bound) = told("");
+    assert!(charged.contains("`lan` runs above the slots, and nobody keeps it to an amount"));
+    assert!(said.contains("nobody says how many packets come") && bound.is_none());
+    let (charged, gap, said, _) = told("most = \"4 packets every 10ms\"");
+    let taken = "`lan` runs above the slots and may take 400us every 10ms from them";
+    assert!(charged.contains(taken), "{charged}");
+    assert!(
+        said.contains("`lan` takes no more than 4 packets every 10ms"),
+        "{said}"
+    );
+    assert!(gap > Some(6_400_000));
+}
