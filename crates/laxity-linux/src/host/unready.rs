@@ -1,7 +1,7 @@
 //! Threads of ours that do not get ready, and who keeps the processor from them.
 
 use laxity_model::request::Strangers;
-use laxity_model::{HostError, Instant, Span};
+use laxity_model::{HostError, Instant, Service, Span};
 
 use crate::doctor::outranking::{Hidden, above_slots};
 use crate::os::{clock, proc};
@@ -40,8 +40,25 @@ fn others() -> Strangers {
     })
 }
 
+/// Who starves a thread has its processor most of the time.
 fn told(why: String, before: &Strangers, after: &Strangers) -> HostError {
+    let since = |name: &str| {
+        let of = |all: &Strangers| {
+            let mut seen = all.seen.iter();
+            seen.find(|one| one.name == name).and_then(|one| one.had)
+        };
+        let had = of(after).zip(of(before));
+        // One that came meanwhile, or of whom nobody says what it had, may have had all.
+        had.map_or(Service::MAX, |(now, then)| now.saturating_sub(then))
+    };
     let names: Vec<&str> = after.active_since(before).collect();
+    let had = names.iter().fold(Service::ZERO, |all, name| {
+        all.checked_add(since(name)).unwrap_or(Service::MAX)
+    });
+    let names = match had.as_dedicated_span() >= READY_WITHIN / 4 {
+        true => names,
+        false => Vec::new(),
+    };
     match (&names[..], &after.unseen) {
         ([], None) => HostError::Failed(why),
         ([], Some(unseen)) => {
@@ -56,7 +73,6 @@ fn told(why: String, before: &Strangers, after: &Strangers) -> HostError {
 
 #[cfg(test)]
 mod tests {
-    use laxity_model::Service;
     use laxity_model::request::Stranger;
 
     use super::*;
@@ -74,7 +90,8 @@ mod tests {
         let told = |ms, unseen| told("two".to_owned(), &seen(1, None), &seen(ms, unseen));
         let named = HostError::Disturbed("two: at work meanwhile: hog".to_owned());
         assert_eq!(told(2_500, None), named);
-        assert_eq!(told(1, None), HostError::Failed("two".to_owned()));
+        let failed = HostError::Failed("two".to_owned());
+        assert_eq!([1, 900].map(|ms| told(ms, None)), [failed.clone(), failed]);
         assert!(
             matches!(told(1, Some("hidden")), HostError::Disturbed(why) if why.contains("hidden"))
         );

@@ -327,7 +327,7 @@ fn with_reservation(
     (asked, granted): (ReservationRequest, &Prediction),
 ) -> Grade {
     let unenforced = |reason: String| Grade::Unenforced { reason };
-    if granted.grade != Grade::Enforced {
+    if let Grade::Unenforced { .. } = granted.grade {
         return granted.grade.clone();
     }
     if let Some(other) = program.undeclared_on(executor).next() {
@@ -339,7 +339,7 @@ fn with_reservation(
     if asked.enforcer == Enforcer::Slots && above.is_unknown() {
         return unenforced("what ranks above its slots takes an amount that is not known".into());
     }
-    Grade::Enforced
+    granted.grade.clone()
 }
 
 /// What the machine takes from a holder's slots: the switch at the beginning of each, and its clock.

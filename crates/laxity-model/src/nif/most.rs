@@ -77,9 +77,9 @@ impl Most {
     }
 
     /// Behind so many others in the interface, the driver has come to a packet after so long, if it is delayed by nothing but this bound: where frames wait to be sent they have half of what may be
-    /// taken, and before the first of these intervals another one may have been used up.
+    /// taken, and before the first of these intervals another one may have been used up. Each may begin so much `late`.
     #[must_use]
-    pub fn longest_wait(self, others: u32) -> Span {
+    pub fn longest_wait(self, others: u32, late: Span) -> Span {
         let packets = u64::from(self.packets.get());
         // Of one at a time every second one.
         let (taken, intervals) = match packets {
@@ -87,7 +87,8 @@ impl Most {
             packets => (packets / 2, 1),
         };
         let all = (u64::from(others) + 1).div_ceil(taken) * intervals;
-        let all = self.every.as_nanos().checked_mul(all + 1);
+        let every = self.every.checked_add(late).unwrap_or(Span::MAX);
+        let all = every.as_nanos().checked_mul(all + 1);
         Span::from_nanos(all.unwrap_or(u64::MAX))
     }
 }
@@ -234,9 +235,9 @@ mod tests {
 
     #[test]
     fn who_waits_behind_others_waits_for_half_of_what_may_be_taken() {
-        assert_eq!(most(8, 100).longest_wait(0), US * 200);
-        assert_eq!(most(8, 100).longest_wait(3), US * 200);
-        assert_eq!(most(8, 100).longest_wait(4), US * 300);
-        assert_eq!(most(1, 100).longest_wait(1), US * 500);
+        assert_eq!(most(8, 100).longest_wait(0, Span::ZERO), US * 200);
+        assert_eq!(most(8, 100).longest_wait(3, Span::ZERO), US * 200);
+        assert_eq!(most(8, 100).longest_wait(4, US), US * 303);
+        assert_eq!(most(1, 100).longest_wait(1, Span::ZERO), US * 500);
     }
 }

@@ -55,7 +55,7 @@ impl<L: Link, D: Demultiplex> Handler<L, D> {
         match self.driver.poll_at_most(now, &mut Through(context), left) {
             Ok(polled) => {
                 let Costs { interrupt, packet } = self.interrupt.costs;
-                let done = polled.arrived + polled.sent;
+                let done = polled.all();
                 self.pace.took(now, done);
                 let packets = packet.checked_mul(done as u64);
                 let charged = packets.and_then(|packets| packets.checked_add(interrupt));

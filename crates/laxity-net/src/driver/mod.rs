@@ -97,6 +97,8 @@ pub struct Polled {
     pub arrived: usize,
     /// Frames that were handed to it.
     pub sent: usize,
+    /// Frames that it refused, or for which there was no room, and whose senders were told.
+    pub refused: usize,
     /// Whether as many arrived as one poll takes, or as many left as it may: there may be more.
     pub is_more: bool,
     /// When the order of frames wants to be asked again, though nothing happens until then.
@@ -108,6 +110,14 @@ struct Queued<M: laxity_model::nif::link::Memory> {
     client: ClientId,
     frame: Frame,
     held: Held<M>,
+}
+
+impl Polled {
+    /// Packets that arrived, frames that were sent, and those that were refused.
+    #[must_use]
+    pub const fn all(&self) -> usize {
+        self.arrived + self.sent + self.refused
+    }
 }
 
 impl<M: laxity_model::nif::link::Memory> Queued<M> {
@@ -136,6 +146,8 @@ pub struct Driver<L: Link, D: Demultiplex> {
     transmit: Transmit,
     frames: Vec<Option<Queued<L::Memory>>>,
     collected: Vec<Queued<L::Memory>>,
+    /// Frames for which there was no room, since the last poll counted them.
+    refused: usize,
     account: Account,
     malformed: Option<&'static str>,
     /// Nothing that was handed over waits to be flushed.
@@ -198,6 +210,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             transmit: Transmit::new(order, limits.queue, reach),
             frames: (0..limits.queue).map(|_| None).collect(),
             collected: Vec::with_capacity(limits.queue as usize),
+            refused: 0,
             account: Account::default(),
             malformed: None,
             is_flushed: true,
@@ -245,6 +258,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         }
         received?;
         self.collect(now, effects);
+        polled.refused = std::mem::take(&mut self.refused);
         self.send_waiting(now, effects, most - polled.arrived, &mut polled)?;
         if !self.is_flushed {
             self.flush(now, effects)?;
@@ -252,7 +266,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         Ok(polled)
     }
 
-    /// What of so much is kept for frames that wait: no more than half, and of one every second time.
+    /// What of so much is kept for frames that wait: half of it, and of what is odd the greater part every second time.
     fn kept_for_frames(&mut self, now: Instant, effects: &mut dyn Effects, most: usize) -> usize {
         if most == usize::MAX {
             return 0;
@@ -262,7 +276,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         if waiting == 0 {
             return 0;
         }
-        self.is_frames_turn = !self.is_frames_turn;
+        self.is_frames_turn ^= most % 2 == 1;
         let half = if self.is_frames_turn {
             most.div_ceil(2)
         } else {

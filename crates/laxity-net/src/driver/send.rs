@@ -38,7 +38,10 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             };
             match self.transmit.offer(&outgoing, now) {
                 Some(frame) => self.frames[frame.index()] = Some(queued),
-                None => self.done(queued, Err(LinkError::Full), now, effects),
+                None => {
+                    self.refused += 1;
+                    self.done(queued, Err(LinkError::Full), now, effects);
+                }
             }
         }
         self.collected = collected;
@@ -53,7 +56,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         polled: &mut Polled,
     ) -> Result<(), NotWaiting> {
         loop {
-            if polled.sent >= most {
+            if polled.sent + polled.refused >= most {
                 polled.is_more |= self.transmit.waiting() > 0;
                 return Ok(());
             }
@@ -101,6 +104,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 Err((memory, error)) => {
                     queued.held.restore(memory);
                     self.transmit.refused();
+                    polled.refused += 1;
                     if error == LinkError::Down {
                         self.is_down(now, effects);
                     }

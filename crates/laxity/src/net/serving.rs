@@ -78,7 +78,7 @@ impl Serving {
     }
 
     fn next(&mut self, now: Instant, polled: Polled, due: Option<Instant>, is_ready: bool) -> Next {
-        self.pace.took(now, polled.arrived + polled.sent);
+        self.pace.took(now, polled.all());
         let is_nothing = polled.arrived == 0 && polled.sent == 0;
         self.lies = if is_ready && is_nothing {
             self.lies + 1
@@ -126,7 +126,8 @@ impl Serve for Serving {
                 Next::End
             }
             Err(error) => {
-                self.pace.took(now, 0);
+                // What it had done before that is not told.
+                self.pace.took(now, left);
                 self.told.failed(&error);
                 Next::Pause(now.checked_add(FAILED).unwrap_or(Instant::MAX))
             }

@@ -227,6 +227,9 @@ pub(super) fn never_done(analyst: &Analyst<'_>, subject: &Source) -> &'static st
         Some(TaskKind::Command { .. }) => {
             "nothing says how much a command works how often, so it is taken to work all the time; what is a `periodic` task has a bound"
         }
+        Some(TaskKind::Client(client)) if client.interface.most.is_some() => {
+            "nothing says what its TCP takes, behind one lock for all threads"
+        }
         Some(TaskKind::Client(_) | TaskKind::Flow(_)) => "nothing says how many packets come",
         _ => "it never stops, so it is never done",
     }

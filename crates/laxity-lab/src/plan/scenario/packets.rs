@@ -66,6 +66,13 @@ pub(super) fn of_network(stage: &Stage<'_>, sources: &mut Vec<Source>) {
     }));
 }
 
+/// Whether it is known how much a client's threads work. On this machine they do TCP's work besides, behind one lock for all.
+pub(super) fn is_known(stage: &Stage<'_>, client: &NetworkClient) -> bool {
+    let is_bulk = |flow: &Flow| matches!(flow.traffic, Traffic::Bulk { .. });
+    let speaks_tcp = client.flows.iter().any(|flow| is_bulk(flow));
+    client.interface.most.is_some() && (stage.is_twin() || !speaks_tcp)
+}
+
 /// The threads of a client, if it is known how many packets come.
 pub(super) fn of_client(
     stage: &Stage<'_>,
@@ -203,7 +210,13 @@ fn held(stage: &Stage<'_>, interface: &Interface, most: Most) -> Span {
     if all.is_some_and(|all| all <= most.packets().into()) {
         return Span::ZERO;
     }
-    most.longest_wait(interface.room(stage.is_twin()) as u32)
+    // The twin's interrupts are never late.
+    let late = if stage.is_twin() {
+        Span::ZERO
+    } else {
+        stage.machine.late
+    };
+    most.longest_wait(interface.room(stage.is_twin()) as u32, late)
 }
 
 /// How the packets of a client come that has one flow which says so.

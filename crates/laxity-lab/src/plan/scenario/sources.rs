@@ -379,7 +379,7 @@ impl<'a> Stage<'a> {
                 };
                 Some(self.source(id?, rank, Work::Jobs { task, net }))
             }
-            TaskKind::Client(client) if client.interface.most.is_some() => {
+            TaskKind::Client(client) if packets::is_known(self, client) => {
                 packets::of_client(self, task, client)
             }
             TaskKind::Flow(_) if packets::bounded(self).is_some() => None,

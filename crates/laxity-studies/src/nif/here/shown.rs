@@ -3,6 +3,7 @@
 use laxity_lab::bench::{Draft, Holes, Made, Said};
 use laxity_lab::report::{Compared, Origin, Row, Value, Verdict, fixed};
 use laxity_model::Span;
+use laxity_model::base::number::upper_median;
 
 use super::super::intervals::{Intervals, square};
 use super::super::quoted::{Number, Quoted};
@@ -53,6 +54,18 @@ impl<'a> Cell<'a> {
 
     fn median(self, number: impl Fn(&Seen) -> Option<u64>) -> Option<u64> {
         self.spread(number).map(|spread| spread.median)
+    }
+
+    /// The upper one of two medians: of what is the better the less it is.
+    fn upper(self, number: impl Fn(&Seen) -> Option<u64>) -> Option<u64> {
+        let all: Option<Vec<u64>> = self.live().map(number).collect();
+        upper_median(all?.into_iter())
+    }
+
+    /// Whether frames left their sender in one of its runs on this machine and were never shown; the last may be under way at the end.
+    fn has_lost(self) -> bool {
+        let mut runs = self.live();
+        runs.any(|seen| seen.left.0.len() > seen.all.0.len() + 1)
     }
 
     /// What its runs on this machine say of themselves.
@@ -188,7 +201,7 @@ fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
         .iter()
         .fold(Said::default(), |said, cell| said.and(&cell.said()));
     let busy = all.map(|cell| cell.median(|seen| Some(seen.busy_ppm)).unwrap_or(0));
-    let excused = all.map(|cell| cell.median(Seen::excused_ppm).unwrap_or(0));
+    let excused = all.map(|cell| cell.upper(Seen::excused_ppm).unwrap_or(0));
     let better = |of: fn(&Seen) -> &Intervals| {
         let rounds = late.live().zip(early.live());
         Spread::of(rounds.map(|(late, early)| {
@@ -199,7 +212,8 @@ fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
     let (raw, apart) = (better(|seen| &seen.all), better(|seen| &seen.undisturbed));
     let variance = |cell: Cell<'_>| cell.median(|seen| seen.undisturbed.variance());
     let variances = all.map(variance);
-    let left = late.median(|seen| seen.left.variance());
+    let at_worst = early.upper(|seen| seen.undisturbed.variance());
+    let left = late.upper(|seen| seen.left.variance());
     let [least, most] = load_holes();
     let nothing = "nothing was shown";
     let in_words = |spread: Option<Spread>| or(spread.map(|one| one.briefly(tenths)), nothing);
@@ -219,14 +233,17 @@ fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
         ("excused", &excused.map(percent).join(", ")),
         ("more", &percent(EXCUSED_PPM)),
     ];
+    let lost = all.into_iter().any(Cell::has_lost);
+    let why = "frames were lost, and what comes after one is later for it";
+    let said = said.but(lost.then(|| why.to_owned()));
     let is_loaded = busy.iter().all(|ppm| LOAD_PPM.contains(ppm));
     draft.claim_here("here-load", (is_loaded, false), holes, &said);
     let is_better = apart.is_some_and(|one| one.median >= BETTER * 10);
     draft.claim_here("here-much-less", (is_better, false), holes, &said);
-    let [late_is, control_is, early_is] = variances;
+    let [late_is, control_is, _] = variances;
     let is_first = |other: Option<u64>| {
         other
-            .zip(early_is)
+            .zip(at_worst)
             .is_some_and(|(other, early)| early < other)
     };
     let is_first = is_first(late_is) && is_first(control_is);
