@@ -112,11 +112,11 @@ fn what_the_machine_may_have_done_is_open_and_no_failure() {
 
 /// What is judged of upcalls of one process in the twin, by a part of what is claimed of those whose first releases are drawn.
 fn of_activities(claim: &str, change: impl Fn(&Case, &mut Outcome)) -> Option<bool> {
-    of_pairs(request("activities"), claim, change)
+    of_pairs(&request("activities"), claim, change)
 }
 
-fn of_pairs(request: Request, claim: &str, change: impl Fn(&Case, &mut Outcome)) -> Option<bool> {
-    let twin = cases(&request, false).into_iter().map(|case| {
+fn of_pairs(request: &Request, claim: &str, change: impl Fn(&Case, &mut Outcome)) -> Option<bool> {
+    let twin = cases(request, false).into_iter().map(|case| {
         let mut seen = seen(&case, (0, 0, 0));
         let mut lateness = Histogram::new();
         lateness.record(1_000);
@@ -126,7 +126,7 @@ fn of_pairs(request: Request, claim: &str, change: impl Fn(&Case, &mut Outcome))
     });
     let made = Made {
         twin: twin.collect(),
-        ..Made::nothing(&request)
+        ..Made::nothing(request)
     };
     let report = judge(&Upcalls, &made).expect("nothing is analysed");
     let mut checks = report.checks.iter();
@@ -169,7 +169,7 @@ fn who_is_late_in_every_pair_is_late_in_the_median_of_them() {
                 repeats: Some(pairs),
                 ..request("activities")
             };
-            let held = of_pairs(request, claim, |case, outcome| {
+            let held = of_pairs(&request, claim, |case, outcome| {
                 if case.setup.way.0 == Serving::ByRate && case.set >= good {
                     outcome.lateness[case.set as usize].record(1_000_000_000);
                 }

@@ -99,7 +99,7 @@ fn packet_sockets_carry_the_same_packets_to_the_same_clients() {
     in_namespace(|| {
         pair("near", "far");
         agree(&told(opened("packet:near"), opened("packet:far"), || {
-            goes_down("near")
+            goes_down("near");
         }));
     });
 }
@@ -109,7 +109,7 @@ fn af_xdp_carries_the_same_packets_to_the_same_clients() {
     in_namespace(|| {
         pair("near", "far");
         agree(&told(opened("xdp:near"), opened("xdp:far"), || {
-            goes_down("near")
+            goes_down("near");
         }));
     });
 }

@@ -103,7 +103,7 @@ impl<M: Memory> Member<M> {
         let is_old = |packet: &Buffer<M, Filled>| number_of(packet.bytes()) + self.after <= sent;
         while kept.front().is_some_and(is_old) {
             let packet = kept.pop_front().unwrap();
-            if number_of(packet.bytes()) % 3 != 0 {
+            if !number_of(packet.bytes()).is_multiple_of(3) {
                 packet.emptied().give().ok();
             }
         }

@@ -194,12 +194,20 @@ fn claim_in_twin(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
     draft.claim("tcp-much-less", is_better, holes);
 }
 
-/// Beside all streams, on this machine: late, the control, and early.
-fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
-    let [late, _, early] = all;
+/// What the runs of all of these say of themselves.
+fn said_of(all: [Cell<'_>; 3]) -> Said {
     let said = all
         .iter()
         .fold(Said::default(), |said, cell| said.and(&cell.said()));
+    let lost = all.into_iter().any(Cell::has_lost);
+    let why = "frames were lost, and what comes after one is later for it";
+    said.but(lost.then(|| why.to_owned()))
+}
+
+/// Beside all streams, on this machine: late, the control, and early.
+fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
+    let [late, _, early] = all;
+    let said = said_of(all);
     let busy = all.map(|cell| cell.median(|seen| Some(seen.busy_ppm)).unwrap_or(0));
     let excused = all.map(|cell| cell.upper(Seen::excused_ppm).unwrap_or(0));
     let better = |of: fn(&Seen) -> &Intervals| {
@@ -233,9 +241,6 @@ fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
         ("excused", &excused.map(percent).join(", ")),
         ("more", &percent(EXCUSED_PPM)),
     ];
-    let lost = all.into_iter().any(Cell::has_lost);
-    let why = "frames were lost, and what comes after one is later for it";
-    let said = said.but(lost.then(|| why.to_owned()));
     let is_loaded = busy.iter().all(|ppm| LOAD_PPM.contains(ppm));
     draft.claim_here("here-load", (is_loaded, false), holes, &said);
     let is_better = apart.is_some_and(|one| one.median >= BETTER * 10);
