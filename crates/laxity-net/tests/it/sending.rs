@@ -122,7 +122,8 @@ fn what_does_not_fit_into_the_queue_or_the_interface_is_told_so() {
     };
     let (mut driver, keeper, pool) = null(false, limits);
     (0..5).for_each(|tag| send(&pool, 1, tag));
-    driver.poll(Instant::ZERO, &mut ()).unwrap();
+    let polled = driver.poll(Instant::ZERO, &mut ()).unwrap();
+    assert_eq!(polled.refused, 2);
     let full = |tag| (tag, Err(LinkError::Full));
     assert_eq!(keeper.sent(), [full(3), full(4)]);
     let room = pool.take().unwrap().filled(1514).unwrap();
@@ -185,5 +186,25 @@ fn where_little_may_be_taken_both_ways_have_half_of_it() {
             sent += polled.sent;
         }
         assert!(arrived.min(sent) >= 15, "{most}: {arrived} {sent}");
+    }
+}
+
+/// Who is told that a frame was refused is called for that, as for one that was sent.
+#[test]
+fn what_is_refused_is_bounded_as_what_is_taken() {
+    let (wire, near, _far) = Wire::new(Faults::default(), 1);
+    let limits = Limits::default();
+    let mut driver = Driver::new(near, Circuits::default(), limits, Host::default()).unwrap();
+    let keeper = Keeper::<Memory>::default();
+    let client = driver.register(Interest::Nothing, PoolSize::fixed(5), keeper.clone());
+    let pool = client.unwrap().pool;
+    wire.go_down();
+    // That is told once.
+    driver.poll(Instant::ZERO, &mut ()).ok();
+    (0..5).for_each(|tag| send(&pool, 1, tag));
+    for refused in [2, 2, 1, 0] {
+        let polled = driver.poll_at_most(Instant::ZERO, &mut (), 2).unwrap();
+        assert_eq!((polled.refused, polled.sent), (refused, 0));
+        assert_eq!((keeper.sent().len(), polled.all()), (refused, refused));
     }
 }

@@ -329,6 +329,23 @@ fn a_promise_is_no_firmer_than_the_reservation_it_rests_on() {
         assert_eq!(*promised, granted.grade, "{unseen:?}");
         assert_eq!(*promised == Grade::Enforced, unseen.is_none());
     }
+    // What is not known of the reservation excuses nothing else.
+    let mut machine = machine();
+    let supply = machine.deadline.as_mut().expect("a kernel that reserves");
+    supply.unseen = Some("others are hidden".to_owned());
+    let asked = (every(6_000, 10_000), Enforcer::Deadline);
+    let mut program = taking_turns(asked.0, asked.1, &[(1_000, 40_000, 40_000)], &[]);
+    let (executor, _) = program.executors().next().expect("one");
+    let undeclared = Placement::On {
+        executor,
+        task: None,
+    };
+    program.push(activity("undeclared", undeclared));
+    let promised = found(program, &machine).executors[0].answer.clone();
+    assert!(
+        matches!(promised, Ok(Grade::Unenforced { .. })),
+        "{promised:?}"
+    );
 }
 
 /// The same as of a processor of its own where nobody is above, and what those take besides, or no promise where they leave too little.
