@@ -1,6 +1,6 @@
 //! The framework's tables on this machine, by counts: what else it does makes frames late and transfers slow, and neither stops.
 
-use laxity::doctor::rights::{self, Right};
+use laxity::doctor::rights::{self, LiveTest, Right};
 use laxity::net::may_pair;
 use laxity::{LiveConfig, LiveHost};
 use laxity_lab::bench::{Request, Runner, Said};
@@ -11,15 +11,22 @@ use laxity_studies::nif::{throughput, ttcp};
 const INTERVALS: u64 = 6;
 const LENGTH: Span = Span::from_millis(400);
 
+/// This machine, where interfaces can be made for it; skipped else.
+fn host() -> Option<(LiveTest, LiveHost)> {
+    let turn = rights::require(&[Right::RealTime])?;
+    if let Err(why) = may_pair() {
+        rights::lacks(&why.to_string());
+        return None;
+    }
+    let config = LiveConfig::detect(1).expect("a processor may be used");
+    Some((turn, LiveHost::new(config)))
+}
+
 #[test]
 fn frames_are_shown_in_each_way_and_streams_get_on_beside_them() {
-    let Some(_turn) = rights::require(&[Right::RealTime]) else {
+    let Some((_turn, mut host)) = host() else {
         return;
     };
-    if let Err(why) = may_pair() {
-        return rights::lacks(&why.to_string());
-    }
-    let mut host = LiveHost::new(LiveConfig::detect(1).expect("a processor may be used"));
     let mut said = Said::default();
     for way in WAYS {
         for streams in [0, STREAMS] {
@@ -44,13 +51,9 @@ fn frames_are_shown_in_each_way_and_streams_get_on_beside_them() {
 
 #[test]
 fn tcp_carries_messages_both_ways_in_both_arrangements() {
-    let Some(_turn) = rights::require(&[Right::RealTime]) else {
+    let Some((_turn, mut host)) = host() else {
         return;
     };
-    if let Err(why) = may_pair() {
-        return rights::lacks(&why.to_string());
-    }
-    let mut host = LiveHost::new(LiveConfig::detect(1).expect("a processor may be used"));
     let mut said = Said::default();
     let cases = throughput::Case::here(&Request {
         repeats: Some(1),

@@ -132,14 +132,8 @@ fn a_card_of_the_twin_carries_the_same_packets_to_the_same_clients() {
         receive: 64,
         send: 64,
         mtu: 1_500,
-        transfers: Transfers {
-            begin: Span::from_micros(1),
-            rate: 320_000_000,
-        },
-        moderation: Moderation {
-            most: 1,
-            longest: Span::ZERO,
-        },
+        transfers: Transfers::default(),
+        moderation: Moderation::default(),
     };
     let line = Line::new(100_000_000, Framing::Ethernet, true);
     let (cable, near, far) = Cable::new(line, [shape; 2], 3);
