@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use laxity_model::nif::most::{Costs, Most};
+use laxity_model::nif::wire::Faults;
 use laxity_model::{Priority, Service, Span};
 
 use super::keys::{Any, Integers, Key, Other, Own, Table, Texts, Within, Without, Words};
 use super::kinds;
 use super::placing::thread_of_own;
-use super::quantities::{MOST, RATE, SERVICE, SIZE, SPAN};
+use super::quantities::{MOST, RATE, SERVICE, SHARE, SIZE, SPAN};
 use super::reader::Section;
 use super::sections::{DURATIONS, Names, PROCESSOR, chosen, distinct, named, processor};
 use super::types::{
@@ -38,6 +39,39 @@ static DELAY: Key<Span> = Key::new(
     Without::Is("\"0ms\""),
     "From when the last bit of a frame leaves until it arrives, in the twin.",
 );
+/// Of a million.
+const SHARES: std::ops::RangeInclusive<u32> = 0..=1_000_000;
+
+static LOSS: Key<u32> = Key::new(
+    "loss",
+    &Within(&SHARE, SHARES),
+    Without::Is("\"0 %\""),
+    "How many of the frames on the wire, each way, never arrive. Which ones follows from the run's seed. Something goes wrong on the twin's wire only: a variant with clients of such an interface says `on = \"twin\"`.",
+);
+static DUPLICATION: Key<u32> = Key::new(
+    "duplication",
+    &Within(&SHARE, SHARES),
+    Without::Is("\"0 %\""),
+    "How many arrive twice.",
+);
+static REORDERING: Key<u32> = Key::new(
+    "reordering",
+    &Within(&SHARE, SHARES),
+    Without::Is("\"0 %\""),
+    "How many arrive later than others do, by `late_by`, and so behind what was sent after them.",
+);
+static LATE_BY: Key<Span> = Key::new(
+    "late_by",
+    &Within(&SPAN, DELAYS),
+    Without::Is("\"1ms\""),
+    "How much later; with `reordering`.",
+);
+static CORRUPTION: Key<u32> = Key::new(
+    "corruption",
+    &Within(&SHARE, SHARES),
+    Without::Is("\"0 %\""),
+    "How many arrive with one bit wrong. Whoever takes such a packet drops it for its checksum.",
+);
 static ENTERS: Key<Service> = Key::new(
     "interrupt",
     &Within(&SERVICE, SHORT),
@@ -63,7 +97,18 @@ pub(super) static INTERFACE_KEYS: Table = Table {
     kind: None,
     about: "A network interface. All flows begin at the other end of its wire. On Linux it is one of a pair of interfaces (veth) in a network namespace that is made for each run, and gone after it.",
     keys: &[
-        &PROCESSOR, &RATE_KEY, &DUPLEX, &DELAY, &ENTERS, &PACKET, &MOST_KEY,
+        &PROCESSOR,
+        &RATE_KEY,
+        &DUPLEX,
+        &DELAY,
+        &LOSS,
+        &DUPLICATION,
+        &REORDERING,
+        &LATE_BY,
+        &CORRUPTION,
+        &ENTERS,
+        &PACKET,
+        &MOST_KEY,
     ],
 };
 
@@ -218,14 +263,31 @@ fn interface(section: &Section<'_>, name: &str, host: &HostSpec) -> Interface {
     Interface {
         name: name.to_owned(),
         processor: processor(section, host),
-        rate: section.take(&RATE_KEY),
         is_half_duplex: section.take(&DUPLEX),
-        delay: section.take(&DELAY),
+        wire: wire(section),
         costs: Costs {
             interrupt: section.take(&ENTERS),
             packet: section.take(&PACKET),
         },
         most: section.optional(&MOST_KEY),
+    }
+}
+
+fn wire(section: &Section<'_>) -> Faults {
+    let late = section.take(&REORDERING);
+    if section.has(LATE_BY.name) && !section.has(REORDERING.name) {
+        let cause = "`late_by` is of frames that arrive later than others, and none does";
+        let remedy = "remove it, or write how many do, such as: reordering = \"1 %\"";
+        section.wrong(LATE_BY.name, cause, remedy);
+    }
+    Faults {
+        rate: section.take(&RATE_KEY),
+        delay: section.take(&DELAY),
+        lost: section.take(&LOSS),
+        doubled: section.take(&DUPLICATION),
+        late,
+        late_by: section.take(&LATE_BY),
+        corrupted: section.take(&CORRUPTION),
     }
 }
 

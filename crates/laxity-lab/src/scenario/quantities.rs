@@ -65,6 +65,9 @@ pub(crate) const SIZE: Quantity<u64> =
 /// Bits a second.
 pub(crate) const RATE: Quantity<u64> =
     Quantity::of(&units::RATE, units::rate, |rate| format!("{rate} bit/s"));
+/// A share in millionths.
+pub(crate) const SHARE: Quantity<u32> =
+    Quantity::of(&units::SHARE, units::millionths, units::format_share);
 /// A signal-to-noise ratio.
 pub(crate) const LEVEL: Quantity<u64> = Quantity::of(&units::LEVEL, units::level_mdb, |mdb| {
     format!("\"{} dB\"", mdb / 1_000)

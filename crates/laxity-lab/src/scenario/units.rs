@@ -85,7 +85,7 @@ pub(super) const RATE: Scale = Scale {
     smallest: "bit a second",
     example: "10 Mbit/s",
 };
-const SHARE: Scale = Scale {
+pub(super) const SHARE: Scale = Scale {
     what: "a share",
     units: &[("%", 10_000)],
     smallest: "millionth",
@@ -328,6 +328,17 @@ pub fn share(text: &str) -> Result<Share, UnitError> {
             "write a share from 0 % to 100 %, such as \"14.7 %\"",
         )),
     }
+}
+
+/// A share in millionths, however large: `0.5 %` is 5,000.
+pub fn millionths(text: &str) -> Result<u32, UnitError> {
+    let ppm = SHARE.read(text)?;
+    Ok(u32::try_from(ppm).unwrap_or(u32::MAX))
+}
+
+/// A share of so many millionths, as it is written.
+pub fn format_share(ppm: u32) -> String {
+    Share { ppm }.to_string()
 }
 
 /// A share that is to be hit within a tolerance.

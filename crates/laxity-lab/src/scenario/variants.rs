@@ -15,7 +15,9 @@ use super::network::{self, CLIENTS_KEY, Networks};
 use super::placing::{DETAILS, PLACEMENT_KEYS, Place, Placed, placed};
 use super::reader::{Found, Section};
 use super::sections::{NONE, Names, chosen, named};
-use super::types::{Chosen, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind};
+use super::types::{
+    Chosen, Interface, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
+};
 use super::units::format_reservation;
 
 /// What a variant may name.
@@ -156,7 +158,7 @@ fn draft<'a>(
     section.keyed([&KEYS, &EXPECTED, &PLACEMENT_KEYS, &DETAILS]);
     let errors = section.findings.errors();
     let (live, twin) = on(section, defaults);
-    let twin_is_meant = twin && section.findings.errors() == errors;
+    let is_meant = section.findings.errors() == errors;
     let placed = placed(section, scope.devices, scope.tasks);
     let mut tasks = tasks(section, scope, defaults, &placed);
     tasks.extend(clients(section, scope, defaults));
@@ -189,8 +191,11 @@ fn draft<'a>(
         control: None,
     };
     links_take_part(section, &variant.tasks);
-    if twin_is_meant {
+    if twin && is_meant {
         live_only(section, &variant.tasks);
+    }
+    if live && is_meant {
+        twin_only(section, variant.interface());
     }
     let mut draft = Draft {
         variant,
@@ -344,4 +349,19 @@ fn live_only(section: &Section<'_>, tasks: &[ResolvedTask]) {
             format!("write under {}: on = \"live\"", section.path),
         );
     }
+}
+
+/// What Linux cannot run must say `on = "twin"`.
+fn twin_only(section: &Section<'_>, interface: Option<&Interface>) {
+    let Some(interface) = interface.filter(|interface| interface.is_faulty()) else {
+        return;
+    };
+    let name = &interface.name;
+    section.wrong(
+        if section.has("on") { "on" } else { CLIENTS_KEY },
+        format!(
+            "on Linux nothing goes wrong on the wire of `{name}`: faults are for the twin only"
+        ),
+        format!("write under {}: on = \"twin\"", section.path),
+    );
 }

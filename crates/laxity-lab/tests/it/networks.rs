@@ -3,17 +3,25 @@
 use laxity_lab::evidence::results::RunResults;
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::Length;
-use laxity_lab::scenario::kinds::{ARRIVAL_TO_THREAD, FRAME_INTERVAL, PACKETS_LOST, key};
+use laxity_lab::scenario::kinds::{
+    ARRIVAL_TO_THREAD, BYTES_RECEIVED, FRAME_INTERVAL, PACKETS_LOST, key,
+};
 use laxity_lab::scenario::parse;
 use laxity_model::verify::contract::Outcome;
 
 /// Two seconds of video beside so many connections, with this client of the video.
 fn run(connections: u32, viewer: &str, seed: u64) -> RunResults {
+    run_over("", connections, viewer, seed)
+}
+
+/// The same, over such a wire.
+fn run_over(wire: &str, connections: u32, viewer: &str, seed: u64) -> RunResults {
     let text = format!(
         r#"
 [quick]
 idle = "2s"
 [interfaces.lan]
+{wire}
 [flows.video]
 kind = "video"
 period = "40ms"
@@ -33,6 +41,7 @@ placement = "thread 8"
 kind = "video"
 limits = [{{ quantity = "packets_lost", at_most = 0 }}]
 [variants.one]
+on = "twin"
 clients = ["viewer", "transfers"]
 contracts = ["whole"]
 "#
@@ -92,4 +101,47 @@ fn a_packet_that_finds_no_buffer_is_lost_and_told() {
     assert_eq!(all.verdict.result, Some(Outcome::Met));
     assert_eq!(largest(&all, "video", PACKETS_LOST), 0);
     assert!(largest(&all, "video", FRAME_INTERVAL) < 50_000_000);
+}
+
+/// How many packets of the video there were, how many of them were lost, and about how many bytes the transfers brought.
+fn became(results: &RunResults) -> (u64, u64, u64) {
+    let variant = results.variant("one").expect("it was run");
+    let of = |flow: &str, what| {
+        let mut subjects = variant.subjects.iter();
+        let subject = subjects.find(|subject| subject.name == flow);
+        let seen = &subject.expect("a flow").quantities[&key(what)];
+        let sum: u64 = seen.buckets.iter().map(|(low, count)| low * count).sum();
+        (seen.count, sum)
+    };
+    let (packets, lost) = of("video", PACKETS_LOST);
+    (packets, lost, of("ftp", BYTES_RECEIVED).1)
+}
+
+/// What goes wrong on the wire is judged, follows from the seed, and of TCP's bytes none is missing for long.
+#[test]
+fn what_goes_wrong_on_a_wire_is_seen_and_judged() {
+    let viewer = "placement = \"thread 24\"";
+    let sound = became(&run_over("", 1, viewer, 1));
+    assert_eq!((sound.0, sound.1), (150, 0));
+    for (wire, loses) in [
+        ("loss = \"5 %\"", true),
+        ("corruption = \"5 %\"", true),
+        ("duplication = \"20 %\"", false),
+        ("reordering = \"20 %\"\nlate_by = \"5ms\"", false),
+    ] {
+        let results = run_over(wire, 1, viewer, 1);
+        let verdict = if loses {
+            Outcome::Violated
+        } else {
+            Outcome::Met
+        };
+        assert_eq!(results.verdict.result, Some(verdict), "{wire}");
+        let (packets, lost, bytes) = became(&results);
+        assert!(
+            packets > 100 && (lost > 0) == loses,
+            "{wire}: {lost} of {packets}"
+        );
+        assert!(bytes > sound.2 / 20, "{wire}: {bytes} of {}", sound.2);
+        assert_eq!(results.to_json(), run_over(wire, 1, viewer, 1).to_json());
+    }
 }

@@ -101,6 +101,25 @@ fn packets_that_wait_for_their_driver_keep_within_their_bound() {
     assert!(longest > 8_000_000, "nobody waited: {longest}");
 }
 
+/// What comes twice, late or together is more than its sender sends, and no more than the driver takes.
+#[test]
+fn the_bound_of_a_packet_holds_where_things_go_wrong_on_the_wire() {
+    let faults = "loss = \"2 %\"\nduplication = \"20 %\"\nreordering = \"10 %\"\nlate_by = \"60ms\"\ncorruption = \"1 %\"";
+    let most = format!("{QUICK}most = \"8 packets every 40ms\"\n{faults}");
+    let rest = format!("{ALONE}on = \"twin\"\n");
+    for seed in 1..=12 {
+        let of = planned(&resolved(&most, "1.5ms", &rest, seed));
+        let (bound, seen) = line(&of.variants[0], "viewer");
+        let bound = bound.unwrap_or_else(|| panic!("no bound: {of:?}"));
+        assert!(seen > 0 && seen <= bound, "{seed}: {seen} {bound}");
+        let said = of.variants[0].notes.join("; ");
+        assert!(
+            said.contains("2 % never arrive, 20 % arrive twice"),
+            "{said}"
+        );
+    }
+}
+
 /// A frame's three packets come together, and their thread is done with the last one when it has worked on all.
 #[test]
 fn the_bound_of_a_packet_is_next_to_what_happens() {

@@ -2,10 +2,10 @@
 
 use laxity_model::Span;
 
-use crate::scenario::units::format_most;
+use crate::scenario::units::{format_most, format_share};
 use crate::scenario::{
-    Demultiplexing, Flow, NetworkClient, ResolvedTask, ResolvedVariant, TaskKind, Traffic,
-    show_placing,
+    Demultiplexing, Flow, Interface, NetworkClient, ResolvedTask, ResolvedVariant, TaskKind,
+    Traffic, show_placing,
 };
 
 /// A sentence for each flow.
@@ -24,15 +24,40 @@ pub(super) fn said(variant: &ResolvedVariant) -> Vec<String> {
 /// What is to be known of the bounds and grants of a variant with flows.
 pub(super) fn note(variant: &ResolvedVariant) -> Option<String> {
     let interface = variant.interface()?;
+    let wrong = wrong(interface);
     let Some(most) = interface.most else {
-        return Some("nobody says how many packets come: neither the interrupts of an interface nor what its clients work on them are charged to anybody".to_owned());
+        return Some(format!(
+            "nobody says how many packets come: neither the interrupts of an interface nor what its clients work on them are charged to anybody{wrong}"
+        ));
     };
     let each = interface.costs.each();
     Some(format!(
-        "`{}` takes no more than {}, each {each} with an interrupt of its own, and is charged that; what comes beyond waits in it, or is lost there. A client's bound is of a packet that is not lost, from its arrival until a thread is done with it, as long as no frame is sent later than its `jitter`",
+        "`{}` takes no more than {}, each {each} with an interrupt of its own, and is charged that; what comes beyond waits in it, or is lost there. A client's bound is of a packet that is not lost, from its arrival until a thread is done with it, as long as no frame is sent later than its `jitter`{wrong}",
         interface.name,
         format_most(most),
     ))
+}
+
+/// What goes wrong on the wire, behind all else; nothing where nothing does.
+fn wrong(interface: &Interface) -> String {
+    let wire = &interface.wire;
+    let all = [
+        (wire.lost, "never arrive"),
+        (wire.doubled, "arrive twice"),
+        (wire.late, "arrive late"),
+        (wire.corrupted, "arrive with a bit wrong"),
+    ];
+    let all = all.into_iter().filter(|(share, _)| *share > 0);
+    let all: Vec<_> = all
+        .map(|(share, what)| format!("{} {what}", format_share(share)))
+        .collect();
+    match all.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; of the frames on its wire {}: what is said of packets is of those that arrive sound, and how many come at once nobody but its driver bounds",
+            all.join(", ")
+        ),
+    }
 }
 
 fn sentence(flow: &Flow, task: &ResolvedTask, client: &NetworkClient) -> String {

@@ -147,7 +147,8 @@ struct Frames {
 }
 
 impl Frames {
-    /// Of a flow that says how often they come; `None` where the wire may hold them up for a period, so that they pile up, too.
+    /// Of a flow that says how often they come; `None` where the wire may hold them up for a period, so that they pile up, too, and where something goes wrong on it: then they come
+    /// twice, or together, as they waited for an address that was asked for in vain.
     fn of(stage: &Stage<'_>, interface: &Interface, flow: &Flow) -> Option<Self> {
         let Traffic::Video {
             period,
@@ -158,6 +159,9 @@ impl Frames {
         else {
             return None;
         };
+        if interface.is_faulty() {
+            return None;
+        }
         let packets = packets.into();
         let wire = match stage.is_twin() {
             true => on_the_wire(stage, interface, packets),
@@ -193,7 +197,7 @@ impl Frames {
 fn on_the_wire(stage: &Stage<'_>, interface: &Interface, packets: u64) -> Span {
     let senders = flows(stage).map(|flow| u64::from(flow.connections()));
     let turns = packets * (senders.sum::<u64>() + PROTOCOLS) + REACH;
-    let frame = Framing::Ethernet.takes(LONGEST_FRAME, interface.rate);
+    let frame = Framing::Ethernet.takes(LONGEST_FRAME, interface.wire.rate);
     let ahead = if interface.is_half_duplex { REACH } else { 0 };
     let all = frame.checked_mul(turns * (1 + ahead));
     all.unwrap_or(Span::MAX)

@@ -25,7 +25,6 @@ use laxity_model::{
 };
 use laxity_net::bodies::{Handler, Interrupt};
 use laxity_net::driver::{Driver, Host, Limits};
-use laxity_net::emulated::Faults;
 
 use crate::observe::{FlowMarks, FlowProbe, Probe, Watched};
 use crate::scenario::{Flow, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic};
@@ -39,8 +38,6 @@ const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
 /// Ports of the near end: so many for each flow, in the variant's order.
 const FIRST_PORT: u16 = 5_000;
 const PORTS_EACH: u16 = 16;
-/// Ethernet, IPv4 and UDP, in bytes.
-const HEADERS: usize = 42;
 /// Descriptors of a card's rings, and its driver's buffers, at the most.
 const POSTED: usize = 256;
 /// And at the least.
@@ -176,11 +173,7 @@ fn cards(
     seed: u64,
 ) -> [End<Queue>; 2] {
     let line = Line {
-        faults: Faults {
-            rate: interface.rate,
-            delay: interface.delay,
-            ..Faults::default()
-        },
+        faults: interface.wire,
         framing: Framing::Ethernet,
         is_half_duplex: interface.is_half_duplex,
     };

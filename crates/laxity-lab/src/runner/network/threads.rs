@@ -17,7 +17,7 @@ use laxity_net::driver::{Driver, Host, Interest};
 
 use super::protocols::{Done, Protocols};
 use super::{
-    HEADERS, Known, NEAR, OTHER_PACKETS, Plan, QUEUE, TAKEN, TIMERS_APART, Threads, driver, failed,
+    Known, NEAR, OTHER_PACKETS, Plan, QUEUE, TAKEN, TIMERS_APART, Threads, driver, failed,
 };
 use crate::scenario::{Demultiplexing, NetworkClient, Placing, ResolvedTask, network};
 
@@ -235,9 +235,7 @@ fn deliver<M: Memory + 'static>(
         }
         match known.filter(|known| known.is_video()) {
             Some(known) => {
-                let number = packet.bytes().get(HEADERS..HEADERS + 8);
-                let number = number.and_then(|number| number.try_into().ok());
-                if let Some(number) = number.map(u64::from_be_bytes) {
+                if let Some(number) = number(packet.bytes()) {
                     context.put(known.records, [number, 0]);
                 }
             }
@@ -249,6 +247,27 @@ fn deliver<M: Memory + 'static>(
         // Where the client has ended there is nobody to give it to.
         packet.emptied().give().ok();
     }
+}
+
+/// The number that a packet of video begins with; `None` of one that is not as it was sent, as its checksums tell.
+fn number(packet: &[u8]) -> Option<u64> {
+    let (header, datagram) = packet.get(frame::HEADER..)?.split_at_checked(20)?;
+    let length = u16::from_be_bytes(*datagram.get(4..)?.first_chunk()?);
+    let datagram = datagram.get(..length.into())?;
+    let [high, low] = length.to_be_bytes();
+    let pseudo = [0, frame::UDP, high, low];
+    let is_right = is_sound(&[header]) && is_sound(&[&header[12..], &pseudo, datagram]);
+    let number = datagram.get(8..)?.first_chunk()?;
+    is_right.then(|| u64::from_be_bytes(*number))
+}
+
+/// Whether the checksum in these is right (RFC 1071). Only the last may be of an odd number of bytes.
+fn is_sound(parts: &[&[u8]]) -> bool {
+    let words = parts.iter().flat_map(|part| part.chunks(2));
+    let words = words.map(|word| u16::from_be_bytes([word[0], *word.get(1).unwrap_or(&0)]));
+    let sum: u64 = words.map(u64::from).sum();
+    // Carries come in at the other end: what is all ones, and so zero, is a multiple of this.
+    sum > 0 && sum.is_multiple_of(0xffff)
 }
 
 /// Looks at the protocols' timers, where it is charged no more often than that.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use laxity_model::nif::most::{Costs, Most};
+use laxity_model::nif::wire::Faults;
 use laxity_model::verify::contract::Kind;
 use laxity_model::{ProcessorId, Service, Span};
 
@@ -15,16 +16,22 @@ pub struct Interface {
     pub name: String,
     /// Where its driver runs, and its clients' threads.
     pub processor: ProcessorId,
-    /// Bits a second of the twin's wire.
-    pub rate: u64,
+    /// What the twin's wire does to frames: how fast it is, and what goes wrong there.
+    pub wire: Faults,
     /// Whether the wire carries one frame at a time, in either direction.
     pub is_half_duplex: bool,
-    /// From when the last bit leaves until it arrives.
-    pub delay: Span,
     /// What an interrupt takes at the most, and each packet of it: charged in the twin, and by admission.
     pub costs: Costs,
     /// How much its driver takes at the most; `None`: nobody says.
     pub most: Option<Most>,
+}
+
+impl Interface {
+    /// Whether frames that are sent may not arrive, or otherwise than they were sent.
+    pub(crate) const fn is_faulty(&self) -> bool {
+        let wire = &self.wire;
+        wire.lost > 0 || wire.doubled > 0 || wire.late > 0 || wire.corrupted > 0
+    }
 }
 
 /// What comes over an interface.
