@@ -1,5 +1,6 @@
 //! Scenarios, and what comes of them: read, admitted, run on either host, judged, and reported.
 //!
+//! * [`capture_file`]: packets of pcap and pcapng.
 //! * [`import`]: task sets from CSV and from rt-app.
 //! * [`machine_file`]: what a machine costs, for a twin of it.
 //! * [`plan`]: what would become of such a set.
@@ -16,6 +17,7 @@
 extern crate self as laxity_lab;
 
 pub mod bench;
+pub mod capture_file;
 mod each_once;
 pub mod evidence;
 pub mod exit;

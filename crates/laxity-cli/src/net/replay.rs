@@ -10,12 +10,13 @@ use laxity::net::buffers::{Buffer, Filled, Pool, Sending, Unavailable};
 use laxity::net::client::{Client, Context};
 use laxity::net::{AnyMemory, Interface, Options};
 use laxity::{Instant, Span, now, sleep_until};
+use laxity_lab::capture_file::Frame;
 use laxity_lab::plain;
 use laxity_lab::runner::Progress as _;
 use laxity_model::nif::link::LinkError;
 use serde_json::json;
 
-use super::file::{Frame, Packets};
+use super::file::Named;
 use super::{Lasts, failure, named, opened};
 use crate::exit::{ERROR, Failure, MET};
 use crate::files;
@@ -96,7 +97,7 @@ struct Done {
 
 pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
     outputs::check(None, arguments.json.output().as_slice())?;
-    let mut packets = Packets::open(&arguments.file)?;
+    let mut packets = Named::open(&arguments.file)?;
     let name = named(&arguments.interface)?;
     let mut options = Options::default();
     options.limits.reach = options.settings.reach;
@@ -197,7 +198,7 @@ impl Replayed<'_> {
     /// Until the file is at its end, or it is stopped.
     fn send_all(
         &mut self,
-        packets: &mut Packets,
+        packets: &mut Named,
         arguments: &Replay,
         reporter: &mut Reporter,
     ) -> Result<(), Failure> {
