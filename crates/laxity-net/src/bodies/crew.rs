@@ -6,7 +6,7 @@ use laxity_model::{ActivityId, Context as Host, Instant, Placement, ProcessorId,
 
 use super::{Shepherd, Signalling, Work};
 use crate::buffers::{Buffer, Filled, PoolSize};
-use crate::clients::early;
+use crate::clients::{Queue, early};
 use crate::driver::{self, Driver, Interest, RegisterError};
 
 /// Who takes the packets of one client, all of whose buffers are given.
@@ -24,8 +24,11 @@ pub struct Crew<'a> {
     pub work: Work,
 }
 
+/// A client's number, its threads, and what these take from.
+pub type Installed<M> = (ClientId, Vec<ActivityId>, Queue<M>);
+
 impl Crew<'_> {
-    /// Registers the client, and adds its threads to the program: its number, and these. Each has what is done with a packet from `deliver`.
+    /// Registers the client, and adds its threads to the program: its number, these, and what they take from. Each has what is done with a packet from `deliver`.
     ///
     /// # Errors
     ///
@@ -36,7 +39,7 @@ impl Crew<'_> {
         driver: &mut Driver<L, D>,
         interest: Interest<&D::Filter>,
         mut deliver: impl FnMut() -> F,
-    ) -> Result<(ClientId, Vec<ActivityId>), RegisterError<D::Refused>>
+    ) -> Result<Installed<L::Memory>, RegisterError<D::Refused>>
     where
         L: Link,
         L::Memory: 'static,
@@ -62,6 +65,7 @@ impl Crew<'_> {
             let body = Shepherd::new(queue.clone(), arrived, self.work, deliver());
             program.add(&name, self.processor, *placement, body)
         });
-        Ok((registered.id, threads.collect()))
+        let threads = threads.collect();
+        Ok((registered.id, threads, queue))
     }
 }

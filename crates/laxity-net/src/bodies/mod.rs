@@ -12,7 +12,7 @@ mod crew;
 mod handler;
 mod shepherd;
 
-pub use crew::Crew;
+pub use crew::{Crew, Installed};
 pub use handler::{Handler, Interrupt, Through};
 use laxity_model::Service;
 pub use shepherd::{Shepherd, Signalling};

@@ -133,6 +133,16 @@ impl<M: Memory> Queue<M> {
         packets.is_empty()
     }
 
+    /// Looks at each that waits now, in their order, and takes none.
+    pub fn look(&self, look: impl FnMut(&Buffer<M, Filled>)) {
+        let mut packets = lock(&self.packets);
+        let waiting = packets.slots();
+        if let Ok(chunk) = packets.read_chunk(waiting) {
+            let (first, second) = chunk.as_slices();
+            first.iter().chain(second).for_each(look);
+        }
+    }
+
     /// [The packet](Self::try_next) that waits for the longest time, waiting for one, no longer than until then.
     ///
     /// # Errors

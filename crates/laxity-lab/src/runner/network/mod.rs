@@ -13,6 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use laxity::cards::{Cable, Card, Line, Queue, Shape, Transfers};
+use laxity_model::nif::frame;
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::Link;
 use laxity_model::nif::most::Costs;
@@ -27,7 +28,7 @@ use laxity_net::bodies::{Handler, Interrupt};
 use laxity_net::driver::{Driver, Host, Limits};
 use laxity_net::emulated::Faults;
 
-use crate::observe::{FlowMarks, FlowProbe, Probe, Watched};
+use crate::observe::{FlowMarks, FlowProbe, Probe, Waiting, Watched};
 use crate::scenario::{Flow, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic};
 use far::Far;
 pub use live::{Fed, Wires};
@@ -69,8 +70,11 @@ impl Known {
         self.port + connection
     }
 
-    fn has_port(&self, port: u16) -> bool {
-        (self.port..self.port + self.flow.connections()).contains(&port)
+    /// Whether a packet is one of its.
+    fn is_for(&self, packet: &[u8]) -> bool {
+        let own = self.port..self.port + self.flow.connections();
+        let ports = frame::parse(packet, None).key.ports();
+        ports.is_some_and(|(_, port)| own.contains(&port))
     }
 
     fn is_video(&self) -> bool {
@@ -231,6 +235,8 @@ where
     let mut made = Near::new(program, plan, near.link, near.raised)?;
     let threads = made.install()?;
     charge_clients(made.program, plan, &threads);
+    let flows = plan.flows.iter();
+    let waiting: Vec<Waiting> = flows.map(|known| made.waiting(known)).collect();
     let handler = Interrupt {
         raised: near.raised,
         doorbell,
@@ -246,7 +252,7 @@ where
     }
     let sender = Far::new(far, doorbell, &plan.flows, plan.seed)?;
     program.add("far end", processor, Placement::External, sender);
-    Ok(probes(program, plan, &threads, interrupts))
+    Ok(probes(program, plan, (&threads, waiting), interrupts))
 }
 
 /// Declares what each thread of a client may have to do, where it is known how many packets come: all of them.
@@ -272,7 +278,7 @@ type Threads = BTreeMap<String, Vec<ActivityId>>;
 fn probes(
     program: &mut Program,
     plan: &Plan<'_>,
-    threads: &Threads,
+    (threads, waiting): (&Threads, Vec<Waiting>),
     interrupts: ActivityId,
 ) -> Vec<Probe> {
     let of = |name: &str| threads.get(name).cloned().unwrap_or_default();
@@ -285,7 +291,7 @@ fn probes(
         watched: Watched::Nothing,
     });
     let mut probes: Vec<Probe> = clients.collect();
-    for known in &plan.flows {
+    for (known, waiting) in plan.flows.iter().zip(waiting) {
         let flow = &known.flow;
         let mut owners = plan.clients.iter();
         let owner = owners.find(|(_, client)| client.flows.contains(flow));
@@ -314,6 +320,7 @@ fn probes(
                 marks,
                 holders: holders.into_iter().chain([interrupts]).collect(),
                 traffic: flow.traffic,
+                waiting,
             }),
         });
     }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::nif::filter::Filter;
-use laxity_model::nif::frame;
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
 use laxity_model::nif::transmit::FirstCome;
@@ -12,13 +11,14 @@ use laxity_model::{
 };
 use laxity_net::bodies::{Crew, Work};
 use laxity_net::buffers::{Buffer, Filled, Pool, PoolSize, Sending};
-use laxity_net::clients::early;
+use laxity_net::clients::{Queue, early};
 use laxity_net::driver::{Driver, Host, Interest};
 
 use super::protocols::{Done, Protocols};
 use super::{
     HEADERS, Known, NEAR, OTHER_PACKETS, Plan, QUEUE, TAKEN, TIMERS_APART, Threads, driver, failed,
 };
+use crate::observe::Waiting;
 use crate::scenario::{Demultiplexing, NetworkClient, Placing, ResolvedTask, network};
 
 /// Frames that wait to be sent.
@@ -32,6 +32,7 @@ pub(super) struct Near<'a, L: Link> {
     plan: &'a Plan<'a>,
     pub(super) driver: Driver<L, Frames>,
     stack: Arc<Shared<L::Memory>>,
+    queues: Vec<Queue<L::Memory>>,
 }
 
 /// What all threads of the near end have together.
@@ -74,7 +75,23 @@ where
             plan,
             driver,
             stack,
+            queues: Vec::new(),
         })
+    }
+
+    /// Who waits of this flow's packets, at whatever time that is asked.
+    pub(super) fn waiting(&self, flow: &Known) -> Waiting {
+        let (queues, flow) = (self.queues.clone(), flow.clone());
+        Waiting(Some(Arc::new(move || {
+            let mut all = Vec::new();
+            for queue in &queues {
+                queue.look(|packet| {
+                    let arrived = packet.arrived().map(|arrived| arrived.at);
+                    all.extend(arrived.filter(|_| flow.is_for(packet.bytes())));
+                });
+            }
+            all
+        })))
     }
 
     /// Adds all clients' threads.
@@ -194,7 +211,9 @@ where
         let shared = &self.stack;
         let deliver = || deliver(Arc::clone(shared));
         let made = crew.install(self.program, &mut self.driver, interest, deliver);
-        Ok(made.map_err(failed)?.1)
+        let (_, threads, queue) = made.map_err(failed)?;
+        self.queues.push(queue);
+        Ok(threads)
     }
 
     /// What a client reserves is its only thread's.
@@ -226,9 +245,8 @@ fn deliver<M: Memory + 'static>(
     shared: Arc<Shared<M>>,
 ) -> impl FnMut(Buffer<M, Filled>, Instant, &mut dyn Context) + Send + 'static {
     move |packet, since, context| {
-        let port = frame::parse(packet.bytes(), None).key.ports();
-        let known =
-            port.and_then(|(_, port)| shared.flows.iter().find(|known| known.has_port(port)));
+        let mut flows = shared.flows.iter();
+        let known = flows.find(|known| known.is_for(packet.bytes()));
         if let (Some(known), Some(arrived)) = (known, packet.arrived()) {
             let waited = since.saturating_since(arrived.at).as_nanos();
             context.put(known.records, [TAKEN | since.as_nanos(), waited]);
