@@ -6,7 +6,6 @@
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::Waker;
 
 use laxity_model::base::bell::Bell;
 use laxity_model::base::stack::Stack;
@@ -14,6 +13,8 @@ use laxity_model::nif::exchange::Census;
 use laxity_model::nif::link::{LinkError, Memory};
 
 use super::buffer::{Sending, Unavailable};
+use super::line::Line;
+use super::message::Gathered;
 use super::sleeper::Sleeper;
 use crate::lock;
 
@@ -40,12 +41,16 @@ pub(crate) struct Frame {
     pub(crate) is_awaited: bool,
     /// Whether its driver is told of it later, with others.
     pub(crate) is_quiet: bool,
+    /// Whether the end of its bytes is elsewhere, behind those in its buffer.
+    pub(crate) is_gathered: bool,
 }
 
 /// What is at home in a slot.
 struct Contents<M> {
     memory: Option<M>,
     frame: Frame,
+    /// Of a frame that is gathered. It is let go of by who takes or gives the buffer next, so not by the driver.
+    behind: Gathered<'static>,
     outcome: Option<Result<(), LinkError>>,
 }
 
@@ -64,46 +69,6 @@ impl<M> Slot<M> {
     }
 }
 
-/// By which clients tell their driver that frames wait.
-pub(crate) struct Line {
-    ready: Stack,
-    listed: Box<[AtomicBool]>,
-    sent: AtomicU64,
-    waker: Waker,
-}
-
-impl Line {
-    pub(crate) fn new(clients: u32, waker: Waker) -> Option<Self> {
-        Some(Self {
-            ready: Stack::new(clients)?,
-            listed: (0..clients).map(|_| AtomicBool::new(false)).collect(),
-            sent: AtomicU64::new(0),
-            waker,
-        })
-    }
-
-    /// The driver's thread looks after this.
-    pub(crate) fn wake(&self) {
-        self.waker.wake_by_ref();
-    }
-
-    fn announce(&self, client: u32) {
-        let listed = &self.listed[client as usize];
-        // Where it is listed already, the driver has yet to look: SeqCst, as in the stack. Whoever lists it has the only right to push it.
-        if !listed.load(Ordering::SeqCst) && !listed.swap(true, Ordering::SeqCst) {
-            self.ready.push(client);
-            self.wake();
-        }
-    }
-
-    /// Clients that have announced something. What they announce once their number came out makes them come again.
-    pub(crate) fn announced(&self) -> impl Iterator<Item = u32> {
-        self.ready.take_all().inspect(|client| {
-            self.listed[*client as usize].store(false, Ordering::SeqCst);
-        })
-    }
-}
-
 /// A pool of buffers, as all who have to do with it see it.
 pub(crate) struct Shared<M> {
     slots: Box<[Slot<M>]>,
@@ -114,6 +79,8 @@ pub(crate) struct Shared<M> {
     /// How many buffers it has, and how many of them leave as they come home: in the upper and the lower half.
     extent: AtomicU64,
     closed: AtomicBool,
+    /// Whether a frame was gathered ever.
+    gathers: AtomicBool,
     freed: Bell,
     sleeper: Sleeper,
     /// Where to announce what is to be sent; `None`: its memory is of no interface's kind.
@@ -135,6 +102,7 @@ impl<M: Memory> Shared<M> {
         let contents = || Contents {
             memory: None,
             frame: Frame::default(),
+            behind: Gathered::default(),
             outcome: None,
         };
         let slot = |_| Slot {
@@ -149,6 +117,7 @@ impl<M: Memory> Shared<M> {
             outgoing: Stack::new(most)?,
             extent: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            gathers: AtomicBool::new(false),
             freed: Bell::default(),
             sleeper,
             line,
@@ -167,7 +136,20 @@ impl<M: Memory> Shared<M> {
     }
 
     fn hold(self: &Arc<Self>, index: u32, place: Place) -> Held<M> {
-        self.hold_frame(index, place).1
+        let (frame, held) = self.hold_frame(index, place);
+        if frame.is_gathered {
+            self.let_go(index);
+        }
+        held
+    }
+
+    /// Drops what was sent from elsewhere.
+    fn let_go(&self, index: u32) {
+        let mut contents = self.slot(index).lock();
+        contents.frame.is_gathered = false;
+        let behind = mem::take(&mut contents.behind);
+        drop(contents);
+        drop(behind);
     }
 
     fn hold_frame(self: &Arc<Self>, index: u32, place: Place) -> (Frame, Held<M>) {
@@ -213,6 +195,9 @@ impl<M: Memory> Shared<M> {
             return None;
         }
         let index = self.free.pop()?;
+        if self.gathers.load(Ordering::Relaxed) {
+            self.let_go(index);
+        }
         self.slot(index).move_to(Place::Given);
         self.show_given(index);
         Some(())
@@ -259,10 +244,12 @@ impl<M: Memory> Shared<M> {
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
                 .is_ok();
         if leaves {
-            let memory = slot.lock().memory.take();
+            let mut contents = slot.lock();
+            let gone = (contents.memory.take(), mem::take(&mut contents.behind));
+            drop(contents);
             slot.move_to(Place::Vacant);
             self.vacant.push(index);
-            drop(memory);
+            drop(gone);
         } else {
             slot.move_to(Place::Free);
             self.free.push(index);
@@ -405,6 +392,28 @@ impl<M: Memory> Held<M> {
         self.memory.take()
     }
 
+    /// Whether it can be sent now.
+    pub(crate) fn may_send(&self) -> Result<(), Unavailable> {
+        if self.pool.line.is_none() {
+            return Err(Unavailable::NoInterface);
+        }
+        if self.pool.is_closed() {
+            return Err(Unavailable::Closed);
+        }
+        Ok(())
+    }
+
+    /// What is sent behind its own bytes, when it is sent next.
+    pub(crate) fn put_behind(&self, behind: Gathered<'static>) {
+        self.pool.gathers.store(true, Ordering::Relaxed);
+        self.pool.slot(self.index).lock().behind = behind;
+    }
+
+    /// Looks at that.
+    pub(crate) fn with_behind<R>(&self, look: impl FnOnce(&Gathered<'static>) -> R) -> R {
+        look(&self.pool.slot(self.index).lock().behind)
+    }
+
     /// What was lent, or as much of the same kind.
     pub(crate) fn restore(&mut self, memory: M) {
         self.memory = Some(memory);
@@ -431,21 +440,15 @@ impl<M: Memory> Held<M> {
         Ok(())
     }
 
-    /// Sends it, and tells by which number its pool knows it.
-    pub(crate) fn send(mut self, mut frame: Frame) -> Result<u32, (Self, Unavailable)> {
-        if self.pool.line.is_none() {
-            return Err((self, Unavailable::NoInterface));
-        }
-        if self.pool.is_closed() {
-            return Err((self, Unavailable::Closed));
-        }
+    /// Sends it, if it [may](Self::may_send) be sent, and tells by which number its pool knows it.
+    pub(crate) fn send(mut self, mut frame: Frame) -> u32 {
         if let Some((line, _)) = &self.pool.line {
             frame.number = line.sent.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(index) = self.lay_down(Place::Sending, Some(frame)) {
             self.pool.show_outgoing(index, frame.is_quiet);
         }
-        Ok(self.index)
+        self.index
     }
 
     /// Its frame is done.

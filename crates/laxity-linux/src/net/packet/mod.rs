@@ -7,6 +7,7 @@ mod ring;
 mod stamp;
 
 use std::cell::Cell;
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use laxity_model::Instant;
@@ -122,7 +123,8 @@ impl PacketSocket {
                 mtu: interface.mtu,
                 reach: settings.reach(),
                 is_shared_with_kernel: true,
-                gathers: false,
+                gathers: true,
+                copies: true,
             },
             watch: Watch::new(interface),
             incoming: Ring::new(0, incoming),
@@ -256,7 +258,7 @@ impl Below for PacketSocket {
         }))
     }
 
-    fn write(&mut self, bytes: &[u8], left: Left) -> Result<(), LinkError> {
+    fn write(&mut self, pieces: &[IoSlice<'_>], left: Left) -> Result<(), LinkError> {
         if self.watch.is_gone() {
             return Err(LinkError::Gone);
         }
@@ -264,9 +266,13 @@ impl Below for PacketSocket {
         if frame.status() != libc::TP_STATUS_AVAILABLE {
             return Err(LinkError::Full);
         }
-        frame.put(SENT_AT, &header_of(bytes, left)?);
-        frame.put(SENT_AT + HEADER, bytes);
-        frame.set_length((HEADER + bytes.len()) as u32);
+        frame.put(SENT_AT, &header_of(&pieces[0], left)?);
+        let mut length = HEADER;
+        for piece in pieces {
+            frame.put(SENT_AT + length, piece);
+            length += piece.len();
+        }
+        frame.set_length(length as u32);
         frame.give(libc::TP_STATUS_SEND_REQUEST);
         self.put = self.put.wrapping_add(1);
         Ok(())
