@@ -289,6 +289,10 @@ impl Link for AnyLink {
         }
     }
 
+    fn is_silent(&self) -> bool {
+        true
+    }
+
     fn sent(&mut self, now: Instant) -> Option<AnyMemory> {
         match self {
             Self::Xdp(link) => link.sent(now).map(Umem),

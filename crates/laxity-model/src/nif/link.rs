@@ -272,6 +272,11 @@ pub trait Link {
         false
     }
 
+    /// Whether nobody is told when a frame has left: who wants to know looks, by [`sent`](Self::sent).
+    fn is_silent(&self) -> bool {
+        false
+    }
+
     /// Memory of a frame that has left, the oldest first; `None` if there is none now. What was lost with a link that went down comes back too.
     fn sent(&mut self, now: Instant) -> Option<Self::Memory>;
 

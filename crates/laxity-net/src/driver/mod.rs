@@ -8,6 +8,7 @@
 mod end;
 mod entry;
 mod handle;
+mod looks;
 mod receive;
 mod register;
 mod send;
@@ -27,6 +28,7 @@ use crate::client::{Context, Effects, News};
 use entry::Entry;
 use handle::Questions;
 pub use handle::{Answer, DriverEnded, Handle};
+use looks::Looks;
 pub use register::{Interest, RegisterError, Registered, RegisteredOwn};
 pub use tap::{Scope, TapId};
 
@@ -99,9 +101,9 @@ pub struct Polled {
     pub sent: usize,
     /// Frames that it refused, or for which there was no room, and whose senders were told.
     pub refused: usize,
-    /// Whether as many arrived as one poll takes, or as many left as it may: there may be more.
+    /// Whether as many arrived as one poll takes, or as many left as it may, or any did that are not told of: there may be more.
     pub is_more: bool,
-    /// When the order of frames wants to be asked again, though nothing happens until then.
+    /// When to poll again, though nothing happens until then: the order of frames wants to be asked, or an interface does not tell what has left.
     pub again: Option<Instant>,
 }
 
@@ -165,6 +167,7 @@ pub struct Driver<L: Link, D: Demultiplex> {
     malformed: Option<&'static str>,
     /// Nothing that was handed over waits to be flushed.
     is_flushed: bool,
+    looks: Looks,
     /// Of what is bounded, frames were given the larger half last.
     is_frames_turn: bool,
     state: State,
@@ -228,6 +231,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             handed: Handed::default(),
             malformed: None,
             is_flushed: true,
+            looks: Looks::new(),
             is_frames_turn: false,
             state: State::Up,
         };
@@ -276,6 +280,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         self.send_waiting(now, effects, most - polled.arrived, &mut polled)?;
         if !self.is_flushed {
             self.flush(now, effects)?;
+        }
+        if self.link.is_silent() {
+            let look = self.looks.next(now, polled.sent, self.transmit.below());
+            polled.is_more |= look == Some(now);
+            polled.again = look.into_iter().chain(polled.again).min();
         }
         Ok(polled)
     }

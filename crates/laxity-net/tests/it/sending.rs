@@ -73,6 +73,35 @@ fn every_frame_is_told_once_and_in_its_order() {
     }
 }
 
+/// Where nobody tells that there is room again, whoever polls when it was asked to has everything sent, and soon.
+#[test]
+fn an_interface_that_does_not_tell_is_looked_at_until_all_has_left() {
+    let limits = Limits {
+        reach: 2,
+        ..Limits::default()
+    };
+    let (mut driver, keeper, pool) = null(false, limits);
+    for tag in 0..30 {
+        send(&pool, 0, tag);
+    }
+    let (mut now, mut polls) = (Instant::ZERO, 0);
+    loop {
+        let polled = driver.poll(now, &mut ()).unwrap();
+        polls += 1;
+        match (polled.is_more, polled.again) {
+            (true, _) => {}
+            (false, Some(again)) => now = again,
+            (false, None) => break,
+        }
+    }
+    assert_eq!(keeper.sent().len(), 30);
+    // A frame takes 1 ms, and is looked for five times meanwhile at the most.
+    assert!(
+        now <= Instant::from_millis(50) && polls < 200,
+        "{now:?} {polls}"
+    );
+}
+
 #[test]
 fn frames_of_several_clients_leave_in_the_order_in_which_they_were_sent() {
     let (mut driver, _, first) = null(false, Limits::default());

@@ -18,7 +18,6 @@ pub struct LiveLink {
     hook: Option<Arc<Hook>>,
     /// Packets of no flow that were taken, and whose memory is not posted again yet: each has cost a credit.
     taken: u32,
-    below: usize,
 }
 
 impl LiveLink {
@@ -27,13 +26,7 @@ impl LiveLink {
             link,
             hook,
             taken: 0,
-            below: 0,
         }
-    }
-
-    /// Frames that were handed over and not told as sent yet.
-    pub const fn below(&self) -> usize {
-        self.below
     }
 }
 
@@ -85,9 +78,7 @@ impl Link for LiveLink {
         length: usize,
         now: Instant,
     ) -> Result<(), (AnyMemory, LinkError)> {
-        self.link.send(memory, length, now)?;
-        self.below += 1;
-        Ok(())
+        self.link.send(memory, length, now)
     }
 
     fn queue(
@@ -97,9 +88,7 @@ impl Link for LiveLink {
         left: Left,
         now: Instant,
     ) -> Result<(), (AnyMemory, LinkError)> {
-        self.link.queue(memory, length, left, now)?;
-        self.below += 1;
-        Ok(())
+        self.link.queue(memory, length, left, now)
     }
 
     fn queue_gathered(
@@ -110,15 +99,15 @@ impl Link for LiveLink {
         left: Left,
         now: Instant,
     ) -> Result<bool, (AnyMemory, LinkError)> {
-        let queued = self
-            .link
-            .queue_gathered(memory, length, behind, left, now)?;
-        self.below += 1;
-        Ok(queued)
+        self.link.queue_gathered(memory, length, behind, left, now)
     }
 
     fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
         self.link.flush(now)
+    }
+
+    fn is_silent(&self) -> bool {
+        self.link.is_silent()
     }
 
     fn finishes(&self) -> bool {
@@ -126,9 +115,7 @@ impl Link for LiveLink {
     }
 
     fn sent(&mut self, now: Instant) -> Option<AnyMemory> {
-        let sent = self.link.sent(now);
-        self.below -= usize::from(sent.is_some() && self.below > 0);
-        sent
+        self.link.sent(now)
     }
 
     fn reclaim(&mut self) -> Option<AnyMemory> {
