@@ -116,6 +116,17 @@ fn arrival<W: Wire, L: Link>(
     })
 }
 
+/// The same, which is this frame.
+fn arrives<W: Wire, L: Link>(
+    wire: &mut W,
+    end: fn(&mut W) -> &mut L,
+    frame: Frame,
+) -> Result<Received<L::Memory>> {
+    let received = arrival(wire, end)?;
+    frame.is(&received, end(wire).facts().medium)?;
+    Ok(received)
+}
+
 fn wrong(call: &str, error: &LinkError) -> Failure {
     Failure::Wrong(format!("{call}: {error}"))
 }

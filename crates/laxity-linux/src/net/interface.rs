@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use laxity_model::nif::link::LinkError;
+use laxity_model::nif::link::{LinkError, Medium};
 use laxity_model::{Instant, Span};
 use rustix::io::{Errno, Result};
 use rustix::net::netdevice::index_to_name;
@@ -30,6 +30,11 @@ pub(super) struct Interface {
 impl Interface {
     /// The one of this name, if it carries Ethernet.
     pub(super) fn find(name: &str) -> std::result::Result<Self, OpenCause> {
+        Self::find_of(name, Medium::Ethernet)
+    }
+
+    /// The one of this name, if it carries that. One that carries IP alone has no address.
+    pub(super) fn find_of(name: &str, medium: Medium) -> std::result::Result<Self, OpenCause> {
         let socket = call::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
             .map_err(|errno| OpenCause::System("socket", errno))?;
         let mut found = Self {
@@ -51,7 +56,11 @@ impl Interface {
         let address = ask(libc::SIOCGIFHWADDR)?;
         // SAFETY: the kernel wrote this member for this request, as also below.
         let address = unsafe { address.ifr_ifru.ifru_hwaddr };
-        if address.sa_family != libc::ARPHRD_ETHER {
+        let kind = match medium {
+            Medium::Ethernet => libc::ARPHRD_ETHER,
+            Medium::Ip => libc::ARPHRD_NONE,
+        };
+        if address.sa_family != kind {
             return Err(OpenCause::NoEthernet);
         }
         // SAFETY: as above.

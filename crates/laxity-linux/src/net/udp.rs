@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use laxity_model::Instant;
-use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
+use laxity_model::nif::link::{Facts, Left, LinkError, Medium, Stamp};
 use rustix::io::{Errno, writev};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -81,6 +81,7 @@ impl Udp {
                 mtu: MTU,
                 reach: settings.reach(),
                 is_shared_with_kernel: false,
+                medium: Medium::Ethernet,
                 gathers: true,
                 copies: false,
             },

@@ -13,6 +13,7 @@ use laxity_model::Instant;
 use laxity_model::nif::link::Link;
 use libtest_mimic::Trial;
 
+use super::bare::Bare;
 use super::in_namespace;
 use super::namespace::{ip, is_up, pair, shown, up};
 
@@ -82,6 +83,18 @@ pub(crate) fn tap() -> Live<TapLink, PacketLink> {
     Live {
         near,
         far: PacketLink::open("lax0", &Settings::default()).unwrap(),
+        name: Some("lax0"),
+        copies: 0,
+    }
+}
+
+/// A TUN interface, and the kernel's end of it.
+pub(crate) fn tun() -> Live<TapLink, Bare> {
+    let near = TapLink::open_tun("lax0", &Settings::default()).unwrap();
+    is_up("lax0");
+    Live {
+        near,
+        far: Bare::open("lax0"),
         name: Some("lax0"),
         copies: 0,
     }

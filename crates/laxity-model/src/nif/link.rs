@@ -81,6 +81,17 @@ pub struct Left {
     pub segment: u16,
 }
 
+/// What an interface carries.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Medium {
+    /// Frames of Ethernet.
+    Ethernet,
+    /// Packets of IP, alone, from one end to the other: nobody has a hardware address, and nobody asks for one. Here each stands behind an Ethernet header all the same, so
+    /// that keys, filters and captures need not know: the interface makes it up where a packet arrives, from its own address and another, and leaves it out where
+    /// one is sent.
+    Ip,
+}
+
 /// What an interface is and can do. What differs from run to run is not in here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
@@ -93,6 +104,8 @@ pub struct Facts {
     /// Frames that may be below it after [`Link::send`], out of the driver's reach, until they are told as [sent](Link::sent); at least 1. One more
     /// is refused as [too many](LinkError::Full).
     pub reach: usize,
+    /// What it carries.
+    pub medium: Medium,
     /// Whether the kernel gets what arrives here too, and answers it.
     pub is_shared_with_kernel: bool,
     /// Whether a frame in [several pieces](Link::queue_gathered) costs no copy more than one in one piece.

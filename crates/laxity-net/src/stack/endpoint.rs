@@ -374,6 +374,9 @@ impl<M: Memory + 'static> Common<M> {
         route: &mut Route,
         now: Instant,
     ) {
+        if self.is_bare {
+            return send(frame, sending, route);
+        }
         let Some(hop) = self.config.next_hop(to) else {
             return;
         };
@@ -392,10 +395,14 @@ impl<M: Memory + 'static> Common<M> {
             }
         };
         frame.bytes_mut()[..6].copy_from_slice(&hardware);
-        // Whose client has ended sends nothing.
-        frame.send_quietly(sending).ok();
-        route.is_untold = true;
+        send(frame, sending, route);
     }
+}
+
+/// Sends it now; whose client has ended sends nothing.
+fn send<M: Memory>(frame: Buffer<M, Filled>, sending: Sending, route: &mut Route) {
+    frame.send_quietly(sending).ok();
+    route.is_untold = true;
 }
 
 impl<M: Memory + 'static> Device<M> {

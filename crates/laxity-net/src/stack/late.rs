@@ -117,6 +117,7 @@ impl<M: Memory + 'static> Stack<M> {
     fn dispatch(&self, late: &mut Late<M>, packet: Buffer<M, Filled>, now: Instant) {
         let common = &self.0.common;
         match common.look(packet.bytes()) {
+            Seen::Arp | Seen::Discovery if common.is_bare => late.account.dropped += 1,
             Seen::Arp => {
                 late.account.neighbours += 1;
                 common.neighbours().arp(packet.bytes(), now);

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use laxity_model::base::bell::Bell;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::nif::filter::Filter;
-use laxity_model::nif::link::{Link, Memory};
+use laxity_model::nif::link::{Link, Medium, Memory};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::{Instant, PortId, Span};
 use smoltcp::wire::IpCidr;
@@ -147,6 +147,8 @@ pub(crate) struct Common<M: Memory + 'static> {
     pub(crate) sleeper: Sleeper,
     /// The interface finishes checksums, and cuts segments.
     finishes: bool,
+    /// Who is at the other end of it has every packet: there are no neighbours to be asked for, and none asks.
+    is_bare: bool,
     registrar: Box<dyn Registrar<M>>,
     neighbours: Mutex<Neighbours<M>>,
     random: Mutex<SplitMix64>,
@@ -253,6 +255,7 @@ impl<M: Memory + 'static> Stack<M> {
             neighbours: Mutex::new(Neighbours::new(config.hardware, addresses, pool.clone())),
             random: Mutex::new(SplitMix64::new(config.seed)),
             finishes: driver.link().finishes(),
+            is_bare: driver.facts().medium == Medium::Ip,
             registrar: Box::new(driver.handle()),
             config,
             clock,

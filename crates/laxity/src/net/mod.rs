@@ -9,6 +9,7 @@
 //! | `packet:eth0` | a packet socket; the kernel has all packets, too | CAP_NET_RAW |
 //! | `eth0` | the first of these that can be had | |
 //! | `tap:lax0` | a TAP interface, whose other end is this machine's kernel | CAP_NET_ADMIN, or one that was made for the user |
+//! | `tun:lax0` | a TUN interface, which carries [IP alone](laxity_model::nif::link::Medium::Ip) | as `tap:` |
 //! | `udp:10.0.0.1:4000-10.0.0.2:4000` | Ethernet in UDP, to whoever does the same there | nothing |
 //!
 //! ```

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use laxity_model::Instant;
 use laxity_model::nif::filter::classic::Instruction;
-use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
+use laxity_model::nif::link::{Facts, Left, LinkError, Medium, Stamp};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -123,6 +123,7 @@ impl PacketSocket {
                 mtu: interface.mtu,
                 reach: settings.reach(),
                 is_shared_with_kernel: true,
+                medium: Medium::Ethernet,
                 gathers: true,
                 copies: true,
             },

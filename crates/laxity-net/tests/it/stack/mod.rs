@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use laxity_model::Instant;
 use laxity_model::nif::frames::Frames;
+use laxity_model::nif::link::Medium;
 use laxity_net::buffers::{Pool, PoolSize, Sleeper};
 use laxity_net::driver::{Driver, Host, Interest, Limits};
 use laxity_net::emulated::{Faults, Wire};
@@ -236,9 +237,15 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn new() -> Self {
+        Self::over(Medium::Ethernet)
+    }
+
+    /// The host's interface says that it carries this.
+    pub(crate) fn over(medium: Medium) -> Self {
         let time = Time::default();
         let (_, near, far) = Wire::new(Faults::default(), 7);
-        let near = CountedEnd::new(near);
+        let mut near = CountedEnd::new(near);
+        near.facts.medium = medium;
         let is_begun = Arc::clone(&near.is_begun);
         let host = Node::new(near, config(1), 64, &time);
         let mut peer = driver(CountedEnd::new(far), 64);
