@@ -32,6 +32,8 @@ pub type PacketLink = Copied<PacketSocket>;
 const SENT_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 /// What stands in front of a packet that was received, at most: the header, an address, the Ethernet header up to 16 bytes, virtio-net's.
 const IN_FRONT: usize = 128;
+/// Up to so many bytes the kernel copies as the header's length says, since to keep pages of the ring for each frame takes longer, and so does whoever reads headers from them.
+const COPIED: usize = 2_048;
 /// The kernel's name of rings of the second version.
 const SECOND_VERSION: i32 = 1;
 
@@ -264,7 +266,11 @@ impl Below for PacketSocket {
         if frame.status() != libc::TP_STATUS_AVAILABLE {
             return Err(LinkError::Full);
         }
-        frame.put(SENT_AT, &header_of(bytes, left)?);
+        let mut header = header_of(bytes, left)?;
+        if left.segment == 0 && bytes.len() <= COPIED {
+            header[2..4].copy_from_slice(&(bytes.len() as u16).to_ne_bytes());
+        }
+        frame.put(SENT_AT, &header);
         frame.put(SENT_AT + HEADER, bytes);
         frame.set_length((HEADER + bytes.len()) as u32);
         frame.give(libc::TP_STATUS_SEND_REQUEST);
