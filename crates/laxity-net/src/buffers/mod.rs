@@ -59,5 +59,5 @@ mod sleeper;
 pub use buffer::{Arrived, Back, Buffer, Empty, Filled, Sending, Sent, Unavailable};
 pub use message::{Gathered, Message};
 pub use pool::{Pool, PoolSize};
-pub(crate) use shared::{Frame, Held, Line, Shared};
+pub(crate) use shared::{Held, Lent, Line, Shared};
 pub use sleeper::Sleeper;

@@ -1,6 +1,6 @@
 //! Frames that are sent (§2.2): collected from clients, put in order, handed over, told of.
 
-use std::sync::Arc;
+use std::cmp::Reverse;
 
 use laxity_model::nif::link::{Link, LinkError, Memory};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
@@ -17,24 +17,24 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     pub(super) fn collect(&mut self, now: Instant, effects: &mut dyn Effects) {
         for client in self.line.announced() {
             if let Some(Some(entry)) = self.clients.get(client as usize) {
-                let outgoing = entry.pool.outgoing().map(|(frame, held)| Queued {
+                let outgoing = entry.pool.outgoing().map(|lent| Queued {
                     client: ClientId(client),
-                    frame,
-                    held,
+                    lent,
+                    home: None,
                 });
                 self.collected.extend(outgoing);
             }
         }
+        // The last that was sent comes first, as from each client.
         self.collected
-            .sort_unstable_by_key(|queued| queued.frame.number);
-        let mut collected = std::mem::take(&mut self.collected);
-        for queued in collected.drain(..) {
-            let sending = queued.frame.sending;
+            .sort_unstable_by_key(|queued| Reverse(queued.lent.frame().number));
+        while let Some(queued) = self.collected.pop() {
+            let frame = queued.lent.frame();
             let outgoing = Outgoing {
                 client: queued.client,
-                length: queued.frame.length,
-                priority: sending.priority,
-                due: sending.due,
+                length: frame.length,
+                priority: frame.sending.priority,
+                due: frame.sending.due,
             };
             match self.transmit.offer(&outgoing, now) {
                 Some(frame) => self.frames[frame.index()] = Some(queued),
@@ -44,7 +44,6 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 }
             }
         }
-        self.collected = collected;
     }
 
     /// Hands over what may go, no more than so many.
@@ -68,15 +67,17 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 }
                 Next::Nothing => return Ok(()),
             };
-            let Some(mut queued) = self.frames[frame.index()].take() else {
+            let waiting = &mut self.frames[frame.index()];
+            let Some(queued) = waiting else {
                 self.transmit.refused();
                 continue;
             };
-            let Some(memory) = queued.held.lend() else {
+            let (length, left) = (queued.lent.frame().length, queued.lent.frame().sending.left);
+            let Some(memory) = queued.lent.lend() else {
+                *waiting = None;
                 self.transmit.refused();
                 continue;
             };
-            let length = queued.frame.length;
             if !self.taps.is_empty() {
                 let loan = Loan {
                     bytes: &memory.bytes()[..length],
@@ -85,30 +86,28 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 };
                 tap::show(&mut self.taps, &self.demultiplex, loan, now, effects);
             }
-            match self
-                .link
-                .queue(memory, length, queued.frame.sending.left, now)
-            {
+            match self.link.queue(memory, length, left, now) {
                 Ok(()) => {
                     polled.sent += 1;
+                    polled.bytes += length as u64;
                     self.is_flushed = false;
                     effects.record(EventKind::Transmit, queued.named());
-                    self.frames[frame.index()] = Some(queued);
                 }
                 Err((memory, LinkError::Full)) => {
-                    queued.held.restore(memory);
-                    self.frames[frame.index()] = Some(queued);
+                    queued.lent.restore(memory);
                     self.transmit.put_back();
                     return Ok(());
                 }
                 Err((memory, error)) => {
-                    queued.held.restore(memory);
+                    queued.lent.restore(memory);
                     self.transmit.refused();
                     polled.refused += 1;
                     if error == LinkError::Down {
                         self.is_down(now, effects);
                     }
-                    self.done(queued, Err(error), now, effects);
+                    if let Some(queued) = self.frames[frame.index()].take() {
+                        self.done(queued, Err(error), now, effects);
+                    }
                 }
             }
         }
@@ -141,7 +140,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             let sent = self.transmit.sent();
             let queued = sent.and_then(|frame| self.frames[frame.index()].take());
             if let Some(mut queued) = queued {
-                queued.held.restore(memory);
+                queued.lent.restore(memory);
                 effects.record(EventKind::Complete, queued.named());
                 self.done(queued, Ok(()), now, effects);
             }
@@ -156,23 +155,19 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         now: Instant,
         effects: &mut dyn Effects,
     ) {
-        let Queued {
-            client,
-            frame,
-            held,
-        } = queued;
-        let entry = self
-            .clients
-            .get_mut(client.index())
-            .and_then(Option::as_mut);
-        // Its number may be another's meanwhile.
-        let entry = entry.filter(|entry| Arc::ptr_eq(&entry.pool, held.pool()));
-        held.end(frame.is_awaited, outcome.clone());
-        let Some(entry) = entry.filter(|_| !frame.is_awaited) else {
+        let Queued { client, lent, home } = queued;
+        if let Some(home) = home {
+            return home.end(lent, outcome);
+        }
+        let Some(Some(entry)) = self.clients.get_mut(client.index()) else {
             return;
         };
+        if lent.frame().is_awaited {
+            return entry.pool.end(lent, outcome);
+        }
+        let tag = lent.frame().sending.tag;
+        entry.pool.end(lent, outcome.clone());
         let mut context = Context::new(now, effects);
-        let tag = frame.sending.tag;
         if caught(|| entry.receiver.sent(tag, outcome, &mut context)).is_none() {
             self.unregister(client);
         }
