@@ -35,6 +35,9 @@ pub trait Wire {
     /// Sets the near interface down, or up again. Whether that can be done.
     fn set_up(&mut self, is_up: bool) -> bool;
 
+    /// How often the near interface copies a frame in several pieces within this process, until the system has it.
+    fn copies(&self) -> u64;
+
     /// Deletes the near interface. Whether that can be done.
     fn delete(&mut self) -> bool;
 }
@@ -57,6 +60,7 @@ pub fn link_cases<W: Wire>() -> Vec<LinkCase<W>> {
             frames::in_order,
         ),
         case("what-is-queued-leaves-with-the-next-flush", frames::queued),
+        case("what-lies-in-pieces-arrives-whole", frames::gathered),
         case("a-runt-arrives", frames::runts),
         case("a-frame-for-nobody-arrives", frames::for_nobody),
         case(

@@ -120,6 +120,60 @@ pub(super) fn queued<W: Wire>(wire: &mut W) -> Result {
     Ok(())
 }
 
+/// Sends a frame of which so much lies in its memory, and the rest in three pieces and an empty one, in this order. Returns how often it was copied.
+fn send_pieces<W: Wire>(wire: &mut W, frame: Frame, own: usize, order: [usize; 4]) -> Result<u64> {
+    let Some(mut memory) = memory(wire.near(), 1)?.pop() else {
+        return Err(Failure::Wrong("no memory came".to_owned()));
+    };
+    let mut whole = vec![0; frame.length];
+    frame.write(&mut whole);
+    memory.bytes_mut()[..own].copy_from_slice(&whole[..own]);
+    let rest = &whole[own..];
+    let ends = [
+        0,
+        rest.len() / 7,
+        rest.len() / 7,
+        rest.len() / 2,
+        rest.len(),
+    ];
+    let pieces = order.map(|at| &rest[ends[at]..ends[at + 1]]);
+    let now = wire.now();
+    let queued = (wire.near()).queue_gathered(memory, own, &pieces, Left::default(), now);
+    let together = queued.map_err(|(_, error)| wrong("queue_gathered", &error))?;
+    let near = wire.near();
+    near.flush(now).map_err(|error| wrong("flush", &error))?;
+    let facts = near.facts();
+    ensure!(
+        !(facts.gathers && together) || own < HEADER,
+        "it gathers, and copied the pieces together"
+    );
+    Ok(u64::from(facts.copies) + u64::from(together))
+}
+
+pub(super) fn gathered<W: Wire>(wire: &mut W) -> Result {
+    const RIGHT: [usize; 4] = [0, 1, 2, 3];
+    let longest = wire.near().facts().mtu + HEADER;
+    post_many(wire.far(), 5)?;
+    let lengths = [(HEADER, longest), (200, 700), (700, 700), (0, 90)];
+    for (number, (own, length)) in (0..).zip(lengths) {
+        let frame = Frame::new(number, length);
+        let (copied, must) = (send_pieces(wire, frame, own, RIGHT)?, wire.copies());
+        ensure!(
+            copied == must || own < HEADER,
+            "it was copied {copied} times, not {must}"
+        );
+        frame.is(&arrival(wire, W::far)?)?;
+    }
+    let frame = Frame::new(4, 500);
+    send_pieces(wire, frame, HEADER, [2, 1, 0, 3])?;
+    let arrived = arrival(wire, W::far)?;
+    ensure!(
+        arrived.length == frame.length && frame.is(&arrived).is_err(),
+        "that pieces arrive in another order is not seen"
+    );
+    Ok(())
+}
+
 pub(super) fn runts<W: Wire>(wire: &mut W) -> Result {
     let lengths = HEADER..SHORTEST;
     post_many(wire.far(), lengths.len())?;

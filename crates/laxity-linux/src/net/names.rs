@@ -254,6 +254,27 @@ impl Link for AnyLink {
         }
     }
 
+    fn queue_gathered(
+        &mut self,
+        memory: AnyMemory,
+        length: usize,
+        behind: &[&[u8]],
+        left: Left,
+        now: Instant,
+    ) -> Result<bool, (AnyMemory, LinkError)> {
+        match (self, memory) {
+            (Self::Xdp(link), Umem(frame)) => {
+                let queued = link.queue_gathered(frame, length, behind, left, now);
+                queued.map_err(|(frame, why)| (Umem(frame), why))
+            }
+            (Self::Copying(link), Own(bytes)) => {
+                let queued = link.queue_gathered(bytes, length, behind, left, now);
+                queued.map_err(|(bytes, why)| (Own(bytes), why))
+            }
+            (_, memory) => Err((memory, foreign())),
+        }
+    }
+
     fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
         match self {
             Self::Xdp(link) => link.flush(now),

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use laxity_model::Instant;
-use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
+use laxity_model::nif::link::{Facts, Left, LinkError, MOST_PIECES, Stamp};
 use rustix::io::Errno;
 
 use super::Settings;
@@ -84,7 +84,8 @@ impl Tap {
                 mtu: interface.mtu,
                 reach: settings.reach(),
                 is_shared_with_kernel: false,
-                gathers: false,
+                gathers: true,
+                copies: false,
             },
             watch: Watch::new(interface),
             file,
@@ -157,11 +158,14 @@ impl Below for Tap {
         }
     }
 
-    fn write(&mut self, frame: &[u8], left: Left) -> Result<(), LinkError> {
-        let header = header_of(frame, left)?;
-        let pieces = [IoSlice::new(&header), IoSlice::new(frame)];
-        match self.file.write_vectored(&pieces) {
-            Ok(written) if written == HEADER + frame.len() => Ok(()),
+    fn write(&mut self, pieces: &[IoSlice<'_>], left: Left) -> Result<(), LinkError> {
+        let header = header_of(&pieces[0], left)?;
+        let mut all = [IoSlice::new(&header); MOST_PIECES + 2];
+        all[1..=pieces.len()].copy_from_slice(pieces);
+        let all = &all[..=pieces.len()];
+        let length: usize = all.iter().map(|piece| piece.len()).sum();
+        match self.file.write_vectored(all) {
+            Ok(written) if written == length => Ok(()),
             Ok(_) => Err(failed("write", Errno::IO)),
             Err(error) => match errno_of(&error) {
                 Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM => Err(LinkError::Full),

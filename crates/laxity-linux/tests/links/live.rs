@@ -21,6 +21,7 @@ pub(crate) struct Live<A, B> {
     near: A,
     far: B,
     name: Option<&'static str>,
+    copies: u64,
 }
 
 impl<A: Link, B: Link> Wire for Live<A, B> {
@@ -47,6 +48,10 @@ impl<A: Link, B: Link> Wire for Live<A, B> {
         self.name.map(|name| up(name, is_up)).is_some()
     }
 
+    fn copies(&self) -> u64 {
+        self.copies
+    }
+
     fn delete(&mut self) -> bool {
         self.name
             .is_some_and(|name| ip(&format!("link del {name}")))
@@ -59,6 +64,7 @@ pub(crate) fn udp() -> Live<UdpLink, UdpLink> {
         near: UdpLink::open(near, far, &Settings::default()).unwrap(),
         far: UdpLink::open(far, near, &Settings::default()).unwrap(),
         name: None,
+        copies: 0,
     }
 }
 
@@ -77,6 +83,7 @@ pub(crate) fn tap() -> Live<TapLink, PacketLink> {
         near,
         far: PacketLink::open("lax0", &Settings::default()).unwrap(),
         name: Some("lax0"),
+        copies: 0,
     }
 }
 
@@ -86,6 +93,7 @@ pub(crate) fn packet() -> Live<PacketLink, PacketLink> {
         near: PacketLink::open("near", &Settings::default()).unwrap(),
         far: PacketLink::open("far", &Settings::default()).unwrap(),
         name: Some("near"),
+        copies: 1,
     }
 }
 
@@ -105,6 +113,7 @@ fn both(mode: Mode) -> Live<XdpLink, XdpLink> {
         near: open("near"),
         far: open("far"),
         name: Some("near"),
+        copies: 1,
     }
 }
 
@@ -121,6 +130,7 @@ pub(crate) fn any() -> Live<AnyLink, AnyLink> {
         near: automatic.link,
         far: opened("packet:far").link,
         name: Some("near"),
+        copies: 1,
     }
 }
 

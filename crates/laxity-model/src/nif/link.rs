@@ -95,9 +95,14 @@ pub struct Facts {
     pub reach: usize,
     /// Whether the kernel gets what arrives here too, and answers it.
     pub is_shared_with_kernel: bool,
-    /// Whether one packet may be sent as several pieces without a copy.
+    /// Whether a frame in [several pieces](Link::queue_gathered) costs no copy more than one in one piece.
     pub gathers: bool,
+    /// Whether each frame that it sends is copied within this process, once, before the system has it.
+    pub copies: bool,
 }
+
+/// The most pieces behind a frame's own memory.
+pub const MOST_PIECES: usize = 8;
 
 /// What an interface lost or refused below the driver, since it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -145,6 +150,30 @@ impl fmt::Display for LinkError {
 }
 
 impl core::error::Error for LinkError {}
+
+/// Copies pieces behind the first `length` bytes of this memory, and tells how many bytes those are together.
+///
+/// # Errors
+///
+/// [`LinkError::TooLong`]: nothing was copied.
+pub fn copy_behind(
+    memory: &mut impl Memory,
+    length: usize,
+    behind: &[&[u8]],
+) -> Result<usize, LinkError> {
+    let pieces = behind.iter().map(|piece| piece.len());
+    let (whole, room) = (length.saturating_add(pieces.sum()), memory.bytes().len());
+    if whole > room {
+        return Err(LinkError::TooLong(whole, room));
+    }
+    let mut rest = &mut memory.bytes_mut()[length..];
+    for piece in behind {
+        let (here, further) = rest.split_at_mut(piece.len());
+        here.copy_from_slice(piece);
+        rest = further;
+    }
+    Ok(whole)
+}
 
 /// An interface, as its driver sees it. Nothing here waits.
 pub trait Link {
@@ -205,6 +234,27 @@ pub trait Link {
         }
         let why = "this interface finishes neither checksums nor segments";
         Err((memory, LinkError::Failed(String::from(why))))
+    }
+
+    /// Queues one frame: the first `length` bytes of this memory, and behind them what lies elsewhere, in at most [`MOST_PIECES`], which are needed no more when
+    /// this returns. Tells whether they were copied together for that, in this memory; an interface that [gathers](Facts::gathers) does so only where it is to
+    /// finish what is `left`, or where the memory does not hold the Ethernet header.
+    ///
+    /// # Errors
+    ///
+    /// As of [`queue`](Self::queue).
+    fn queue_gathered(
+        &mut self,
+        mut memory: Self::Memory,
+        length: usize,
+        behind: &[&[u8]],
+        left: Left,
+        now: Instant,
+    ) -> Result<bool, (Self::Memory, LinkError)> {
+        match copy_behind(&mut memory, length, behind) {
+            Ok(whole) => self.queue(memory, whole, left, now).map(|()| true),
+            Err(error) => Err((memory, error)),
+        }
     }
 
     /// Has what was [queued](Self::queue) leave.

@@ -6,7 +6,6 @@
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::task::Waker;
 
 use crossbeam_utils::atomic::AtomicCell;
 use laxity_model::base::bell::Bell;
@@ -15,6 +14,8 @@ use laxity_model::nif::exchange::Census;
 use laxity_model::nif::link::{LinkError, Memory};
 
 use super::buffer::{Sending, Unavailable};
+use super::line::Line;
+use super::message::Gathered;
 use super::sleeper::Sleeper;
 
 /// Where a buffer is.
@@ -40,6 +41,8 @@ pub(crate) struct Frame {
     pub(crate) is_awaited: bool,
     /// Whether its driver is told of it later, with others.
     pub(crate) is_quiet: bool,
+    /// Whether the end of its bytes is elsewhere, behind those in its buffer.
+    pub(crate) is_gathered: bool,
 }
 
 /// What is at home in a slot.
@@ -47,6 +50,8 @@ struct Contents<M> {
     /// `None` only while its interface has it.
     memory: Option<M>,
     frame: Frame,
+    /// Of a frame that is gathered. It is let go of by who takes or gives the buffer next, so not by the driver.
+    behind: Gathered<'static>,
     outcome: Option<Result<(), LinkError>>,
 }
 
@@ -70,46 +75,6 @@ impl<M> Slot<M> {
     }
 }
 
-/// By which clients tell their driver that frames wait.
-pub(crate) struct Line {
-    ready: Stack,
-    listed: Box<[AtomicBool]>,
-    sent: AtomicU64,
-    waker: Waker,
-}
-
-impl Line {
-    pub(crate) fn new(clients: u32, waker: Waker) -> Option<Self> {
-        Some(Self {
-            ready: Stack::new(clients)?,
-            listed: (0..clients).map(|_| AtomicBool::new(false)).collect(),
-            sent: AtomicU64::new(0),
-            waker,
-        })
-    }
-
-    /// The driver's thread looks after this.
-    pub(crate) fn wake(&self) {
-        self.waker.wake_by_ref();
-    }
-
-    fn announce(&self, client: u32) {
-        let listed = &self.listed[client as usize];
-        // Where it is listed already, the driver has yet to look: SeqCst, as in the stack. Whoever lists it has the only right to push it.
-        if !listed.load(Ordering::SeqCst) && !listed.swap(true, Ordering::SeqCst) {
-            self.ready.push(client);
-            self.wake();
-        }
-    }
-
-    /// Clients that have announced something. What they announce once their number came out makes them come again.
-    pub(crate) fn announced(&self) -> impl Iterator<Item = u32> {
-        self.ready.take_all().inspect(|client| {
-            self.listed[*client as usize].store(false, Ordering::SeqCst);
-        })
-    }
-}
-
 /// A pool of buffers, as all who have to do with it see it.
 pub(crate) struct Shared<M> {
     slots: Box<[Slot<M>]>,
@@ -120,6 +85,8 @@ pub(crate) struct Shared<M> {
     /// How many buffers it has, and how many of them leave as they come home: in the upper and the lower half.
     extent: AtomicU64,
     closed: AtomicBool,
+    /// Whether a frame was gathered ever.
+    gathers: AtomicBool,
     freed: Bell,
     sleeper: Sleeper,
     /// Where to announce what is to be sent; `None`: its memory is of no interface's kind.
@@ -150,6 +117,7 @@ impl<M: Memory> Shared<M> {
             outgoing: Stack::new(most)?,
             extent: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            gathers: AtomicBool::new(false),
             freed: Bell::default(),
             sleeper,
             line,
@@ -170,11 +138,20 @@ impl<M: Memory> Shared<M> {
     fn hold(self: &Arc<Self>, index: u32, place: Place) -> Held<M> {
         let slot = self.slot(index);
         slot.move_to(place);
-        Held {
+        let mut held = Held {
             contents: slot.contents.take(),
             index,
             pool: Arc::clone(self),
+        };
+        let gathered = held
+            .contents
+            .as_mut()
+            .filter(|contents| contents.frame.is_gathered);
+        if let Some(contents) = gathered {
+            contents.frame.is_gathered = false;
+            drop(mem::take(&mut contents.behind));
         }
+        held
     }
 
     pub(crate) fn take(self: &Arc<Self>) -> Result<Held<M>, Unavailable> {
@@ -200,11 +177,15 @@ impl<M: Memory> Shared<M> {
     }
 
     /// Gives one that is free; `None` if there is none.
-    pub(crate) fn give_free(&self) -> Option<()> {
+    pub(crate) fn give_free(self: &Arc<Self>) -> Option<()> {
         if self.is_closed() {
             return None;
         }
         let index = self.free.pop()?;
+        if self.gathers.load(Ordering::Relaxed) {
+            // What was sent from elsewhere is let go of here.
+            return self.hold(index, Place::Free).give().ok();
+        }
         self.slot(index).move_to(Place::Given);
         self.show_given(index);
         Some(())
@@ -279,6 +260,7 @@ impl<M: Memory> Shared<M> {
                 let contents = Contents {
                     memory: Some(memory),
                     frame: Frame::default(),
+                    behind: Gathered::default(),
                     outcome: None,
                 };
                 self.slot(index).put(Box::new(contents), Place::Free);
@@ -389,6 +371,11 @@ impl<M> Lent<M> {
         &self.contents.frame
     }
 
+    /// What is sent behind its own bytes, of a frame that is gathered.
+    pub(crate) const fn behind(&self) -> &Gathered<'static> {
+        &self.contents.behind
+    }
+
     /// Its memory, for its interface to send.
     pub(crate) const fn lend(&mut self) -> Option<M> {
         self.contents.memory.take()
@@ -441,6 +428,25 @@ impl<M: Memory> Held<M> {
         }
     }
 
+    /// Whether it can be sent now.
+    pub(crate) fn may_send(&self) -> Result<(), Unavailable> {
+        if self.pool.line.is_none() {
+            return Err(Unavailable::NoInterface);
+        }
+        if self.pool.is_closed() {
+            return Err(Unavailable::Closed);
+        }
+        Ok(())
+    }
+
+    /// What is sent behind its own bytes, when it is sent next.
+    pub(crate) fn put_behind(&mut self, behind: Gathered<'static>) {
+        self.pool.gathers.store(true, Ordering::Relaxed);
+        if let Some(contents) = &mut self.contents {
+            contents.behind = behind;
+        }
+    }
+
     /// What is to be put into its slot; `None` if it has no memory.
     fn laid_down(&mut self) -> Option<Box<Contents<M>>> {
         self.contents
@@ -459,21 +465,17 @@ impl<M: Memory> Held<M> {
         Ok(())
     }
 
-    /// Sends it, and tells by which number its pool knows it.
-    pub(crate) fn send(mut self, mut frame: Frame) -> Result<u32, (Self, Unavailable)> {
-        let Some((line, _)) = &self.pool.line else {
-            return Err((self, Unavailable::NoInterface));
-        };
-        if self.pool.is_closed() {
-            return Err((self, Unavailable::Closed));
+    /// Sends it, if it [may](Self::may_send) be sent, and tells by which number its pool knows it.
+    pub(crate) fn send(mut self, mut frame: Frame) -> u32 {
+        if let Some((line, _)) = &self.pool.line {
+            frame.number = line.sent.fetch_add(1, Ordering::Relaxed);
         }
-        frame.number = line.sent.fetch_add(1, Ordering::Relaxed);
         if let Some(mut contents) = self.laid_down() {
             contents.frame = frame;
             self.pool.slot(self.index).put(contents, Place::Sending);
             self.pool.show_outgoing(self.index, frame.is_quiet);
         }
-        Ok(self.index)
+        self.index
     }
 }
 

@@ -107,6 +107,18 @@ pub struct Polled {
     pub again: Option<Instant>,
 }
 
+/// Frames that an interface took to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Handed {
+    /// All.
+    pub frames: u64,
+    /// Those of them that were sent [from several places](crate::buffers::Buffer::send_gathered).
+    pub gathered: u64,
+    /// How often the bytes of one were copied within this process, from where its client had them to where the system takes them: by an interface that
+    /// [copies](Facts::copies) each, and to have together what was gathered where the interface cannot gather it.
+    pub copies: u64,
+}
+
 /// A frame from when it is collected until it is done.
 struct Queued<M: laxity_model::nif::link::Memory> {
     client: ClientId,
@@ -152,6 +164,7 @@ pub struct Driver<L: Link, D: Demultiplex> {
     /// Frames for which there was no room, since the last poll counted them.
     refused: usize,
     account: Account,
+    handed: Handed,
     malformed: Option<&'static str>,
     /// Nothing that was handed over waits to be flushed.
     is_flushed: bool,
@@ -215,6 +228,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             collected: Vec::with_capacity(limits.queue as usize),
             refused: 0,
             account: Account::default(),
+            handed: Handed::default(),
             malformed: None,
             is_flushed: true,
             is_frames_turn: false,

@@ -2,14 +2,15 @@
 
 use std::cmp::Reverse;
 
-use laxity_model::nif::link::{Link, LinkError, Memory};
+use laxity_model::nif::link::{Link, LinkError, MOST_PIECES, Memory, copy_behind};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::nif::transmit::{Next, NotWaiting, Outgoing};
 use laxity_model::{EventKind, Instant};
 
 use super::entry::caught;
 use super::tap;
-use super::{Driver, Polled, Queued};
+use super::{Driver, Handed, Polled, Queued};
+use crate::buffers::{Frame, Message as _};
 use crate::client::{Context, Direction, Effects, Loan};
 
 impl<L: Link, D: Demultiplex> Driver<L, D> {
@@ -67,39 +68,26 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 }
                 Next::Nothing => return Ok(()),
             };
-            let waiting = &mut self.frames[frame.index()];
-            let Some(queued) = waiting else {
+            let Some(mut queued) = self.frames[frame.index()].take() else {
                 self.transmit.refused();
                 continue;
             };
-            let (length, left) = (queued.lent.frame().length, queued.lent.frame().sending.left);
-            let Some(memory) = queued.lent.lend() else {
-                *waiting = None;
-                self.transmit.refused();
-                continue;
-            };
-            if !self.taps.is_empty() {
-                let loan = Loan {
-                    bytes: &memory.bytes()[..length],
-                    direction: Direction::Out,
-                    arrived: None,
-                };
-                tap::show(&mut self.taps, &self.demultiplex, loan, now, effects);
+            let handed = self.hand_over(&mut queued, now, effects);
+            if handed.is_ok() {
+                polled.sent += 1;
+                polled.bytes += queued.lent.frame().length as u64;
+                self.is_flushed = false;
+                effects.record(EventKind::Transmit, queued.named());
             }
-            match self.link.queue(memory, length, left, now) {
-                Ok(()) => {
-                    polled.sent += 1;
-                    polled.bytes += length as u64;
-                    self.is_flushed = false;
-                    effects.record(EventKind::Transmit, queued.named());
-                }
-                Err((memory, LinkError::Full)) => {
-                    queued.lent.restore(memory);
+            // It is found there where its client ends.
+            self.frames[frame.index()] = Some(queued);
+            match handed {
+                Ok(()) => {}
+                Err(LinkError::Full) => {
                     self.transmit.put_back();
                     return Ok(());
                 }
-                Err((memory, error)) => {
-                    queued.lent.restore(memory);
+                Err(error) => {
                     self.transmit.refused();
                     polled.refused += 1;
                     if error == LinkError::Down {
@@ -110,6 +98,104 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                     }
                 }
             }
+        }
+    }
+
+    /// Hands a frame over; what is not taken has its memory as before.
+    fn hand_over(
+        &mut self,
+        queued: &mut Queued<L::Memory>,
+        now: Instant,
+        effects: &mut dyn Effects,
+    ) -> Result<(), LinkError> {
+        let Some(memory) = queued.lent.lend() else {
+            return Err(LinkError::Gone);
+        };
+        let Frame {
+            length,
+            sending,
+            is_gathered,
+            ..
+        } = *queued.lent.frame();
+        let handed = if is_gathered {
+            self.hand_over_pieces(queued, memory, now, effects)
+        } else {
+            self.show_sent(&memory.bytes()[..length], now, effects);
+            self.link.queue(memory, length, sending.left, now)
+        };
+        match handed {
+            Ok(()) => self.handed.frames += 1,
+            Err((memory, error)) => {
+                queued.lent.restore(memory);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of one whose end is elsewhere.
+    fn hand_over_pieces(
+        &mut self,
+        queued: &Queued<L::Memory>,
+        mut memory: L::Memory,
+        now: Instant,
+        effects: &mut dyn Effects,
+    ) -> Result<(), (L::Memory, LinkError)> {
+        let Frame {
+            length, sending, ..
+        } = *queued.lent.frame();
+        let behind = queued.lent.behind();
+        let mut pieces = [&[][..]; MOST_PIECES];
+        let found = caught(|| {
+            let mut found = 0;
+            for (place, piece) in pieces.iter_mut().zip(behind.pieces()) {
+                *place = piece;
+                found += 1;
+            }
+            found
+        });
+        let Some(found) = found else {
+            let why = "a piece of the frame panicked".to_owned();
+            return Err((memory, LinkError::Failed(why)));
+        };
+        let pieces = &pieces[..found];
+        let further: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let own = length.saturating_sub(further);
+        let copied = if self.taps.is_empty() {
+            (self.link).queue_gathered(memory, own, pieces, sending.left, now)?
+        } else {
+            // Who peeks is shown one piece.
+            if let Err(error) = copy_behind(&mut memory, own, pieces) {
+                return Err((memory, error));
+            }
+            self.show_sent(&memory.bytes()[..length], now, effects);
+            self.link.queue(memory, length, sending.left, now)?;
+            true
+        };
+        self.handed.gathered += 1;
+        self.handed.copies += u64::from(copied);
+        Ok(())
+    }
+
+    /// Shows a frame that is sent to those who peek.
+    fn show_sent(&mut self, bytes: &[u8], now: Instant, effects: &mut dyn Effects) {
+        if self.taps.is_empty() {
+            return;
+        }
+        let loan = Loan {
+            bytes,
+            direction: Direction::Out,
+            arrived: None,
+        };
+        tap::show(&mut self.taps, &self.demultiplex, loan, now, effects);
+    }
+
+    /// What was handed over, and how often it was copied for that.
+    pub fn handed(&self) -> Handed {
+        let each = u64::from(self.link.facts().copies);
+        Handed {
+            copies: self.handed.copies + each * self.handed.frames,
+            ..self.handed
         }
     }
 

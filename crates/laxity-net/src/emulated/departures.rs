@@ -75,6 +75,8 @@ pub(super) fn facts(name: &str, address: u8, mtu: usize) -> Facts {
         reach: 64,
         is_shared_with_kernel: false,
         gathers: false,
+        // Memory is handed on as it is.
+        copies: false,
     }
 }
 

@@ -132,6 +132,7 @@ impl Card {
                 reach: send.max(1),
                 is_shared_with_kernel: false,
                 gathers: false,
+                copies: false,
             },
         })
     }

@@ -102,6 +102,21 @@ impl Link for LiveLink {
         Ok(())
     }
 
+    fn queue_gathered(
+        &mut self,
+        memory: AnyMemory,
+        length: usize,
+        behind: &[&[u8]],
+        left: Left,
+        now: Instant,
+    ) -> Result<bool, (AnyMemory, LinkError)> {
+        let queued = self
+            .link
+            .queue_gathered(memory, length, behind, left, now)?;
+        self.below += 1;
+        Ok(queued)
+    }
+
     fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
         self.link.flush(now)
     }

@@ -64,7 +64,9 @@ use laxity_model::{ActivityId, Grade};
 use laxity_net::buffers::{PoolSize, Sleeper};
 use laxity_net::client::{Client, Peek};
 use laxity_net::clients::early;
-use laxity_net::driver::{Driver, Handle, Host, Interest, Limits, Registered, Scope, TapId};
+use laxity_net::driver::{
+    Driver, Handed, Handle, Host, Interest, Limits, Registered, Scope, TapId,
+};
 
 pub use laxity_linux::net::pair::{PairError, may_pair, pair};
 pub use laxity_linux::net::xdp::Mode;
@@ -121,6 +123,8 @@ pub struct Counters {
     pub losses: Losses,
     /// Where the driver's own buffers are.
     pub census: Census,
+    /// What it handed over to be sent, and how often that was copied.
+    pub handed: Handed,
 }
 
 impl Counters {
@@ -366,6 +370,7 @@ impl Interface {
             account: *driver.account(),
             losses: driver.losses(),
             census: driver.census(),
+            handed: driver.handed(),
         })
     }
 }

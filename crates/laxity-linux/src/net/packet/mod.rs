@@ -7,6 +7,7 @@ mod ring;
 mod stamp;
 
 use std::cell::Cell;
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use laxity_model::Instant;
@@ -124,7 +125,8 @@ impl PacketSocket {
                 mtu: interface.mtu,
                 reach: settings.reach(),
                 is_shared_with_kernel: true,
-                gathers: false,
+                gathers: true,
+                copies: true,
             },
             watch: Watch::new(interface),
             incoming: Ring::new(0, incoming),
@@ -258,7 +260,7 @@ impl Below for PacketSocket {
         }))
     }
 
-    fn write(&mut self, bytes: &[u8], left: Left) -> Result<(), LinkError> {
+    fn write(&mut self, pieces: &[IoSlice<'_>], left: Left) -> Result<(), LinkError> {
         if self.watch.is_gone() {
             return Err(LinkError::Gone);
         }
@@ -266,13 +268,18 @@ impl Below for PacketSocket {
         if frame.status() != libc::TP_STATUS_AVAILABLE {
             return Err(LinkError::Full);
         }
-        let mut header = header_of(bytes, left)?;
-        if left.segment == 0 && bytes.len() <= COPIED {
-            header[2..4].copy_from_slice(&(bytes.len() as u16).to_ne_bytes());
+        let mut header = header_of(&pieces[0], left)?;
+        let whole: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if left.segment == 0 && whole <= COPIED {
+            header[2..4].copy_from_slice(&(whole as u16).to_ne_bytes());
         }
         frame.put(SENT_AT, &header);
-        frame.put(SENT_AT + HEADER, bytes);
-        frame.set_length((HEADER + bytes.len()) as u32);
+        let mut length = HEADER;
+        for piece in pieces {
+            frame.put(SENT_AT + length, piece);
+            length += piece.len();
+        }
+        frame.set_length(length as u32);
         frame.give(libc::TP_STATUS_SEND_REQUEST);
         self.put = self.put.wrapping_add(1);
         Ok(())

@@ -114,6 +114,7 @@ impl XdpLink {
                 reach: settings.reach(),
                 is_shared_with_kernel: false,
                 gathers: false,
+                copies: false,
             },
             watch: Watch::new(interface),
             most_posted,
