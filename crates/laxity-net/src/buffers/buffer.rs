@@ -272,8 +272,9 @@ impl<M: Memory> Buffer<M, Filled> {
             let buffer = (self, behind);
             return Err(Back { buffer, why });
         }
-        self.held.put_behind(behind);
-        self.held.send(Frame {
+        let Self { mut held, .. } = self;
+        held.put_behind(behind);
+        held.send(Frame {
             length,
             sending,
             is_gathered: true,

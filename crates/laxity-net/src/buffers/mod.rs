@@ -61,5 +61,5 @@ pub use buffer::{Arrived, Back, Buffer, Empty, Filled, Sending, Sent, Unavailabl
 pub(crate) use line::Line;
 pub use message::{Gathered, Message};
 pub use pool::{Pool, PoolSize};
-pub(crate) use shared::{Frame, Held, Shared};
+pub(crate) use shared::{Frame, Held, Lent, Shared};
 pub use sleeper::Sleeper;

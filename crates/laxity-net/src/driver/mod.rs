@@ -23,7 +23,7 @@ use laxity_model::nif::link::{Facts, Link, LinkError, Losses};
 use laxity_model::nif::registry::{ClientId, Demultiplex, Fallback};
 use laxity_model::nif::transmit::{FirstCome, NotWaiting, Order, Transmit};
 
-use crate::buffers::{Frame, Held, Line, Sleeper};
+use crate::buffers::{Lent, Line, Shared, Sleeper};
 use crate::client::{Context, Effects, News};
 use entry::Entry;
 use handle::Questions;
@@ -99,6 +99,8 @@ pub struct Polled {
     pub arrived: usize,
     /// Frames that were handed to it.
     pub sent: usize,
+    /// Bytes of these packets and frames.
+    pub bytes: u64,
     /// Frames that it refused, or for which there was no room, and whose senders were told.
     pub refused: usize,
     /// Whether as many arrived as one poll takes, or as many left as it may, or any did that are not told of: there may be more.
@@ -122,8 +124,9 @@ pub struct Handed {
 /// A frame from when it is collected until it is done.
 struct Queued<M: laxity_model::nif::link::Memory> {
     client: ClientId,
-    frame: Frame,
-    held: Held<M>,
+    lent: Lent<M>,
+    /// Where it comes home, once its client has ended; `None`: to its client's.
+    home: Option<Arc<Shared<M>>>,
 }
 
 impl Polled {
@@ -137,7 +140,7 @@ impl Polled {
 impl<M: laxity_model::nif::link::Memory> Queued<M> {
     /// As events name it.
     fn named(&self) -> [u64; 2] {
-        [u64::from(self.client.0), self.frame.sending.tag]
+        [u64::from(self.client.0), self.lent.frame().sending.tag]
     }
 }
 

@@ -33,6 +33,8 @@ pub type PacketLink = Copied<PacketSocket>;
 const SENT_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 /// What stands in front of a packet that was received, at most: the header, an address, the Ethernet header up to 16 bytes, virtio-net's.
 const IN_FRONT: usize = 128;
+/// Up to so many bytes the kernel copies as the header's length says, since to keep pages of the ring for each frame takes longer, and so does whoever reads headers from them.
+const COPIED: usize = 2_048;
 /// The kernel's name of rings of the second version.
 const SECOND_VERSION: i32 = 1;
 
@@ -267,7 +269,12 @@ impl Below for PacketSocket {
         if frame.status() != libc::TP_STATUS_AVAILABLE {
             return Err(LinkError::Full);
         }
-        frame.put(SENT_AT, &header_of(&pieces[0], left)?);
+        let mut header = header_of(&pieces[0], left)?;
+        let whole: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if left.segment == 0 && whole <= COPIED {
+            header[2..4].copy_from_slice(&(whole as u16).to_ne_bytes());
+        }
+        frame.put(SENT_AT, &header);
         let mut length = HEADER;
         for piece in pieces {
             frame.put(SENT_AT + length, piece);
