@@ -206,8 +206,12 @@ impl Receiving {
         };
         for (number, seat) in seats.into_iter().enumerate() {
             let circuit = [BULK, VIDEO][number];
-            // As early as work of eight packets may make it.
-            self.sit(circuit, (terms[number], seat), (place, Span::ZERO));
+            // Earlier than work of eight packets makes it.
+            self.sit(
+                circuit,
+                (terms[number], seat),
+                (place, Span::from_millis(1)),
+            );
         }
     }
 
