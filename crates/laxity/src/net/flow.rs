@@ -7,9 +7,8 @@ use laxity_linux::net::AnyMemory;
 use laxity_linux::os::clock;
 use laxity_model::nif::exchange::Account;
 use laxity_model::nif::registry::ClientId;
-use laxity_model::{ActivityId, Instant};
+use laxity_model::{ActivityId, Instant, Priority};
 use laxity_net::buffers::{Buffer, Filled, Pool};
-use laxity_net::client::Rank;
 use laxity_net::clients::{NoPacket, Queue};
 use laxity_net::driver::Handle;
 
@@ -24,7 +23,7 @@ pub struct FlowOptions {
     /// So many packets may wait for it, or be in its threads' hands.
     pub buffers: u32,
     /// When a packet finds none waiting, the activity that takes them becomes so urgent, from the packet's arrival on.
-    pub raises: Option<(ActivityId, Rank)>,
+    pub raises: Option<(ActivityId, Priority)>,
 }
 
 /// Packets of a flow, first come, first served. Any number of threads may take them. Dropped, the client ends.

@@ -172,7 +172,8 @@ impl Interface {
         let (handle, facts) = (driver.handle(), driver.facts().clone());
         let (told, threads) = (Arc::default(), Threads::new(options.activities));
         let effects = Live::new(options.ports, Arc::clone(&threads));
-        let serving = Serving::new(driver, effects, Arc::clone(&told), options.most);
+        let bound = (options.most, options.costs);
+        let serving = Serving::new(driver, effects, Arc::clone(&told), bound);
         let bounded = options.most.zip(options.costs);
         let driver = laxity_model::admission::Driver {
             name: format!("network driver of {}", facts.name),

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use laxity_linux::host::alone::served::{Next, Serve};
 use laxity_model::nif::link::LinkError;
-use laxity_model::nif::most::{Most, Pace};
-use laxity_model::{Instant, Span};
+use laxity_model::nif::most::{Costs, Most, Pace};
+use laxity_model::{Instant, Service, Span};
 use laxity_net::driver::{DriverError, Polled};
 
 use super::LiveDriver;
@@ -54,6 +54,8 @@ pub(super) struct Serving {
     effects: Live,
     told: Arc<Told>,
     pace: Pace,
+    /// What each that the bound counts is charged.
+    each: Service,
     lies: u32,
 }
 
@@ -62,13 +64,14 @@ impl Serving {
         driver: LiveDriver,
         effects: Live,
         told: Arc<Told>,
-        most: Option<Most>,
+        (most, costs): (Option<Most>, Option<Costs>),
     ) -> Self {
         Self {
             driver,
             effects,
             told,
             pace: Pace::new(most),
+            each: costs.map_or(Service::ZERO, Costs::each),
             lies: 0,
         }
     }
@@ -127,6 +130,10 @@ impl Serve for Serving {
 
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.driver.link().as_fd()
+    }
+
+    fn charged(&self) -> Service {
+        self.pace.charged(self.each)
     }
 }
 

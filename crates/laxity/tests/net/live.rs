@@ -4,7 +4,7 @@ use std::sync::mpsc::channel;
 
 use laxity::net::buffers::{Buffer, Filled, Gathered, Sending};
 use laxity::net::capture::recorder;
-use laxity::net::client::{Client, Context, Rank};
+use laxity::net::client::{Client, Context};
 use laxity::net::driver::Handed;
 use laxity::net::exchange::{Outcome, Reason};
 use laxity::net::filter::Filter;
@@ -128,7 +128,7 @@ fn a_flows_threads_take_its_packets_and_are_raised_at_arrival() {
     };
     let options = FlowOptions {
         buffers: 2,
-        raises: Some((activity, Rank::Priority(low))),
+        raises: Some((activity, low)),
     };
     let queue = interface.flow(flow, &options).unwrap();
     assert!(!queue.is_early());
