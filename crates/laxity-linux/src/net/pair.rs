@@ -39,6 +39,9 @@ pub enum PairError {
     /// One of them cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// What the kernel's sockets say.
+    #[error("a socket of the kernel's: {0}")]
+    Socket(io::Error),
     /// What the kernel does for an interface cannot be changed.
     #[error("the offloads of {0} cannot be set: {1}")]
     Offloads(String, io::Error),
@@ -55,7 +58,7 @@ impl PairError {
             Self::NoNamespace(_) => "run as root, outside of a container that forbids namespaces",
             Self::NoProgram(_) => "install iproute2",
             Self::Refused(..) => "as root `modprobe veth`",
-            Self::Offloads(..) => "run as root",
+            Self::Offloads(..) | Self::Socket(_) => "run as root",
             Self::Place(_) => "run as root, and see what `laxity doctor` says of real-time threads",
             Self::Open(error) => return error.cause.remedy(),
         };
@@ -82,8 +85,30 @@ pub fn may_pair() -> Result<(), PairError> {
 /// [`PairError`]: nothing is left.
 pub fn pair(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
     in_thread(|| {
-        enter_own_namespace()?;
-        made(settings)
+        made()?;
+        let [near, far] = NAMES.map(|name| opened(name, settings));
+        Ok([near?, far?])
+    })
+}
+
+/// Makes a pair of which the kernel has the one end, with this address (`10.0.0.2/24`) and without offloads, and opens the other by a packet socket. `open` opens what sockets of the kernel's there are to
+/// be, in a thread that is there. The pair is gone when these and the link are dropped.
+///
+/// # Errors
+///
+/// [`PairError`]: nothing is left.
+pub fn pair_with_kernel<T: Send>(
+    settings: &Settings,
+    address: &str,
+    open: impl FnOnce() -> io::Result<T> + Send,
+) -> Result<(T, AnyLink), PairError> {
+    in_thread(|| {
+        made()?;
+        let [near, far] = NAMES;
+        offloads(near, false)?;
+        ip(&format!("address add {address} dev {near}"))?;
+        let sockets = open().map_err(PairError::Socket)?;
+        Ok((sockets, opened(far, settings)?))
     })
 }
 
@@ -169,9 +194,13 @@ impl Namespace {
     ///
     /// [`PairError::Offloads`].
     pub fn set_offloads(&self, name: &str, is_on: bool) -> Result<(), PairError> {
-        let set = self.within(None, || interface::set_offloads(name, is_on))?;
-        set.map_err(|errno| PairError::Offloads(name.to_owned(), errno.into()))
+        self.within(None, || offloads(name, is_on))?
     }
+}
+
+fn offloads(name: &str, is_on: bool) -> Result<(), PairError> {
+    let set = interface::set_offloads(name, is_on);
+    set.map_err(|errno| PairError::Offloads(name.to_owned(), errno.into()))
 }
 
 /// In this thread's namespace the kernel sends nothing by itself. Where that cannot be written its packets are nobody's.
@@ -195,8 +224,9 @@ fn enter_own_namespace() -> Result<(), PairError> {
     }
 }
 
-/// In this thread's namespace.
-fn made(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
+/// Both are up, in a namespace that this thread has entered.
+fn made() -> Result<(), PairError> {
+    enter_own_namespace()?;
     be_quiet();
     let [near, far] = NAMES;
     ip(&format!("link add {near} type veth peer name {far}"))?;
@@ -206,12 +236,13 @@ fn made(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
     for name in NAMES {
         comes_up(name)?;
     }
-    let opened = |name: &str| -> Result<AnyLink, PairError> {
-        let name = format!("packet:{name}").parse()?;
-        let Opened { link, .. } = open(&name, settings)?;
-        Ok(link)
-    };
-    Ok([opened(near)?, opened(far)?])
+    Ok(())
+}
+
+fn opened(name: &str, settings: &Settings) -> Result<AnyLink, PairError> {
+    let name = format!("packet:{name}").parse()?;
+    let Opened { link, .. } = open(&name, settings)?;
+    Ok(link)
 }
 
 /// Waits until the kernel sends on an interface: until then it drops what it is given. It tells of that by its own word alone, which one has to ask for.

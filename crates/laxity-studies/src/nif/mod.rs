@@ -49,8 +49,8 @@ pub const DISK: Span = Span::from_millis(250);
 pub const VIDEO_JITTER: Span = Span::from_micros(1_220);
 /// What an interrupt takes, and each packet of it.
 pub const INTERRUPT: (Service, Service) = (Service::from_micros(50), Service::from_micros(50));
-/// What the video's thread has of each such time, where it has slots: a frame in each, which is half of the processor.
-pub const RESERVED: (Service, Span) = (Service::from_millis(6), Span::from_millis(12));
+/// What the video's thread has of each such time, where it has slots: a packet in each, which is half of the processor.
+pub const RESERVED: (Service, Span) = (Service::from_millis(2), Span::from_millis(4));
 /// How long each run lasts: 3,000 frames.
 pub const LENGTH: Span = Span::from_secs(300);
 /// The most streams.

@@ -141,16 +141,16 @@ impl Near {
         Some(Self::Ours(Box::new(host.ok()?), Box::new(interface)))
     }
 
-    fn connect(&self, to: SocketAddr) -> io::Result<Box<dyn Both>> {
+    fn connect(&self, to: SocketAddr, is_at_once: bool) -> io::Result<Box<dyn Both>> {
         Ok(match self {
             Self::Kernel => {
                 let stream = TcpStream::connect_timeout(&to, PATIENCE)?;
-                stream.set_nodelay(true)?;
+                stream.set_nodelay(is_at_once)?;
                 Box::new(stream)
             }
             Self::Ours(host, _) => {
                 let stream = sockets::TcpStream::connect(host, to)?;
-                stream.set_nodelay(true);
+                stream.set_nodelay(is_at_once);
                 Box::new(stream)
             }
         })
@@ -228,7 +228,7 @@ fn peer(listener: &TcpListener, what: What, message: usize, length: Duration) ->
     poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&patience))?;
     listener.set_nonblocking(true)?;
     let (stream, _) = listener.accept()?;
-    stream.set_nodelay(true)?;
+    stream.set_nodelay(what == What::Trips)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     match what {
@@ -264,7 +264,7 @@ impl Place<'_> {
             });
             // Where it does not listen, there is nobody to connect to.
             is_ready.recv().ok();
-            let stream = self.near.connect(to)?;
+            let stream = self.near.connect(to, what == What::Trips)?;
             let (began, before) = (Instant::now(), processor_time());
             let heard = match what {
                 What::Sends => say(stream, message, self.length).map(|()| 0),

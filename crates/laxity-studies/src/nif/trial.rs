@@ -49,6 +49,10 @@ pub enum Way {
     Deadline,
     /// All of one priority, and the video's thread has a higher one from the logical arrival of a packet on: deadlines at arrival.
     Due,
+    /// The kernel's own sockets, read by ordinary threads.
+    Kernel,
+    /// The same by FIFO threads, of which the video's goes first.
+    KernelFifo,
 }
 
 impl Way {
@@ -74,6 +78,8 @@ impl Way {
             Self::Slots => "slots",
             Self::Deadline => "deadline",
             Self::Due => "due",
+            Self::Kernel => "kernel",
+            Self::KernelFifo => "kernel-fifo",
         }
     }
 }
@@ -148,6 +154,21 @@ impl Making {
             threads,
             buffers: BUFFERS,
             work,
+        }
+    }
+
+    /// All clients, with their threads.
+    fn install(&mut self) -> Result<(), HostError> {
+        let ordinary = Placement::Thread(ORDINARY);
+        match self.setup.way {
+            Way::Late => self.late(&[Interest::Default], &[ordinary; POOL]),
+            Way::Bsd => self.late(&[Interest::Default], &[Placement::Deferred]),
+            Way::BsdFirst => {
+                let video = circuit(0);
+                let both = [Interest::In(&video), Interest::Default];
+                self.late(&both, &[Placement::Deferred])
+            }
+            _ => self.early(),
         }
     }
 
@@ -237,17 +258,7 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<Outcome,
         processed,
         acknowledged,
     };
-    let ordinary = Placement::Thread(ORDINARY);
-    match setup.way {
-        Way::Late => making.late(&[Interest::Default], &[ordinary; POOL])?,
-        Way::Bsd => making.late(&[Interest::Default], &[Placement::Deferred])?,
-        Way::BsdFirst => {
-            let video = circuit(0);
-            let both = [Interest::In(&video), Interest::Default];
-            making.late(&both, &[Placement::Deferred])?;
-        }
-        Way::EarlyAlike | Way::Early | Way::Slots | Way::Deadline | Way::Due => making.early()?,
-    }
+    making.install()?;
     let Making {
         mut program,
         driver,

@@ -51,7 +51,7 @@ pub(super) fn between(
 ) -> Result<(), HostError> {
     if let Runner::Live(live, _) = host {
         let (wires, fed) = Wires::open()?;
-        what.build(program, wires.ends(raised))?;
+        what.build(program, wires.ends(raised)?)?;
         fed.feed(live);
         return Ok(());
     }

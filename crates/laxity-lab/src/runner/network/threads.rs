@@ -234,7 +234,7 @@ where
     }
 }
 
-fn thread(task: &ResolvedTask) -> Placement {
+pub(super) fn thread(task: &ResolvedTask) -> Placement {
     match task.placing {
         Some(Placing::Deferred) => Placement::Deferred,
         _ => Placement::Thread(network::priority(task)),

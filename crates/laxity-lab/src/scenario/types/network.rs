@@ -99,6 +99,8 @@ pub enum Taking {
     InOrder,
     /// One of the flow that is named first, whatever came before it of others.
     ByFlow,
+    /// What the kernel's own sockets hand out, over its own protocols: a thread for each connection reads there. On this machine alone, and then of all clients.
+    FromKernel,
     /// The one that came first, and the thread is placed as for what comes before its time: it has this priority for what is critical, from a packet's arrival on. Of one flow of video, early.
     Due(Priority),
 }

@@ -31,8 +31,18 @@ static SCENES: LazyLock<Resolved> =
 
 /// How packets find their threads.
 pub const WAYS: [Way; 3] = [Way::Late, Way::EarlyAlike, Way::Early];
-/// Further ways, beside all streams only. The twin's machine has no `SCHED_DEADLINE`.
-pub const FURTHER: [Way; 5] = [Way::Bsd, Way::BsdFirst, Way::Slots, Way::Deadline, Way::Due];
+/// Further ways, beside all streams only.
+pub const FURTHER: [Way; 7] = [
+    Way::Bsd,
+    Way::BsdFirst,
+    Way::Slots,
+    Way::Deadline,
+    Way::Due,
+    Way::Kernel,
+    Way::KernelFifo,
+];
+/// Of them, what the twin's machine has not: `SCHED_DEADLINE`, and a kernel's sockets.
+const HERE_ALONE: [Way; 3] = [Way::Deadline, Way::Kernel, Way::KernelFifo];
 /// Intervals between frames of a run: in the twin and at full length, and otherwise on this machine. Of the further ways as many as these, and half as many.
 const FULL: u64 = 300;
 const QUICK: u64 = 100;
@@ -101,7 +111,7 @@ pub(super) fn cases(request: &Request, live: bool) -> impl Iterator<Item = Case>
     };
     let own = wanted.flat_map(move |cell| WAYS.map(|way| case(way, cell, intervals)));
     let further = (0..rounds).flat_map(|round| FURTHER.map(|way| (way, (round, STREAMS))));
-    let further = further.filter(move |(way, _)| live || *way != Way::Deadline);
+    let further = further.filter(move |(way, _)| live || !HERE_ALONE.contains(way));
     let intervals = match (live, is_full) {
         (false, _) => FULL,
         (true, true) => QUICK,
@@ -121,7 +131,8 @@ impl Case {
     fn variant(&self) -> Result<ResolvedVariant, HostError> {
         let scene = match self.way {
             Way::Bsd | Way::BsdFirst => Way::Late.key(),
-            Way::Due => Way::EarlyAlike.key(),
+            Way::Due | Way::Kernel => Way::EarlyAlike.key(),
+            Way::KernelFifo => Way::Early.key(),
             way => way.key(),
         };
         let mut all = SCENES.variants.iter();
@@ -160,6 +171,12 @@ fn arrange(way: Way, task: &mut ResolvedTask) {
         }
         Way::Due if client.flows.iter().all(is_video) => {
             client.taking = Taking::Due(Priority::HIGHEST);
+        }
+        Way::Kernel | Way::KernelFifo => {
+            client.taking = Taking::FromKernel;
+            if way == Way::Kernel {
+                task.placing = Some(Placing::Thread(Priority::NORMAL));
+            }
         }
         _ => {}
     }
