@@ -12,7 +12,8 @@ use super::quantities::{MOST, RATE, SERVICE, SIZE, SPAN};
 use super::reader::Section;
 use super::sections::{DURATIONS, Names, PROCESSOR, chosen, distinct, named, processor};
 use super::types::{
-    Demultiplexing, Flow, HostSpec, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic,
+    Demultiplexing, Flow, HostSpec, Interface, NetworkClient, ResolvedTask, Taking, TaskKind,
+    Traffic,
 };
 
 /// What takes no longer than this may take nothing.
@@ -279,6 +280,7 @@ fn client(
         interface: interface?,
         flows: flows?,
         demultiplexing,
+        taking: Taking::default(),
         packet,
         buffers,
     };

@@ -139,6 +139,21 @@ pub(super) fn is_pair(name: &str) -> Result<bool> {
     Ok(driver.take(5).eq(*b"veth\0"))
 }
 
+/// Has an interface's checksums, its segments, those of the stack above it, and the merging of what arrives done there, or not: what `ethtool -K` calls tx, tso, gso and gro.
+pub(super) fn set_offloads(name: &str, is_on: bool) -> Result<()> {
+    const COMMANDS: [u32; 4] = [0x17, 0x1f, 0x24, 0x2c];
+    let socket = call::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    // Segments are nothing without checksums: these are the first to come.
+    for command in COMMANDS {
+        let mut asked = [command, u32::from(is_on)];
+        let mut request = request_of(name)?;
+        request.ifr_ifru.ifru_data = (&raw mut asked).cast();
+        // SAFETY: the request takes an `ifreq`, and reads the two words of these commands from where that says, which outlives the call.
+        unsafe { call::ioctl(&socket, libc::SIOCETHTOOL, &mut request) }?;
+    }
+    Ok(())
+}
+
 /// A request about an interface of this name.
 pub(super) fn request_of(name: &str) -> Result<libc::ifreq> {
     // SAFETY: zeros are a value of it, as of all that is made of integers.

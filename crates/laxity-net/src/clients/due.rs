@@ -142,6 +142,11 @@ impl<M: Memory> DueQueue<M> {
         taken.ok_or(NoPacket::Over)
     }
 
+    /// The packets themselves, to look at.
+    pub(crate) fn packets(&self) -> Queue<M> {
+        self.packets.clone()
+    }
+
     fn done(&mut self) {
         if std::mem::take(&mut self.is_at_work) {
             self.seat.done();

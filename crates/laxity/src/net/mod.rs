@@ -69,7 +69,7 @@ use laxity_net::driver::{
     Driver, Handed, Handle, Host, Interest, Limits, Registered, Scope, TapId,
 };
 
-pub use laxity_linux::net::pair::{PairError, may_pair, pair};
+pub use laxity_linux::net::pair::{Namespace, PairError, may_pair, pair, pair_with_kernel};
 pub use laxity_linux::net::xdp::Mode;
 pub use laxity_linux::net::xdp::early::Flow;
 pub use laxity_linux::net::xdp::program::Rest;

@@ -1,9 +1,10 @@
 //! What shares a network interface in a variant, as activities of its program: at the near end of a wire the driver, its clients' threads and what protocol
 //! they speak, at the far end who sends. The same for the twin's cards and for interfaces of this machine.
 //!
-//! * `live`: interfaces of this machine; `far`: who sends; `protocols`: TCP/IP of the near end; `threads`: clients and what becomes of their packets.
+//! * `live`: interfaces of this machine; `kernel`: its own sockets at the near end; `far`: who sends; `protocols`: TCP/IP of the near end; `threads`: clients and what becomes of their packets.
 
 mod far;
+mod kernel;
 mod live;
 mod protocols;
 mod threads;
@@ -120,16 +121,11 @@ impl<'a> Plan<'a> {
         program: &mut Program,
         (seed, is_twin): (u64, bool),
     ) -> Option<Self> {
-        let clients = tasks.iter().filter_map(|task| match &task.kind {
-            TaskKind::Client(client) => Some((*task, client)),
-            _ => None,
-        });
-        let clients: Vec<_> = clients.collect();
+        let clients: Vec<_> = clients_of(tasks).collect();
         let interface = Arc::clone(&clients.first()?.1.interface);
-        let flows = clients.iter().flat_map(|(_, client)| &client.flows);
-        let flows = flows.enumerate().map(|(index, flow)| Known {
+        let flows = flows_of(tasks).map(|(flow, port)| Known {
             flow: Arc::clone(flow),
-            port: FIRST_PORT + PORTS_EACH * index as u16,
+            port,
             records: program.port(RECORDS),
         });
         Some(Self {
@@ -140,6 +136,25 @@ impl<'a> Plan<'a> {
             seed,
         })
     }
+}
+
+/// Those of these who are clients.
+fn clients_of<'a>(
+    tasks: &[&'a ResolvedTask],
+) -> impl Iterator<Item = (&'a ResolvedTask, &'a Arc<NetworkClient>)> {
+    tasks.iter().filter_map(|task| match &task.kind {
+        TaskKind::Client(client) => Some((*task, client)),
+        _ => None,
+    })
+}
+
+/// Their flows, each with the first of its ports at the near end.
+fn flows_of<'a>(tasks: &[&'a ResolvedTask]) -> impl Iterator<Item = (&'a Arc<Flow>, u16)> {
+    let flows = clients_of(tasks).flat_map(|(_, client)| &client.flows);
+    let port = |index: usize| FIRST_PORT + PORTS_EACH * index as u16;
+    flows
+        .enumerate()
+        .map(move |(index, flow)| (flow, port(index)))
 }
 
 /// Adds what a variant has of a network to its program: of each of these tasks that is a client or a flow the probe.
@@ -157,7 +172,10 @@ pub(super) fn install(
     };
     let [near, far, doorbell] = [(); 3].map(|()| program.semaphore(0));
     if let Some(wires) = wires {
-        return build(program, &plan, wires.ends([near, far]), doorbell);
+        return match wires.split([near, far]) {
+            (Ok(near), far) => build(program, &plan, [near, far], doorbell),
+            (Err(sockets), far) => kernel::build(program, &plan, sockets, (far, doorbell)),
+        };
     }
     let ends = cards(program, &plan.interface, [near, far, doorbell], seed);
     build(program, &plan, ends, doorbell)
@@ -252,7 +270,7 @@ where
     }
     let sender = Far::new(far, doorbell, &plan.flows, plan.seed)?;
     program.add("far end", processor, Placement::External, sender);
-    Ok(probes(program, plan, (&threads, waiting), interrupts))
+    Ok(probes(program, plan, (&threads, waiting), Some(interrupts)))
 }
 
 /// Declares what each thread of a client may have to do, where it is known how many packets come: all of them.
@@ -279,7 +297,7 @@ fn probes(
     program: &mut Program,
     plan: &Plan<'_>,
     (threads, waiting): (&Threads, Vec<Waiting>),
-    interrupts: ActivityId,
+    interrupts: Option<ActivityId>,
 ) -> Vec<Probe> {
     let of = |name: &str| threads.get(name).cloned().unwrap_or_default();
     let clients = plan.clients.iter().map(|(task, _)| Probe {
@@ -318,7 +336,7 @@ fn probes(
             activities: vec![own],
             watched: Watched::Flow(FlowProbe {
                 marks,
-                holders: holders.into_iter().chain([interrupts]).collect(),
+                holders: holders.into_iter().chain(interrupts).collect(),
                 traffic: flow.traffic,
                 waiting,
             }),
