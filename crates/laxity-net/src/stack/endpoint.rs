@@ -14,6 +14,7 @@ use smoltcp::time::Instant as NetInstant;
 use smoltcp::wire::{HardwareAddress, IpCidr, IpEndpoint, IpListenEndpoint};
 
 use super::Common;
+use super::edge::Edge;
 use super::registrar::{Registration, State, leave};
 use super::wire::{self, HEADER, Hardware, IPV4, IPV6, Seen, TCP};
 use crate::buffers::{Buffer, Empty, Filled, Pool, Sending};
@@ -48,6 +49,7 @@ struct Device<M: Memory + 'static> {
     now: Instant,
     /// All that was sent is acknowledged but the end of it, and up to where.
     ending: Option<Ending>,
+    edge: Edge,
 }
 
 /// What was acknowledged since nothing but the end of what was sent is on its way. smoltcp takes the third acknowledgement of the same for a sign that data were lost, sends them again, and stops its
@@ -145,6 +147,7 @@ impl<M: Memory + 'static> Endpoint<M> {
             moved: Moved::default(),
             now,
             ending: None,
+            edge: Edge::of(common.receivable()),
             common,
         };
         let mut config = smoltcp::iface::Config::new(HardwareAddress::Ip);
@@ -325,6 +328,7 @@ pub(crate) struct Sent<'a, M: Memory + 'static> {
     common: &'a Common<M>,
     route: &'a mut Route,
     sent: &'a mut Count,
+    edge: &'a mut Edge,
     now: Instant,
 }
 
@@ -340,6 +344,7 @@ impl<M: Memory + 'static> phy::TxToken for Sent<'_, M> {
         };
         let packet = &mut frame[HEADER..];
         let written = write(packet);
+        self.edge.tell(packet);
         let mut sending = Sending::default();
         if self.common.finishes && wire::is_tcp(packet) {
             wire::begin(packet);
@@ -431,6 +436,9 @@ impl<M: Memory + 'static> Device<M> {
                         wire::finish(bytes, protocol);
                     }
                     let is_sound = protocol != TCP || begun || wire::is_sound(bytes);
+                    if protocol == TCP {
+                        self.edge.bring_within(bytes);
+                    }
                     let ending = self.ending.as_mut();
                     if is_sound && !ending.is_some_and(|ending| ending.has_seen(bytes)) {
                         return Some(packet);
@@ -485,6 +493,7 @@ impl<M: Memory + 'static> Device<M> {
             common: &self.common,
             route: &mut self.route,
             sent: &mut self.moved.sent,
+            edge: &mut self.edge,
             now: self.now,
         }
     }

@@ -300,7 +300,9 @@ impl<M: Memory + 'static> Core<M> {
 }
 
 fn socket<M: Memory>(common: &Common<M>) -> tcp::Socket<'static> {
-    let [receive, send] = [(); 2].map(|()| tcp::SocketBuffer::new(vec![0; common.config.window]));
+    let window = common.config.window;
+    let received = common.receivable();
+    let [receive, send] = [received, window].map(|bytes| tcp::SocketBuffer::new(vec![0; bytes]));
     let mut socket = tcp::Socket::new(receive, send);
     socket.set_nagle_enabled(false);
     let patience = Duration::from_micros(common.config.patience.as_micros());

@@ -13,6 +13,7 @@
 //! * A packet whose checksum was [left](laxity_model::nif::link::Left) begun is accepted; all others are checked.
 //! * Where the interface [finishes](Link::finishes) what is left to it, checksums of TCP and the cutting into segments of IPv4 are. No congestion window is kept.
 
+mod edge;
 mod endpoint;
 mod late;
 mod neighbours;
@@ -60,7 +61,7 @@ pub struct Config {
     pub mtu: usize,
     /// Buffers of the late client, and of each connection, to receive into; as many again are to send from.
     pub buffers: u32,
-    /// Bytes of each of a TCP connection's two buffers.
+    /// Bytes of each of a TCP connection's two buffers. What its peer may have under way to it is also no more than its `buffers` hold.
     pub window: usize,
     /// Packets that one poll takes, and that it sends: what bounds it.
     pub per_poll: usize,
@@ -137,6 +138,9 @@ pub enum StackError {
     Refused(String),
 }
 
+/// Of IPv6 and TCP, in bytes.
+const HEADERS: usize = 60;
+
 /// The clock of all instants, as this host reads it.
 pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
@@ -157,6 +161,21 @@ pub(crate) struct Common<M: Memory + 'static> {
 impl<M: Memory + 'static> Common<M> {
     fn neighbours(&self) -> MutexGuard<'_, Neighbours<M>> {
         lock(&self.neighbours)
+    }
+
+    /// What a peer may have under way to a connection: no more than there are buffers for, where a packet is in each.
+    pub(crate) fn receivable(&self) -> usize {
+        let Config {
+            window,
+            buffers,
+            mtu,
+            ..
+        } = self.config;
+        if self.finishes {
+            // Then many of them may come in one.
+            return window;
+        }
+        window.min((mtu - HEADERS).saturating_mul(buffers as usize))
     }
 
     pub(crate) fn draw(&self) -> u64 {

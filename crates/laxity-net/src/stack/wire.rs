@@ -206,3 +206,25 @@ pub(super) fn head(frame: &mut [u8], to: Hardware, from: Hardware, kind: u16) {
 pub(super) fn payload(packet: &[u8]) -> Option<&[u8]> {
     parts(packet).and_then(|(_, _, payload)| packet.get(payload))
 }
+
+/// What one of our packets of TCP acknowledges, and how much more its receiver may send, not scaled.
+pub(super) fn told(packet: &[u8]) -> Option<(u32, u16)> {
+    if !is_tcp(packet) {
+        return None;
+    }
+    let tcp = TcpPacket::new_checked(payload(packet)?).ok()?;
+    Some((tcp.ack_number().0 as u32, tcp.window_len()))
+}
+
+/// Gives a packet of TCP that has one of these numbers the one before. Its checksum is wrong then: nobody looks at it any more.
+pub(super) fn step_back(packet: &mut [u8], from: [u32; 2]) {
+    let Some((_, _, payload)) = parts(packet) else {
+        return;
+    };
+    if let Ok(mut tcp) = TcpPacket::new_checked(&mut packet[payload]) {
+        let number = tcp.seq_number();
+        if from.contains(&(number.0 as u32)) {
+            tcp.set_seq_number(number - 1);
+        }
+    }
+}

@@ -185,7 +185,8 @@ impl Receiving {
             Priority::new(20).expect("below 32"),
         );
         let deliver = || deliver(&self.found);
-        let (crew, video) = (self.crew(&[thread(8)]), Interest::In(&VIDEO));
+        let (threads, video) = ([thread(8)], Interest::In(&VIDEO));
+        let crew = self.crew(&threads);
         let made = crew.install_due(&mut self.program, &mut self.driver, video, due, deliver);
         assert_eq!(made.expect("nobody has it").0.len(), 1);
     }

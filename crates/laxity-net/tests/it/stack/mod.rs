@@ -120,14 +120,23 @@ impl Two {
 
     /// The wire's faults follow from the seed.
     pub(crate) fn seeded(faults: Faults, seed: u64) -> Self {
-        Self::made(faults, seed, config(1), 64)
+        Self::made(faults, (seed, config(1)), 64)
     }
 
     pub(crate) fn with(faults: Faults, near_config: Config, clients: u32) -> Self {
-        Self::made(faults, 7, near_config, clients)
+        Self::made(faults, (7, near_config), clients)
     }
 
-    fn made(faults: Faults, seed: u64, near_config: Config, clients: u32) -> Self {
+    /// The near end has one buffer to receive into, and one to send from.
+    pub(crate) fn of_one_buffer(faults: Faults, seed: u64) -> Self {
+        let near = Config {
+            buffers: 1,
+            ..config(1)
+        };
+        Self::made(faults, (seed, near), 64)
+    }
+
+    fn made(faults: Faults, (seed, near_config): (u64, Config), clients: u32) -> Self {
         let time = Time::default();
         let (wire, near, far) = Wire::new(faults, seed);
         let near = Node::new(CountedEnd::new(near), near_config, clients, &time);

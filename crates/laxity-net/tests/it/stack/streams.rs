@@ -105,6 +105,24 @@ fn both_ways_at_once_complete_over_a_wire_with_every_fault() {
     }
 }
 
+/// A host that has a buffer for one packet says so, and learns what has arrived though its peer has sent all that he may.
+#[test]
+fn a_host_of_one_buffer_each_way_is_done_however_much_is_lost_both_ways() {
+    let faults = Faults {
+        rate: 100_000_000,
+        lost: 20_000,
+        ..Faults::default()
+    };
+    for seed in 1..=6 {
+        for own in [address, address6] {
+            let mut two = Two::of_one_buffer(faults, seed);
+            let streams = two.connected(own(2));
+            exchange(&mut two, streams, 300_000);
+            two.end();
+        }
+    }
+}
+
 #[test]
 fn ipv6_carries_the_same() {
     let mut two = Two::new(Faults::default());

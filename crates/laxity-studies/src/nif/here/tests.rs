@@ -5,7 +5,7 @@ use laxity_model::{Disturbance, Event, EventKind, Mark, ProcessorId, Usage, Wher
 use super::super::{Nif, Seen as SeenOf};
 use super::*;
 use crate::{disturbed, told_and_open};
-use laxity_lab::observe::FlowMarks;
+use laxity_lab::observe::{FlowMarks, Waiting};
 use laxity_lab::report::Verdict;
 
 /// Intervals that far from the period in turn.
