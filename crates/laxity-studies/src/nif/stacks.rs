@@ -324,10 +324,13 @@ impl Pair {
         let (own, peer) = (&self.own, &self.peer);
         let is_kernel = way == Way::Kernel;
         if is_kernel {
-            own.set_address(NEAR.0, NEAR.1, true).map_err(cannot)?;
+            own.set_address(NEAR.0, NEAR.1, true)
+                .map_err(|error| cannot(&error))?;
         }
-        own.set_offloads(NEAR.0, is_on).map_err(cannot)?;
-        peer.set_offloads(FAR.0, is_on).map_err(cannot)?;
+        own.set_offloads(NEAR.0, is_on)
+            .map_err(|error| cannot(&error))?;
+        peer.set_offloads(FAR.0, is_on)
+            .map_err(|error| cannot(&error))?;
         // The kernel behind a TAP is whoever has it.
         let here = if way == Way::Tap { peer } else { own };
         let [processor, theirs] = self.processors;
@@ -354,15 +357,16 @@ impl Pair {
             all.filter_map(io::Result::transpose)
                 .collect::<io::Result<Seen>>()
         });
-        let made = made.map_err(cannot)?;
+        let made = made.map_err(|error| cannot(&error))?;
         if is_kernel {
-            own.set_address(NEAR.0, NEAR.1, false).map_err(cannot)?;
+            own.set_address(NEAR.0, NEAR.1, false)
+                .map_err(|error| cannot(&error))?;
         }
         made.map_err(|error| HostError::Failed(format!("{way:?}: {error}")))
     }
 }
 
-fn cannot(error: PairError) -> HostError {
+fn cannot(error: &PairError) -> HostError {
     HostError::CannotRun(format!("{error}; {}", error.remedy()))
 }
 
@@ -379,7 +383,7 @@ pub fn run(host: &mut Runner<'_>, case: Case) -> Result<Seen, HostError> {
     let config = live.config();
     let own = config.processors.first().copied();
     let processors = [own.unwrap_or(config.external), config.external];
-    let pair = Pair::new(processors).map_err(cannot)?;
+    let pair = Pair::new(processors).map_err(|error| cannot(&error))?;
     let mut seen = Vec::new();
     for contender in CONTENDERS {
         seen.extend(pair.contend(contender, case.length)?);
