@@ -19,6 +19,10 @@ use crate::clients::due;
 use crate::clients::early;
 use crate::driver::{self, Driver, Interest, RegisterError};
 
+/// A client that is registered, and its queue.
+type Entered<L, D> =
+    Result<(ClientId, Queue<<L as Link>::Memory>), RegisterError<<D as Demultiplex>::Refused>>;
+
 /// Who takes the packets of one client, all of whose buffers are given.
 #[derive(Clone, Copy, Debug)]
 pub struct Crew<'a> {
@@ -142,7 +146,7 @@ impl Crew<'_> {
         driver: &mut Driver<L, D>,
         interest: Interest<&D::Filter>,
         arrived: SemaphoreId,
-    ) -> Result<(ClientId, Queue<L::Memory>), RegisterError<D::Refused>>
+    ) -> Entered<L, D>
     where
         L::Memory: 'static,
     {

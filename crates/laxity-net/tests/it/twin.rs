@@ -185,8 +185,8 @@ impl Receiving {
             Priority::new(20).expect("below 32"),
         );
         let deliver = || deliver(&self.found);
-        let (threads, video) = ([thread(8)], Interest::In(&VIDEO));
-        let crew = self.crew(&threads);
+        let own = [thread(8)];
+        let (crew, video) = (self.crew(&own), Interest::In(&VIDEO));
         let made = crew.install_due(&mut self.program, &mut self.driver, video, due, deliver);
         assert_eq!(made.expect("nobody has it").0.len(), 1);
     }
@@ -202,6 +202,21 @@ impl Receiving {
         let channel = circuit.channel.into();
         let opened = self.far.open(channel, client, 0, memory, Instant::ZERO);
         opened.expect("it is closed");
+    }
+
+    /// Both clients, and who takes their packets.
+    fn both_due(&mut self, by: By) {
+        let place = match by {
+            By::Deadline => {
+                let at = (CPU, thread(8));
+                let executor = self.program.executor("executor", at, None, Edf::new());
+                let task = None;
+                Placement::On { executor, task }
+            }
+            By::Nothing | By::Priority => thread(8),
+        };
+        self.due(BULK, 2, (by, place));
+        self.due(VIDEO, 20, (by, place));
     }
 
     /// A client of one packet every so many milliseconds, eight of them at once, each due 4 ms after its time; and who takes its packets there.
@@ -358,18 +373,7 @@ fn ran_within(arrangement: Arrangement, most: Option<Most>) -> (Vec<(bool, Span)
             host.early(BULK, 8, std::mem::take(&mut memory[0]));
             host.early(VIDEO, video, std::mem::take(&mut memory[1]));
         }
-        Arrangement::Said(by) => {
-            let place = host.executor();
-            host.said(by, place);
-        }
-        Arrangement::Due { by } => {
-            let place = match by {
-                By::Deadline => host.executor(),
-                By::Nothing | By::Priority => thread(8),
-            };
-            host.due(BULK, 2, (by, place));
-            host.due(VIDEO, 20, (by, place));
-        }
+        Arrangement::Due { by } => host.both_due(by),
     }
     let interrupt = Interrupt {
         raised,
