@@ -1,7 +1,7 @@
 //! A client for one flow, with buffers of its own and a queue that its threads take packets from: `EarlyDemuxClient` (§3.2), wherever it is found.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use laxity_linux::net::AnyMemory;
 use laxity_linux::os::clock;
@@ -39,14 +39,15 @@ pub struct FlowQueue {
 pub struct Packet {
     /// `None` only while it is dropped.
     buffer: Option<Buffer<AnyMemory, Filled>>,
-    steered: Option<Arc<Steered>>,
+    /// Held only while it is told of a buffer: so its end is seen.
+    steered: Option<Weak<Steered>>,
 }
 
 impl FlowQueue {
     fn packet(&self, buffer: Buffer<AnyMemory, Filled>) -> Packet {
         Packet {
             buffer: Some(buffer),
-            steered: self.steered.clone(),
+            steered: self.steered.as_ref().map(Arc::downgrade),
         }
     }
 
@@ -133,7 +134,8 @@ impl Deref for Packet {
 impl Drop for Packet {
     fn drop(&mut self) {
         let given = self.buffer.take().map(|buffer| buffer.emptied().give());
-        if let (Some(Ok(())), Some(steered)) = (given, &self.steered) {
+        let steered = self.steered.as_ref().and_then(Weak::upgrade);
+        if let (Some(Ok(())), Some(steered)) = (given, steered) {
             steered.gave();
         }
     }

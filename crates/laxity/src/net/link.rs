@@ -67,7 +67,7 @@ impl Link for LiveLink {
         Ok(received.map(|mut packet| {
             let number = packet.early.unwrap_or(0);
             self.taken += u32::from(number == 0);
-            packet.early = hook.client_of(number);
+            packet.early = hook.client_of(number, packet.at, packet.stamp);
             packet
         }))
     }

@@ -324,7 +324,7 @@ impl Interface {
             pool.give(buffers);
             let steered = hook.map(|hook| hook.steer(flow, id, buffers, clock::now()));
             match steered.transpose() {
-                Ok(steered) => Ok((id, pool, steered.map(Arc::new))),
+                Ok(steered) => Ok((id, pool, steered)),
                 Err(error) => {
                     driver.unregister(id);
                     Err(error)
