@@ -21,6 +21,8 @@ use laxity_net::driver::{Driver, Host, Interest, Limits};
 use laxity_sim::net::{Cable, Card, Line, Moderation, Queue as CardQueue, Shape, Transfers};
 use laxity_sim::{Profile, Twin};
 
+mod crews;
+
 type Packet = Box<[u8]>;
 type Delays = Arc<Mutex<Vec<(bool, Span)>>>;
 
@@ -59,10 +61,10 @@ enum Arrangement {
     Early {
         video: u8,
     },
-    /// A software interrupt, which takes the video's packets first.
-    InOrder,
-    /// The video's thread has a higher priority from its packet's logical arrival on.
-    Raised,
+    /// The video's thread has a higher priority from its packet's logical arrival on; or a software interrupt takes its packets first.
+    Crew {
+        is_raised: bool,
+    },
     /// Each with its rate, and with a thread or a handler that is as urgent as its packets are, if it may be.
     Due {
         by: By,
@@ -153,42 +155,6 @@ impl Receiving {
         let deliver = || deliver(&self.found);
         let installed = crew.install(&mut self.program, &mut self.driver, interest, deliver);
         installed.expect("nobody has it").0.0
-    }
-
-    fn crew<'c>(&self, threads: &'c [Placement]) -> Crew<'c> {
-        Crew {
-            name: "crew",
-            processor: CPU,
-            threads,
-            buffers: 32,
-            work: WORK,
-        }
-    }
-
-    /// A client for the video and one for the rest, whose packets one deferred call takes.
-    fn in_order(&mut self) {
-        let deliver = || deliver(&self.found);
-        let (crew, both) = (
-            self.crew(&[Placement::Deferred]),
-            [Interest::In(&VIDEO), Interest::Default],
-        );
-        let made = crew.install_in_order(&mut self.program, &mut self.driver, both, deliver);
-        assert_eq!(made.expect("nobody has them").0.len(), 1);
-    }
-
-    /// The same clients with a thread each, of which the video's is raised.
-    fn raised(&mut self) {
-        self.client(Interest::Default, (32, &[thread(8)]));
-        let stated = Stated::new(1, Span::from_millis(1), 8, Span::from_millis(4));
-        let due = (
-            stated.expect("it is a rate"),
-            Priority::new(20).expect("below 32"),
-        );
-        let deliver = || deliver(&self.found);
-        let own = [thread(8)];
-        let (crew, video) = (self.crew(&own), Interest::In(&VIDEO));
-        let made = crew.install_due(&mut self.program, &mut self.driver, video, due, deliver);
-        assert_eq!(made.expect("nobody has it").0.len(), 1);
     }
 
     /// One client, whose two threads take from one queue.
@@ -366,8 +332,7 @@ fn ran_within(arrangement: Arrangement, most: Option<Most>) -> (Vec<(bool, Span)
     };
     match arrangement {
         Arrangement::Late => host.late(),
-        Arrangement::InOrder => host.in_order(),
-        Arrangement::Raised => host.raised(),
+        Arrangement::Crew { is_raised } => host.crewed(is_raised),
         Arrangement::Early { video } => {
             host.far.find_circuits(circuit_of, Instant::ZERO);
             host.early(BULK, 8, std::mem::take(&mut memory[0]));
@@ -409,8 +374,8 @@ fn a_packets_way_stands_in_the_record_of_the_run() {
     for arrangement in [
         Arrangement::Late,
         Arrangement::Early { video: 20 },
-        Arrangement::InOrder,
-        Arrangement::Raised,
+        Arrangement::Crew { is_raised: false },
+        Arrangement::Crew { is_raised: true },
         Arrangement::Due { by: By::Priority },
     ] {
         let (found, record) = ran(arrangement);
@@ -457,19 +422,6 @@ fn only_early_demultiplexing_with_priorities_has_video_wait_for_nobodys_packets(
         longest(&first, true)
     );
     assert!(longest(&first, false) > ms(8), "the bulk waits for itself");
-}
-
-/// One who takes the video's packets first waits for the packet that he is at work on, which a thread that is raised does not.
-#[test]
-fn crews_take_the_first_clients_packets_first_or_are_raised_by_them() {
-    let (ms, interrupts) = (Span::from_millis, Span::from_micros(100));
-    for (arrangement, most) in [(Arrangement::InOrder, 2), (Arrangement::Raised, 1)] {
-        let found = delays(arrangement);
-        assert_eq!(found.len(), 450, "none is lost");
-        let video = longest(&found, true);
-        assert!(video < ms(most) + interrupts, "{arrangement:?}: {video}");
-        assert!(longest(&found, false) > ms(8), "the bulk waits for itself");
-    }
 }
 
 /// Of eight packets of bulk that are there at once seven have come before their time: the video's, which is in its time, waits for the first of them, and the interrupts of nine.
