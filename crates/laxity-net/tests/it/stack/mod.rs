@@ -1,5 +1,6 @@
 //! TCP/IP over emulated wires, in virtual time: a stack at both ends, or one and a peer that sends what it likes.
 
+mod deaf;
 mod hostile;
 mod leaving;
 mod neighbours;
@@ -68,8 +69,10 @@ impl Time {
 }
 
 fn driver(end: CountedEnd, clients: u32) -> Driver<CountedEnd, Frames> {
+    // Whatever waits leaves at once.
     let limits = Limits {
         clients,
+        reach: 64,
         ..Limits::default()
     };
     Driver::new(end, Frames::new(None, 1), limits, Host::default()).unwrap()
@@ -236,17 +239,22 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn new() -> Self {
+        Self::with_clients(64)
+    }
+
+    /// The host's driver has room for so many.
+    pub(crate) fn with_clients(clients: u32) -> Self {
         let time = Time::default();
         let (_, near, far) = Wire::new(Faults::default(), 7);
         let near = CountedEnd::new(near);
         let is_begun = Arc::clone(&near.is_begun);
-        let host = Node::new(near, config(1), 64, &time);
+        let host = Node::new(near, config(1), clients, &time);
         let mut peer = driver(CountedEnd::new(far), 64);
         let heard = Keeper::default();
         let client = peer.register(Interest::Default, PoolSize::fixed(64), heard.clone());
         let hears = client.unwrap().pool;
         let sends = Keeper::<Counted>::default();
-        let sender = peer.register(Interest::Nothing, PoolSize::fixed(8), sends);
+        let sender = peer.register(Interest::Nothing, PoolSize::fixed(64), sends);
         let pool = sender.unwrap().pool;
         Self {
             time,
