@@ -13,6 +13,7 @@
 //! * A packet whose checksum was [left](laxity_model::nif::link::Left) begun is accepted; all others are checked.
 //! * Where the interface [finishes](Link::finishes) what is left to it, checksums of TCP and the cutting into segments of IPv4 are. No congestion window is kept.
 
+mod arrival;
 mod edge;
 mod endpoint;
 mod late;
@@ -32,6 +33,7 @@ use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::{Instant, PortId, Span};
 use smoltcp::wire::IpCidr;
 
+pub(crate) use arrival::Arrivals;
 pub(crate) use endpoint::Endpoint;
 pub use endpoint::{Count, Moved};
 pub use late::StackAccount;
@@ -44,7 +46,7 @@ use wire::Seen;
 pub(crate) use wire::Tuple;
 
 use crate::buffers::{PoolSize, Sleeper};
-use crate::clients::{Queue, early};
+use crate::clients::early;
 use crate::driver::{Driver, Interest, RegisterError};
 use crate::lock;
 
@@ -192,7 +194,7 @@ impl<M: Memory + 'static> Common<M> {
         is_tcp: bool,
         (own, far): (SocketAddr, Option<SocketAddr>),
         bell: &Arc<Bell>,
-    ) -> Result<(Queue<M>, Registration<M>), String> {
+    ) -> Result<(Arrivals<M>, Registration<M>), String> {
         let filter = Filter::to(is_tcp, own, far).map_err(|error| error.to_string())?;
         let buffers = self.config.buffers;
         let (client, queue) = early::client(buffers as usize * 2, None, &self.sleeper);
@@ -211,7 +213,7 @@ impl<M: Memory + 'static> Common<M> {
             bell,
             &self.sleeper,
         );
-        Ok((queue, asked))
+        Ok((Arrivals::of(queue), asked))
     }
 }
 
@@ -280,7 +282,7 @@ impl<M: Memory + 'static> Stack<M> {
             clock,
             sleeper,
         });
-        let late = late::Late::new(Arc::clone(&common), queue, pool, now);
+        let late = late::Late::new(Arc::clone(&common), Arrivals::of(queue), pool, now);
         Ok(Self(Arc::new(Core {
             common,
             bell,

@@ -173,12 +173,7 @@ impl Receiving {
     /// Both clients, and who takes their packets.
     fn both_due(&mut self, by: By) {
         let place = match by {
-            By::Deadline => {
-                let at = (CPU, thread(8));
-                let executor = self.program.executor("executor", at, None, Edf::new());
-                let task = None;
-                Placement::On { executor, task }
-            }
+            By::Deadline => self.executor(),
             By::Nothing | By::Priority => thread(8),
         };
         self.due(BULK, 2, (by, place));
@@ -337,6 +332,10 @@ fn ran_within(arrangement: Arrangement, most: Option<Most>) -> (Vec<(bool, Span)
             host.far.find_circuits(circuit_of, Instant::ZERO);
             host.early(BULK, 8, std::mem::take(&mut memory[0]));
             host.early(VIDEO, video, std::mem::take(&mut memory[1]));
+        }
+        Arrangement::Said(by) => {
+            let place = host.executor();
+            host.said(by, place);
         }
         Arrangement::Due { by } => host.both_due(by),
     }
