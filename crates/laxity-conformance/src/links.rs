@@ -35,6 +35,9 @@ pub trait Wire {
     /// Sets the near interface down, or up again. Whether that can be done.
     fn set_up(&mut self, is_up: bool) -> bool;
 
+    /// How often the near interface copies a frame in several pieces within this process, until the system has it.
+    fn copies(&self) -> u64;
+
     /// Deletes the near interface. Whether that can be done.
     fn delete(&mut self) -> bool;
 }
@@ -57,6 +60,7 @@ pub fn link_cases<W: Wire>() -> Vec<LinkCase<W>> {
             frames::in_order,
         ),
         case("what-is-queued-leaves-with-the-next-flush", frames::queued),
+        case("what-lies-in-pieces-arrives-whole", frames::gathered),
         case("a-runt-arrives", frames::runts),
         case("a-frame-for-nobody-arrives", frames::for_nobody),
         case(
@@ -110,6 +114,17 @@ fn arrival<W: Wire, L: Link>(
             .receive(now)
             .map_err(|error| wrong("receive", &error))
     })
+}
+
+/// The same, which is this frame.
+fn arrives<W: Wire, L: Link>(
+    wire: &mut W,
+    end: fn(&mut W) -> &mut L,
+    frame: Frame,
+) -> Result<Received<L::Memory>> {
+    let received = arrival(wire, end)?;
+    frame.is(&received, end(wire).facts().medium)?;
+    Ok(received)
 }
 
 fn wrong(call: &str, error: &LinkError) -> Failure {

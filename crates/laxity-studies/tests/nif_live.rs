@@ -5,8 +5,8 @@ use laxity::net::may_pair;
 use laxity::{LiveConfig, LiveHost};
 use laxity_lab::bench::{Request, Runner, Said};
 use laxity_model::Span;
-use laxity_studies::nif::here::{Case, STREAMS, WAYS, run};
-use laxity_studies::nif::{throughput, ttcp};
+use laxity_studies::nif::here::{Case, FURTHER, STREAMS, WAYS, run};
+use laxity_studies::nif::{behind, outbound, throughput, ttcp};
 
 const INTERVALS: u64 = 6;
 const LENGTH: Span = Span::from_millis(400);
@@ -28,7 +28,7 @@ fn frames_are_shown_in_each_way_and_streams_get_on_beside_them() {
         return;
     };
     let mut said = Said::default();
-    for way in WAYS {
+    for way in WAYS.into_iter().chain(FURTHER) {
         for streams in [0, STREAMS] {
             let case = Case {
                 way,
@@ -67,4 +67,30 @@ fn tcp_carries_messages_both_ways_in_both_arrangements() {
         made += 1;
     }
     assert_eq!(made, 8);
+}
+
+#[test]
+fn bursts_come_and_video_leaves_in_each_way() {
+    let Some((_turn, mut host)) = host() else {
+        return;
+    };
+    let mut said = Said::default();
+    for is_bsd in [false, true] {
+        let case = behind::Case {
+            is_bsd,
+            queued: 8,
+            bursts: 5,
+        };
+        let mut runner = Runner::Live(&mut host, &mut said);
+        let seen = behind::run(&mut runner, case).expect("it runs");
+        assert!(!seen.waited.is_empty(), "{case:?}: {seen:?}");
+        assert!(!seen.longest.is_empty(), "{case:?}: {seen:?}");
+        let case = outbound::Case {
+            by_priority: is_bsd,
+            frames: 5,
+        };
+        let mut runner = Runner::Live(&mut host, &mut said);
+        let seen = outbound::run(&mut runner, case).expect("it runs");
+        assert!(!seen.is_empty(), "{case:?}: {seen:?}");
+    }
 }

@@ -5,7 +5,6 @@
 use std::thread;
 
 use laxity::hold::Tid;
-use laxity::net::client::Rank;
 use laxity::net::{EarlyOptions, Flow, FlowOptions, Interface, Options, Rest};
 use laxity::study::Priority;
 use laxity::{ActivityId, Span, now};
@@ -33,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         own: own.parse()?,
         far: None,
     };
-    let urgent = Priority::new(24).map(|priority| (VIDEO, Rank::Priority(priority)));
+    let urgent = Priority::new(24).map(|priority| (VIDEO, priority));
     let queue = interface.flow(
         flow,
         &FlowOptions {

@@ -1,9 +1,9 @@
 //! Frames, and that they arrive as they were sent.
 
 use laxity_model::nif::frame::HEADER;
-use laxity_model::nif::link::{Left, Link, LinkError, Memory, Received};
+use laxity_model::nif::link::{Left, Link, LinkError, Medium, Memory, Received};
 
-use super::{Wire, arrival, memory, post, post_many, send, wrong};
+use super::{Wire, arrival, arrives, memory, post, post_many, send, wrong};
 use crate::{Failure, Result, ensure};
 
 /// A frame that can be told from all others, by its number.
@@ -36,7 +36,9 @@ impl Frame {
             // An EtherType that is left to experiments.
             12 => 0x88,
             13 => 0xb5,
-            14..=17 => self.number.to_be_bytes()[at - HEADER],
+            // Where IP alone is carried, that is what it must look like.
+            14 => 0x45,
+            15..=18 => self.number.to_be_bytes()[at - HEADER - 1],
             _ => (self.number as usize).wrapping_mul(31).wrapping_add(at) as u8,
         }
     }
@@ -47,8 +49,8 @@ impl Frame {
         }
     }
 
-    /// That this is what arrived.
-    pub(super) fn is<M: Memory>(self, received: &Received<M>) -> Result {
+    /// That this is what arrived from an interface of this medium.
+    pub(super) fn is<M: Memory>(self, received: &Received<M>, medium: Medium) -> Result {
         let padded = self.length.max(SHORTEST);
         ensure!(
             received.length == self.length || received.length == padded,
@@ -56,7 +58,12 @@ impl Frame {
             received.length
         );
         let bytes = &received.memory.bytes()[..received.length];
-        let differs = (0..self.length).find(|at| bytes[*at] != self.byte(*at));
+        let from = match medium {
+            Medium::Ethernet => 0,
+            // The header is made up.
+            Medium::Ip => HEADER,
+        };
+        let differs = (from..self.length).find(|at| bytes[*at] != self.byte(*at));
         ensure!(differs.is_none(), "{self:?} differs at {differs:?}");
         ensure!(
             received.left == Left::default(),
@@ -91,12 +98,11 @@ fn one_way<W: Wire, A: Link, B: Link>(
         if number + 1 < POSTED {
             continue;
         }
-        let received = arrival(wire, to)?;
-        frame(number + 1 - POSTED).is(&received)?;
+        let received = arrives(wire, to, frame(number + 1 - POSTED))?;
         post(to(wire), received.memory)?;
     }
     for number in count + 1 - POSTED..count {
-        frame(number).is(&arrival(wire, to)?)?;
+        arrives(wire, to, frame(number))?;
     }
     Ok(())
 }
@@ -115,18 +121,76 @@ pub(super) fn queued<W: Wire>(wire: &mut W) -> Result {
         .flush(now)
         .map_err(|error| wrong("flush", &error))?;
     for number in 0..count {
-        Frame::new(number, 100).is(&arrival(wire, W::far)?)?;
+        arrives(wire, W::far, Frame::new(number, 100))?;
     }
     Ok(())
 }
 
+/// Sends a frame of which so much lies in its memory, and the rest in three pieces and an empty one, in this order. Returns how often it was copied.
+fn send_pieces<W: Wire>(wire: &mut W, frame: Frame, own: usize, order: [usize; 4]) -> Result<u64> {
+    let Some(mut memory) = memory(wire.near(), 1)?.pop() else {
+        return Err(Failure::Wrong("no memory came".to_owned()));
+    };
+    let mut whole = vec![0; frame.length];
+    frame.write(&mut whole);
+    memory.bytes_mut()[..own].copy_from_slice(&whole[..own]);
+    let rest = &whole[own..];
+    let ends = [
+        0,
+        rest.len() / 7,
+        rest.len() / 7,
+        rest.len() / 2,
+        rest.len(),
+    ];
+    let pieces = order.map(|at| &rest[ends[at]..ends[at + 1]]);
+    let now = wire.now();
+    let queued = (wire.near()).queue_gathered(memory, own, &pieces, Left::default(), now);
+    let together = queued.map_err(|(_, error)| wrong("queue_gathered", &error))?;
+    let near = wire.near();
+    near.flush(now).map_err(|error| wrong("flush", &error))?;
+    let facts = near.facts();
+    ensure!(
+        !(facts.gathers && together) || own < HEADER,
+        "it gathers, and copied the pieces together"
+    );
+    Ok(u64::from(facts.copies) + u64::from(together))
+}
+
+pub(super) fn gathered<W: Wire>(wire: &mut W) -> Result {
+    const RIGHT: [usize; 4] = [0, 1, 2, 3];
+    let longest = wire.near().facts().mtu + HEADER;
+    post_many(wire.far(), 5)?;
+    let lengths = [(HEADER, longest), (200, 700), (700, 700), (0, 90)];
+    for (number, (own, length)) in (0..).zip(lengths) {
+        let frame = Frame::new(number, length);
+        let (copied, must) = (send_pieces(wire, frame, own, RIGHT)?, wire.copies());
+        ensure!(
+            copied == must || own < HEADER,
+            "it was copied {copied} times, not {must}"
+        );
+        arrives(wire, W::far, frame)?;
+    }
+    let frame = Frame::new(4, 500);
+    send_pieces(wire, frame, 64, [2, 1, 0, 3])?;
+    let arrived = arrival(wire, W::far)?;
+    ensure!(
+        arrived.length == frame.length && frame.is(&arrived, wire.far().facts().medium).is_err(),
+        "that pieces arrive in another order is not seen"
+    );
+    Ok(())
+}
+
 pub(super) fn runts<W: Wire>(wire: &mut W) -> Result {
-    let lengths = HEADER..SHORTEST;
+    let shortest = match wire.far().facts().medium {
+        Medium::Ethernet => HEADER,
+        Medium::Ip => HEADER + 1,
+    };
+    let lengths = shortest..SHORTEST;
     post_many(wire.far(), lengths.len())?;
     for (number, length) in (0..).zip(lengths) {
         let frame = Frame::new(number, length);
         send(wire, W::near, frame)?;
-        frame.is(&arrival(wire, W::far)?)?;
+        arrives(wire, W::far, frame)?;
     }
     Ok(())
 }
@@ -139,7 +203,7 @@ pub(super) fn for_nobody<W: Wire>(wire: &mut W) -> Result {
             ..Frame::new(number, 64)
         };
         send(wire, W::near, frame)?;
-        frame.is(&arrival(wire, W::far)?)?;
+        arrives(wire, W::far, frame)?;
     }
     Ok(())
 }
@@ -191,5 +255,5 @@ pub(super) fn refused<W: Wire>(wire: &mut W) -> Result {
     }
     // It goes on.
     send(wire, W::near, Frame::new(1, longest))?;
-    Frame::new(1, longest).is(&arrival(wire, W::far)?)
+    arrives(wire, W::far, Frame::new(1, longest)).map(drop)
 }

@@ -6,7 +6,7 @@ use laxity_model::base::random::SplitMix64;
 use laxity_model::nif::link::{Left, Link, LinkError, Memory};
 
 use super::frames::Frame;
-use super::{Wire, arrival, memory, post, post_many, send, until, wrong};
+use super::{Wire, arrives, memory, post, post_many, send, until, wrong};
 use crate::{Failure, Result, ensure};
 
 pub(super) fn as_posted<W: Wire>(wire: &mut W) -> Result {
@@ -18,7 +18,7 @@ pub(super) fn as_posted<W: Wire>(wire: &mut W) -> Result {
         send(wire, W::near, Frame::new(number, 100))?;
     }
     for number in 0..POSTED {
-        Frame::new(number, 100).is(&arrival(wire, W::far)?)?;
+        arrives(wire, W::far, Frame::new(number, 100))?;
     }
     lost(wire, before + u64::from(SENT - POSTED))
 }
@@ -47,7 +47,7 @@ pub(super) fn without_memory<W: Wire>(wire: &mut W) -> Result {
     // With memory the next one comes.
     post_many(wire.far(), 1)?;
     send(wire, W::near, Frame::new(20, 100))?;
-    Frame::new(20, 100).is(&arrival(wire, W::far)?)
+    arrives(wire, W::far, Frame::new(20, 100)).map(drop)
 }
 
 pub(super) fn told_once<W: Wire>(wire: &mut W) -> Result {
@@ -86,9 +86,10 @@ pub(super) fn reach<W: Wire>(wire: &mut W) -> Result {
         let sent = wire.near().send(memory, 100, now);
         sent.map_err(|(_, error)| wrong("send", &error))?;
     }
-    let Some(one_more) = one_more else {
+    let Some(mut one_more) = one_more else {
         return Err(Failure::Wrong("too little memory came".to_owned()));
     };
+    Frame::new(0, 100).write(one_more.bytes_mut());
     let back = match wire.near().send(one_more, 100, now) {
         Err((memory, LinkError::Full)) => memory,
         Err((_, error)) => return Err(wrong("send", &error)),

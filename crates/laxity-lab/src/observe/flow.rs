@@ -1,6 +1,8 @@
 //! What is seen of a flow: when its frames were shown, how long its packets waited for a thread, and which never came.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use laxity::observe::{Observation, Reader, Recorder, Run};
 use laxity_model::verify::contract::{Phase, Subject};
@@ -31,6 +33,18 @@ pub struct FlowProbe {
     pub holders: Vec<ActivityId>,
     /// What is sent.
     pub traffic: Traffic,
+    /// Where its packets wait.
+    pub waiting: Waiting,
+}
+
+/// Tells when each of a flow's packets arrived that waits for a thread now.
+#[derive(Clone)]
+pub struct Waiting(pub Option<Arc<dyn Fn() -> Vec<Instant> + Send + Sync>>);
+
+impl fmt::Debug for Waiting {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Waiting")
+    }
 }
 
 impl FlowProbe {
@@ -87,6 +101,8 @@ pub(super) struct FlowReader<'a> {
     missing: BTreeMap<u64, Instant>,
     frames: Frames,
     shown: Option<Instant>,
+    /// The longest interval between frames, and the longest wait for a thread.
+    longest: [Span; 2],
 }
 
 impl<'a> FlowReader<'a> {
@@ -98,6 +114,7 @@ impl<'a> FlowReader<'a> {
             missing: BTreeMap::new(),
             frames: Frames(BTreeMap::new()),
             shown: None,
+            longest: [Span::ZERO; 2],
         }
     }
 
@@ -112,10 +129,31 @@ impl<'a> FlowReader<'a> {
             return;
         }
         if let Some(before) = self.shown.replace(at) {
-            let interval = at.saturating_since(before);
-            let jitter = interval.as_nanos().abs_diff(period.as_nanos());
-            self.recorder.span(FRAME_INTERVAL, before, at);
-            self.recorder.value(FRAME_JITTER, jitter, [before, at]);
+            self.interval(before, at, period);
+        }
+    }
+
+    /// Nothing was shown between these.
+    fn interval(&mut self, before: Instant, at: Instant, period: Span) {
+        let interval = at.saturating_since(before);
+        self.longest[0] = self.longest[0].max(interval);
+        let jitter = interval.as_nanos().abs_diff(period.as_nanos());
+        self.recorder.span(FRAME_INTERVAL, before, at);
+        self.recorder.value(FRAME_JITTER, jitter, [before, at]);
+    }
+
+    /// What was not over at the end had taken that long at the least: it counts where it is more than all that was over.
+    fn open(&mut self) {
+        if let (Traffic::Video { period, .. }, Some(before)) = (self.probe.traffic, self.shown)
+            && self.end.saturating_since(before) > self.longest[0].max(period)
+        {
+            self.interval(before, self.end, period);
+        }
+        let waiting = self.probe.waiting.0.as_ref();
+        for arrived in waiting.map(|waiting| waiting()).into_iter().flatten() {
+            if self.end.saturating_since(arrived) > self.longest[1] {
+                self.recorder.span(ARRIVAL_TO_THREAD, arrived, self.end);
+            }
         }
     }
 }
@@ -134,6 +172,7 @@ impl Reader for FlowReader<'_> {
             _ if mark == marks.taken => {
                 let taken = Instant::from_nanos(first);
                 let arrived = Instant::from_nanos(first.saturating_sub(second));
+                self.longest[1] = self.longest[1].max(Span::from_nanos(second));
                 self.recorder.span(ARRIVAL_TO_THREAD, arrived, taken);
             }
             Traffic::Video {
@@ -147,6 +186,7 @@ impl Reader for FlowReader<'_> {
     }
 
     fn finish(mut self: Box<Self>, subject: Subject) -> Observation {
+        self.open();
         let around = match self.probe.traffic {
             Traffic::Video { period, .. } => period,
             Traffic::Bulk { .. } => Span::ZERO,
@@ -185,9 +225,11 @@ mod tests {
             bytes: 100,
             jitter: Span::ZERO,
         },
+        waiting: Waiting(None),
     };
 
-    fn record(marks: &[(Mark, u64, u64)]) -> RunRecord {
+    /// Of a run that is over then.
+    fn record(marks: &[(Mark, u64, u64)], end_ms: u64) -> RunRecord {
         let events = marks.iter().map(|(mark, first, second)| Event {
             at: Instant::ZERO,
             kind: EventKind::Mark(*mark),
@@ -197,13 +239,21 @@ mod tests {
         });
         RunRecord {
             events: events.collect(),
-            ..RunRecord::empty(Instant::ZERO, Instant::from_millis(1_500))
+            ..RunRecord::empty(Instant::ZERO, Instant::from_millis(end_ms))
         }
     }
 
     fn seen(marks: &[(Mark, u64, u64)]) -> impl Fn(Quantity) -> Vec<u64> + use<> {
-        let (probe, record) = (PROBE, record(marks));
-        let mut reader = Box::new(FlowReader::new(&probe, Run::of(&record)));
+        seen_by(&PROBE, marks, 1_500)
+    }
+
+    fn seen_by(
+        probe: &FlowProbe,
+        marks: &[(Mark, u64, u64)],
+        end_ms: u64,
+    ) -> impl Fn(Quantity) -> Vec<u64> + use<> {
+        let record = record(marks, end_ms);
+        let mut reader = Box::new(FlowReader::new(probe, Run::of(&record)));
         for event in &record.events {
             reader.take(event, &Phase::RUN);
         }
@@ -227,12 +277,12 @@ mod tests {
         let worked = [(1, 3), (0, 5), (2, 101), (3, 120), (4, 201), (5, 202)];
         let worked = worked.map(|(number, at)| (MARKS.worked, number, at * MS));
         let all: Vec<_> = sent.chain(worked).collect();
-        let (record, at) = (record(&all), Instant::from_millis);
+        let (record, at) = (record(&all, 250), Instant::from_millis);
         let shown = [(0, at(5)), (1, at(120)), (2, at(202))];
         assert_eq!(PROBE.shown(&record), shown);
         let left = [(0, at(0)), (1, at(100)), (2, at(200))];
         assert_eq!(PROBE.left(&record), left);
-        let seen = seen(&all);
+        let seen = seen_by(&PROBE, &all, 250);
         assert_eq!(seen(FRAME_INTERVAL)[..2], [82 * MS, 115 * MS]);
         assert_eq!(seen(FRAME_JITTER)[..2], [15 * MS, 18 * MS]);
         assert_eq!(seen(PACKETS_LOST), [0, 0, 0]);
@@ -246,6 +296,39 @@ mod tests {
         let worked = worked.map(|(number, at)| (MARKS.worked, number, at * MS));
         let seen = seen(&[&sent[..], &worked].concat());
         assert_eq!(seen(PACKETS_LOST), [0, 1, 1]);
-        assert_eq!(seen(FRAME_INTERVAL), [0], "one frame is no interval");
+    }
+
+    #[test]
+    fn what_is_not_over_at_the_end_has_taken_that_long() {
+        let shown = |at: &[u64]| {
+            let marks = at.iter().enumerate().flat_map(|(frame, at)| {
+                let [first, second] = [2 * frame as u64, 2 * frame as u64 + 1];
+                let sent = [first, second].map(|number| (MARKS.sent, number, at * MS));
+                sent.into_iter()
+                    .chain([first, second].map(|number| (MARKS.worked, number, at * MS)))
+            });
+            seen(&marks.collect::<Vec<_>>())
+        };
+        // The run is over at 1,500 ms.
+        assert_eq!(shown(&[4])(FRAME_INTERVAL), [1_496 * MS; 3]);
+        assert_eq!(
+            shown(&[4, 104])(FRAME_INTERVAL)[..2],
+            [100 * MS, 1_396 * MS]
+        );
+        assert_eq!(shown(&[4, 104])(FRAME_JITTER)[..2], [0, 1_296 * MS]);
+        assert_eq!(shown(&[1_300, 1_450])(FRAME_INTERVAL), [150 * MS; 3]);
+        assert_eq!(shown(&[1_450])(FRAME_INTERVAL), [0], "none is due");
+    }
+
+    #[test]
+    fn who_waits_for_a_thread_at_the_end_has_waited_that_long() {
+        let at = Instant::from_millis;
+        // The last is no longer than what was over, or arrived after the end.
+        let arrived = [1_100, 1_400, 1_496, 1_501].map(at);
+        let waiting = Waiting(Some(Arc::new(move || arrived.to_vec())));
+        let probe = FlowProbe { waiting, ..PROBE };
+        let taken = [(MARKS.taken, 20 * MS, 5 * MS)];
+        let seen = seen_by(&probe, &taken, 1_500);
+        assert_eq!(seen(ARRIVAL_TO_THREAD), [5 * MS, 400 * MS, 505 * MS]);
     }
 }

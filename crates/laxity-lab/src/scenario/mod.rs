@@ -48,7 +48,7 @@ pub use sections::MOST_PROCESSORS;
 pub use types::{
     Chosen, Demultiplexing, Executor, Expectations, ExpectedGrade, Flow, HostSpec, Interface, Loss,
     NetworkClient, Outcome, PeriodicRank, Proposal, Rank, Resolved, ResolvedDevice, ResolvedTask,
-    ResolvedVariant, Scenario, Start, TaskGroup, TaskKind, TaskLinks, Traffic, TurnPolicy,
+    ResolvedVariant, Scenario, Start, Taking, TaskGroup, TaskKind, TaskLinks, Traffic, TurnPolicy,
 };
 
 use crate::plain;

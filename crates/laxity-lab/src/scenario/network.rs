@@ -13,7 +13,8 @@ use super::quantities::{MOST, RATE, SERVICE, SHARE, SIZE, SPAN};
 use super::reader::Section;
 use super::sections::{DURATIONS, Names, PROCESSOR, chosen, distinct, named, processor};
 use super::types::{
-    Demultiplexing, Flow, HostSpec, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic,
+    Demultiplexing, Flow, HostSpec, Interface, NetworkClient, ResolvedTask, Taking, TaskKind,
+    Traffic,
 };
 
 /// What takes no longer than this may take nothing.
@@ -341,6 +342,7 @@ fn client(
         interface: interface?,
         flows: flows?,
         demultiplexing,
+        taking: Taking::default(),
         packet,
         buffers,
     };

@@ -20,7 +20,7 @@ use super::profile::TwinProfile;
 use super::units::Load;
 use super::{Placing, kinds};
 
-pub use network::{Demultiplexing, Flow, Interface, NetworkClient, Traffic};
+pub use network::{Demultiplexing, Flow, Interface, NetworkClient, Taking, Traffic};
 pub use tasks::{
     Executor, PeriodicRank, Rank, ResolvedTask, TaskGroup, TaskKind, TaskLinks, TurnPolicy,
 };

@@ -145,3 +145,59 @@ fn what_goes_wrong_on_a_wire_is_seen_and_judged() {
         assert_eq!(results.to_json(), run_over(wire, 1, viewer, 1).to_json());
     }
 }
+
+/// Whoever keeps its thread from the processor until the end has it shown nothing for so long, though nothing is over.
+#[test]
+fn what_is_still_awaited_at_the_end_convicts() {
+    let text = r#"
+[quick]
+idle = "2s"
+[interfaces.lan]
+[flows.video]
+kind = "video"
+period = "40ms"
+[clients.viewer]
+interface = "lan"
+flows = ["video"]
+placement = "thread 20"
+[tasks.hog]
+kind = "periodic"
+priority = 31
+phase = "1s"
+service = "3s"
+period = "6s"
+[contracts.even]
+subject = "video"
+limits = [{ quantity = "frame_interval", statistic = "maximum", at_most = "150ms" }]
+[contracts.prompt]
+subject = "video"
+limits = [{ quantity = "arrival_to_thread", statistic = "maximum", at_most = "150ms" }]
+[variants.even]
+clients = ["viewer"]
+tasks = ["hog"]
+contracts = ["even"]
+[variants.prompt]
+clients = ["viewer"]
+tasks = ["hog"]
+contracts = ["prompt"]
+[variants.alone]
+clients = ["viewer"]
+tasks = []
+contracts = ["even", "prompt"]
+"#;
+    let resolved = parse(text, "x.toml").expect("a scenario");
+    let resolved = resolved.resolve(Length::Quick);
+    let on = On::Twin { threads: 1 };
+    let finished = runner::run(&resolved, on, Vec::new(), &mut Silent);
+    let results = finished.expect("it runs").results;
+    let of = |name: &str| {
+        let variant = results.variant(name).expect("it was run");
+        let mut contracts = variant.contracts.iter();
+        let is_met = contracts.all(|contract| contract.verdict.result == Outcome::Met);
+        (is_met, variant.contracts.len())
+    };
+    assert_eq!(
+        ["even", "prompt", "alone"].map(of),
+        [(false, 1), (false, 1), (true, 2)]
+    );
+}

@@ -130,6 +130,34 @@ fn the_bound_of_a_packet_is_next_to_what_happens() {
     assert!(seen <= bound && seen * 100 > bound * 90, "{seen} {bound}");
 }
 
+/// Who has a queue for all takes more than its frames: whoever asks for an address is worked on there, too.
+#[test]
+fn who_takes_what_is_for_nobody_has_more_than_its_flows() {
+    const LATE: &str = r#"demultiplexing = "late"
+[tasks.below]
+kind = "periodic"
+service = "1ms"
+period = "200ms"
+priority = 12
+[variants.one]
+clients = ["viewer"]
+tasks = ["below"]
+"#;
+    for (most, packet) in [
+        ("64 packets every 2ms", "13ms"),
+        ("2 packets every 40ms", "13ms"),
+    ] {
+        let most = format!("{QUICK}most = \"{most}\"");
+        let of = planned(&resolved(&most, packet, LATE, 1));
+        assert!(!of.is_contradicted(), "{of:?}");
+        let (bound, seen) = line(&of.variants[0], "below");
+        assert!(
+            seen > 0 && bound.is_none_or(|bound| seen <= bound),
+            "{seen} {bound:?}"
+        );
+    }
+}
+
 /// Without a bound nothing is charged, and the plan says so; with one, slots are admitted below the interrupts.
 #[test]
 fn slots_are_charged_for_packets_where_it_is_known_how_many_come() {

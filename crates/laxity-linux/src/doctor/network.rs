@@ -44,7 +44,7 @@ pub(super) fn check_xdp(machine: &Machine) -> Fact<Judgement> {
 pub(super) fn check_tap(machine: &Machine) -> Fact<Judgement> {
     tell(
         &machine.network.tap,
-        "/dev/net/tun may be opened (`tap:NAME`)",
+        "/dev/net/tun may be opened (`tap:NAME`, `tun:NAME`)",
     )
 }
 

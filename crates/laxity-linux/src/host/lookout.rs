@@ -23,6 +23,7 @@ use crate::os::proc::RealTimeThread;
 use crate::os::sched;
 use crate::os::schedstat::Account;
 use crate::os::usage;
+use crate::run::drivers::{Tallies, TookLonger};
 use crate::run::ours;
 use crate::run::own::{Changed, Own, Role};
 use crate::run::{self, Run, Thread};
@@ -62,6 +63,8 @@ pub(crate) struct Seen {
     /// Why nobody knows whether anybody can have been there unseen.
     pub(crate) doubted: Option<String>,
     pub(crate) tampered: Vec<Tampered>,
+    /// Drivers that slots were admitted below, and that took longer than was said, with when that was seen.
+    pub(crate) overlong: Vec<(TookLonger, Instant)>,
     /// What became of the guardian, if it died.
     pub(crate) guardian: Option<String>,
 }
@@ -72,6 +75,8 @@ pub(crate) struct Lookout {
     own: Vec<Own>,
     /// All threads that it knows of.
     census: Census,
+    /// What the drivers of this process took.
+    drivers: Tallies,
     /// The processors over which it looks out for others.
     cpus: Vec<usize>,
     /// When the last look began, and the alarm's number then.
@@ -114,6 +119,7 @@ impl Lookout {
         let mut lookout = Self {
             own: Vec::new(),
             census: Census::default(),
+            drivers: Tallies::default(),
             cpus: Vec::new(),
             last: now,
             alarm: 0,
@@ -148,13 +154,14 @@ impl Lookout {
     }
 
     /// What others did until now counts no more: whoever was seen and is there still was there from the start, and is weighed by what it does from now on.
-    /// What became of our own threads stays so.
+    /// What became of our own threads stays so, and of drivers.
     pub(crate) fn begin_anew(&mut self) {
         self.still = None;
         let before = std::mem::take(&mut self.seen);
         let strangers = before.strangers.into_iter();
         self.seen.strangers = strangers.filter_map(Sighting::anew).collect();
         self.seen.tampered = before.tampered;
+        self.seen.overlong = before.overlong;
         self.seen.guardian = before.guardian;
     }
 
@@ -210,6 +217,18 @@ impl Lookout {
         }
         self.look_at_own(run, is_over);
         self.look_at_others(true, counts);
+        self.look_at_drivers(run.stood());
+    }
+
+    /// Holds the drivers of this process to what was said of them. Without slots nothing was.
+    fn look_at_drivers(&mut self, stood: Span) {
+        let now = clock::now();
+        for found in self.drivers.look(&self.cpus, now, stood) {
+            let mut known = self.seen.overlong.iter();
+            if !known.any(|(known, _)| known.name == found.name) {
+                self.seen.overlong.push((found, now));
+            }
+        }
     }
 
     /// `has_begun`: who is not known yet came meanwhile.

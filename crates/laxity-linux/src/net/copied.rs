@@ -1,13 +1,16 @@
 //! Interfaces from which each packet is copied once into memory that was posted: what they have in common.
 
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use laxity_model::Instant;
-use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received, Stamp};
+use laxity_model::nif::link::{
+    Facts, Left, Link, LinkError, Losses, MOST_PIECES, Received, Stamp, copy_behind,
+};
 
 use super::Settings;
-use super::unfinished::fits;
+use super::unfinished::{ETHERNET, fits};
 
 /// So many packets that found no memory, or too little, are dropped in one call at most, so that each takes a bounded time.
 const DROPS: usize = 64;
@@ -48,12 +51,13 @@ pub trait Below: AsFd {
     /// As of [`Link::receive`].
     fn read(&mut self, into: &mut [u8], now: Instant) -> Result<Read, LinkError>;
 
-    /// Copies a frame to where it leaves from, at the latest with the next flush.
+    /// Copies a frame in these pieces to where it leaves from, at the latest with the next flush. The first holds its Ethernet header, and all of it where
+    /// something is left.
     ///
     /// # Errors
     ///
     /// As of [`Link::queue`].
-    fn write(&mut self, frame: &[u8], left: Left) -> Result<(), LinkError>;
+    fn write(&mut self, pieces: &[IoSlice<'_>], left: Left) -> Result<(), LinkError>;
 
     /// Has leave what has not left yet.
     ///
@@ -113,7 +117,13 @@ impl<B: Below> Copied<B> {
         }
     }
 
-    fn place(&mut self, frame: &[u8], length: usize, left: Left) -> Result<(), LinkError> {
+    fn place(
+        &mut self,
+        memory: &[u8],
+        length: usize,
+        behind: &[&[u8]],
+        left: Left,
+    ) -> Result<(), LinkError> {
         if left != Left::default() && !self.below.finishes() {
             let why = "this interface was opened to finish neither checksums nor segments";
             return Err(LinkError::Failed(why.to_owned()));
@@ -125,11 +135,20 @@ impl<B: Below> Copied<B> {
         } else {
             facts.mtu
         };
-        fits(frame, length, mtu)?;
+        let further: usize = behind.iter().map(|piece| piece.len()).sum();
+        fits(memory, length + further, mtu)?;
         if self.sending.len() >= facts.reach {
             return Err(LinkError::Full);
         }
-        self.below.write(&frame[..length], left)
+        let own = IoSlice::new(&memory[..length]);
+        if behind.is_empty() {
+            return self.below.write(&[own], left);
+        }
+        let mut pieces = [own; MOST_PIECES + 1];
+        for (place, piece) in pieces[1..].iter_mut().zip(behind) {
+            *place = IoSlice::new(piece);
+        }
+        self.below.write(&pieces[..=behind.len()], left)
     }
 
     /// Drops what came, since there is no memory for it.
@@ -223,10 +242,33 @@ impl<B: Below> Link for Copied<B> {
         left: Left,
         _: Instant,
     ) -> Result<(), (Self::Memory, LinkError)> {
-        match self.place(&memory, length, left) {
+        match self.place(&memory, length, &[], left) {
             Ok(()) => {
                 self.sending.push_back(memory);
                 Ok(())
+            }
+            Err(error) => Err((memory, error)),
+        }
+    }
+
+    fn queue_gathered(
+        &mut self,
+        mut memory: Self::Memory,
+        length: usize,
+        behind: &[&[u8]],
+        left: Left,
+        now: Instant,
+    ) -> Result<bool, (Self::Memory, LinkError)> {
+        if length < ETHERNET || behind.len() > MOST_PIECES || left != Left::default() {
+            return match copy_behind(&mut memory, length, behind) {
+                Ok(whole) => self.queue(memory, whole, left, now).map(|()| true),
+                Err(error) => Err((memory, error)),
+            };
+        }
+        match self.place(&memory, length, behind, left) {
+            Ok(()) => {
+                self.sending.push_back(memory);
+                Ok(false)
             }
             Err(error) => Err((memory, error)),
         }

@@ -29,13 +29,13 @@ pub enum OpenCause {
     NoRawSockets,
     /// `CAP_BPF` or `CAP_NET_ADMIN` is missing, which this step takes: the map, the program, its attachment.
     NoPrograms(&'static str),
-    /// `CAP_NET_ADMIN` is missing, which making a TAP interface takes, and there is none of this name that belongs to the user.
+    /// `CAP_NET_ADMIN` is missing, which making a TAP or TUN interface takes, and there is none of this name that belongs to the user.
     NoInterfaceRights,
     /// `/dev/net/tun` is not there.
     NoTunDevice,
     /// `/dev/net/tun` may not be opened.
     TunDeviceClosed,
-    /// The name is that of an interface which somebody else has open, or which is no TAP.
+    /// The name is that of an interface which somebody else has open, or which is of another kind.
     NameTaken,
     /// The kernel knows no such sockets.
     NoSupport(&'static str),
@@ -64,12 +64,14 @@ impl OpenCause {
     pub fn remedy(&self) -> String {
         let text = match self {
             Self::Name(_) => {
-                "name it `auto:NAME`, `xdp:NAME`, `xdp-native:NAME`, `packet:NAME`, `tap:NAME`, or `udp:LOCAL-REMOTE` with an address and a port each"
+                "name it `auto:NAME`, `xdp:NAME`, `xdp-native:NAME`, `packet:NAME`, `tap:NAME`, `tun:NAME`, or `udp:LOCAL-REMOTE` with an address and a port each"
             }
             Self::Missing => {
                 "`ip link` lists the interfaces of this namespace; `ip netns exec NAMESPACE` runs a command in another"
             }
-            Self::NoEthernet => "name an interface that `ip link` shows with `link/ether`",
+            Self::NoEthernet => {
+                "name an interface that `ip link` shows with `link/ether`; a TUN interface of yours is `tun:NAME`"
+            }
             Self::NoRawSockets => {
                 "run as root, or `sudo setcap cap_net_raw+ep PROGRAM`; `udp:` needs no rights"
             }
@@ -77,7 +79,7 @@ impl OpenCause {
                 "run as root of the first user namespace, or `sudo setcap cap_bpf,cap_net_admin,cap_net_raw+ep PROGRAM`; `packet:` needs CAP_NET_RAW only"
             }
             Self::NoInterfaceRights => {
-                "as root `ip tuntap add NAME mode tap user $USER && ip link set NAME up`, or `sudo setcap cap_net_admin+ep PROGRAM`"
+                "as root `ip tuntap add NAME mode tap user $USER && ip link set NAME up` (of `tun:`, `mode tun`), or `sudo setcap cap_net_admin+ep PROGRAM`"
             }
             Self::NoTunDevice => {
                 "as root `modprobe tun`, or `mkdir -p /dev/net && mknod /dev/net/tun c 10 200`; in a container let it have the device"
@@ -162,12 +164,12 @@ impl fmt::Display for OpenCause {
                 "no XDP program may be had without CAP_BPF and CAP_NET_ADMIN of the first user namespace: the {step} was refused"
             ),
             Self::NoInterfaceRights => {
-                f.write_str("no TAP interface may be made without CAP_NET_ADMIN")
+                f.write_str("no TAP or TUN interface may be made without CAP_NET_ADMIN")
             }
             Self::NoTunDevice => f.write_str("there is no /dev/net/tun"),
             Self::TunDeviceClosed => f.write_str("/dev/net/tun may not be opened"),
             Self::NameTaken => {
-                f.write_str("somebody else has an interface of this name, or it is no TAP")
+                f.write_str("somebody else has an interface of this name, or it is of another kind")
             }
             Self::NoSupport(what) => write!(f, "this kernel has no {what}"),
             Self::QueueTaken(queue) => write!(f, "another socket has its queue {queue}"),

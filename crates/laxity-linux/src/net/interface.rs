@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use laxity_model::nif::link::LinkError;
+use laxity_model::nif::link::{LinkError, Medium};
 use laxity_model::{Instant, Span};
 use rustix::io::{Errno, Result};
 use rustix::net::netdevice::index_to_name;
@@ -30,6 +30,11 @@ pub(super) struct Interface {
 impl Interface {
     /// The one of this name, if it carries Ethernet.
     pub(super) fn find(name: &str) -> std::result::Result<Self, OpenCause> {
+        Self::find_of(name, Medium::Ethernet)
+    }
+
+    /// The one of this name, if it carries that. One that carries IP alone has no address.
+    pub(super) fn find_of(name: &str, medium: Medium) -> std::result::Result<Self, OpenCause> {
         let socket = call::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
             .map_err(|errno| OpenCause::System("socket", errno))?;
         let mut found = Self {
@@ -51,7 +56,11 @@ impl Interface {
         let address = ask(libc::SIOCGIFHWADDR)?;
         // SAFETY: the kernel wrote this member for this request, as also below.
         let address = unsafe { address.ifr_ifru.ifru_hwaddr };
-        if address.sa_family != libc::ARPHRD_ETHER {
+        let kind = match medium {
+            Medium::Ethernet => libc::ARPHRD_ETHER,
+            Medium::Ip => libc::ARPHRD_NONE,
+        };
+        if address.sa_family != kind {
             return Err(OpenCause::NoEthernet);
         }
         // SAFETY: as above.
@@ -128,6 +137,21 @@ pub(super) fn is_pair(name: &str) -> Result<bool> {
     unsafe { call::ioctl(&socket, libc::SIOCETHTOOL, &mut request) }?;
     let driver = asked[1..3].iter().flat_map(|word| word.to_ne_bytes());
     Ok(driver.take(5).eq(*b"veth\0"))
+}
+
+/// Has an interface's checksums, its segments, those of the stack above it, and the merging of what arrives done there, or not: what `ethtool -K` calls tx, tso, gso and gro.
+pub(super) fn set_offloads(name: &str, is_on: bool) -> Result<()> {
+    const COMMANDS: [u32; 4] = [0x17, 0x1f, 0x24, 0x2c];
+    let socket = call::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    // Segments are nothing without checksums: these are the first to come.
+    for command in COMMANDS {
+        let mut asked = [command, u32::from(is_on)];
+        let mut request = request_of(name)?;
+        request.ifr_ifru.ifru_data = (&raw mut asked).cast();
+        // SAFETY: the request takes an `ifreq`, and reads the two words of these commands from where that says, which outlives the call.
+        unsafe { call::ioctl(&socket, libc::SIOCETHTOOL, &mut request) }?;
+    }
+    Ok(())
 }
 
 /// A request about an interface of this name.

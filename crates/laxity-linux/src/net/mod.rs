@@ -1,7 +1,7 @@
 //! The live interfaces of the network interface framework: each a [`Link`](laxity_model::nif::link::Link).
 //!
 //! * [`UdpLink`]: Ethernet in UDP between two sockets, for which nobody needs a right;
-//! * [`TapLink`]: a TAP interface;
+//! * [`TapLink`]: a TAP interface, or a TUN, which carries IP alone;
 //! * [`PacketLink`]: a packet socket with rings (`AF_PACKET`), beside the kernel's own stack;
 //! * [`XdpLink`]: `AF_XDP` in copy mode, with an XDP program that is put together here and stamps each packet at the hook, and may find its client there
 //!   too ([`xdp::early`]).

@@ -23,6 +23,8 @@ pub enum InterfaceName {
     Packet(String),
     /// `tap:NAME`: a TAP interface, made if it is not there.
     Tap(String),
+    /// `tun:NAME`: a TUN interface, made if it is not there.
+    Tun(String),
     /// `udp:LOCAL-REMOTE`: Ethernet in UDP between these two addresses, each with its port: `udp:127.0.0.1:4000-127.0.0.1:4001`.
     Udp(SocketAddr, SocketAddr),
 }
@@ -59,6 +61,7 @@ impl FromStr for InterfaceName {
             "xdp-native" => Ok(Self::Xdp(name, Mode::Native)),
             "packet" => Ok(Self::Packet(name)),
             "tap" => Ok(Self::Tap(name)),
+            "tun" => Ok(Self::Tun(name)),
             _ => Err(wrong("there is no such way to an interface")),
         }
     }
@@ -72,6 +75,7 @@ impl fmt::Display for InterfaceName {
             Self::Xdp(name, Mode::Native) => write!(f, "xdp-native:{name}"),
             Self::Packet(name) => write!(f, "packet:{name}"),
             Self::Tap(name) => write!(f, "tap:{name}"),
+            Self::Tun(name) => write!(f, "tun:{name}"),
             Self::Udp(local, remote) => write!(f, "udp:{local}-{remote}"),
         }
     }
@@ -101,6 +105,7 @@ pub fn open(name: &InterfaceName, settings: &Settings) -> Result<Opened, OpenErr
             AnyLink::Copying(Box::new(PacketLink::open(name, settings)?))
         }
         InterfaceName::Tap(name) => AnyLink::Copying(Box::new(TapLink::open(name, settings)?)),
+        InterfaceName::Tun(name) => AnyLink::Copying(Box::new(TapLink::open_tun(name, settings)?)),
         InterfaceName::Udp(local, remote) => {
             AnyLink::Copying(Box::new(UdpLink::open(*local, *remote, settings)?))
         }
@@ -136,7 +141,7 @@ impl<L: Link<Memory = Box<[u8]>> + AsFd + fmt::Debug + Send> CopyingLink for L {
 pub enum AnyLink {
     /// By `AF_XDP`.
     Xdp(Box<XdpLink>),
-    /// All others: a packet socket, TAP, UDP.
+    /// All others: a packet socket, TAP, TUN, UDP.
     Copying(Box<dyn CopyingLink>),
 }
 
@@ -254,6 +259,27 @@ impl Link for AnyLink {
         }
     }
 
+    fn queue_gathered(
+        &mut self,
+        memory: AnyMemory,
+        length: usize,
+        behind: &[&[u8]],
+        left: Left,
+        now: Instant,
+    ) -> Result<bool, (AnyMemory, LinkError)> {
+        match (self, memory) {
+            (Self::Xdp(link), Umem(frame)) => {
+                let queued = link.queue_gathered(frame, length, behind, left, now);
+                queued.map_err(|(frame, why)| (Umem(frame), why))
+            }
+            (Self::Copying(link), Own(bytes)) => {
+                let queued = link.queue_gathered(bytes, length, behind, left, now);
+                queued.map_err(|(bytes, why)| (Own(bytes), why))
+            }
+            (_, memory) => Err((memory, foreign())),
+        }
+    }
+
     fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
         match self {
             Self::Xdp(link) => link.flush(now),
@@ -266,6 +292,10 @@ impl Link for AnyLink {
             Self::Xdp(link) => link.finishes(),
             Self::Copying(link) => link.finishes(),
         }
+    }
+
+    fn is_silent(&self) -> bool {
+        true
     }
 
     fn sent(&mut self, now: Instant) -> Option<AnyMemory> {
@@ -311,6 +341,7 @@ mod tests {
             "xdp-native:veth0",
             "packet:veth0",
             "tap:lax0",
+            "tun:lax0",
             "udp:127.0.0.1:4000-127.0.0.1:4001",
             "udp:[::1]:1-[::1]:2",
         ] {

@@ -1,17 +1,21 @@
-//! Two interfaces that are each other's other end (veth), in a network namespace that nobody else is in.
+//! Two interfaces that are each other's other end (veth), in a network namespace that nobody else is in, or in two.
 //!
-//! The namespace has no name and no process: it is there as long as a socket that was opened in it is, and the interfaces with it. So nothing of it is
+//! A namespace has no name and no process: it is there as long as a socket that was opened in it is, or its [`Namespace`], and the interfaces with it. So nothing of it is
 //! left however its user ends, by a signal that nobody can catch too, and there is nothing to be removed.
 #![allow(unsafe_code, reason = "a thread enters a namespace by a system call")]
 
+use std::fs::File;
 use std::io;
-use std::process::{Command, Stdio};
+use std::os::fd::AsRawFd as _;
+use std::process::{self, Command, Stdio};
 use std::thread;
 
 use laxity_model::Span;
 
-use super::{AnyLink, OpenError, Opened, Settings, open};
+use super::{AnyLink, OpenError, Opened, Settings, interface, open};
 use crate::os::clock;
+use crate::os::cpuset::CpuSet;
+use crate::os::sched::{self, Policy, SchedError, Tid};
 
 /// The names of the two, in their namespace.
 const NAMES: [&str; 2] = ["near", "far"];
@@ -35,6 +39,15 @@ pub enum PairError {
     /// One of them cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// What the kernel's sockets say.
+    #[error("a socket of the kernel's: {0}")]
+    Socket(io::Error),
+    /// What the kernel does for an interface cannot be changed.
+    #[error("the offloads of {0} cannot be set: {1}")]
+    Offloads(String, io::Error),
+    /// A thread may not be placed so.
+    #[error(transparent)]
+    Place(#[from] SchedError),
 }
 
 impl PairError {
@@ -45,6 +58,8 @@ impl PairError {
             Self::NoNamespace(_) => "run as root, outside of a container that forbids namespaces",
             Self::NoProgram(_) => "install iproute2",
             Self::Refused(..) => "as root `modprobe veth`",
+            Self::Offloads(..) | Self::Socket(_) => "run as root",
+            Self::Place(_) => "run as root, and see what `laxity doctor` says of real-time threads",
             Self::Open(error) => return error.cause.remedy(),
         };
         text.to_owned()
@@ -70,9 +85,129 @@ pub fn may_pair() -> Result<(), PairError> {
 /// [`PairError`]: nothing is left.
 pub fn pair(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
     in_thread(|| {
-        enter_own_namespace()?;
-        made(settings)
+        made()?;
+        let [near, far] = NAMES.map(|name| opened(name, settings));
+        Ok([near?, far?])
     })
+}
+
+/// Makes a pair of which the kernel has the one end, with this address (`10.0.0.2/24`) and without offloads, and opens the other by a packet socket. `open` opens what sockets of the kernel's there are to
+/// be, in a thread that is there. The pair is gone when these and the link are dropped.
+///
+/// # Errors
+///
+/// [`PairError`]: nothing is left.
+pub fn pair_with_kernel<T: Send>(
+    settings: &Settings,
+    address: &str,
+    open: impl FnOnce() -> io::Result<T> + Send,
+) -> Result<(T, AnyLink), PairError> {
+    in_thread(|| {
+        made()?;
+        let [near, far] = NAMES;
+        offloads(near, false)?;
+        ip(&format!("address add {address} dev {near}"))?;
+        let sockets = open().map_err(PairError::Socket)?;
+        Ok((sockets, opened(far, settings)?))
+    })
+}
+
+/// A network namespace in which nothing is but what its holder makes there.
+#[derive(Debug)]
+pub struct Namespace(File);
+
+impl Namespace {
+    /// A new one.
+    ///
+    /// # Errors
+    ///
+    /// [`PairError::NoNamespace`].
+    pub fn new() -> Result<Self, PairError> {
+        in_thread(|| {
+            enter_own_namespace()?;
+            be_quiet();
+            let file = File::open("/proc/thread-self/ns/net");
+            file.map(Self).map_err(PairError::NoNamespace)
+        })
+    }
+
+    /// Does this in a thread of its own there, which has this FIFO priority on a processor by the kernel's number, and so has what it starts.
+    ///
+    /// # Errors
+    ///
+    /// [`PairError::NoNamespace`], [`PairError::Place`].
+    pub fn within<T: Send>(
+        &self,
+        place: Option<(usize, u8)>,
+        act: impl FnOnce() -> T + Send,
+    ) -> Result<T, PairError> {
+        in_thread(|| {
+            // SAFETY: it takes a descriptor that is open, and concerns this thread alone.
+            if unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+                return Err(PairError::NoNamespace(io::Error::last_os_error()));
+            }
+            if let Some((processor, priority)) = place {
+                // In this order, or it may starve before it begins.
+                sched::set_policy_inherited(Tid::current(), Policy::Fifo(priority))?;
+                sched::set_affinity(Tid::current(), &CpuSet::single(processor))?;
+            }
+            Ok(act())
+        })
+    }
+
+    /// Makes a pair of interfaces of these names, one here and one there, up.
+    ///
+    /// # Errors
+    ///
+    /// [`PairError`].
+    pub fn join(&self, name: &str, (there, other): (&Self, &str)) -> Result<(), PairError> {
+        // By that path whoever is started here, and may, finds what is open here.
+        let path = format!("/proc/{}/fd/{}", process::id(), there.0.as_raw_fd());
+        self.within(None, || {
+            ip(&format!(
+                "link add {name} type veth peer name {other} netns {path}"
+            ))
+        })??;
+        for (namespace, name) in [(self, name), (there, other)] {
+            namespace.within(None, || ip(&format!("link set {name} up")))??;
+        }
+        for (namespace, name) in [(self, name), (there, other)] {
+            namespace.within(None, || comes_up(name))??;
+        }
+        Ok(())
+    }
+
+    /// Gives the kernel an address on an interface there, such as `10.0.0.1/24`, or takes it away.
+    ///
+    /// # Errors
+    ///
+    /// [`PairError`].
+    pub fn set_address(&self, name: &str, address: &str, is_its: bool) -> Result<(), PairError> {
+        let what = if is_its { "add" } else { "del" };
+        self.within(None, || ip(&format!("address {what} {address} dev {name}")))??;
+        Ok(())
+    }
+
+    /// Leaves checksums, segments and the merging of what arrives to an interface there, or to nobody (what `ethtool -K` calls tx, tso, gso and gro).
+    ///
+    /// # Errors
+    ///
+    /// [`PairError::Offloads`].
+    pub fn set_offloads(&self, name: &str, is_on: bool) -> Result<(), PairError> {
+        self.within(None, || offloads(name, is_on))?
+    }
+}
+
+fn offloads(name: &str, is_on: bool) -> Result<(), PairError> {
+    let set = interface::set_offloads(name, is_on);
+    set.map_err(|errno| PairError::Offloads(name.to_owned(), errno.into()))
+}
+
+/// In this thread's namespace the kernel sends nothing by itself. Where that cannot be written its packets are nobody's.
+fn be_quiet() {
+    for which in ["all", "default"] {
+        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
+    }
 }
 
 /// A thread that enters a namespace ends with that.
@@ -89,10 +224,10 @@ fn enter_own_namespace() -> Result<(), PairError> {
     }
 }
 
-/// In this thread's namespace.
-fn made(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
-    // Else the kernel sends on them by itself. Where this cannot be written its packets are nobody's.
-    let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+/// Both are up, in a namespace that this thread has entered.
+fn made() -> Result<(), PairError> {
+    enter_own_namespace()?;
+    be_quiet();
     let [near, far] = NAMES;
     ip(&format!("link add {near} type veth peer name {far}"))?;
     for name in NAMES {
@@ -101,12 +236,13 @@ fn made(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
     for name in NAMES {
         comes_up(name)?;
     }
-    let opened = |name: &str| -> Result<AnyLink, PairError> {
-        let name = format!("packet:{name}").parse()?;
-        let Opened { link, .. } = open(&name, settings)?;
-        Ok(link)
-    };
-    Ok([opened(near)?, opened(far)?])
+    Ok(())
+}
+
+fn opened(name: &str, settings: &Settings) -> Result<AnyLink, PairError> {
+    let name = format!("packet:{name}").parse()?;
+    let Opened { link, .. } = open(&name, settings)?;
+    Ok(link)
 }
 
 /// Waits until the kernel sends on an interface: until then it drops what it is given. It tells of that by its own word alone, which one has to ask for.

@@ -1,13 +1,13 @@
 //! Ethernet in UDP, between two sockets. It needs no rights, and no interface: a frame is the payload of a datagram.
 
-use std::io::ErrorKind;
+use std::io::IoSlice;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use laxity_model::Instant;
-use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
+use laxity_model::nif::link::{Facts, Left, LinkError, Medium, Stamp};
+use rustix::io::{Errno, writev};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::Settings;
 use super::call;
@@ -81,7 +81,9 @@ impl Udp {
                 mtu: MTU,
                 reach: settings.reach(),
                 is_shared_with_kernel: false,
-                gathers: false,
+                medium: Medium::Ethernet,
+                gathers: true,
+                copies: false,
             },
         })
     }
@@ -121,20 +123,21 @@ impl Below for Udp {
         }
     }
 
-    fn write(&mut self, frame: &[u8], _: Left) -> Result<(), LinkError> {
+    fn write(&mut self, pieces: &[IoSlice<'_>], _: Left) -> Result<(), LinkError> {
+        let send = || match pieces {
+            [whole] => send(&self.socket, whole, SendFlags::empty()),
+            _ => writev(&self.socket, pieces),
+        };
         // What nobody hears is lost as on any wire.
-        let sent = match self.socket.send(frame) {
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => self.socket.send(frame),
+        let sent = match send() {
+            Err(Errno::CONNREFUSED) => send(),
             sent => sent,
         };
-        let Err(error) = sent else {
-            return Ok(());
-        };
-        match Errno::from_io_error(&error) {
-            Some(Errno::CONNREFUSED) => Ok(()),
-            Some(Errno::AGAIN | Errno::NOBUFS) => Err(LinkError::Full),
-            Some(Errno::NETUNREACH | Errno::NETDOWN | Errno::HOSTUNREACH) => Err(LinkError::Down),
-            errno => Err(failed("send", errno.unwrap_or(Errno::IO))),
+        match sent {
+            Ok(_) | Err(Errno::CONNREFUSED) => Ok(()),
+            Err(Errno::AGAIN | Errno::NOBUFS) => Err(LinkError::Full),
+            Err(Errno::NETUNREACH | Errno::NETDOWN | Errno::HOSTUNREACH) => Err(LinkError::Down),
+            Err(errno) => Err(failed("send", errno)),
         }
     }
 

@@ -65,6 +65,15 @@ pub(super) fn header_of(frame: &[u8], left: Left) -> Result<[u8; HEADER], LinkEr
     Ok(header)
 }
 
+/// The same header where the frame's Ethernet header is left out.
+pub(super) fn without_ethernet(mut header: [u8; HEADER]) -> [u8; HEADER] {
+    for at in [2, 6] {
+        let from_ip = number(&header, at).saturating_sub(ETHERNET as u16);
+        header[at..at + 2].copy_from_slice(&from_ip.to_ne_bytes());
+    }
+    header
+}
+
 /// Whether the checksum of a frame's transport header is only begun. One complete checksum in 65,535 looks like it, which then goes unchecked.
 pub(super) fn is_only_begun(frame: &[u8]) -> bool {
     let Some(transport) = Transport::of(frame) else {
@@ -217,6 +226,9 @@ mod tests {
         assert_eq!(header[..2], [NEEDS_CHECKSUM, SEGMENT_UDP]);
         let numbers = [2, 4, 6, 8].map(|at| number(&header, at));
         assert_eq!(numbers, [18 + 20 + 8, 1_000, 18 + 20, 6]);
+        let bare = without_ethernet(header);
+        let numbers = [2, 4, 6, 8].map(|at| number(&bare, at));
+        assert_eq!(numbers, [4 + 20 + 8, 1_000, 4 + 20, 6]);
         assert_eq!(header_of(&frame, Left::default()), Ok([0; HEADER]));
         let nothing = header_of(&frame[..20], left);
         assert!(matches!(nothing, Err(LinkError::Failed(_))));

@@ -13,6 +13,7 @@ use laxity_model::Instant;
 use laxity_model::nif::link::Link;
 use libtest_mimic::Trial;
 
+use super::bare::Bare;
 use super::in_namespace;
 use super::namespace::{ip, is_up, pair, shown, up};
 
@@ -21,6 +22,7 @@ pub(crate) struct Live<A, B> {
     near: A,
     far: B,
     name: Option<&'static str>,
+    copies: u64,
 }
 
 impl<A: Link, B: Link> Wire for Live<A, B> {
@@ -47,6 +49,10 @@ impl<A: Link, B: Link> Wire for Live<A, B> {
         self.name.map(|name| up(name, is_up)).is_some()
     }
 
+    fn copies(&self) -> u64 {
+        self.copies
+    }
+
     fn delete(&mut self) -> bool {
         self.name
             .is_some_and(|name| ip(&format!("link del {name}")))
@@ -59,6 +65,7 @@ pub(crate) fn udp() -> Live<UdpLink, UdpLink> {
         near: UdpLink::open(near, far, &Settings::default()).unwrap(),
         far: UdpLink::open(far, near, &Settings::default()).unwrap(),
         name: None,
+        copies: 0,
     }
 }
 
@@ -77,6 +84,19 @@ pub(crate) fn tap() -> Live<TapLink, PacketLink> {
         near,
         far: PacketLink::open("lax0", &Settings::default()).unwrap(),
         name: Some("lax0"),
+        copies: 0,
+    }
+}
+
+/// A TUN interface, and the kernel's end of it.
+pub(crate) fn tun() -> Live<TapLink, Bare> {
+    let near = TapLink::open_tun("lax0", &Settings::default()).unwrap();
+    is_up("lax0");
+    Live {
+        near,
+        far: Bare::open("lax0"),
+        name: Some("lax0"),
+        copies: 0,
     }
 }
 
@@ -86,6 +106,7 @@ pub(crate) fn packet() -> Live<PacketLink, PacketLink> {
         near: PacketLink::open("near", &Settings::default()).unwrap(),
         far: PacketLink::open("far", &Settings::default()).unwrap(),
         name: Some("near"),
+        copies: 1,
     }
 }
 
@@ -105,6 +126,7 @@ fn both(mode: Mode) -> Live<XdpLink, XdpLink> {
         near: open("near"),
         far: open("far"),
         name: Some("near"),
+        copies: 1,
     }
 }
 
@@ -121,6 +143,7 @@ pub(crate) fn any() -> Live<AnyLink, AnyLink> {
         near: automatic.link,
         far: opened("packet:far").link,
         name: Some("near"),
+        copies: 1,
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Traffic is in network namespaces that the tests make, and on the loop.
 
+mod bare;
 #[path = "../common/mod.rs"]
 mod common;
 mod early;
@@ -50,6 +51,7 @@ fn main() {
     arguments.test_threads = Some(1);
     let mut trials = suite("udp", live::udp);
     trials.extend(suite("tap", live::tap));
+    trials.extend(suite("tun", live::tun));
     trials.extend(suite("packet", live::packet));
     trials.extend(suite("xdp", live::xdp));
     trials.extend(suite("xdp-native", live::xdp_native));

@@ -8,6 +8,7 @@ use laxity_linux::net::xdp::Mode;
 use laxity_linux::net::{
     InterfaceName, OpenCause, PacketLink, Settings, TapLink, UdpLink, XdpLink, open,
 };
+use laxity_linux::os::clock;
 use laxity_model::nif::link::Link;
 use libtest_mimic::Trial;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -175,6 +176,9 @@ fn a_driver_without_programs() {
 fn the_name_is_taken() {
     pair("near", "far");
     assert_eq!(tap("near").err(), Some(OpenCause::NameTaken));
+    let tun = TapLink::open_tun("lax0", &Settings::default()).unwrap();
+    assert_eq!(tap("lax0").err(), Some(OpenCause::NameTaken));
+    drop(tun);
     let first = tap("lax0").unwrap();
     assert_eq!(tap("lax0").err(), Some(OpenCause::NameTaken));
     drop(first);
@@ -239,12 +243,25 @@ fn a_kernel_without_such_sockets() {
     assert!(packet("near").is_ok());
 }
 
+/// What carries no Ethernet is had by its own name alone, and carries IP alone, and that is said.
+fn auto_takes_no_tun() {
+    let mut tun = TapLink::open_tun("lax0", &Settings::default()).unwrap();
+    let automatic: InterfaceName = "lax0".parse().unwrap();
+    let refused = open(&automatic, &Settings::default()).unwrap_err();
+    assert_eq!(refused.cause, OpenCause::NoEthernet);
+    assert!(refused.to_string().contains("`tun:NAME`"), "{refused}");
+    let nothing = tun.allocate(1).unwrap().remove(0);
+    let refused = tun.send(nothing, 60, clock::now()).unwrap_err().1;
+    assert!(refused.to_string().contains("carries IP"), "{refused}");
+}
+
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         in_namespace(
             "what_is_not_there_or_no_ethernet_is_refused",
             what_is_not_there,
         ),
+        in_namespace("auto_takes_no_tun_and_says_how_to", auto_takes_no_tun),
         in_namespace("without_raw_sockets_only_udp_is_left", no_raw_sockets),
         in_namespace(
             "without_programs_a_packet_socket_is_left_and_said",

@@ -12,20 +12,32 @@ pub trait Sleeping {
     fn wake_all(&self, word: &AtomicU32);
 }
 
-/// A count that threads wait on. Ringing costs one addition where nobody waits.
+/// A count that threads wait on. Ringing costs one addition where nobody has begun to wait since the last ring.
 #[derive(Debug, Default)]
 pub struct Bell {
     rung: AtomicU32,
-    waiters: AtomicU32,
+    /// Whether somebody may wait whom no ring has woken yet: not 0.
+    awaited: AtomicU32,
 }
 
 impl Bell {
-    /// Something has changed. Never waits.
+    /// Something has changed. Never waits. Whoever was woken and has not looked yet is not woken again.
+    #[inline]
     pub fn ring(&self, host: &impl Sleeping) {
         // SeqCst on both words: either we see the waiter, or it sees the count before it sleeps.
         self.rung.fetch_add(1, Ordering::SeqCst);
-        if self.waiters.load(Ordering::SeqCst) > 0 {
+        let is_awaited = self.awaited.load(Ordering::SeqCst) != 0;
+        if is_awaited && self.awaited.swap(0, Ordering::SeqCst) != 0 {
             host.wake_all(&self.rung);
+        }
+    }
+
+    /// The same of what was changed by a sequentially consistent exchange, and is looked for by such a load: costs one load where nobody waits.
+    #[inline]
+    pub fn ring_after_exchange(&self, host: &impl Sleeping) {
+        // Either we see the waiter, or it sees the change when it looks.
+        if self.awaited.load(Ordering::SeqCst) != 0 {
+            self.ring(host);
         }
     }
 
@@ -36,17 +48,19 @@ impl Bell {
         until: Option<Instant>,
         mut look: impl FnMut() -> Option<T>,
     ) -> Option<T> {
-        self.waiters.fetch_add(1, Ordering::SeqCst);
-        let found = loop {
+        // For who need not wait nobody makes a system call.
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        loop {
+            self.awaited.swap(1, Ordering::SeqCst);
             let seen = self.rung.load(Ordering::SeqCst);
             if let Some(found) = look() {
-                break Some(found);
+                return Some(found);
             }
             if !host.sleep(&self.rung, seen, until) {
-                break look();
+                return look();
             }
-        };
-        self.waiters.fetch_sub(1, Ordering::SeqCst);
-        found
+        }
     }
 }

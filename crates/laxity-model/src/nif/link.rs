@@ -81,6 +81,17 @@ pub struct Left {
     pub segment: u16,
 }
 
+/// What an interface carries.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Medium {
+    /// Frames of Ethernet.
+    Ethernet,
+    /// Packets of IP, alone, from one end to the other: nobody has a hardware address, and nobody asks for one. Here each stands behind an Ethernet header all the same, so
+    /// that keys, filters and captures need not know: the interface makes it up where a packet arrives, from its own address and another, and leaves it out where
+    /// one is sent.
+    Ip,
+}
+
 /// What an interface is and can do. What differs from run to run is not in here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Facts {
@@ -93,11 +104,18 @@ pub struct Facts {
     /// Frames that may be below it after [`Link::send`], out of the driver's reach, until they are told as [sent](Link::sent); at least 1. One more
     /// is refused as [too many](LinkError::Full).
     pub reach: usize,
+    /// What it carries.
+    pub medium: Medium,
     /// Whether the kernel gets what arrives here too, and answers it.
     pub is_shared_with_kernel: bool,
-    /// Whether one packet may be sent as several pieces without a copy.
+    /// Whether a frame in [several pieces](Link::queue_gathered) costs no copy more than one in one piece.
     pub gathers: bool,
+    /// Whether each frame that it sends is copied within this process, once, before the system has it.
+    pub copies: bool,
 }
+
+/// The most pieces behind a frame's own memory.
+pub const MOST_PIECES: usize = 8;
 
 /// What an interface lost or refused below the driver, since it was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -145,6 +163,30 @@ impl fmt::Display for LinkError {
 }
 
 impl core::error::Error for LinkError {}
+
+/// Copies pieces behind the first `length` bytes of this memory, and tells how many bytes those are together.
+///
+/// # Errors
+///
+/// [`LinkError::TooLong`]: nothing was copied.
+pub fn copy_behind(
+    memory: &mut impl Memory,
+    length: usize,
+    behind: &[&[u8]],
+) -> Result<usize, LinkError> {
+    let pieces = behind.iter().map(|piece| piece.len());
+    let (whole, room) = (length.saturating_add(pieces.sum()), memory.bytes().len());
+    if whole > room {
+        return Err(LinkError::TooLong(whole, room));
+    }
+    let mut rest = &mut memory.bytes_mut()[length..];
+    for piece in behind {
+        let (here, further) = rest.split_at_mut(piece.len());
+        here.copy_from_slice(piece);
+        rest = further;
+    }
+    Ok(whole)
+}
 
 /// An interface, as its driver sees it. Nothing here waits.
 pub trait Link {
@@ -207,6 +249,27 @@ pub trait Link {
         Err((memory, LinkError::Failed(String::from(why))))
     }
 
+    /// Queues one frame: the first `length` bytes of this memory, and behind them what lies elsewhere, in at most [`MOST_PIECES`], which are needed no more when
+    /// this returns. Tells whether they were copied together for that, in this memory; an interface that [gathers](Facts::gathers) does so only where it is to
+    /// finish what is `left`, or where the memory does not hold the Ethernet header.
+    ///
+    /// # Errors
+    ///
+    /// As of [`queue`](Self::queue).
+    fn queue_gathered(
+        &mut self,
+        mut memory: Self::Memory,
+        length: usize,
+        behind: &[&[u8]],
+        left: Left,
+        now: Instant,
+    ) -> Result<bool, (Self::Memory, LinkError)> {
+        match copy_behind(&mut memory, length, behind) {
+            Ok(whole) => self.queue(memory, whole, left, now).map(|()| true),
+            Err(error) => Err((memory, error)),
+        }
+    }
+
     /// Has what was [queued](Self::queue) leave.
     ///
     /// # Errors
@@ -219,6 +282,11 @@ pub trait Link {
 
     /// Whether checksums and segments may be [left](Left) to it, of what is [queued](Self::queue).
     fn finishes(&self) -> bool {
+        false
+    }
+
+    /// Whether nobody is told when a frame has left: who wants to know looks, by [`sent`](Self::sent).
+    fn is_silent(&self) -> bool {
         false
     }
 

@@ -12,7 +12,9 @@
 //! * [`frames`]: the key of a driver of Ethernet frames, of these.
 //! * [`exchange`]: whether a packet is kept; where each buffer is.
 //! * [`most`]: how much a driver takes at the most, and what that is charged.
+//! * [`overlong`]: whether it takes longer than that says.
 //! * [`urgency`]: from a packet's arrival to its deadline, and whether it is early.
+//! * [`qos`]: who of those who take packets is made how urgent, by what clients report.
 //! * [`transmit`]: what is sent next, and how much is out of reach.
 //! * [`wire`]: how long a frame takes a wire that is not real, and what goes wrong there.
 
@@ -22,6 +24,8 @@ pub mod frame;
 pub mod frames;
 pub mod link;
 pub mod most;
+pub mod overlong;
+pub mod qos;
 pub mod registry;
 pub mod table;
 pub mod transmit;

@@ -100,6 +100,8 @@ pub struct Pace {
     /// When how many were taken, of those that still count.
     taken: VecDeque<(Instant, u32)>,
     count: u32,
+    /// How many were taken in all.
+    all: u64,
 }
 
 impl Pace {
@@ -111,6 +113,7 @@ impl Pace {
             most,
             taken: VecDeque::with_capacity(room),
             count: 0,
+            all: 0,
         }
     }
 
@@ -146,11 +149,18 @@ impl Pace {
         }
         let packets = u32::try_from(packets.max(1)).unwrap_or(u32::MAX);
         self.count = self.count.saturating_add(packets);
+        self.all += u64::from(packets);
         match self.taken.back_mut() {
             // A clock that went back gives nothing back.
             Some((at, count)) if *at >= now => *count = count.saturating_add(packets),
             _ => self.taken.push_back((now, packets)),
         }
+    }
+
+    /// What all that was taken is charged, where each of them is charged so much; nothing where there is no bound.
+    #[must_use]
+    pub fn charged(&self, each: Service) -> Service {
+        each.checked_mul(self.all).unwrap_or(Service::MAX)
     }
 }
 
@@ -206,6 +216,9 @@ mod tests {
             let apart = |pair: &[Instant]| pair[packets].saturating_since(pair[0]);
             let closest = taken.windows(packets + 1).map(apart).min();
             assert_eq!(closest, Some(bound.every()), "seed {seed}");
+            let each = Service::from_nanos(3);
+            let charged = Service::from_nanos(3 * taken.len() as u64);
+            assert_eq!(pace.charged(each), charged);
         }
     }
 

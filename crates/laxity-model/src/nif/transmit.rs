@@ -168,16 +168,19 @@ impl Transmit {
     }
 
     /// How many are below.
+    #[inline]
     pub fn below(&self) -> usize {
         self.below.len()
     }
 
     /// How many wait.
+    #[inline]
     pub fn waiting(&self) -> usize {
         self.stages.len() - self.unused.len() - self.below.len()
     }
 
     /// A frame begins to wait; `None` if no more can.
+    #[inline]
     pub fn offer(&mut self, outgoing: &Outgoing, now: Instant) -> Option<FrameId> {
         let frame = self.unused.pop()?;
         self.stages[frame.index()] = Stage::Waiting;
@@ -190,6 +193,7 @@ impl Transmit {
     /// # Errors
     ///
     /// The order is none.
+    #[inline]
     pub fn next(&mut self, now: Instant) -> Result<Next, NotWaiting> {
         if self.below.len() >= self.reach {
             return Ok(Next::Nothing);
@@ -217,12 +221,14 @@ impl Transmit {
     }
 
     /// The interface will never take the frame that [`next`](Self::next) named last.
+    #[inline]
     pub fn refused(&mut self) {
         let last = self.below.pop_back();
         self.done(last);
     }
 
     /// The frame that is below for the longest time has left; `None` if none is there.
+    #[inline]
     pub fn sent(&mut self) -> Option<FrameId> {
         let first = self.below.pop_front();
         self.done(first);
@@ -241,6 +247,7 @@ impl Transmit {
         }
     }
 
+    #[inline]
     fn done(&mut self, frame: Option<FrameId>) {
         if let Some(frame) = frame {
             self.stages[frame.index()] = Stage::Unused;

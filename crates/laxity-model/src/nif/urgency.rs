@@ -21,6 +21,15 @@ use core::num::NonZeroU32;
 
 use crate::{Instant, Span};
 
+/// What the rate and the burst that a client states are of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Unit {
+    /// Each packet is one.
+    Packets,
+    /// Each packet is its bytes.
+    Bytes,
+}
+
 /// What a client states of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stated {
@@ -68,6 +77,29 @@ impl Stated {
         })
     }
 
+    /// Of a client whose packets are due as they come, and that promises nothing: as many as there may be in any time.
+    pub const ANYTHING: Self = Self {
+        amount: NonZeroU32::MAX,
+        period: Span::from_nanos(1),
+        burst: NonZeroU32::MAX,
+        delay: Span::MAX,
+    };
+
+    /// When a packet with this logical arrival is due.
+    #[must_use]
+    pub fn due(&self, logical: Instant) -> Instant {
+        logical.checked_add(self.delay).unwrap_or(Instant::MAX)
+    }
+
+    /// How many of so many messages are critical, where all have arrived and the first, which counts in any case, has this logical arrival.
+    #[must_use]
+    pub fn critical(&self, messages: u32, logical: Instant, now: Instant) -> u32 {
+        let since = u128::from(now.saturating_since(logical).as_nanos());
+        let further = since * u128::from(self.amount.get()) / u128::from(self.period.as_nanos());
+        let most = u32::try_from(further).map_or(u32::MAX, |further| further.saturating_add(1));
+        messages.min(most)
+    }
+
     /// What so many messages or bytes take at the rate, in parts of a nanosecond: as many as are in a period.
     fn take(&self, count: u32) -> u128 {
         u128::from(count) * u128::from(self.period.as_nanos())
@@ -83,14 +115,6 @@ pub struct Due {
     pub deadline: Instant,
     /// Whether the sender broke its promise with it.
     pub exceeds: bool,
-}
-
-impl Due {
-    /// When it turns critical; `None` if it is critical now.
-    #[must_use]
-    pub fn turns_critical(&self, now: Instant) -> Option<Instant> {
-        (now < self.logical).then_some(self.logical)
-    }
 }
 
 /// The logical arrivals of one client.
@@ -119,10 +143,9 @@ impl Urgency {
         let exceeds = self.next - at > stated.take(stated.burst.get());
         let nanos = u64::try_from(logical.div_ceil(parts));
         let logical = nanos.map_or(Instant::MAX, Instant::from_nanos);
-        let deadline = logical.checked_add(stated.delay).unwrap_or(Instant::MAX);
         Due {
             logical,
-            deadline,
+            deadline: stated.due(logical),
             exceeds,
         }
     }

@@ -3,7 +3,7 @@
 //! * [`Handler`] is the driver at interrupt level: each interrupt is one or more [polls](crate::Driver::poll).
 //! * [`Signalling`] is any client that queues, which also wakes the activity that takes from its queue.
 //! * [`Through`] is how clients there wake and [raise](laxity_model::policy::raise) others of the program.
-//! * [`Shepherd`] is such a thread (Liao, Tan, Campbell 1996, §3.2): it takes one packet after the other, works on it, and hands it on.
+//! * [`Shepherd`] is such a thread (Liao, Tan, Campbell 1996, §3.2): it takes one packet after the other from its [`Source`], works on it, and hands it on.
 //! * [`Crew`] is a client with all of its threads.
 //!
 //! What a packet costs in virtual time is said by [`Work`]. Live it takes its own time.
@@ -11,11 +11,13 @@
 mod crew;
 mod handler;
 mod shepherd;
+mod source;
 
-pub use crew::Crew;
+pub use crew::{Crew, Installed};
 pub use handler::{Handler, Interrupt, Through};
 use laxity_model::Service;
 pub use shepherd::{Shepherd, Signalling};
+pub use source::Source;
 
 /// What packets cost whoever works on them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -1,9 +1,9 @@
 //! A thread that takes packets from a client's queue, and the client that wakes it.
 
 use laxity_model::nif::link::{LinkError, Memory};
-use laxity_model::{Body, Context as Host, EventKind, Instant, SemaphoreId, Step};
+use laxity_model::{Body, Context as Host, Instant, SemaphoreId, Step};
 
-use super::Work;
+use super::{Source, Work};
 use crate::buffers::{Buffer, Filled};
 use crate::client::{Client, Context, News};
 use crate::clients::Queue;
@@ -37,8 +37,8 @@ impl<M: Memory, C: Client<M>> Client<M> for Signalling<C> {
 }
 
 /// A thread that takes one packet after the other, works on each for so long, and then has it delivered, with when it took it.
-pub struct Shepherd<M: Memory, F> {
-    queue: Queue<M>,
+pub struct Shepherd<M: Memory, F, S = Queue<M>> {
+    source: S,
     arrived: SemaphoreId,
     work: Work,
     deliver: F,
@@ -46,16 +46,17 @@ pub struct Shepherd<M: Memory, F> {
     packet: Option<(Buffer<M, Filled>, Instant)>,
 }
 
-impl<M, F> Shepherd<M, F>
+impl<M, F, S> Shepherd<M, F, S>
 where
     M: Memory,
     F: FnMut(Buffer<M, Filled>, Instant, &mut dyn Host) + Send,
+    S: Source<M>,
 {
-    /// A thread on this queue, which a [`Signalling`] client with this semaphore fills. It waits first.
+    /// A thread on this queue, or on several, which [`Signalling`] clients with this semaphore fill. It waits first.
     #[must_use]
-    pub const fn new(queue: Queue<M>, arrived: SemaphoreId, work: Work, deliver: F) -> Self {
+    pub const fn new(source: S, arrived: SemaphoreId, work: Work, deliver: F) -> Self {
         Self {
-            queue,
+            source,
             arrived,
             work,
             deliver,
@@ -64,21 +65,23 @@ where
     }
 }
 
-impl<M, F> Body for Shepherd<M, F>
+impl<M, F, S> Body for Shepherd<M, F, S>
 where
     M: Memory,
     F: FnMut(Buffer<M, Filled>, Instant, &mut dyn Host) + Send,
+    S: Source<M>,
 {
     fn step(&mut self, context: &mut dyn Host) -> Step {
         if let Some((packet, since)) = self.packet.take() {
             (self.deliver)(packet, since, context);
-            return Step::Wait(self.arrived);
+            if !S::GOES_ON {
+                return Step::Wait(self.arrived);
+            }
         }
-        match self.queue.try_next() {
+        match self.source.take(context) {
             Ok(Some(packet)) => {
-                let (work, now) = (self.work.of(packet.bytes().len()), context.now());
-                context.record(EventKind::Deliver, packet.as_delivered(now));
-                self.packet = Some((packet, now));
+                let work = self.work.of(packet.bytes().len());
+                self.packet = Some((packet, context.now()));
                 if self.work.is_burnt {
                     Step::Burn(work)
                 } else {

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use laxity_model::nif::link::{Left, LinkError, Memory, Received, Stamp};
+use laxity_model::nif::link::{Left, LinkError, MOST_PIECES, Memory, Received, Stamp};
 use laxity_model::{Instant, Priority};
 
-use super::message::Message;
+use super::message::{Gathered, Message};
 #[cfg(doc)]
 use super::pool::Pool;
 use super::shared::{Frame, Held};
@@ -23,6 +23,9 @@ pub enum Unavailable {
     /// The buffer's memory is of its client's own kind, which no interface sends from.
     #[error("a buffer of the client's own kind cannot be sent")]
     NoInterface,
+    /// More pieces than a frame may have.
+    #[error("{0} pieces, where {MOST_PIECES} are the most")]
+    TooManyPieces(usize),
     /// More than fits.
     #[error("{length} bytes, where {room} fit")]
     TooLong {
@@ -246,6 +249,40 @@ impl<M: Memory> Buffer<M, Filled> {
         self.send_as(sending, false, false).map(drop)
     }
 
+    /// Sends it with these pieces behind it, at most [`MOST_PIECES`], as one frame, which fits into it. An interface that
+    /// [gathers](laxity_model::nif::link::Facts::gathers) takes them from where they are; for another the driver has them copied behind what is in the buffer,
+    /// and [counts](crate::Driver::handed) that. Who takes or gives the buffer next lets go of them.
+    ///
+    /// # Errors
+    ///
+    /// As of [`send`](Self::send), [`Unavailable::TooManyPieces`] and [`Unavailable::TooLong`], with both.
+    pub fn send_gathered(
+        self,
+        behind: Gathered<'static>,
+        sending: Sending,
+    ) -> Result<(), Back<(Self, Gathered<'static>)>> {
+        let (pieces, room) = (behind.pieces().count(), self.room());
+        let length = behind.length().saturating_add(self.state.length);
+        let may = match self.held.may_send() {
+            Ok(()) if pieces > MOST_PIECES => Err(Unavailable::TooManyPieces(pieces)),
+            Ok(()) if length > room => Err(Unavailable::TooLong { length, room }),
+            may => may,
+        };
+        if let Err(why) = may {
+            let buffer = (self, behind);
+            return Err(Back { buffer, why });
+        }
+        let Self { mut held, .. } = self;
+        held.put_behind(behind);
+        held.send(Frame {
+            length,
+            sending,
+            is_gathered: true,
+            ..Frame::default()
+        });
+        Ok(())
+    }
+
     /// Sends it, of which the driver learns when [that is said](Pool::announce).
     pub(crate) fn send_quietly(self, sending: Sending) -> Result<(), Back<Self>> {
         self.send_as(sending, false, true).map(drop)
@@ -270,18 +307,16 @@ impl<M: Memory> Buffer<M, Filled> {
         is_awaited: bool,
         is_quiet: bool,
     ) -> Result<u32, Back<Self>> {
-        let Self { held, state } = self;
-        let frame = Frame {
-            length: state.length,
+        if let Err(why) = self.held.may_send() {
+            return Err(Back { buffer: self, why });
+        }
+        Ok(self.held.send(Frame {
+            length: self.state.length,
             sending,
-            number: 0,
             is_awaited,
             is_quiet,
-        };
-        held.send(frame).map_err(|(held, why)| Back {
-            buffer: Self { held, state },
-            why,
-        })
+            ..Frame::default()
+        }))
     }
 }
 

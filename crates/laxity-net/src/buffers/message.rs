@@ -47,8 +47,8 @@ impl Message for [u8] {
     }
 }
 
-/// A message that is gathered from where its pieces are, such as headers of one's own before somebody else's data: it is copied once,
-/// into the buffer that it is [sent](super::Buffer::fill_with) from.
+/// A message that is gathered from where its pieces are, such as headers of one's own before somebody else's data: it is
+/// [sent](super::Buffer::send_gathered) from there, by an interface that can, or copied into the buffer that it is [sent](super::Buffer::fill_with) from.
 #[derive(Default)]
 pub struct Gathered<'a>(Vec<Box<dyn AsRef<[u8]> + Send + 'a>>);
 

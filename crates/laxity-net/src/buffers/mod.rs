@@ -51,13 +51,15 @@
 //! ```
 
 mod buffer;
+mod line;
 mod message;
 mod pool;
 mod shared;
 mod sleeper;
 
 pub use buffer::{Arrived, Back, Buffer, Empty, Filled, Sending, Sent, Unavailable};
+pub(crate) use line::Line;
 pub use message::{Gathered, Message};
 pub use pool::{Pool, PoolSize};
-pub(crate) use shared::{Frame, Held, Line, Shared};
+pub(crate) use shared::{Frame, Held, Lent, Shared};
 pub use sleeper::Sleeper;

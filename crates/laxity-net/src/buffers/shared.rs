@@ -1,21 +1,22 @@
 //! What a pool, its buffers and its driver share: a slot for each buffer, and stacks of the slots' numbers.
 //!
 //! The driver's thread outranks whoever uses the pool, perhaps on the same processor: so neither waits for the other. Only who has a
-//! slot's number touches the slot, so that its lock, which is there to be safe, is always free.
+//! slot's number touches the slot: what is there is boxed once, and moves in and out by one exchange of a word, which nobody waits for.
 
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::Waker;
 
+use crossbeam_utils::atomic::AtomicCell;
 use laxity_model::base::bell::Bell;
 use laxity_model::base::stack::Stack;
 use laxity_model::nif::exchange::Census;
 use laxity_model::nif::link::{LinkError, Memory};
 
 use super::buffer::{Sending, Unavailable};
+use super::line::Line;
+use super::message::Gathered;
 use super::sleeper::Sleeper;
-use crate::lock;
 
 /// Where a buffer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,67 +41,37 @@ pub(crate) struct Frame {
     pub(crate) is_awaited: bool,
     /// Whether its driver is told of it later, with others.
     pub(crate) is_quiet: bool,
+    /// Whether the end of its bytes is elsewhere, behind those in its buffer.
+    pub(crate) is_gathered: bool,
 }
 
 /// What is at home in a slot.
 struct Contents<M> {
+    /// `None` only while its interface has it.
     memory: Option<M>,
     frame: Frame,
+    /// Of a frame that is gathered. It is let go of by who takes or gives the buffer next, so not by the driver.
+    behind: Gathered<'static>,
     outcome: Option<Result<(), LinkError>>,
 }
 
 struct Slot<M> {
-    contents: Mutex<Contents<M>>,
+    /// `None` while somebody has it.
+    contents: AtomicCell<Option<Box<Contents<M>>>>,
     place: AtomicU8,
 }
 
+/// Whoever exchanges a slot's contents waits for nobody.
+const _: () = assert!(AtomicCell::<Option<Box<u8>>>::is_lock_free());
+
 impl<M> Slot<M> {
-    fn lock(&self) -> MutexGuard<'_, Contents<M>> {
-        lock(&self.contents)
+    fn put(&self, contents: Box<Contents<M>>, place: Place) {
+        self.move_to(place);
+        self.contents.store(Some(contents));
     }
 
     fn move_to(&self, place: Place) {
         self.place.store(place as u8, Ordering::Relaxed);
-    }
-}
-
-/// By which clients tell their driver that frames wait.
-pub(crate) struct Line {
-    ready: Stack,
-    listed: Box<[AtomicBool]>,
-    sent: AtomicU64,
-    waker: Waker,
-}
-
-impl Line {
-    pub(crate) fn new(clients: u32, waker: Waker) -> Option<Self> {
-        Some(Self {
-            ready: Stack::new(clients)?,
-            listed: (0..clients).map(|_| AtomicBool::new(false)).collect(),
-            sent: AtomicU64::new(0),
-            waker,
-        })
-    }
-
-    /// The driver's thread looks after this.
-    pub(crate) fn wake(&self) {
-        self.waker.wake_by_ref();
-    }
-
-    fn announce(&self, client: u32) {
-        let listed = &self.listed[client as usize];
-        // Where it is listed already, the driver has yet to look: SeqCst, as in the stack. Whoever lists it has the only right to push it.
-        if !listed.load(Ordering::SeqCst) && !listed.swap(true, Ordering::SeqCst) {
-            self.ready.push(client);
-            self.wake();
-        }
-    }
-
-    /// Clients that have announced something. What they announce once their number came out makes them come again.
-    pub(crate) fn announced(&self) -> impl Iterator<Item = u32> {
-        self.ready.take_all().inspect(|client| {
-            self.listed[*client as usize].store(false, Ordering::SeqCst);
-        })
     }
 }
 
@@ -114,6 +85,8 @@ pub(crate) struct Shared<M> {
     /// How many buffers it has, and how many of them leave as they come home: in the upper and the lower half.
     extent: AtomicU64,
     closed: AtomicBool,
+    /// Whether a frame was gathered ever.
+    gathers: AtomicBool,
     freed: Bell,
     sleeper: Sleeper,
     /// Where to announce what is to be sent; `None`: its memory is of no interface's kind.
@@ -132,13 +105,8 @@ impl<M: Memory> Shared<M> {
         line: Option<(Arc<Line>, u32)>,
     ) -> Option<Arc<Self>> {
         let most = most.max(u32::try_from(memories.len()).ok()?);
-        let contents = || Contents {
-            memory: None,
-            frame: Frame::default(),
-            outcome: None,
-        };
         let slot = |_| Slot {
-            contents: Mutex::new(contents()),
+            contents: AtomicCell::new(None),
             place: AtomicU8::new(Place::Vacant as u8),
         };
         let shared = Self {
@@ -149,6 +117,7 @@ impl<M: Memory> Shared<M> {
             outgoing: Stack::new(most)?,
             extent: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            gathers: AtomicBool::new(false),
             freed: Bell::default(),
             sleeper,
             line,
@@ -167,22 +136,22 @@ impl<M: Memory> Shared<M> {
     }
 
     fn hold(self: &Arc<Self>, index: u32, place: Place) -> Held<M> {
-        self.hold_frame(index, place).1
-    }
-
-    fn hold_frame(self: &Arc<Self>, index: u32, place: Place) -> (Frame, Held<M>) {
         let slot = self.slot(index);
-        let mut contents = slot.lock();
-        let (frame, memory) = (contents.frame, contents.memory.take());
-        drop(contents);
         slot.move_to(place);
-        let pool = Arc::clone(self);
-        let held = Held {
-            memory,
+        let mut held = Held {
+            contents: slot.contents.take(),
             index,
-            pool,
+            pool: Arc::clone(self),
         };
-        (frame, held)
+        let gathered = held
+            .contents
+            .as_mut()
+            .filter(|contents| contents.frame.is_gathered);
+        if let Some(contents) = gathered {
+            contents.frame.is_gathered = false;
+            drop(mem::take(&mut contents.behind));
+        }
+        held
     }
 
     pub(crate) fn take(self: &Arc<Self>) -> Result<Held<M>, Unavailable> {
@@ -208,11 +177,15 @@ impl<M: Memory> Shared<M> {
     }
 
     /// Gives one that is free; `None` if there is none.
-    pub(crate) fn give_free(&self) -> Option<()> {
+    pub(crate) fn give_free(self: &Arc<Self>) -> Option<()> {
         if self.is_closed() {
             return None;
         }
         let index = self.free.pop()?;
+        if self.gathers.load(Ordering::Relaxed) {
+            // What was sent from elsewhere is let go of here.
+            return self.hold(index, Place::Free).give().ok();
+        }
         self.slot(index).move_to(Place::Given);
         self.show_given(index);
         Some(())
@@ -259,15 +232,15 @@ impl<M: Memory> Shared<M> {
                 .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
                 .is_ok();
         if leaves {
-            let memory = slot.lock().memory.take();
+            let contents = slot.contents.take();
             slot.move_to(Place::Vacant);
             self.vacant.push(index);
-            drop(memory);
+            drop(contents);
         } else {
             slot.move_to(Place::Free);
             self.free.push(index);
         }
-        self.freed.ring(&self.sleeper);
+        self.freed.ring_after_exchange(&self.sleeper);
     }
 
     /// Takes these in, as far as there is room; what was to leave stays first. The memory that was not needed.
@@ -284,7 +257,13 @@ impl<M: Memory> Shared<M> {
                 self.vacant.pop()
             };
             if let Some(index) = index {
-                self.slot(index).lock().memory = Some(memory);
+                let contents = Contents {
+                    memory: Some(memory),
+                    frame: Frame::default(),
+                    behind: Gathered::default(),
+                    outcome: None,
+                };
+                self.slot(index).put(Box::new(contents), Place::Free);
                 self.extent.fetch_add(ONE, Ordering::SeqCst);
                 self.home(index);
             } else {
@@ -319,35 +298,49 @@ impl<M: Memory> Shared<M> {
     /// Frames that no driver will look for any more.
     fn recall_outgoing(&self) {
         for index in self.outgoing.take_all() {
-            let is_awaited = self.slot(index).lock().frame.is_awaited;
-            self.end(index, is_awaited, Err(LinkError::Gone));
+            if let Some(contents) = self.slot(index).contents.take() {
+                self.end(Lent { contents, index }, Err(LinkError::Gone));
+            }
         }
     }
 
-    /// A frame is done, and its memory is in its slot.
-    fn end(&self, index: u32, is_awaited: bool, outcome: Result<(), LinkError>) {
-        if is_awaited {
-            let slot = self.slot(index);
-            slot.move_to(Place::Held);
-            slot.lock().outcome = Some(outcome);
+    /// A frame of this pool is done.
+    pub(crate) fn end(&self, lent: Lent<M>, outcome: Result<(), LinkError>) {
+        let Lent {
+            mut contents,
+            index,
+        } = lent;
+        let slot = self.slot(index);
+        if contents.frame.is_awaited {
+            contents.outcome = Some(outcome);
+            slot.contents.store(Some(contents));
+            // Who waits looks at this, and not at what others may just be taking.
+            slot.place.store(Place::Held as u8, Ordering::SeqCst);
             self.freed.ring(&self.sleeper);
         } else {
+            slot.contents.store(Some(contents));
             self.home(index);
         }
     }
 
     /// What is to be sent, for the driver: the last that was sent comes first.
-    pub(crate) fn outgoing(self: &Arc<Self>) -> impl Iterator<Item = (Frame, Held<M>)> {
+    pub(crate) fn outgoing(&self) -> impl Iterator<Item = Lent<M>> {
         let all = self.outgoing.take_all();
-        all.map(|index| self.hold_frame(index, Place::Sending))
+        all.filter_map(|index| {
+            let contents = self.slot(index).contents.take()?;
+            Some(Lent { contents, index })
+        })
     }
 
     /// Waits for a frame that this thread sent, and takes its buffer back.
     pub(crate) fn wait_sent(self: &Arc<Self>, index: u32) -> (Held<M>, Result<(), LinkError>) {
-        let outcome = self.wait(None, || self.slot(index).lock().outcome.take());
-        // Without a limit of time the wait ends with an outcome.
-        let outcome = outcome.unwrap_or(Err(LinkError::Gone));
-        (self.hold(index, Place::Held), outcome)
+        let place = &self.slot(index).place;
+        let is_done = || (place.load(Ordering::SeqCst) == Place::Held as u8).then_some(());
+        // Without a limit of time the wait ends when it is.
+        self.wait(None, is_done);
+        let mut held = self.hold(index, Place::Held);
+        let outcome = held.contents.as_mut().and_then(|own| own.outcome.take());
+        (held, outcome.unwrap_or(Err(LinkError::Gone)))
     }
 
     pub(crate) fn census(&self) -> Census {
@@ -366,26 +359,61 @@ impl<M: Memory> Shared<M> {
     }
 }
 
+/// A frame's buffer in the hands of the driver, which knows its pool, and tells that when it is [done](Shared::end).
+pub(crate) struct Lent<M> {
+    contents: Box<Contents<M>>,
+    index: u32,
+}
+
+impl<M> Lent<M> {
+    /// What its sender said of it.
+    pub(crate) const fn frame(&self) -> &Frame {
+        &self.contents.frame
+    }
+
+    /// What is sent behind its own bytes, of a frame that is gathered.
+    pub(crate) const fn behind(&self) -> &Gathered<'static> {
+        &self.contents.behind
+    }
+
+    /// Its memory, for its interface to send.
+    pub(crate) const fn lend(&mut self) -> Option<M> {
+        self.contents.memory.take()
+    }
+
+    /// What was lent, or as much of the same kind.
+    pub(crate) fn restore(&mut self, memory: M) {
+        self.contents.memory = Some(memory);
+    }
+}
+
 /// A buffer in somebody's hands: it comes home when they let go of it.
 pub(crate) struct Held<M: Memory> {
-    /// `None` only while its interface has it.
-    memory: Option<M>,
+    /// `None` once it has been laid down.
+    contents: Option<Box<Contents<M>>>,
     index: u32,
     pool: Arc<Shared<M>>,
 }
 
 impl<M: Memory> Held<M> {
+    fn memory(&self) -> Option<&M> {
+        self.contents.as_ref()?.memory.as_ref()
+    }
+
+    fn memory_mut(&mut self) -> Option<&mut M> {
+        self.contents.as_mut()?.memory.as_mut()
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
-        self.memory.as_ref().map_or(&[], Memory::bytes)
+        self.memory().map_or(&[], Memory::bytes)
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        self.memory
-            .as_mut()
+        self.memory_mut()
             .map_or(Default::default(), Memory::bytes_mut)
     }
 
-    pub(crate) const fn pool(&self) -> &Arc<Shared<M>> {
+    pub(super) const fn pool(&self) -> &Arc<Shared<M>> {
         &self.pool
     }
 
@@ -395,71 +423,67 @@ impl<M: Memory> Held<M> {
 
     /// Another's memory for its own.
     pub(crate) fn swap(&mut self, other: &mut M) {
-        if let Some(memory) = &mut self.memory {
+        if let Some(memory) = self.memory_mut() {
             mem::swap(memory, other);
         }
     }
 
-    /// Its memory, for its interface to send.
-    pub(crate) const fn lend(&mut self) -> Option<M> {
-        self.memory.take()
+    /// Whether it can be sent now.
+    pub(crate) fn may_send(&self) -> Result<(), Unavailable> {
+        if self.pool.line.is_none() {
+            return Err(Unavailable::NoInterface);
+        }
+        if self.pool.is_closed() {
+            return Err(Unavailable::Closed);
+        }
+        Ok(())
     }
 
-    /// What was lent, or as much of the same kind.
-    pub(crate) fn restore(&mut self, memory: M) {
-        self.memory = Some(memory);
+    /// What is sent behind its own bytes, when it is sent next.
+    pub(crate) fn put_behind(&mut self, behind: Gathered<'static>) {
+        self.pool.gathers.store(true, Ordering::Relaxed);
+        if let Some(contents) = &mut self.contents {
+            contents.behind = behind;
+        }
     }
 
-    /// Puts its memory into its slot; it is for the caller to say where that is. `None` if it has none.
-    fn lay_down(&mut self, place: Place, frame: Option<Frame>) -> Option<u32> {
-        let memory = self.memory.take()?;
-        let slot = self.pool.slot(self.index);
-        let mut contents = slot.lock();
-        contents.memory = Some(memory);
-        contents.frame = frame.unwrap_or(contents.frame);
-        slot.move_to(place);
-        Some(self.index)
+    /// What is to be put into its slot; `None` if it has no memory.
+    fn laid_down(&mut self) -> Option<Box<Contents<M>>> {
+        self.contents
+            .take()
+            .filter(|contents| contents.memory.is_some())
     }
 
     pub(crate) fn give(mut self) -> Result<(), Self> {
         if self.pool.is_closed() {
             return Err(self);
         }
-        if let Some(index) = self.lay_down(Place::Given, None) {
-            self.pool.show_given(index);
+        if let Some(contents) = self.laid_down() {
+            self.pool.slot(self.index).put(contents, Place::Given);
+            self.pool.show_given(self.index);
         }
         Ok(())
     }
 
-    /// Sends it, and tells by which number its pool knows it.
-    pub(crate) fn send(mut self, mut frame: Frame) -> Result<u32, (Self, Unavailable)> {
-        if self.pool.line.is_none() {
-            return Err((self, Unavailable::NoInterface));
-        }
-        if self.pool.is_closed() {
-            return Err((self, Unavailable::Closed));
-        }
+    /// Sends it, if it [may](Self::may_send) be sent, and tells by which number its pool knows it.
+    pub(crate) fn send(mut self, mut frame: Frame) -> u32 {
         if let Some((line, _)) = &self.pool.line {
             frame.number = line.sent.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(index) = self.lay_down(Place::Sending, Some(frame)) {
-            self.pool.show_outgoing(index, frame.is_quiet);
+        if let Some(mut contents) = self.laid_down() {
+            contents.frame = frame;
+            self.pool.slot(self.index).put(contents, Place::Sending);
+            self.pool.show_outgoing(self.index, frame.is_quiet);
         }
-        Ok(self.index)
-    }
-
-    /// Its frame is done.
-    pub(crate) fn end(mut self, is_awaited: bool, outcome: Result<(), LinkError>) {
-        if let Some(index) = self.lay_down(Place::Sending, None) {
-            self.pool.end(index, is_awaited, outcome);
-        }
+        self.index
     }
 }
 
 impl<M: Memory> Drop for Held<M> {
     fn drop(&mut self) {
-        if let Some(index) = self.lay_down(Place::Free, None) {
-            self.pool.home(index);
+        if let Some(contents) = self.laid_down() {
+            self.pool.slot(self.index).put(contents, Place::Free);
+            self.pool.home(self.index);
         }
     }
 }

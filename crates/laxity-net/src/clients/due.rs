@@ -8,113 +8,37 @@
 //! * at arrival, by the client's call, where the activity has nothing to do;
 //! * when a packet is taken, by the activity itself, of that packet.
 //!
-//! A packet that arrives while another one is waiting or at work changes nothing, or it would hold up the one before it. So there is one who takes.
+//! A packet that arrives while another one is waiting or at work makes it no less urgent, or it would hold up the one before it. So there is one who takes.
+//!
+//! How urgent that is a [module](laxity_model::nif::qos) says, to which both report: each client for itself as above ([`AtArrival`](laxity_model::nif::qos::AtArrival)), or several beside each other.
 //!
 //! In a program it is [declared](laxity_model::Program::declare_raise) how urgent the activity may become, and admission counts it so: a thread that is placed as for workahead, up to the priority of what is critical; what is on an
 //! executor, due a client's delay after its release. What the activity is made is over when it waits.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use laxity_model::nif::link::Memory;
-use laxity_model::nif::urgency::{Due, Stated, Urgency};
-use laxity_model::policy::Rank;
-use laxity_model::{ActivityId, EventKind, Instant, Priority};
+use laxity_model::nif::qos::{AtArrival, Terms};
+use laxity_model::nif::urgency::{Due, Unit, Urgency};
+use laxity_model::{EventKind, Instant};
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use super::group::{Seat, group};
 use super::queue::{NoPacket, Putter, Queue, queue};
 use crate::buffers::{Buffer, Filled, Sleeper};
 use crate::client::{Client, Context, Effects, News};
-
-/// What the rate and the burst that a client states are of.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Unit {
-    /// Each packet is one.
-    Packets,
-    /// Each packet is its bytes.
-    Bytes,
-}
-
-/// How whoever takes the packets is made as urgent as they are.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Ranks {
-    /// A thread, with two priorities.
-    Thread {
-        /// For what is critical.
-        critical: Priority,
-        /// For what has come before its time.
-        workahead: Priority,
-    },
-    /// A handler of an executor that goes by deadlines. What has come before its time is due at the end of time, behind whatever has a deadline.
-    Handler,
-}
-
-impl Ranks {
-    const fn critical(self, due: &Due) -> Rank {
-        match self {
-            Self::Thread { critical, .. } => Rank::Priority(critical),
-            Self::Handler => Rank::Deadline(due.deadline),
-        }
-    }
-
-    const fn workahead(self) -> Rank {
-        match self {
-            Self::Thread { workahead, .. } => Rank::Priority(workahead),
-            Self::Handler => Rank::Deadline(Instant::MAX),
-        }
-    }
-}
-
-/// What a client states, and who takes its packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Terms {
-    /// Rate, burst and delay.
-    pub stated: Stated,
-    /// What these are of.
-    pub unit: Unit,
-    /// Who takes the packets, and nothing else.
-    pub activity: ActivityId,
-    /// How urgent that is.
-    pub ranks: Ranks,
-}
-
-/// What both sides have.
-struct Both {
-    activity: ActivityId,
-    ranks: Ranks,
-    /// Packets that are waiting or at work.
-    open: AtomicUsize,
-}
-
-impl Both {
-    /// Makes the activity as urgent as this packet is, and arranges that it is more so when the packet's time comes.
-    fn rank(&self, due: &Due, now: Instant, raise: &mut dyn FnMut(ActivityId, Rank, Instant)) {
-        let critical = self.ranks.critical(due);
-        match due.turns_critical(now) {
-            // In this order: what is for now takes away what was arranged for a packet that is done.
-            Some(at) => {
-                raise(self.activity, self.ranks.workahead(), now);
-                raise(self.activity, critical, at);
-            }
-            None => raise(self.activity, critical, now),
-        }
-    }
-}
 
 /// It says when each packet is due, and queues it.
 pub struct DueClient<M: Memory> {
     putter: Putter<M>,
     dues: Producer<Due>,
     urgency: Urgency,
-    unit: Unit,
-    both: Arc<Both>,
+    seat: Seat,
 }
 
 /// The packets of a client, with what they are due; one takes them.
 pub struct DueQueue<M: Memory> {
     packets: Queue<M>,
     dues: Consumer<Due>,
-    both: Arc<Both>,
+    seat: Seat,
     /// Whether the packet that was taken last is still at work.
     is_at_work: bool,
 }
@@ -127,32 +51,37 @@ pub struct Taken<M: Memory> {
     pub due: Due,
 }
 
-/// A client with this many buffers, and the queue that one activity takes its packets from.
+/// A client with this many buffers, and the queue that one activity takes its packets from. It is for itself: as urgent as its own packets are.
 #[must_use]
 pub fn client<M: Memory>(
     buffers: usize,
     terms: Terms,
     sleeper: &Sleeper,
 ) -> (DueClient<M>, DueQueue<M>) {
+    let mut seats = group(AtArrival, &[terms]);
+    client_in(buffers, seats.remove(0), sleeper)
+}
+
+/// The same of a client that has this seat in a [group](super::group).
+#[must_use]
+pub fn client_in<M: Memory>(
+    buffers: usize,
+    seat: Seat,
+    sleeper: &Sleeper,
+) -> (DueClient<M>, DueQueue<M>) {
     let (putter, packets) = queue(buffers, sleeper);
     let (producer, consumer) = RingBuffer::new(buffers);
-    let both = Arc::new(Both {
-        activity: terms.activity,
-        ranks: terms.ranks,
-        open: AtomicUsize::new(0),
-    });
-    let client = DueClient {
-        putter,
-        dues: producer,
-        urgency: Urgency::new(terms.stated),
-        unit: terms.unit,
-        both: Arc::clone(&both),
-    };
     let queue = DueQueue {
         packets,
         dues: consumer,
-        both,
+        seat: seat.again(),
         is_at_work: false,
+    };
+    let client = DueClient {
+        putter,
+        dues: producer,
+        urgency: Urgency::new(seat.terms().stated),
+        seat,
     };
     (client, queue)
 }
@@ -161,7 +90,7 @@ impl<M: Memory> Client<M> for DueClient<M> {
     fn receive(&mut self, packet: Buffer<M, Filled>, context: &mut Context<'_>) {
         let now = context.now();
         let at = packet.arrived().map_or(now, |arrived| arrived.at);
-        let count = match self.unit {
+        let count = match self.seat.terms().unit {
             Unit::Packets => 1,
             Unit::Bytes => u32::try_from(packet.bytes().len()).unwrap_or(u32::MAX),
         };
@@ -170,12 +99,8 @@ impl<M: Memory> Client<M> for DueClient<M> {
         if self.putter.is_full() || self.dues.push(due).is_err() {
             return;
         }
-        // Before it can be taken: who takes it has the last word.
-        if self.both.open.fetch_add(1, Ordering::SeqCst) == 0 {
-            self.both.rank(&due, now, &mut |activity, rank, at| {
-                context.raise(activity, rank, at);
-            });
-        }
+        let raise = &mut |activity, rank, at| context.raise(activity, rank, at);
+        self.seat.arrived(due.logical, now, raise);
         self.putter.put(packet);
     }
 
@@ -217,9 +142,14 @@ impl<M: Memory> DueQueue<M> {
         taken.ok_or(NoPacket::Over)
     }
 
+    /// The packets themselves, to look at.
+    pub(crate) fn packets(&self) -> Queue<M> {
+        self.packets.clone()
+    }
+
     fn done(&mut self) {
         if std::mem::take(&mut self.is_at_work) {
-            self.both.open.fetch_sub(1, Ordering::SeqCst);
+            self.seat.done();
         }
     }
 
@@ -233,9 +163,8 @@ impl<M: Memory> DueQueue<M> {
         let due = self.dues.pop().ok()?;
         self.is_at_work = true;
         effects.record(EventKind::Deliver, packet.as_delivered(now));
-        self.both.rank(&due, now, &mut |activity, rank, at| {
-            effects.raise(activity, rank, at);
-        });
+        let raise = &mut |activity, rank, at| effects.raise(activity, rank, at);
+        self.seat.taken(due.logical, now, raise);
         Some(Taken { packet, due })
     }
 }

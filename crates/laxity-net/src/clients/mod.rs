@@ -3,6 +3,7 @@
 
 pub mod due;
 pub mod early;
+pub mod group;
 pub mod late;
 mod queue;
 

@@ -68,14 +68,12 @@ pub(super) fn queue<M: Memory>(most: usize, sleeper: &Sleeper) -> (Putter<M>, Qu
 }
 
 impl<M: Memory> Putter<M> {
-    /// Queues a packet; one that finds no room goes home, as if it had not arrived. Tells whether it waits now, and whether others did.
-    pub(super) fn put(&mut self, packet: Buffer<M, Filled>) -> Put {
-        let was_empty = self.packets.slots() == self.packets.buffer().capacity();
-        if self.packets.push(packet).is_err() {
-            return Put::NoRoom;
-        }
+    /// Queues a packet, and tells how many wait with it; one that finds no room goes home, as if it had not arrived.
+    pub(super) fn put(&mut self, packet: Buffer<M, Filled>) -> Option<u32> {
+        let waiting = self.packets.buffer().capacity() - self.packets.slots();
+        self.packets.push(packet).ok()?;
         self.common.arrived.ring(&self.common.sleeper);
-        if was_empty { Put::First } else { Put::Behind }
+        Some(u32::try_from(waiting + 1).unwrap_or(u32::MAX))
     }
 
     /// Whether the next packet would find no room. Only who puts makes that so.
@@ -93,14 +91,6 @@ impl<M: Memory> Putter<M> {
         self.common.is_over.store(true, Ordering::SeqCst);
         self.common.arrived.ring(&self.common.sleeper);
     }
-}
-
-/// What became of a packet that was put.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Put {
-    NoRoom,
-    First,
-    Behind,
 }
 
 impl<M: Memory> Drop for Putter<M> {
@@ -131,6 +121,16 @@ impl<M: Memory> Queue<M> {
     pub fn is_empty(&self) -> bool {
         let packets = lock(&self.packets);
         packets.is_empty()
+    }
+
+    /// Looks at each that waits now, in their order, and takes none.
+    pub fn look(&self, look: impl FnMut(&Buffer<M, Filled>)) {
+        let mut packets = lock(&self.packets);
+        let waiting = packets.slots();
+        if let Ok(chunk) = packets.read_chunk(waiting) {
+            let (first, second) = chunk.as_slices();
+            first.iter().chain(second).for_each(look);
+        }
     }
 
     /// [The packet](Self::try_next) that waits for the longest time, waiting for one, no longer than until then.

@@ -18,7 +18,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             let sent = self.transmit.sent();
             match sent.and_then(|frame| self.frames[frame.index()].take()) {
                 Some(mut queued) => {
-                    queued.held.restore(memory);
+                    queued.lent.restore(memory);
                     self.done(queued, Err(LinkError::Gone), now, effects);
                 }
                 None => {

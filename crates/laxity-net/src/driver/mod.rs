@@ -8,6 +8,7 @@
 mod end;
 mod entry;
 mod handle;
+mod looks;
 mod receive;
 mod register;
 mod send;
@@ -22,11 +23,12 @@ use laxity_model::nif::link::{Facts, Link, LinkError, Losses};
 use laxity_model::nif::registry::{ClientId, Demultiplex, Fallback};
 use laxity_model::nif::transmit::{FirstCome, NotWaiting, Order, Transmit};
 
-use crate::buffers::{Frame, Held, Line, Sleeper};
+use crate::buffers::{Lent, Line, Shared, Sleeper};
 use crate::client::{Context, Effects, News};
 use entry::Entry;
 use handle::Questions;
 pub use handle::{Answer, DriverEnded, Handle};
+use looks::Looks;
 pub use register::{Interest, RegisterError, Registered, RegisteredOwn};
 pub use tap::{Scope, TapId};
 
@@ -97,19 +99,34 @@ pub struct Polled {
     pub arrived: usize,
     /// Frames that were handed to it.
     pub sent: usize,
+    /// Bytes of these packets and frames.
+    pub bytes: u64,
     /// Frames that it refused, or for which there was no room, and whose senders were told.
     pub refused: usize,
-    /// Whether as many arrived as one poll takes, or as many left as it may: there may be more.
+    /// Whether as many arrived as one poll takes, or as many left as it may, or any did that are not told of: there may be more.
     pub is_more: bool,
-    /// When the order of frames wants to be asked again, though nothing happens until then.
+    /// When to poll again, though nothing happens until then: the order of frames wants to be asked, or an interface does not tell what has left.
     pub again: Option<Instant>,
+}
+
+/// Frames that an interface took to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Handed {
+    /// All.
+    pub frames: u64,
+    /// Those of them that were sent [from several places](crate::buffers::Buffer::send_gathered).
+    pub gathered: u64,
+    /// How often the bytes of one were copied within this process, from where its client had them to where the system takes them: by an interface that
+    /// [copies](Facts::copies) each, and to have together what was gathered where the interface cannot gather it.
+    pub copies: u64,
 }
 
 /// A frame from when it is collected until it is done.
 struct Queued<M: laxity_model::nif::link::Memory> {
     client: ClientId,
-    frame: Frame,
-    held: Held<M>,
+    lent: Lent<M>,
+    /// Where it comes home, once its client has ended; `None`: to its client's.
+    home: Option<Arc<Shared<M>>>,
 }
 
 impl Polled {
@@ -123,7 +140,7 @@ impl Polled {
 impl<M: laxity_model::nif::link::Memory> Queued<M> {
     /// As events name it.
     fn named(&self) -> [u64; 2] {
-        [u64::from(self.client.0), self.frame.sending.tag]
+        [u64::from(self.client.0), self.lent.frame().sending.tag]
     }
 }
 
@@ -149,9 +166,11 @@ pub struct Driver<L: Link, D: Demultiplex> {
     /// Frames for which there was no room, since the last poll counted them.
     refused: usize,
     account: Account,
+    handed: Handed,
     malformed: Option<&'static str>,
     /// Nothing that was handed over waits to be flushed.
     is_flushed: bool,
+    looks: Looks,
     /// Of what is bounded, frames were given the larger half last.
     is_frames_turn: bool,
     state: State,
@@ -212,8 +231,10 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             collected: Vec::with_capacity(limits.queue as usize),
             refused: 0,
             account: Account::default(),
+            handed: Handed::default(),
             malformed: None,
             is_flushed: true,
+            looks: Looks::new(),
             is_frames_turn: false,
             state: State::Up,
         };
@@ -262,6 +283,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         self.send_waiting(now, effects, most - polled.arrived, &mut polled)?;
         if !self.is_flushed {
             self.flush(now, effects)?;
+        }
+        if self.link.is_silent() {
+            let look = self.looks.next(now, polled.sent, self.transmit.below());
+            polled.is_more |= look == Some(now);
+            polled.again = look.into_iter().chain(polled.again).min();
         }
         Ok(polled)
     }

@@ -23,6 +23,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             match self.link.receive(now) {
                 Ok(Some(packet)) => {
                     polled.arrived += 1;
+                    polled.bytes += packet.length as u64;
                     self.is_up(now, effects);
                     self.arrived(packet, now, effects);
                 }

@@ -229,6 +229,13 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         }
         entry.pool.close();
         entry.receiver.close();
+        // Its number may be another's when its frames are done.
+        let frames = self.frames.iter_mut().flatten();
+        for queued in frames.chain(&mut self.collected) {
+            if queued.client == client && queued.home.is_none() {
+                queued.home = Some(Arc::clone(&entry.pool));
+            }
+        }
         self.unused.push(client);
         let Entry {
             receiver, account, ..

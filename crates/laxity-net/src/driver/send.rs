@@ -1,15 +1,16 @@
 //! Frames that are sent (§2.2): collected from clients, put in order, handed over, told of.
 
-use std::sync::Arc;
+use std::cmp::Reverse;
 
-use laxity_model::nif::link::{Link, LinkError, Memory};
+use laxity_model::nif::link::{Link, LinkError, MOST_PIECES, Memory, copy_behind};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::nif::transmit::{Next, NotWaiting, Outgoing};
 use laxity_model::{EventKind, Instant};
 
 use super::entry::caught;
 use super::tap;
-use super::{Driver, Polled, Queued};
+use super::{Driver, Handed, Polled, Queued};
+use crate::buffers::{Frame, Message as _};
 use crate::client::{Context, Direction, Effects, Loan};
 
 impl<L: Link, D: Demultiplex> Driver<L, D> {
@@ -17,24 +18,24 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     pub(super) fn collect(&mut self, now: Instant, effects: &mut dyn Effects) {
         for client in self.line.announced() {
             if let Some(Some(entry)) = self.clients.get(client as usize) {
-                let outgoing = entry.pool.outgoing().map(|(frame, held)| Queued {
+                let outgoing = entry.pool.outgoing().map(|lent| Queued {
                     client: ClientId(client),
-                    frame,
-                    held,
+                    lent,
+                    home: None,
                 });
                 self.collected.extend(outgoing);
             }
         }
+        // The last that was sent comes first, as from each client.
         self.collected
-            .sort_unstable_by_key(|queued| queued.frame.number);
-        let mut collected = std::mem::take(&mut self.collected);
-        for queued in collected.drain(..) {
-            let sending = queued.frame.sending;
+            .sort_unstable_by_key(|queued| Reverse(queued.lent.frame().number));
+        while let Some(queued) = self.collected.pop() {
+            let frame = queued.lent.frame();
             let outgoing = Outgoing {
                 client: queued.client,
-                length: queued.frame.length,
-                priority: sending.priority,
-                due: sending.due,
+                length: frame.length,
+                priority: frame.sending.priority,
+                due: frame.sending.due,
             };
             match self.transmit.offer(&outgoing, now) {
                 Some(frame) => self.frames[frame.index()] = Some(queued),
@@ -44,7 +45,6 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 }
             }
         }
-        self.collected = collected;
     }
 
     /// Hands over what may go, no more than so many.
@@ -72,45 +72,130 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 self.transmit.refused();
                 continue;
             };
-            let Some(memory) = queued.held.lend() else {
-                self.transmit.refused();
-                continue;
-            };
-            let length = queued.frame.length;
-            if !self.taps.is_empty() {
-                let loan = Loan {
-                    bytes: &memory.bytes()[..length],
-                    direction: Direction::Out,
-                    arrived: None,
-                };
-                tap::show(&mut self.taps, &self.demultiplex, loan, now, effects);
+            let handed = self.hand_over(&mut queued, now, effects);
+            if handed.is_ok() {
+                polled.sent += 1;
+                polled.bytes += queued.lent.frame().length as u64;
+                self.is_flushed = false;
+                effects.record(EventKind::Transmit, queued.named());
             }
-            match self
-                .link
-                .queue(memory, length, queued.frame.sending.left, now)
-            {
-                Ok(()) => {
-                    polled.sent += 1;
-                    self.is_flushed = false;
-                    effects.record(EventKind::Transmit, queued.named());
-                    self.frames[frame.index()] = Some(queued);
-                }
-                Err((memory, LinkError::Full)) => {
-                    queued.held.restore(memory);
-                    self.frames[frame.index()] = Some(queued);
+            // It is found there where its client ends.
+            self.frames[frame.index()] = Some(queued);
+            match handed {
+                Ok(()) => {}
+                Err(LinkError::Full) => {
                     self.transmit.put_back();
                     return Ok(());
                 }
-                Err((memory, error)) => {
-                    queued.held.restore(memory);
+                Err(error) => {
                     self.transmit.refused();
                     polled.refused += 1;
                     if error == LinkError::Down {
                         self.is_down(now, effects);
                     }
-                    self.done(queued, Err(error), now, effects);
+                    if let Some(queued) = self.frames[frame.index()].take() {
+                        self.done(queued, Err(error), now, effects);
+                    }
                 }
             }
+        }
+    }
+
+    /// Hands a frame over; what is not taken has its memory as before.
+    fn hand_over(
+        &mut self,
+        queued: &mut Queued<L::Memory>,
+        now: Instant,
+        effects: &mut dyn Effects,
+    ) -> Result<(), LinkError> {
+        let Some(memory) = queued.lent.lend() else {
+            return Err(LinkError::Gone);
+        };
+        let Frame {
+            length,
+            sending,
+            is_gathered,
+            ..
+        } = *queued.lent.frame();
+        let handed = if is_gathered {
+            self.hand_over_pieces(queued, memory, now, effects)
+        } else {
+            self.show_sent(&memory.bytes()[..length], now, effects);
+            self.link.queue(memory, length, sending.left, now)
+        };
+        match handed {
+            Ok(()) => self.handed.frames += 1,
+            Err((memory, error)) => {
+                queued.lent.restore(memory);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of one whose end is elsewhere.
+    fn hand_over_pieces(
+        &mut self,
+        queued: &Queued<L::Memory>,
+        mut memory: L::Memory,
+        now: Instant,
+        effects: &mut dyn Effects,
+    ) -> Result<(), (L::Memory, LinkError)> {
+        let Frame {
+            length, sending, ..
+        } = *queued.lent.frame();
+        let behind = queued.lent.behind();
+        let mut pieces = [&[][..]; MOST_PIECES];
+        let found = caught(|| {
+            let mut found = 0;
+            for (place, piece) in pieces.iter_mut().zip(behind.pieces()) {
+                *place = piece;
+                found += 1;
+            }
+            found
+        });
+        let Some(found) = found else {
+            let why = "a piece of the frame panicked".to_owned();
+            return Err((memory, LinkError::Failed(why)));
+        };
+        let pieces = &pieces[..found];
+        let further: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let own = length.saturating_sub(further);
+        let copied = if self.taps.is_empty() {
+            (self.link).queue_gathered(memory, own, pieces, sending.left, now)?
+        } else {
+            // Who peeks is shown one piece.
+            if let Err(error) = copy_behind(&mut memory, own, pieces) {
+                return Err((memory, error));
+            }
+            self.show_sent(&memory.bytes()[..length], now, effects);
+            self.link.queue(memory, length, sending.left, now)?;
+            true
+        };
+        self.handed.gathered += 1;
+        self.handed.copies += u64::from(copied);
+        Ok(())
+    }
+
+    /// Shows a frame that is sent to those who peek.
+    fn show_sent(&mut self, bytes: &[u8], now: Instant, effects: &mut dyn Effects) {
+        if self.taps.is_empty() {
+            return;
+        }
+        let loan = Loan {
+            bytes,
+            direction: Direction::Out,
+            arrived: None,
+        };
+        tap::show(&mut self.taps, &self.demultiplex, loan, now, effects);
+    }
+
+    /// What was handed over, and how often it was copied for that.
+    pub fn handed(&self) -> Handed {
+        let each = u64::from(self.link.facts().copies);
+        Handed {
+            copies: self.handed.copies + each * self.handed.frames,
+            ..self.handed
         }
     }
 
@@ -141,7 +226,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             let sent = self.transmit.sent();
             let queued = sent.and_then(|frame| self.frames[frame.index()].take());
             if let Some(mut queued) = queued {
-                queued.held.restore(memory);
+                queued.lent.restore(memory);
                 effects.record(EventKind::Complete, queued.named());
                 self.done(queued, Ok(()), now, effects);
             }
@@ -156,23 +241,19 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         now: Instant,
         effects: &mut dyn Effects,
     ) {
-        let Queued {
-            client,
-            frame,
-            held,
-        } = queued;
-        let entry = self
-            .clients
-            .get_mut(client.index())
-            .and_then(Option::as_mut);
-        // Its number may be another's meanwhile.
-        let entry = entry.filter(|entry| Arc::ptr_eq(&entry.pool, held.pool()));
-        held.end(frame.is_awaited, outcome.clone());
-        let Some(entry) = entry.filter(|_| !frame.is_awaited) else {
+        let Queued { client, lent, home } = queued;
+        if let Some(home) = home {
+            return home.end(lent, outcome);
+        }
+        let Some(Some(entry)) = self.clients.get_mut(client.index()) else {
             return;
         };
+        if lent.frame().is_awaited {
+            return entry.pool.end(lent, outcome);
+        }
+        let tag = lent.frame().sending.tag;
+        entry.pool.end(lent, outcome.clone());
         let mut context = Context::new(now, effects);
-        let tag = frame.sending.tag;
         if caught(|| entry.receiver.sent(tag, outcome, &mut context)).is_none() {
             self.unregister(client);
         }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use laxity_model::Instant;
 use laxity_model::nif::frame::HEADER;
-use laxity_model::nif::link::{Facts, LinkError};
+use laxity_model::nif::link::{Facts, LinkError, Medium};
 use laxity_model::nif::wire::Framing;
 
 /// What is below an emulated interface.
@@ -74,7 +74,10 @@ pub(super) fn facts(name: &str, address: u8, mtu: usize) -> Facts {
         mtu,
         reach: 64,
         is_shared_with_kernel: false,
+        medium: Medium::Ethernet,
         gathers: false,
+        // Memory is handed on as it is.
+        copies: false,
     }
 }
 

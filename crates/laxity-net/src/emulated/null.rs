@@ -60,6 +60,10 @@ impl Link for Null {
         Ok(())
     }
 
+    fn is_silent(&self) -> bool {
+        true
+    }
+
     fn sent(&mut self, now: Instant) -> Option<Box<[u8]>> {
         self.departures.departed(now)
     }

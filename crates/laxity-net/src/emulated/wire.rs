@@ -87,7 +87,10 @@ pub struct End {
 
 impl End {
     fn new(wire: Wire, side: u8, rate: u64) -> Self {
-        let facts = facts("emulated", side, 1500);
+        let facts = Facts {
+            copies: true,
+            ..facts("emulated", side, 1500)
+        };
         Self {
             wire,
             side: side.into(),

@@ -14,11 +14,12 @@ use smoltcp::time::Instant as NetInstant;
 use smoltcp::wire::{HardwareAddress, IpCidr, IpEndpoint, IpListenEndpoint};
 
 use super::Common;
+use super::arrival::{Arrivals, Packet};
 use super::edge::Edge;
+use super::moved::{Count, Moved};
 use super::registrar::{Registration, State, leave};
 use super::wire::{self, HEADER, Hardware, IPV4, IPV6, Seen, TCP};
 use crate::buffers::{Buffer, Empty, Filled, Pool, Sending};
-use crate::clients::Queue;
 
 /// The longest packet that is left to the interface to cut: an interface of Linux takes 65,536 bytes with its Ethernet header, of which a tag may be a part, and a packet socket drops what is longer.
 const LONGEST: Option<NonZeroUsize> = NonZeroUsize::new(65_536 - HEADER - 4);
@@ -42,8 +43,8 @@ pub(crate) struct Endpoint<M: Memory + 'static> {
 struct Device<M: Memory + 'static> {
     common: Arc<Common<M>>,
     pool: Option<Pool<M>>,
-    queue: Option<Queue<M>>,
-    input: VecDeque<Buffer<M, Filled>>,
+    arrivals: Option<Arrivals<M>>,
+    input: VecDeque<Packet<M>>,
     route: Route,
     moved: Moved,
     now: Instant,
@@ -71,40 +72,6 @@ impl Ending {
     }
 }
 
-/// Packets that a connection has worked on since it began.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Moved {
-    /// That arrived for it.
-    pub received: Count,
-    /// That it sent.
-    pub sent: Count,
-}
-
-/// How many packets, and their bytes behind the Ethernet header.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Count {
-    /// Packets.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
-impl Count {
-    const fn add(&mut self, bytes: usize) {
-        self.packets += 1;
-        self.bytes += bytes as u64;
-    }
-
-    /// What came since an earlier look.
-    #[must_use]
-    pub const fn since(self, before: Self) -> Self {
-        Self {
-            packets: self.packets - before.packets,
-            bytes: self.bytes - before.bytes,
-        }
-    }
-}
-
 /// Where its last packet went. Its lock is this endpoint's, and not the neighbours'.
 #[derive(Default)]
 struct Route {
@@ -122,12 +89,12 @@ impl<M: Memory + 'static> Endpoint<M> {
     /// With a socket and a client of its own, which may still be asked for.
     pub(crate) fn with_socket<T: AnySocket<'static>>(
         common: Arc<Common<M>>,
-        queue: Queue<M>,
+        arrivals: Arrivals<M>,
         registration: Registration<M>,
         socket: T,
         now: Instant,
     ) -> Self {
-        let mut made = Self::build(common, None, Some(queue), Some(registration), now);
+        let mut made = Self::build(common, None, Some(arrivals), Some(registration), now);
         made.socket = Some(made.sockets.add(socket));
         made
     }
@@ -135,13 +102,13 @@ impl<M: Memory + 'static> Endpoint<M> {
     fn build(
         common: Arc<Common<M>>,
         pool: Option<Pool<M>>,
-        queue: Option<Queue<M>>,
+        arrivals: Option<Arrivals<M>>,
         registration: Option<Registration<M>>,
         now: Instant,
     ) -> Self {
         let mut device = Device {
             pool,
-            queue,
+            arrivals,
             input: VecDeque::new(),
             route: Route::default(),
             moved: Moved::default(),
@@ -176,13 +143,20 @@ impl<M: Memory + 'static> Endpoint<M> {
         self.connects = Some((remote, local));
     }
 
-    /// A packet that came to the late client. `false`: there was no room.
-    pub(super) fn pass(&mut self, packet: Buffer<M, Filled>) -> bool {
+    /// A packet that came to the late client, to be looked at later. `false`: there was no room.
+    pub(super) fn pass(&mut self, packet: &Packet<M>) -> bool {
         let has_room = self.device.input.len() < EARLY;
         if has_room {
-            self.device.input.push_back(packet);
+            self.device.input.push_back(packet.copied());
         }
         has_room
+    }
+
+    /// A packet that is looked at now. What finds no buffer to be answered from is as if lost.
+    pub(super) fn answer(&mut self, packet: Packet<M>, now: Instant) {
+        self.device.input.push_back(packet);
+        while self.take_one(now) {}
+        self.device.input.clear();
     }
 
     /// From now on it takes no packet but by [`take_one`](Self::take_one).
@@ -310,14 +284,11 @@ pub(crate) fn net(now: Instant) -> NetInstant {
     NetInstant::from_micros(i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
 }
 
-pub(crate) struct Received<M: Memory>(Buffer<M, Filled>);
+pub(crate) struct Received<M: Memory>(Packet<M>);
 
 impl<M: Memory> phy::RxToken for Received<M> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        let read = read(&self.0.bytes()[HEADER..]);
-        // Its client's, or, where that has ended, nobody's.
-        self.0.emptied().give().ok();
-        read
+        read(&self.0.bytes()[HEADER..])
     }
 }
 
@@ -379,6 +350,9 @@ impl<M: Memory + 'static> Common<M> {
         route: &mut Route,
         now: Instant,
     ) {
+        if self.is_bare {
+            return send(frame, sending, route);
+        }
         let Some(hop) = self.config.next_hop(to) else {
             return;
         };
@@ -397,10 +371,14 @@ impl<M: Memory + 'static> Common<M> {
             }
         };
         frame.bytes_mut()[..6].copy_from_slice(&hardware);
-        // Whose client has ended sends nothing.
-        frame.send_quietly(sending).ok();
-        route.is_untold = true;
+        send(frame, sending, route);
     }
+}
+
+/// Sends it now; whose client has ended sends nothing.
+fn send<M: Memory>(frame: Buffer<M, Filled>, sending: Sending, route: &mut Route) {
+    frame.send_quietly(sending).ok();
+    route.is_untold = true;
 }
 
 impl<M: Memory + 'static> Device<M> {
@@ -413,15 +391,13 @@ impl<M: Memory + 'static> Device<M> {
         }
     }
 
-    /// The next packet that may be looked at; others go home.
-    fn next(&mut self) -> Option<Buffer<M, Filled>> {
+    /// The next packet that may be looked at.
+    fn next(&mut self) -> Option<Packet<M>> {
         for _ in 0..self.common.config.per_poll {
             let next = self.input.pop_front();
-            let mut packet = next.or_else(|| self.queue.as_ref()?.try_next().ok()?)?;
+            let mut packet = next.or_else(|| self.arrivals.as_ref()?.next())?;
             let seen = self.common.look(packet.bytes());
-            let begun = packet
-                .arrived()
-                .is_some_and(|arrived| arrived.left.checksum);
+            let begun = packet.is_begun();
             match seen {
                 Seen::Transport(protocol, _) => {
                     let bytes = &mut packet.bytes_mut()[HEADER..];
@@ -436,10 +412,9 @@ impl<M: Memory + 'static> Device<M> {
                     if is_sound && !ending.is_some_and(|ending| ending.has_seen(bytes)) {
                         return Some(packet);
                     }
-                    drop(packet.emptied().give());
                 }
                 Seen::Control => return Some(packet),
-                _ => drop(packet.emptied().give()),
+                _ => {}
             }
         }
         None

@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use laxity_model::Instant;
 use laxity_model::base::bell::Bell;
+use laxity_model::nif::exchange::Census;
 use laxity_model::nif::link::Memory;
 use smoltcp::socket::tcp;
 use smoltcp::time::Duration;
 use smoltcp::wire::TcpPacket;
 
+use super::arrival::{Arrivals, Packet};
 use super::wire::{self, HEADER, Seen, TCP, Tuple};
 use super::{Common, Core, Endpoint, Stack};
-use crate::buffers::{Buffer, Filled, Pool};
-use crate::clients::Queue;
+use crate::buffers::Pool;
 use crate::lock;
 
 /// What became of packets that came to the late client.
@@ -36,7 +37,8 @@ pub struct StackAccount {
 
 /// The late client's packets.
 pub(super) struct Late<M: Memory + 'static> {
-    queue: Queue<M>,
+    arrivals: Arrivals<M>,
+    pool: Pool<M>,
     answers: Endpoint<M>,
     account: StackAccount,
 }
@@ -68,13 +70,14 @@ pub(super) struct Tended<M: Memory + 'static> {
 impl<M: Memory + 'static> Late<M> {
     pub(super) fn new(
         common: Arc<Common<M>>,
-        queue: Queue<M>,
+        arrivals: Arrivals<M>,
         pool: Pool<M>,
         now: Instant,
     ) -> Self {
         Self {
-            queue,
-            answers: Endpoint::bare(common, pool, now),
+            arrivals,
+            answers: Endpoint::bare(common, pool.clone(), now),
+            pool,
             account: StackAccount::default(),
         }
     }
@@ -85,6 +88,12 @@ impl<M: Memory + 'static> Stack<M> {
     #[must_use]
     pub fn account(&self) -> StackAccount {
         lock(&self.0.late).account
+    }
+
+    /// Where the buffers of its own client are, which takes what is no other's: half of them are given when nothing is under way. O(these).
+    #[must_use]
+    pub fn census(&self) -> Census {
+        lock(&self.0.late).pool.census()
     }
 
     /// Connections that this looks at in each poll: those that begin or end.
@@ -100,7 +109,7 @@ impl<M: Memory + 'static> Stack<M> {
         let mut next = None;
         let most = self.0.common.config.per_poll;
         for taken in 1..=most {
-            let Ok(Some(packet)) = late.queue.try_next() else {
+            let Some(packet) = late.arrivals.next() else {
                 break;
             };
             self.dispatch(&mut late, packet, now);
@@ -114,9 +123,10 @@ impl<M: Memory + 'static> Stack<M> {
         [next, waits, tended].into_iter().flatten().min()
     }
 
-    fn dispatch(&self, late: &mut Late<M>, packet: Buffer<M, Filled>, now: Instant) {
+    fn dispatch(&self, late: &mut Late<M>, packet: Packet<M>, now: Instant) {
         let common = &self.0.common;
         match common.look(packet.bytes()) {
+            Seen::Arp | Seen::Discovery if common.is_bare => late.account.dropped += 1,
             Seen::Arp => {
                 late.account.neighbours += 1;
                 common.neighbours().arp(packet.bytes(), now);
@@ -125,37 +135,27 @@ impl<M: Memory + 'static> Stack<M> {
                 late.account.neighbours += 1;
                 common.neighbours().discovery(packet.bytes(), now);
             }
-            Seen::Transport(TCP, tuple) => return self.transport(late, packet, tuple, now),
-            Seen::Transport(..) | Seen::Control => return late.answer(packet, now),
+            Seen::Transport(TCP, tuple) => self.transport(late, packet, tuple, now),
+            Seen::Transport(..) | Seen::Control => late.answer(packet, now),
             Seen::Nothing => late.account.dropped += 1,
         }
-        packet.emptied().give().ok();
     }
 
-    fn transport(
-        &self,
-        late: &mut Late<M>,
-        mut packet: Buffer<M, Filled>,
-        tuple: Tuple,
-        now: Instant,
-    ) {
+    fn transport(&self, late: &mut Late<M>, mut packet: Packet<M>, tuple: Tuple, now: Instant) {
         let existing = lock(&self.0.connections).get(&tuple).cloned();
         if let Some(connection) = existing {
             late.account.passed += 1;
-            let has_room = lock(&connection.endpoint).pass(packet);
+            let has_room = lock(&connection.endpoint).pass(&packet);
             late.account.dropped += u64::from(!has_room);
             connection.bell.ring(&self.0.common.sleeper);
             return;
         }
-        if packet
-            .arrived()
-            .is_some_and(|arrived| arrived.left.checksum)
-        {
+        if packet.is_begun() {
             wire::finish(&mut packet.bytes_mut()[HEADER..], TCP);
         }
         let listener = lock(&self.0.listeners).get(&tuple.local.1).cloned();
         match listener {
-            Some(listener) if begins(&packet) => self.begin(late, packet, tuple, &listener, now),
+            Some(listener) if begins(&packet) => self.begin(late, &packet, tuple, &listener, now),
             _ => late.answer(packet, now),
         }
     }
@@ -164,7 +164,7 @@ impl<M: Memory + 'static> Stack<M> {
     fn begin(
         &self,
         late: &mut Late<M>,
-        packet: Buffer<M, Filled>,
+        packet: &Packet<M>,
         tuple: Tuple,
         listener: &Arc<Listening<M>>,
         now: Instant,
@@ -172,7 +172,7 @@ impl<M: Memory + 'static> Stack<M> {
         if listener.open.load(Ordering::SeqCst) >= listener.backlog as u64 {
             late.account.refused += 1;
             listener.refused.fetch_add(1, Ordering::SeqCst);
-            return drop(packet.emptied().give());
+            return;
         }
         let Ok(connection) = self.0.connection(tuple, now) else {
             late.account.dropped += 1;
@@ -254,10 +254,9 @@ impl<M: Memory + 'static> Stack<M> {
 
 impl<M: Memory + 'static> Late<M> {
     /// What is nobody's is answered as the protocols say: an echo, a reset, or that the port is not reached.
-    fn answer(&mut self, packet: Buffer<M, Filled>, now: Instant) {
+    fn answer(&mut self, packet: Packet<M>, now: Instant) {
         self.account.nobodys += 1;
-        self.answers.pass(packet);
-        while self.answers.take_one(now) {}
+        self.answers.answer(packet, now);
     }
 }
 
@@ -294,7 +293,7 @@ impl<M: Memory + 'static> Core<M> {
     }
 
     pub(super) fn is_quiet(&self) -> bool {
-        lock(&self.late).queue.is_empty()
+        lock(&self.late).arrivals.is_empty()
     }
 }
 
@@ -310,7 +309,7 @@ fn socket<M: Memory>(common: &Common<M>) -> tcp::Socket<'static> {
 }
 
 /// A first packet of a connection, as it should be.
-fn begins<M: Memory>(packet: &Buffer<M, Filled>) -> bool {
+fn begins<M: Memory>(packet: &Packet<M>) -> bool {
     let packet = &packet.bytes()[HEADER..];
     let Some(tcp) = wire::payload(packet).and_then(|payload| TcpPacket::new_checked(payload).ok())
     else {

@@ -13,9 +13,11 @@
 //! * A packet whose checksum was [left](laxity_model::nif::link::Left) begun is accepted; all others are checked.
 //! * Where the interface [finishes](Link::finishes) what is left to it, checksums of TCP and the cutting into segments of IPv4 are. No congestion window is kept.
 
+mod arrival;
 mod edge;
 mod endpoint;
 mod late;
+mod moved;
 mod neighbours;
 mod registrar;
 mod wire;
@@ -27,15 +29,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use laxity_model::base::bell::Bell;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::nif::filter::Filter;
-use laxity_model::nif::link::{Link, Memory};
+use laxity_model::nif::link::{Link, Medium, Memory};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::{Instant, PortId, Span};
 use smoltcp::wire::IpCidr;
 
+pub(crate) use arrival::Arrivals;
 pub(crate) use endpoint::Endpoint;
-pub use endpoint::{Count, Moved};
 pub use late::StackAccount;
 pub(crate) use late::{Connection, Listening};
+pub use moved::{Count, Moved};
 pub use neighbours::NeighbourAccount;
 use neighbours::Neighbours;
 use registrar::{Registrar, Registration, Ringing, ask};
@@ -44,7 +47,7 @@ use wire::Seen;
 pub(crate) use wire::Tuple;
 
 use crate::buffers::{PoolSize, Sleeper};
-use crate::clients::{Queue, early};
+use crate::clients::early;
 use crate::driver::{Driver, Interest, RegisterError};
 use crate::lock;
 
@@ -151,6 +154,8 @@ pub(crate) struct Common<M: Memory + 'static> {
     pub(crate) sleeper: Sleeper,
     /// The interface finishes checksums, and cuts segments.
     finishes: bool,
+    /// Who is at the other end of it has every packet: there are no neighbours to be asked for, and none asks.
+    is_bare: bool,
     registrar: Box<dyn Registrar<M>>,
     neighbours: Mutex<Neighbours<M>>,
     random: Mutex<SplitMix64>,
@@ -190,7 +195,7 @@ impl<M: Memory + 'static> Common<M> {
         is_tcp: bool,
         (own, far): (SocketAddr, Option<SocketAddr>),
         bell: &Arc<Bell>,
-    ) -> Result<(Queue<M>, Registration<M>), String> {
+    ) -> Result<(Arrivals<M>, Registration<M>), String> {
         let filter = Filter::to(is_tcp, own, far).map_err(|error| error.to_string())?;
         let buffers = self.config.buffers;
         let (client, queue) = early::client(buffers as usize * 2, None, &self.sleeper);
@@ -209,7 +214,7 @@ impl<M: Memory + 'static> Common<M> {
             bell,
             &self.sleeper,
         );
-        Ok((queue, asked))
+        Ok((Arrivals::of(queue), asked))
     }
 }
 
@@ -272,12 +277,13 @@ impl<M: Memory + 'static> Stack<M> {
             neighbours: Mutex::new(Neighbours::new(config.hardware, addresses, pool.clone())),
             random: Mutex::new(SplitMix64::new(config.seed)),
             finishes: driver.link().finishes(),
+            is_bare: driver.facts().medium == Medium::Ip,
             registrar: Box::new(driver.handle()),
             config,
             clock,
             sleeper,
         });
-        let late = late::Late::new(Arc::clone(&common), queue, pool, now);
+        let late = late::Late::new(Arc::clone(&common), Arrivals::of(queue), pool, now);
         Ok(Self(Arc::new(Core {
             common,
             bell,

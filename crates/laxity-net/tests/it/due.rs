@@ -1,13 +1,15 @@
 //! Clients whose packets are due, and what is recorded of a packet's way.
 
+use laxity_model::nif::qos::{LeastLaxity, Module, Ranks, Terms};
 use laxity_model::nif::registry::ClientId;
-use laxity_model::nif::urgency::Stated;
+use laxity_model::nif::urgency::{Stated, Unit};
 use laxity_model::policy::Rank;
-use laxity_model::{ActivityId, EventKind, Instant, PortId, Priority, Span};
+use laxity_model::{ActivityId, EventKind, Instant, PortId, Priority, Service, Span};
 use laxity_net::Pool;
 use laxity_net::buffers::{PoolSize, Sending};
 use laxity_net::client::Effects;
-use laxity_net::clients::due::{self, DueQueue, Ranks, Terms, Unit};
+use laxity_net::clients::due::{self, DueClient, DueQueue};
+use laxity_net::clients::group::group;
 use laxity_net::driver::{Host, Interest, Limits};
 use laxity_net::emulated::Faults;
 use proptest::prelude::*;
@@ -59,6 +61,18 @@ impl Effects for Urgent {
     }
 }
 
+/// Of one packet every so many microseconds at least, each of which takes so many, and is due 5 ms behind its logical arrival.
+fn terms(number: usize, (every, packet): (u64, u64), ranks: Ranks) -> Terms {
+    let stated = Stated::new(1, Span::from_micros(every), 4, Span::from_millis(5));
+    Terms {
+        stated: stated.unwrap(),
+        unit: Unit::Packets,
+        packet: Service::from_micros(packet),
+        activity: ActivityId(number as u16),
+        ranks,
+    }
+}
+
 /// Clients whose packets are due behind a wire without delay.
 struct World {
     pair: Pair,
@@ -70,19 +84,31 @@ struct World {
 impl World {
     /// A client for each, of one packet every so many microseconds at least, due 5 ms behind its logical arrival.
     fn new(every: &[u64], ranks: Ranks, unit: Unit) -> Self {
+        let terms = every.iter().enumerate().map(|(number, every)| Terms {
+            unit,
+            ..terms(number, (*every, 0), ranks)
+        });
+        let all = terms.map(|terms| due::client(32, terms, &Host::default().sleeper));
+        Self::of(all.collect())
+    }
+
+    /// Clients of one module, each of one packet every so many microseconds at least that takes so many, due as above.
+    fn grouped(module: impl Module + 'static, all: &[(u64, u64)]) -> Self {
+        let numbered = all.iter().enumerate();
+        let terms: Vec<_> = numbered
+            .map(|(number, of)| terms(number, *of, THREAD))
+            .collect();
+        let seats = group(module, &terms).into_iter();
+        let all = seats.map(|seat| due::client_in(32, seat, &Host::default().sleeper));
+        Self::of(all.collect())
+    }
+
+    fn of(all: Vec<(DueClient<Counted>, DueQueue<Counted>)>) -> Self {
         let mut pair = pair(Faults::default(), Limits::default());
         let size = PoolSize::fixed(32);
         let keeper = Keeper::<Counted>::default();
         let sender = pair.near.register(Interest::Nothing, size, keeper).unwrap();
-        let receivers = (0..).zip(every).map(|(number, every)| {
-            let stated = Stated::new(1, Span::from_micros(*every), 4, Span::from_millis(5));
-            let terms = Terms {
-                stated: stated.unwrap(),
-                unit,
-                activity: ActivityId(number),
-                ranks,
-            };
-            let (client, queue) = due::client(32, terms, &Host::default().sleeper);
+        let receivers = (0..).zip(all).map(|(number, (client, queue))| {
             let interest = Interest::In(&circuit(number));
             let registered = pair.far.register(interest, size, client).unwrap();
             registered.pool.give(32);
@@ -206,6 +232,32 @@ fn packets_that_came_before_their_time_do_not_delay_one_that_is_current() {
     assert_eq!(done_beside_a_burst(10_000), 4);
     // All of them are current from the first millisecond on.
     assert_eq!(done_beside_a_burst(1), 22);
+}
+
+/// The second has more to do with a packet, until the first has more of them.
+#[test]
+fn of_a_group_who_has_least_to_spare_is_above_whoever_reports() {
+    let mut world = World::grouped(LeastLaxity, &[(1, 1_000), (1_000, 3_000)]);
+    let second = Priority::new(CRITICAL.level() - 1).unwrap();
+    let [first, second] = [CRITICAL, second].map(|of| Some(Rank::Priority(of)));
+    world.arrive(0, 1);
+    assert_eq!(world.host.ranks, [first, None]);
+    world.arrive(1, 1);
+    assert_eq!(world.host.ranks, [second, first]);
+    world.host.advance(Instant::from_micros(10));
+    (0..3).for_each(|_| world.arrive(0, 1));
+    assert_eq!(world.host.ranks, [first, second]);
+    // Three are left, and their deadlines are a little later.
+    world.host.advance(Instant::from_micros(20));
+    assert_eq!((world.take(0), world.take(0)), (Some(1), Some(1)));
+    assert_eq!(world.host.ranks, [second, first]);
+    // What comes before its time waits for whatever is critical.
+    assert_eq!(world.take(1), Some(1));
+    world.arrive(1, 1);
+    assert_eq!(world.take(1), Some(1));
+    assert_eq!(world.host.ranks, [first, Some(Rank::Priority(WORKAHEAD))]);
+    world.host.advance(Instant::from_micros(1_000));
+    assert_eq!(world.host.ranks[1], second);
 }
 
 proptest! {

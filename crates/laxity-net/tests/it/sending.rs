@@ -1,11 +1,13 @@
 //! Frames: in which order they leave, how many are out of reach, and that each is told.
 
+use std::sync::Arc;
+
 use laxity_model::nif::link::{Link, LinkError};
 use laxity_model::nif::registry::Circuits;
 use laxity_model::nif::transmit::ByPriority;
 use laxity_model::{Instant, Priority};
-use laxity_net::buffers::{Gathered, Pool, PoolSize, Sending};
-use laxity_net::driver::{Driver, Host, Interest, Limits, Scope};
+use laxity_net::buffers::{Gathered, Message as _, Pool, PoolSize, Sending, Unavailable};
+use laxity_net::driver::{Driver, Handed, Host, Interest, Limits, Scope};
 use laxity_net::emulated::{End, Faults, Null, Wire};
 
 use crate::support::{Keeper, Own};
@@ -71,6 +73,35 @@ fn every_frame_is_told_once_and_in_its_order() {
     }
 }
 
+/// Where nobody tells that there is room again, whoever polls when it was asked to has everything sent, and soon.
+#[test]
+fn an_interface_that_does_not_tell_is_looked_at_until_all_has_left() {
+    let limits = Limits {
+        reach: 2,
+        ..Limits::default()
+    };
+    let (mut driver, keeper, pool) = null(false, limits);
+    for tag in 0..30 {
+        send(&pool, 0, tag);
+    }
+    let (mut now, mut polls) = (Instant::ZERO, 0);
+    loop {
+        let polled = driver.poll(now, &mut ()).unwrap();
+        polls += 1;
+        match (polled.is_more, polled.again) {
+            (true, _) => {}
+            (false, Some(again)) => now = again,
+            (false, None) => break,
+        }
+    }
+    assert_eq!(keeper.sent().len(), 30);
+    // A frame takes 1 ms, and is looked for five times meanwhile at the most.
+    assert!(
+        now <= Instant::from_millis(50) && polls < 200,
+        "{now:?} {polls}"
+    );
+}
+
 #[test]
 fn frames_of_several_clients_leave_in_the_order_in_which_they_were_sent() {
     let (mut driver, _, first) = null(false, Limits::default());
@@ -134,28 +165,119 @@ fn what_does_not_fit_into_the_queue_or_the_interface_is_told_so() {
     assert_eq!(pool.census().free, 40);
 }
 
+/// A client of one buffer over a wire that copies, and cannot gather.
+fn gathering() -> (Driver<End, Circuits>, Pool<Memory>, End) {
+    let (_wire, near, far) = Wire::new(Faults::default(), 1);
+    let limits = Limits::default();
+    let mut driver = Driver::new(near, Circuits::default(), limits, Host::default()).unwrap();
+    let size = PoolSize::fixed(1);
+    let client = driver.register(Interest::Nothing, size, Keeper::default());
+    (driver, client.unwrap().pool, far)
+}
+
+/// The one packet that has arrived.
+fn arrived(far: &mut End) -> Vec<u8> {
+    for memory in far.allocate(1).unwrap() {
+        far.post(memory).unwrap();
+    }
+    let packet = far.receive(Instant::ZERO).unwrap().unwrap();
+    packet.memory[..packet.length].to_vec()
+}
+
 #[test]
 fn a_gathered_message_leaves_as_one_packet() {
-    let (_wire, near, mut far) = Wire::new(Faults::default(), 1);
-    let limits = Limits::default();
-    let mut driver: Driver<End, _> =
-        Driver::new(near, Circuits::default(), limits, Host::default()).unwrap();
-    let size = PoolSize::fixed(1);
-    let client = driver
-        .register(Interest::Nothing, size, Keeper::default())
-        .unwrap();
+    let (mut driver, pool, mut far) = gathering();
     let payload = vec![3; 50];
     let message = Gathered::default().with([1, 2]).with(&payload);
-    let filled = client.pool.take().unwrap().fill_with(&message).unwrap();
+    let filled = pool.take().unwrap().fill_with(&message).unwrap();
     filled.send(Sending::default()).unwrap();
     driver.poll(Instant::ZERO, &mut ()).unwrap();
-    let received = Link::receive;
-    for memory in Link::allocate(&mut far, 1).unwrap() {
-        Link::post(&mut far, memory).unwrap();
+    assert_eq!(arrived(&mut far), [&[1, 2][..], &payload].concat());
+    let handed = Handed {
+        frames: 1,
+        gathered: 0,
+        copies: 1,
+    };
+    assert_eq!(driver.handed(), handed);
+}
+
+/// Where the interface cannot gather, pieces are copied together, and that is counted; whose they were has them back with the buffer, not before.
+#[test]
+fn pieces_leave_as_one_packet_and_are_let_go_of_when_the_buffer_is_taken_next() {
+    let (mut driver, pool, mut far) = gathering();
+    let payload: Arc<[u8]> = vec![3; 50].into();
+    let message = |payload: &Arc<[u8]>| Gathered::default().with([2]).with(Arc::clone(payload));
+    let tap = Keeper::<Own>::default();
+    for copies in [2, 4] {
+        if copies == 4 {
+            // Who peeks sees the same, in one piece.
+            driver.tap(Scope::All, tap.clone());
+        }
+        let filled = pool.take().unwrap().fill(&[1, 1]).unwrap();
+        filled
+            .send_gathered(message(&payload), Sending::default())
+            .unwrap();
+        driver.poll(Instant::ZERO, &mut ()).unwrap();
+        assert_eq!(arrived(&mut far), [&[1, 1, 2][..], &payload].concat());
+        let handed = driver.handed();
+        assert_eq!((handed.gathered, handed.copies), (handed.frames, copies));
+        driver.poll(Instant::ZERO, &mut ()).unwrap();
+        assert_eq!((pool.census().free, Arc::strong_count(&payload)), (1, 2));
+        match copies {
+            2 => drop(pool.take().unwrap()),
+            _ => assert_eq!(pool.give(1), 1),
+        }
+        assert_eq!(Arc::strong_count(&payload), 1);
     }
-    let packet = received(&mut far, Instant::ZERO).unwrap().unwrap();
-    assert_eq!(packet.length, 52);
-    assert_eq!(packet.memory[..3], [1, 2, 3]);
+    assert_eq!(tap.bytes(), [[&[1, 1, 2][..], &payload].concat()]);
+}
+
+#[test]
+fn pieces_that_are_too_many_or_too_long_come_back_with_the_buffer() {
+    let (mut driver, pool, _far) = gathering();
+    let mut filled = pool.take().unwrap().fill(&[1]).unwrap();
+    let many = (0..9).fold(Gathered::default(), |all, byte| all.with([byte]));
+    let (length, room) = (1515, 1514);
+    for (message, why) in [
+        (many, Unavailable::TooManyPieces(9)),
+        (
+            Gathered::default().with([0; 1514]),
+            Unavailable::TooLong { length, room },
+        ),
+    ] {
+        let long = message.length();
+        let back = filled.send_gathered(message, Sending::default());
+        let back = back.unwrap_err();
+        assert_eq!((back.why, back.buffer.1.length()), (why, long));
+        filled = back.buffer.0;
+    }
+    pool.close();
+    let back = filled.send_gathered(Gathered::default(), Sending::default());
+    assert_eq!(back.unwrap_err().why, Unavailable::Closed);
+    driver.poll(Instant::ZERO, &mut ()).unwrap();
+    assert_eq!(driver.handed(), Handed::default());
+}
+
+/// What a piece is made of is its client's, who may have made a mistake.
+#[test]
+fn a_piece_that_panics_is_not_sent_and_its_buffer_comes_home() {
+    struct Bad;
+    impl AsRef<[u8]> for Bad {
+        fn as_ref(&self) -> &[u8] {
+            if std::thread::current().name() == Some("driver") {
+                std::panic::resume_unwind(Box::new(()));
+            }
+            &[1]
+        }
+    }
+    let (mut driver, pool, _far) = gathering();
+    let filled = pool.take().unwrap().fill(&[1]).unwrap();
+    let message = Gathered::default().with(Bad);
+    filled.send_gathered(message, Sending::default()).unwrap();
+    let thread = std::thread::Builder::new().name("driver".to_owned());
+    let polls = thread.spawn(move || driver.poll(Instant::ZERO, &mut ()).unwrap().refused);
+    assert_eq!(polls.unwrap().join().unwrap(), 1);
+    assert_eq!(pool.census().free, 1);
 }
 
 /// However little is taken at a time, neither those who send nor those who receive wait for the others to have nothing to do.

@@ -36,6 +36,7 @@ impl Drop for Counted {
 /// An end of a wire with such memory.
 pub(crate) struct CountedEnd {
     end: End,
+    pub(crate) facts: Facts,
     /// Memory that the end has, without its bytes.
     inside: Vec<Counted>,
     pub(crate) alive: Arc<AtomicUsize>,
@@ -46,6 +47,7 @@ pub(crate) struct CountedEnd {
 impl CountedEnd {
     pub(crate) fn new(end: End) -> Self {
         Self {
+            facts: end.facts().clone(),
             end,
             inside: Vec::new(),
             alive: Arc::default(),
@@ -70,7 +72,7 @@ impl Link for CountedEnd {
     type Memory = Counted;
 
     fn facts(&self) -> &Facts {
-        self.end.facts()
+        &self.facts
     }
 
     fn allocate(&mut self, packets: usize) -> Result<Vec<Counted>, LinkError> {

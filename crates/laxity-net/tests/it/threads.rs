@@ -178,8 +178,7 @@ fn an_early_client_has_its_own_buffers_and_raises_its_activity_when_its_first_pa
     let (_wire, near, far) = Wire::new(Faults::default(), 1);
     let driver = |end| Driver::new(end, Circuits::default(), Limits::default(), Host::default());
     let (mut near, mut far) = (driver(near).unwrap(), driver(far).unwrap());
-    let rank = Rank::Priority(Priority::REAL_TIME);
-    let raises = Some((ActivityId(3), rank));
+    let raises = Some((ActivityId(3), Priority::REAL_TIME));
     let (client, queue) = early::client(2, raises, &Host::default().sleeper);
     let own = (0..2).map(|_| Own([0; Own::ROOM])).collect();
     let interest = Interest::In(&circuit(5));
@@ -205,6 +204,7 @@ fn an_early_client_has_its_own_buffers_and_raises_its_activity_when_its_first_pa
     assert_eq!(queue.try_next().unwrap().unwrap().bytes(), packet(5, 0, 60));
     own.give(1);
     round(20);
+    let rank = Rank::Priority(Priority::REAL_TIME);
     assert_eq!(raised.0, [(ActivityId(3), rank, at(10))]);
     assert_eq!(queue.try_next().unwrap().unwrap().bytes(), packet(5, 1, 60));
     assert!(queue.try_next().unwrap().is_some() && queue.try_next().unwrap().is_none());

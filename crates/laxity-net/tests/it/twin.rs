@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use laxity_model::executor::edf::Edf;
 use laxity_model::nif::link::Link;
 use laxity_model::nif::most::{Costs, Most};
+use laxity_model::nif::qos::{AtArrival, LeastLaxity, Ranks, Terms};
 use laxity_model::nif::registry::{Circuit, Circuits};
-use laxity_model::nif::urgency::Stated;
+use laxity_model::nif::urgency::{Stated, Unit};
 use laxity_model::policy::raise::Highest;
 use laxity_model::{
     ActivityId, Context, EventKind, Host as _, Instant, InterruptLevel, Placement, Priority,
@@ -14,10 +15,13 @@ use laxity_model::{
 };
 use laxity_net::bodies::{Crew, Handler, Interrupt, Signalling, Through, Work};
 use laxity_net::buffers::{Buffer, Filled, PoolSize};
-use laxity_net::clients::due::{self, DueQueue, Ranks, Terms, Unit};
+use laxity_net::clients::due::{self, DueQueue};
+use laxity_net::clients::group::{Seat, group};
 use laxity_net::driver::{Driver, Host, Interest, Limits};
 use laxity_sim::net::{Cable, Card, Line, Moderation, Queue as CardQueue, Shape, Transfers};
 use laxity_sim::{Profile, Twin};
+
+mod crews;
 
 type Packet = Box<[u8]>;
 type Delays = Arc<Mutex<Vec<(bool, Span)>>>;
@@ -57,10 +61,23 @@ enum Arrangement {
     Early {
         video: u8,
     },
+    /// The video's thread has a higher priority from its packet's logical arrival on; or a software interrupt takes its packets first.
+    Crew {
+        is_raised: bool,
+    },
     /// Each with its rate, and with a thread or a handler that is as urgent as its packets are, if it may be.
     Due {
         by: By,
     },
+    /// On an executor that goes by deadlines, by what this says: the bulk has all of its packets to do within 12 ms, and the video one within 8.
+    Said(Modules),
+}
+
+/// Who says how urgent those are who take packets.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Modules {
+    AtArrival,
+    LeastLaxity,
 }
 
 /// How whoever takes the packets is made urgent.
@@ -153,10 +170,18 @@ impl Receiving {
         opened.expect("it is closed");
     }
 
+    /// Both clients, and who takes their packets.
+    fn both_due(&mut self, by: By) {
+        let place = match by {
+            By::Deadline => self.executor(),
+            By::Nothing | By::Priority => thread(8),
+        };
+        self.due(BULK, 2, (by, place));
+        self.due(VIDEO, 20, (by, place));
+    }
+
     /// A client of one packet every so many milliseconds, eight of them at once, each due 4 ms after its time; and who takes its packets there.
     fn due(&mut self, circuit: Circuit, every_ms: u64, (by, place): (By, Placement)) {
-        let delay = Span::from_millis(4);
-        let activity = ActivityId(self.program.activities.len() as u16);
         let level = |priority| Priority::new(priority).expect("below 32");
         let ranks = match by {
             By::Deadline => Ranks::Handler,
@@ -169,15 +194,63 @@ impl Receiving {
                 workahead: level(8),
             },
         };
+        let delay = Span::from_millis(4);
         let stated = Stated::new(1, Span::from_millis(every_ms), 8, delay);
-        let terms = Terms {
-            stated: stated.expect("it is a rate"),
-            unit: Unit::Packets,
-            activity,
-            ranks,
+        let terms = self.terms(0, stated.expect("it is a rate"), ranks);
+        let mut seats = group(AtArrival, &[terms]);
+        self.sit(circuit, (terms, seats.remove(0)), (place, delay));
+    }
+
+    fn executor(&mut self) -> Placement {
+        let at = (CPU, thread(8));
+        let executor = self.program.executor("executor", at, None, Edf::new());
+        let task = None;
+        Placement::On { executor, task }
+    }
+
+    /// Both clients, all of whose packets are in their time, in one group.
+    fn said(&mut self, by: Modules, place: Placement) {
+        let delays = [12, 8].map(Span::from_millis);
+        let stated = delays.map(|delay| Stated::new(1_000, Span::from_millis(1), 8, delay));
+        let terms = [0, 1].map(|number| {
+            let stated = stated[number].expect("it is a rate");
+            self.terms(number, stated, Ranks::Handler)
+        });
+        let seats = match by {
+            Modules::AtArrival => group(AtArrival, &terms),
+            Modules::LeastLaxity => group(LeastLaxity, &terms),
         };
+        for (number, seat) in seats.into_iter().enumerate() {
+            let circuit = [BULK, VIDEO][number];
+            // Earlier than work of eight packets makes it.
+            self.sit(
+                circuit,
+                (terms[number], seat),
+                (place, Span::from_millis(1)),
+            );
+        }
+    }
+
+    /// Of the client that comes after so many others.
+    fn terms(&self, others: usize, stated: Stated, ranks: Ranks) -> Terms {
+        Terms {
+            stated,
+            unit: Unit::Packets,
+            packet: Service::from_millis(1),
+            activity: ActivityId((self.program.activities.len() + others) as u16),
+            ranks,
+        }
+    }
+
+    /// A client of these terms, and who takes its packets there, who may be due so soon.
+    fn sit(
+        &mut self,
+        circuit: Circuit,
+        (terms, seat): (Terms, Seat),
+        (place, soon): (Placement, Span),
+    ) {
         let arrived = self.program.semaphore(0);
-        let (client, queue) = due::client(16, terms, &Host::default().sleeper);
+        let (client, queue) = due::client_in(16, seat, &Host::default().sleeper);
         let client = Signalling {
             client,
             arrived,
@@ -187,12 +260,12 @@ impl Receiving {
         let registered = self.driver.register(Interest::In(&circuit), size, client);
         registered.expect("nobody has it").pool.give(16);
         let body = taker(queue, arrived, &self.found);
-        assert_eq!(self.program.add("taker", CPU, place, body), activity);
-        let highest = match ranks {
+        assert_eq!(self.program.add("taker", CPU, place, body), terms.activity);
+        let highest = match terms.ranks {
             Ranks::Thread { critical, .. } => Highest::Priority(critical),
-            Ranks::Handler => Highest::Deadline(delay),
+            Ranks::Handler => Highest::Deadline(soon),
         };
-        self.program.declare_raise(activity, highest);
+        self.program.declare_raise(terms.activity, highest);
     }
 }
 
@@ -254,24 +327,17 @@ fn ran_within(arrangement: Arrangement, most: Option<Most>) -> (Vec<(bool, Span)
     };
     match arrangement {
         Arrangement::Late => host.late(),
+        Arrangement::Crew { is_raised } => host.crewed(is_raised),
         Arrangement::Early { video } => {
             host.far.find_circuits(circuit_of, Instant::ZERO);
             host.early(BULK, 8, std::mem::take(&mut memory[0]));
             host.early(VIDEO, video, std::mem::take(&mut memory[1]));
         }
-        Arrangement::Due { by } => {
-            let place = match by {
-                By::Deadline => {
-                    let at = (CPU, thread(8));
-                    let executor = host.program.executor("executor", at, None, Edf::new());
-                    let task = None;
-                    Placement::On { executor, task }
-                }
-                By::Nothing | By::Priority => thread(8),
-            };
-            host.due(BULK, 2, (by, place));
-            host.due(VIDEO, 20, (by, place));
+        Arrangement::Said(by) => {
+            let place = host.executor();
+            host.said(by, place);
         }
+        Arrangement::Due { by } => host.both_due(by),
     }
     let interrupt = Interrupt {
         raised,
@@ -307,6 +373,8 @@ fn a_packets_way_stands_in_the_record_of_the_run() {
     for arrangement in [
         Arrangement::Late,
         Arrangement::Early { video: 20 },
+        Arrangement::Crew { is_raised: false },
+        Arrangement::Crew { is_raised: true },
         Arrangement::Due { by: By::Priority },
     ] {
         let (found, record) = ran(arrangement);
@@ -370,6 +438,21 @@ fn workahead_does_not_delay_what_is_current_by_priority_or_by_deadline() {
         let bulk = longest(&due, false);
         assert!(bulk < ms(14 + 4), "{by:?}: {bulk}");
     }
+}
+
+/// By deadlines the video goes first. By who has least to spare it waits until what is left of the bulk may wait as long as it, and both are in time.
+#[test]
+fn a_module_that_looks_at_backlogs_has_another_go_first() {
+    let ms = Span::from_millis;
+    let [at_arrival, least] =
+        [Modules::AtArrival, Modules::LeastLaxity].map(|by| delays(Arrangement::Said(by)));
+    for delays in [&at_arrival, &least] {
+        assert_eq!(delays.len(), 450, "none is lost");
+        assert!(longest(delays, false) < ms(10), "{delays:?}");
+    }
+    let [sooner, later] = [at_arrival, least].map(|delays| longest(&delays, true));
+    assert!(sooner < ms(3), "{sooner}");
+    assert!(later > ms(4) && later < ms(6), "{later}");
 }
 
 /// The control: whose a packet is, known early, is of no use to threads that are served first come, first served.

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use laxity_model::nif::frame::HEADER;
-use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
+use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Medium, Received};
 use laxity_model::nif::wire::Framing;
 use laxity_model::{Instant, Span};
 
@@ -131,7 +131,9 @@ impl Card {
                 mtu,
                 reach: send.max(1),
                 is_shared_with_kernel: false,
+                medium: Medium::Ethernet,
                 gathers: false,
+                copies: false,
             },
         })
     }

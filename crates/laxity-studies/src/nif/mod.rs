@@ -4,16 +4,24 @@
 //! * [`throughput`]: tables 1 and 2; [`ttcp`]: a run.
 //! * [`segment`]: who sends video and bulk data of tables 3 and 4; [`trial`]: a run; [`here`]: the same with TCP, also on this machine.
 //! * [`intervals`]: how evenly frames were shown; `quoted`: what the paper prints of that.
+//! * [`behind`]: what others' packets cost a packet that comes behind them, and a task beside them; [`outbound`]: video that is sent beside bulk data; `waits`: what is shown of both.
+//! * [`stacks`]: the kernel's own TCP beside ours, over each driver of this machine.
+//! * `wire`: the ends of a wire, in the twin and on this machine.
 
+pub mod behind;
 pub mod here;
 pub mod intervals;
+pub mod outbound;
 mod quoted;
 pub mod segment;
+pub mod stacks;
 #[cfg(test)]
 mod tests;
 pub mod throughput;
 pub mod trial;
 pub mod ttcp;
+mod waits;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -41,6 +49,8 @@ pub const DISK: Span = Span::from_millis(250);
 pub const VIDEO_JITTER: Span = Span::from_micros(1_220);
 /// What an interrupt takes, and each packet of it.
 pub const INTERRUPT: (Service, Service) = (Service::from_micros(50), Service::from_micros(50));
+/// What the video's thread has of each such time, where it has slots: a packet in each, which is half of the processor.
+pub const RESERVED: (Service, Span) = (Service::from_millis(2), Span::from_millis(4));
 /// How long each run lasts: 3,000 frames.
 pub const LENGTH: Span = Span::from_secs(300);
 /// The most streams.
@@ -49,6 +59,8 @@ const STREAMS: u64 = 3;
 const OF_THE_WIRE: u64 = 10;
 /// So many times less it has to be, beside three streams.
 const BETTER: u64 = 8;
+/// And in each further way in which the video does not wait for all that came before it.
+const FURTHER: u64 = 3;
 
 /// The experiment.
 pub struct Nif;
@@ -62,6 +74,12 @@ pub enum Run {
     Jitter(Case),
     /// Of tables 3 and 4 once more, which this machine can make too.
     Here(here::Case),
+    /// Of what others' packets cost.
+    Behind(behind::Case),
+    /// Of video that is sent.
+    Outbound(outbound::Case),
+    /// Of the kernel's TCP beside ours, on this machine.
+    Stacks(stacks::Case),
 }
 
 /// What was seen in it.
@@ -73,6 +91,12 @@ pub enum Seen {
     Jitter(Outcome),
     /// The same where TCP is spoken.
     Here(here::Seen),
+    /// Waits.
+    Behind(behind::Seen),
+    /// The same.
+    Outbound(outbound::Seen),
+    /// How fast each was.
+    Stacks(stacks::Seen),
 }
 
 /// A run of tables 3 and 4.
@@ -96,6 +120,7 @@ fn case(way: Way, streams: u64, seed: u64) -> Case {
         senders,
         packet: PACKET,
         interrupt: INTERRUPT,
+        reserved: RESERVED,
     };
     Case {
         setup,
@@ -123,10 +148,17 @@ impl Study for Nif {
     fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Run>, RunError> {
         let here = here::cases(made.request, round.live).map(Run::Here);
         let here = here.filter(|_| made.request.wants("here"));
+        let behind = behind::cases(made.request, round.live).map(Run::Behind);
+        let behind = behind.filter(|_| made.request.wants("behind"));
+        let outbound = outbound::cases(made.request, round.live).map(Run::Outbound);
+        let outbound = outbound.filter(|_| made.request.wants("outbound"));
+        let here = here.chain(behind).chain(outbound);
         if round.live {
             let throughput = throughput::Case::here(made.request).map(Run::Throughput);
             let throughput = throughput.filter(|_| made.request.wants("throughput"));
-            return Ok(throughput.chain(here).collect());
+            let stacks = stacks::cases(made.request).map(Run::Stacks);
+            let stacks = stacks.filter(|_| made.request.wants("stacks"));
+            return Ok(throughput.chain(stacks).chain(here).collect());
         }
         let seed = made.request.seed;
         let ways = Way::ALL.into_iter();
@@ -148,6 +180,23 @@ impl Study for Nif {
                 format!("{}, {streams} streams", TEXT.say(case.setup.way.key(), &[]))
             }
             Run::Here(case) => case.name(),
+            Run::Stacks(_) => TEXT.say("stacks", &[]),
+            Run::Behind(case) => {
+                let way = if case.is_bsd {
+                    "bsd-behind"
+                } else {
+                    "own-behind"
+                };
+                format!("behind {} packets, {}", case.queued, TEXT.say(way, &[]))
+            }
+            Run::Outbound(case) => {
+                let way = if case.by_priority {
+                    "by-priority"
+                } else {
+                    "in-turn"
+                };
+                format!("outbound video, {}", TEXT.say(way, &[]))
+            }
         }
     }
 
@@ -162,6 +211,9 @@ impl Study for Nif {
             }
             Run::Jitter(case) => trial::run(host, case.setup, LENGTH).map(Seen::Jitter),
             Run::Here(case) => here::run(host, case).map(Seen::Here),
+            Run::Stacks(case) => stacks::run(host, *case).map(Seen::Stacks),
+            Run::Behind(case) => behind::run(host, *case).map(Seen::Behind),
+            Run::Outbound(case) => outbound::run(host, *case).map(Seen::Outbound),
         }
     }
 
@@ -184,6 +236,8 @@ impl Study for Nif {
             throughput::judge_here(&rates, &said, draft);
         }
         here::shown::judge(draft, made);
+        stacks::judge(draft, made);
+        waits::judge(draft, made);
         let constants: Vec<Constant> = TEXT.quoted("constants");
         draft.table(
             "constants",
@@ -223,22 +277,43 @@ type Trial<'a> = (&'a Case, &'a Outcome);
 
 fn values() -> BTreeMap<&'static str, Value> {
     let mut all = throughput::values();
-    let (packet, pause, jitter) = here::constants();
+    let ((packet, pause, jitter), reserved) = here::constants();
+    let reserved = reserved.map(|one| (one.service().as_dedicated_span(), one.period()));
+    let (service, period) = reserved.unwrap_or_default();
     all.extend([
         ("tcp-packet", packet.as_dedicated_span().into()),
         ("tcp-pause", pause.into()),
         ("tcp-jitter", jitter.into()),
+        ("tcp-reserved", service.into()),
+        ("tcp-reserved-period", period.into()),
         ("packet", PACKET.as_dedicated_span().into()),
         ("disk", DISK.into()),
         ("video-jitter", VIDEO_JITTER.into()),
         ("interrupt", INTERRUPT.0.as_dedicated_span().into()),
         ("interrupt-packet", INTERRUPT.1.as_dedicated_span().into()),
+        ("reserved", RESERVED.0.as_dedicated_span().into()),
+        ("reserved-period", RESERVED.1.into()),
         ("frame-period", FRAME_PERIOD.into()),
         ("frame-packets", FRAME_PACKETS.into()),
         ("block-packets", BLOCK_PACKETS.into()),
         ("packet-bytes", (PACKET_BYTES as u64).into()),
         ("wire-rate", Value::BitRate(WIRE_RATE)),
         ("length", LENGTH.into()),
+        ("burst", behind::BURST.into()),
+        ("burst-packet", behind::PACKET.as_dedicated_span().into()),
+        ("task", behind::TASK.0.as_dedicated_span().into()),
+        ("task-period", behind::TASK.1.into()),
+        (
+            "burst-interrupt",
+            behind::INTERRUPT.0.as_dedicated_span().into(),
+        ),
+        (
+            "burst-interrupt-packet",
+            behind::INTERRUPT.1.as_dedicated_span().into(),
+        ),
+        ("outbound-period", outbound::PERIOD.into()),
+        ("backlog", u64::from(outbound::BACKLOG).into()),
+        ("reach", (outbound::REACH as u64).into()),
     ]);
     all
 }
@@ -329,7 +404,8 @@ fn claims(draft: &mut Draft<'_>, trials: &[Trial<'_>]) {
         let all = (0..=STREAMS).map(|streams| variance_of(trials, way, streams));
         all.collect::<Option<Vec<u64>>>().unwrap_or_default()
     };
-    let [late, bsd, alike, early] = Way::ALL.map(all);
+    let [late, bsd, alike, early] = [Way::Late, Way::Bsd, Way::EarlyAlike, Way::Early].map(all);
+    let further = [Way::BsdFirst, Way::Slots, Way::Due].map(all);
     let words = |all: &[u64]| {
         let words: Vec<String> = all.iter().map(|one| square(*one)).collect();
         words.join(", ")
@@ -340,12 +416,15 @@ fn claims(draft: &mut Draft<'_>, trials: &[Trial<'_>]) {
     let times = last(&late).zip(last(&early));
     let times = times.and_then(|(late, early)| (late * 10).checked_div(early));
     let or = |seen: Option<String>| crate::or(seen, "nothing was shown");
+    let least = further.each_ref().map(|all| last(all));
     let holes: Holes<'_> = &[
         ("late", &words(&late)),
         ("bsd", &words(&bsd)),
         ("alike", &words(&alike)),
         ("early", &words(&early)),
         ("wire", &or(wire.map(square))),
+        ("further", &least.map(|one| or(one.map(square))).join(", ")),
+        ("less", &FURTHER),
         ("of-the-wire", &OF_THE_WIRE),
         ("better", &BETTER),
         (
@@ -369,5 +448,10 @@ fn claims(draft: &mut Draft<'_>, trials: &[Trial<'_>]) {
         times.is_some_and(|times| times >= BETTER * 10),
         holes,
     );
+    let is_less = |one: &Option<u64>| {
+        let both = last(&late).zip(*one);
+        both.is_some_and(|(late, one)| one * FURTHER <= late)
+    };
+    draft.claim("further-is-less", least.iter().all(is_less), holes);
     draft.say("found", holes);
 }

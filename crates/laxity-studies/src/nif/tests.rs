@@ -62,7 +62,19 @@ fn what_is_claimed_can_fail() {
         };
         (Run::Here(case), Seen::Here(seen))
     });
+    // And as if nobody waited any longer in BSD's way, or in his turn.
+    let alike = vec![Span::from_millis(100); 3];
+    let behind = behind::cases(&request, false).map(|case| {
+        let seen = behind::Seen {
+            waited: alike.clone(),
+            longest: alike.clone(),
+        };
+        (Run::Behind(case), Seen::Behind(seen))
+    });
+    let outbound = outbound::cases(&request, false)
+        .map(|case| (Run::Outbound(case), Seen::Outbound(alike.clone())));
     let twin = jitter.chain(rates).chain(here);
+    let twin = twin.chain(behind).chain(outbound);
     let made = Made {
         twin: twin.collect(),
         ..Made::nothing(&request)

@@ -1,11 +1,13 @@
 //! A run of the experiment: how packets find their threads, and when frames of video were shown.
 
 use laxity_lab::bench::Runner;
+use laxity_lab::bench::bodies::slots;
 use laxity_model::nif::most::Costs;
 use laxity_model::nif::registry::{Circuit, Circuits};
+use laxity_model::nif::urgency::Stated;
 use laxity_model::{
-    Context, EventKind, HostError, Instant, InterruptLevel, Mark, Placement, PortId, Priority,
-    ProcessorId, Program, RunRecord, Service, Span, Usage,
+    Context, EventKind, HostError, Instant, InterruptLevel, Mark, Outside, Placement, PortId,
+    Priority, ProcessorId, Program, Reservation, RunRecord, Service, Span, Usage,
 };
 use laxity_net::Driver;
 use laxity_net::bodies::{Crew, Handler, Interrupt, Work};
@@ -14,7 +16,10 @@ use laxity_net::driver::{Host, Interest, Limits};
 use laxity_net::emulated::{End, Faults, Wire};
 
 use super::intervals::Intervals;
-use super::segment::{FRAME_PACKETS, Segment, Senders, WIRE_RATE, circuit, station_of};
+use super::segment::{
+    FRAME_PACKETS, FRAME_PERIOD, Segment, Senders, WIRE_RATE, circuit, station_of,
+};
+use super::wire::failed;
 
 const CPU: ProcessorId = ProcessorId(0);
 /// Threads that take from the one queue.
@@ -32,23 +37,49 @@ pub enum Way {
     Late,
     /// One client with one queue, whose packets a software interrupt processes: BSD's way.
     Bsd,
+    /// The same, and the software interrupt takes the video's packets first (§5).
+    BsdFirst,
     /// A client with a queue and a thread for each connection, all of one priority.
     EarlyAlike,
     /// The same, and the video's thread has a higher priority.
     Early,
+    /// All of one priority, and the video's thread has a reservation in slots besides.
+    Slots,
+    /// The video's thread has a reservation by `SCHED_DEADLINE`, and nothing else.
+    Deadline,
+    /// All of one priority, and the video's thread has a higher one from the logical arrival of a packet on: deadlines at arrival.
+    Due,
+    /// The kernel's own sockets, read by ordinary threads.
+    Kernel,
+    /// The same by FIFO threads, of which the video's goes first.
+    KernelFifo,
 }
 
 impl Way {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Late, Self::Bsd, Self::EarlyAlike, Self::Early];
+    /// Those that the twin's machine has.
+    pub const ALL: [Self; 7] = [
+        Self::Late,
+        Self::Bsd,
+        Self::BsdFirst,
+        Self::EarlyAlike,
+        Self::Early,
+        Self::Slots,
+        Self::Due,
+    ];
 
     /// By which it is named in the study's words.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Late => "late",
             Self::Bsd => "bsd",
+            Self::BsdFirst => "bsd-first",
             Self::EarlyAlike => "early-alike",
             Self::Early => "early",
+            Self::Slots => "slots",
+            Self::Deadline => "deadline",
+            Self::Due => "due",
+            Self::Kernel => "kernel",
+            Self::KernelFifo => "kernel-fifo",
         }
     }
 }
@@ -64,6 +95,8 @@ pub struct Setup {
     pub packet: Service,
     /// What an interrupt takes, and each packet of it.
     pub interrupt: (Service, Service),
+    /// What the video has of each such time, where it has a reservation.
+    pub reserved: (Service, Span),
 }
 
 /// What came of it.
@@ -110,50 +143,86 @@ impl Making {
         }
     }
 
-    fn client(
-        &mut self,
-        name: &str,
-        interest: Interest<&Circuit>,
-        threads: &[Placement],
-    ) -> Result<(), HostError> {
+    fn crew<'a>(&self, name: &'a str, threads: &'a [Placement]) -> Crew<'a> {
         let work = Work {
             packet: self.setup.packet,
             ..Work::default()
         };
-        let crew = Crew {
+        Crew {
             name,
             processor: CPU,
             threads,
             buffers: BUFFERS,
             work,
-        };
-        let done = self.done();
-        let done = || done.clone();
-        let made = crew.install(&mut self.program, &mut self.driver, interest, done);
+        }
+    }
+
+    /// All clients, with their threads.
+    fn install(&mut self) -> Result<(), HostError> {
+        let ordinary = Placement::Thread(ORDINARY);
+        match self.setup.way {
+            Way::Late => self.late(&[Interest::Default], &[ordinary; POOL]),
+            Way::Bsd => self.late(&[Interest::Default], &[Placement::Deferred]),
+            Way::BsdFirst => {
+                let video = circuit(0);
+                let both = [Interest::In(&video), Interest::Default];
+                self.late(&both, &[Placement::Deferred])
+            }
+            _ => self.early(),
+        }
+    }
+
+    /// One client for all, or one for each of these interests, with the same threads.
+    fn late(
+        &mut self,
+        interests: &[Interest<&Circuit>],
+        takers: &[Placement],
+    ) -> Result<(), HostError> {
+        let (crew, done) = (self.crew("protocols", takers), self.done());
+        let (program, driver) = (&mut self.program, &mut self.driver);
+        let interests = interests.iter().copied();
+        let made = crew.install_in_order(program, driver, interests, || done.clone());
         made.map(drop).map_err(failed)
     }
 
-    /// One client for all.
-    fn late(&mut self, takers: &[Placement]) -> Result<(), HostError> {
-        self.client("protocols", Interest::Default, takers)
-    }
-
-    /// A client for each connection.
-    fn early(&mut self, video: Priority) -> Result<(), HostError> {
+    /// A client for each connection, of which the video is the first.
+    fn early(&mut self) -> Result<(), HostError> {
+        let way = self.setup.way;
         for station in 0..=self.setup.senders.streams {
-            let (name, priority) = match station {
-                0 => ("video".to_owned(), video),
-                _ => (format!("stream {station}"), ORDINARY),
+            let name = match station {
+                0 => "video".to_owned(),
+                _ => format!("stream {station}"),
             };
-            let interest = Interest::In(&circuit(station));
-            self.client(&name, interest, &[Placement::Thread(priority)])?;
+            let is_video = |of: Way| station == 0 && way == of;
+            let own = if is_video(Way::Early) {
+                FIRST
+            } else {
+                ORDINARY
+            };
+            let threads = [Placement::Thread(own)];
+            let (crew, done) = (self.crew(&name, &threads), self.done());
+            let deliver = || done.clone();
+            let (program, driver) = (&mut self.program, &mut self.driver);
+            let circuit = circuit(station);
+            let interest = Interest::In(&circuit);
+            let made = if is_video(Way::Due) {
+                let each = self.setup.packet.as_dedicated_span();
+                let stated = Stated::new(1, each, 2 * FRAME_PACKETS as u32, FRAME_PERIOD);
+                let due = (stated.map_err(failed)?, FIRST);
+                crew.install_due(program, driver, interest, due, deliver)
+            } else {
+                crew.install_in_order(program, driver, [interest], deliver)
+            };
+            let (threads, _) = made.map_err(failed)?;
+            if let (true, [thread, ..]) = (is_video(Way::Slots), &threads[..]) {
+                let (service, period) = self.setup.reserved;
+                let reservation = Reservation::new(service, period).map_err(failed)?;
+                let request = slots(reservation, Outside::AsPlaced);
+                self.program.activities[thread.index()].reservation = Some(request);
+            }
         }
         Ok(())
     }
-}
-
-fn failed(error: impl std::fmt::Display) -> HostError {
-    HostError::Failed(error.to_string())
 }
 
 /// Of a run these had so much of a processor, in parts per million.
@@ -189,13 +258,7 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<Outcome,
         processed,
         acknowledged,
     };
-    let ordinary = Placement::Thread(ORDINARY);
-    match setup.way {
-        Way::Late => making.late(&[ordinary; POOL])?,
-        Way::Bsd => making.late(&[Placement::Deferred])?,
-        Way::EarlyAlike => making.early(ORDINARY)?,
-        Way::Early => making.early(FIRST)?,
-    }
+    making.install()?;
     let Making {
         mut program,
         driver,

@@ -4,9 +4,9 @@ use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use laxity::net::twin::{Cable, Line, Moderation, Shape, Transfers};
+use laxity::net::twin::{Line, Moderation, Shape, Transfers};
 use laxity_lab::bench::Runner;
-use laxity_lab::runner::network::{End, Wires};
+use laxity_lab::runner::network::End;
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
 use laxity_model::nif::most::Costs;
@@ -19,6 +19,8 @@ use laxity_net::buffers::Sleeper;
 use laxity_net::driver::{Driver, Host, Limits};
 use laxity_net::sockets::{TcpListener, TcpStream};
 use laxity_net::stack::{Config, Count, Moved, Stack};
+
+use super::wire::{AtEnds, Signals, between, failed};
 
 const CPU: ProcessorId = ProcessorId(0);
 /// Where the machine listens.
@@ -128,10 +130,6 @@ where
     unmask: Box<dyn FnMut(Instant) + Send>,
     raised: SemaphoreId,
     time: Time,
-}
-
-fn failed(error: impl std::fmt::Display) -> HostError {
-    HostError::Failed(error.to_string())
 }
 
 impl<L> Machine<L>
@@ -365,24 +363,15 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<u64, Hos
         bytes: Arc::default(),
     };
     let rings = program.port(1_024);
-    let [doorbell, raised, far_raised] = [(); 3].map(|()| program.semaphore(0));
-    let around = (doorbell, rings, &carried);
-    if let Runner::Live(live, _) = host {
-        let (wires, fed) = Wires::open()?;
-        build(
-            &mut program,
-            setup,
-            wires.ends([raised, far_raised]),
-            around,
-        )?;
-        fed.feed(live);
-    } else {
-        let (cable, near, far) = Cable::new(Line::ethernet(), [CARD; 2], 1);
-        let hardware = cable.hardware(doorbell, [vec![raised], vec![far_raised]]);
-        program.add("hardware", CPU, Placement::External, hardware);
-        let ends = [End::of(&near, raised), End::of(&far, far_raised)];
-        build(&mut program, setup, ends, around)?;
-    }
+    let signals = Signals::new(&mut program);
+    let both = Both {
+        setup,
+        doorbell: signals.doorbell,
+        rings,
+        carried: carried.clone(),
+    };
+    let cable = (Line::ethernet(), CARD);
+    between(host, &mut program, cable, signals, both)?;
     let record = host.run(program, length)?;
     let bytes = carried.bytes.load(Ordering::Relaxed);
     let counted = record.end.saturating_since(record.start + carried.warm);
@@ -390,60 +379,70 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<u64, Hos
     Ok((u128::from(bytes) * 1_000_000_000 / u128::from(nanos)) as u64)
 }
 
-/// Both machines, as activities.
-fn build<L>(
-    program: &mut Program,
+/// Both machines.
+struct Both {
     setup: Setup,
-    [near, far]: [End<L>; 2],
-    (doorbell, rings, carried): (SemaphoreId, PortId, &Carried),
-) -> Result<(), HostError>
-where
-    L: Link + Send + 'static,
-    L::Memory: 'static,
-{
-    let machine = Machine::new(near, 1, Some(rings), &carried.time)?;
-    let peer = Machine::new(far, 2, None, &carried.time)?;
-    let body = reference(peer, !setup.sends, (doorbell, carried.clone()));
-    program.add("reference", CPU, Placement::External, body);
-    let Machine {
-        driver,
-        stack,
-        unmask,
-        raised,
-        time,
-    } = machine;
-    let interface = Interrupt {
-        raised,
-        doorbell,
-        unmask,
-        costs: Costs {
-            interrupt: setup.interrupt.0,
-            packet: setup.interrupt.1,
-        },
-        most: None,
-    };
-    let level = Placement::Interrupt(InterruptLevel(1));
-    program.add("interface", CPU, level, Handler::new(driver, interface));
-    let shared = Shared {
-        setup,
-        time,
-        stream: Arc::default(),
-        further: program.semaphore(0),
-        sends: raised,
-    };
-    let listener = TcpListener::bind(&stack, PORT, 1).map_err(failed)?;
-    let placement = match setup.protocols {
-        Protocols::Threads => Placement::Thread(Priority::NORMAL),
-        Protocols::Interrupt => Placement::Deferred,
-    };
-    let clock = move |context: &mut dyn Context| {
-        context.put(rings, [0; 2]);
-        Step::SleepUntil(context.now() + TICK)
-    };
-    program.add("clock", CPU, level, clock);
-    let body = protocols(shared.clone(), (stack, listener), rings);
-    program.add("protocols", CPU, placement, body);
-    let ordinary = Placement::Thread(Priority::NORMAL);
-    program.add("ttcp", CPU, ordinary, application(shared, carried.clone()));
-    Ok(())
+    doorbell: SemaphoreId,
+    rings: PortId,
+    carried: Carried,
+}
+
+impl AtEnds for Both {
+    fn build<L>(self, program: &mut Program, [near, far]: [End<L>; 2]) -> Result<(), HostError>
+    where
+        L: Link + Send + 'static,
+        L::Memory: 'static,
+    {
+        let Self {
+            setup,
+            doorbell,
+            rings,
+            carried,
+        } = self;
+        let machine = Machine::new(near, 1, Some(rings), &carried.time)?;
+        let peer = Machine::new(far, 2, None, &carried.time)?;
+        let body = reference(peer, !setup.sends, (doorbell, carried.clone()));
+        program.add("reference", CPU, Placement::External, body);
+        let Machine {
+            driver,
+            stack,
+            unmask,
+            raised,
+            time,
+        } = machine;
+        let interface = Interrupt {
+            raised,
+            doorbell,
+            unmask,
+            costs: Costs {
+                interrupt: setup.interrupt.0,
+                packet: setup.interrupt.1,
+            },
+            most: None,
+        };
+        let level = Placement::Interrupt(InterruptLevel(1));
+        program.add("interface", CPU, level, Handler::new(driver, interface));
+        let shared = Shared {
+            setup,
+            time,
+            stream: Arc::default(),
+            further: program.semaphore(0),
+            sends: raised,
+        };
+        let listener = TcpListener::bind(&stack, PORT, 1).map_err(failed)?;
+        let placement = match setup.protocols {
+            Protocols::Threads => Placement::Thread(Priority::NORMAL),
+            Protocols::Interrupt => Placement::Deferred,
+        };
+        let clock = move |context: &mut dyn Context| {
+            context.put(rings, [0; 2]);
+            Step::SleepUntil(context.now() + TICK)
+        };
+        program.add("clock", CPU, level, clock);
+        let body = protocols(shared.clone(), (stack, listener), rings);
+        program.add("protocols", CPU, placement, body);
+        let ordinary = Placement::Thread(Priority::NORMAL);
+        program.add("ttcp", CPU, ordinary, application(shared, carried));
+        Ok(())
+    }
 }

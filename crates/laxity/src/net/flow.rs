@@ -1,15 +1,14 @@
 //! A client for one flow, with buffers of its own and a queue that its threads take packets from: `EarlyDemuxClient` (§3.2), wherever it is found.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use laxity_linux::net::AnyMemory;
 use laxity_linux::os::clock;
 use laxity_model::nif::exchange::Account;
 use laxity_model::nif::registry::ClientId;
-use laxity_model::{ActivityId, Instant};
+use laxity_model::{ActivityId, Instant, Priority};
 use laxity_net::buffers::{Buffer, Filled, Pool};
-use laxity_net::client::Rank;
 use laxity_net::clients::{NoPacket, Queue};
 use laxity_net::driver::Handle;
 
@@ -24,7 +23,7 @@ pub struct FlowOptions {
     /// So many packets may wait for it, or be in its threads' hands.
     pub buffers: u32,
     /// When a packet finds none waiting, the activity that takes them becomes so urgent, from the packet's arrival on.
-    pub raises: Option<(ActivityId, Rank)>,
+    pub raises: Option<(ActivityId, Priority)>,
 }
 
 /// Packets of a flow, first come, first served. Any number of threads may take them. Dropped, the client ends.
@@ -40,14 +39,15 @@ pub struct FlowQueue {
 pub struct Packet {
     /// `None` only while it is dropped.
     buffer: Option<Buffer<AnyMemory, Filled>>,
-    steered: Option<Arc<Steered>>,
+    /// Held only while it is told of a buffer: so its end is seen.
+    steered: Option<Weak<Steered>>,
 }
 
 impl FlowQueue {
     fn packet(&self, buffer: Buffer<AnyMemory, Filled>) -> Packet {
         Packet {
             buffer: Some(buffer),
-            steered: self.steered.clone(),
+            steered: self.steered.as_ref().map(Arc::downgrade),
         }
     }
 
@@ -134,7 +134,8 @@ impl Deref for Packet {
 impl Drop for Packet {
     fn drop(&mut self) {
         let given = self.buffer.take().map(|buffer| buffer.emptied().give());
-        if let (Some(Ok(())), Some(steered)) = (given, &self.steered) {
+        let steered = self.steered.as_ref().and_then(Weak::upgrade);
+        if let (Some(Ok(())), Some(steered)) = (given, steered) {
             steered.gave();
         }
     }

@@ -18,7 +18,6 @@ pub struct LiveLink {
     hook: Option<Arc<Hook>>,
     /// Packets of no flow that were taken, and whose memory is not posted again yet: each has cost a credit.
     taken: u32,
-    below: usize,
 }
 
 impl LiveLink {
@@ -27,13 +26,7 @@ impl LiveLink {
             link,
             hook,
             taken: 0,
-            below: 0,
         }
-    }
-
-    /// Frames that were handed over and not told as sent yet.
-    pub const fn below(&self) -> usize {
-        self.below
     }
 }
 
@@ -74,7 +67,7 @@ impl Link for LiveLink {
         Ok(received.map(|mut packet| {
             let number = packet.early.unwrap_or(0);
             self.taken += u32::from(number == 0);
-            packet.early = hook.client_of(number);
+            packet.early = hook.client_of(number, packet.at, packet.stamp);
             packet
         }))
     }
@@ -85,9 +78,7 @@ impl Link for LiveLink {
         length: usize,
         now: Instant,
     ) -> Result<(), (AnyMemory, LinkError)> {
-        self.link.send(memory, length, now)?;
-        self.below += 1;
-        Ok(())
+        self.link.send(memory, length, now)
     }
 
     fn queue(
@@ -97,13 +88,26 @@ impl Link for LiveLink {
         left: Left,
         now: Instant,
     ) -> Result<(), (AnyMemory, LinkError)> {
-        self.link.queue(memory, length, left, now)?;
-        self.below += 1;
-        Ok(())
+        self.link.queue(memory, length, left, now)
+    }
+
+    fn queue_gathered(
+        &mut self,
+        memory: AnyMemory,
+        length: usize,
+        behind: &[&[u8]],
+        left: Left,
+        now: Instant,
+    ) -> Result<bool, (AnyMemory, LinkError)> {
+        self.link.queue_gathered(memory, length, behind, left, now)
     }
 
     fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
         self.link.flush(now)
+    }
+
+    fn is_silent(&self) -> bool {
+        self.link.is_silent()
     }
 
     fn finishes(&self) -> bool {
@@ -111,9 +115,7 @@ impl Link for LiveLink {
     }
 
     fn sent(&mut self, now: Instant) -> Option<AnyMemory> {
-        let sent = self.link.sent(now);
-        self.below -= usize::from(sent.is_some() && self.below > 0);
-        sent
+        self.link.sent(now)
     }
 
     fn reclaim(&mut self) -> Option<AnyMemory> {

@@ -9,6 +9,7 @@
 //! | `packet:eth0` | a packet socket; the kernel has all packets, too | CAP_NET_RAW |
 //! | `eth0` | the first of these that can be had | |
 //! | `tap:lax0` | a TAP interface, whose other end is this machine's kernel | CAP_NET_ADMIN, or one that was made for the user |
+//! | `tun:lax0` | a TUN interface, which carries [IP alone](laxity_model::nif::link::Medium::Ip) | as `tap:` |
 //! | `udp:10.0.0.1:4000-10.0.0.2:4000` | Ethernet in UDP, to whoever does the same there | nothing |
 //!
 //! ```
@@ -64,9 +65,11 @@ use laxity_model::{ActivityId, Grade};
 use laxity_net::buffers::{PoolSize, Sleeper};
 use laxity_net::client::{Client, Peek};
 use laxity_net::clients::early;
-use laxity_net::driver::{Driver, Handle, Host, Interest, Limits, Registered, Scope, TapId};
+use laxity_net::driver::{
+    Driver, Handed, Handle, Host, Interest, Limits, Registered, Scope, TapId,
+};
 
-pub use laxity_linux::net::pair::{PairError, may_pair, pair};
+pub use laxity_linux::net::pair::{Namespace, PairError, may_pair, pair, pair_with_kernel};
 pub use laxity_linux::net::xdp::Mode;
 pub use laxity_linux::net::xdp::early::Flow;
 pub use laxity_linux::net::xdp::program::Rest;
@@ -121,6 +124,8 @@ pub struct Counters {
     pub losses: Losses,
     /// Where the driver's own buffers are.
     pub census: Census,
+    /// What it handed over to be sent, and how often that was copied.
+    pub handed: Handed,
 }
 
 impl Counters {
@@ -167,7 +172,8 @@ impl Interface {
         let (handle, facts) = (driver.handle(), driver.facts().clone());
         let (told, threads) = (Arc::default(), Threads::new(options.activities));
         let effects = Live::new(options.ports, Arc::clone(&threads));
-        let serving = Serving::new(driver, effects, Arc::clone(&told), options.most);
+        let bound = (options.most, options.costs);
+        let serving = Serving::new(driver, effects, Arc::clone(&told), bound);
         let bounded = options.most.zip(options.costs);
         let driver = laxity_model::admission::Driver {
             name: format!("network driver of {}", facts.name),
@@ -318,7 +324,7 @@ impl Interface {
             pool.give(buffers);
             let steered = hook.map(|hook| hook.steer(flow, id, buffers, clock::now()));
             match steered.transpose() {
-                Ok(steered) => Ok((id, pool, steered.map(Arc::new))),
+                Ok(steered) => Ok((id, pool, steered)),
                 Err(error) => {
                     driver.unregister(id);
                     Err(error)
@@ -366,6 +372,7 @@ impl Interface {
             account: *driver.account(),
             losses: driver.losses(),
             census: driver.census(),
+            handed: driver.handed(),
         })
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use laxity_linux::host::alone::served::{Next, Serve};
 use laxity_model::nif::link::LinkError;
-use laxity_model::nif::most::{Most, Pace};
-use laxity_model::{Instant, Span};
+use laxity_model::nif::most::{Costs, Most, Pace};
+use laxity_model::{Instant, Service, Span};
 use laxity_net::driver::{DriverError, Polled};
 
 use super::LiveDriver;
@@ -18,8 +18,6 @@ use super::error::Ended;
 const LOOKS_EVERY: Span = Span::from_millis(100);
 /// A question waits for so long where whoever asks another has the list just now.
 const ASKED: Span = Span::from_micros(50);
-/// Frames below are told as sent without a word of the kernel: after the first look the driver looks again after so long, and then twice as long each time.
-const BELOW: [Span; 2] = [Span::from_micros(100), Span::from_millis(10)];
 /// A descriptor that says that it can be read, and has nothing, so often in a row is not listened to for a while.
 const LIES: u32 = 8;
 const NOT_HEARD: Span = Span::from_millis(1);
@@ -56,7 +54,8 @@ pub(super) struct Serving {
     effects: Live,
     told: Arc<Told>,
     pace: Pace,
-    below: Span,
+    /// What each that the bound counts is charged.
+    each: Service,
     lies: u32,
 }
 
@@ -65,14 +64,14 @@ impl Serving {
         driver: LiveDriver,
         effects: Live,
         told: Arc<Told>,
-        most: Option<Most>,
+        (most, costs): (Option<Most>, Option<Costs>),
     ) -> Self {
         Self {
             driver,
             effects,
             told,
             pace: Pace::new(most),
-            below: BELOW[0],
+            each: costs.map_or(Service::ZERO, Costs::each),
             lies: 0,
         }
     }
@@ -85,8 +84,7 @@ impl Serving {
         } else {
             0
         };
-        if polled.is_more || polled.sent > 0 {
-            self.below = BELOW[0];
+        if polled.is_more {
             return Next::Again;
         }
         let after = |span: Span| now.checked_add(span).unwrap_or(Instant::MAX);
@@ -95,10 +93,6 @@ impl Serving {
         due.into_iter().chain(polled.again).for_each(&mut no_later);
         if self.driver.is_asked() {
             no_later(after(ASKED));
-        }
-        if self.driver.link().below() > 0 {
-            no_later(after(self.below));
-            self.below = (self.below * 2).min(BELOW[1]);
         }
         if self.lies >= LIES {
             return Next::Pause(until.min(after(NOT_HEARD)));
@@ -136,6 +130,10 @@ impl Serve for Serving {
 
     fn descriptor(&self) -> BorrowedFd<'_> {
         self.driver.link().as_fd()
+    }
+
+    fn charged(&self) -> Service {
+        self.pace.charged(self.each)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Clients that are found at the hook.
 
+use laxity::Span;
 use laxity::net::exchange::Reason;
-use laxity::net::{EarlyOptions, Error, Flow, FlowOptions, Interface, Options, Rest};
+use laxity::net::{EarlyOptions, Error, Flow, FlowOptions, Interface, Most, Options, Rest};
 
 use super::namespace::pair;
 use super::support::{Heard, datagram, eventually, in_namespace, next, send, tells};
@@ -97,6 +98,47 @@ fn a_flow_that_ends_makes_room_for_another_and_gets_none_of_its_packets() {
         assert!(second.try_next().unwrap().is_none() && third.try_next().unwrap().is_none());
         let account = near.counters().unwrap().account;
         assert_eq!(account.dropped(Reason::Nobodys), 1);
+    });
+}
+
+/// Where a driver is bounded, packets wait in the interface for longer than a number rests.
+#[test]
+fn what_waited_for_a_bounded_driver_is_not_the_next_clients() {
+    in_namespace(|| {
+        pair("near", "far");
+        let bounded = Options {
+            early: Some(EarlyOptions {
+                flows: 1,
+                buffers: 16,
+                rest: Rest::ClientZero,
+            }),
+            most: Most::new(1, Span::from_millis(100)),
+            ..Options::default()
+        };
+        let near = Interface::open("xdp:near", bounded).unwrap();
+        let far = Interface::open("packet:far", Options::default()).unwrap();
+        let sender = far.sender(32, tells().0).unwrap();
+        let sixteen = FlowOptions {
+            buffers: 16,
+            ..FOUR
+        };
+        let first = near.flow(flow(OWN), &sixteen).unwrap();
+        for _ in 0..20 {
+            send(&sender.pool, &datagram(FAR, OWN, b"the first's"), 0);
+        }
+        eventually("all have come", || first.counts().unwrap().1 == 4);
+        drop(first);
+        drop(near.flow(flow("10.0.0.2:2001"), &sixteen).unwrap());
+        let mut third = None;
+        eventually("a number has rested", || {
+            third = near.flow(flow("10.0.0.2:2002"), &sixteen).ok();
+            third.is_some()
+        });
+        let third = third.unwrap();
+        let frame = datagram(FAR, "10.0.0.2:2002", b"the third's");
+        send(&sender.pool, &frame, 0);
+        assert_eq!(*third.next(None).unwrap(), frame);
+        assert_eq!(third.counts().unwrap().1, 0, "what others lost is not its");
     });
 }
 

@@ -2,9 +2,10 @@
 
 use std::sync::mpsc::channel;
 
-use laxity::net::buffers::{Buffer, Filled};
+use laxity::net::buffers::{Buffer, Filled, Gathered, Sending};
 use laxity::net::capture::recorder;
-use laxity::net::client::{Client, Context, Rank};
+use laxity::net::client::{Client, Context};
+use laxity::net::driver::Handed;
 use laxity::net::exchange::{Outcome, Reason};
 use laxity::net::filter::Filter;
 use laxity::net::registry::Fallback;
@@ -58,6 +59,30 @@ fn a_packet_goes_to_the_client_whose_filter_is_most_specific_and_all_are_counted
     assert_eq!(one.pool.census().total(), 5);
 }
 
+/// Over UDP nobody copies a frame before the kernel has it, in how many pieces ever it lies.
+#[test]
+fn what_is_gathered_leaves_from_where_it_is() {
+    let (interface, far) = over_udp(Options::default());
+    let client = interface.register("udp", 1, tells().0).unwrap();
+    let frame = datagram(FAR, OWN, b"in three pieces");
+    let (header, rest) = frame.split_at(20);
+    let (address, payload) = rest.split_at(9);
+    let filled = client.pool.take().unwrap().fill(header).unwrap();
+    let behind = Gathered::default()
+        .with(address.to_vec())
+        .with(payload.to_vec());
+    filled.send_gathered(behind, Sending::default()).unwrap();
+    let mut sent = [0; 100];
+    let length = far.recv(&mut sent).unwrap();
+    assert_eq!(sent[..length], frame);
+    let handed = Handed {
+        frames: 1,
+        gathered: 1,
+        copies: 0,
+    };
+    assert_eq!(interface.counters().unwrap().handed, handed);
+}
+
 #[test]
 fn refusals_say_what_is_wrong() {
     let (interface, _far) = over_udp(Options::default());
@@ -103,7 +128,7 @@ fn a_flows_threads_take_its_packets_and_are_raised_at_arrival() {
     };
     let options = FlowOptions {
         buffers: 2,
-        raises: Some((activity, Rank::Priority(low))),
+        raises: Some((activity, low)),
     };
     let queue = interface.flow(flow, &options).unwrap();
     assert!(!queue.is_early());

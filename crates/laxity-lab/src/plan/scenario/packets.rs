@@ -42,8 +42,7 @@ pub(super) fn of_network(stage: &Stage<'_>, sources: &mut Vec<Source>) {
     });
     let rank = thread_rank(network::of_protocols(clients(stage)));
     let wakes = machine.thread(Service::ZERO);
-    let is_late = |client: &NetworkClient| client.demultiplexing != Demultiplexing::Early;
-    let takes_rest = clients(stage).any(|(_, client)| is_late(client));
+    let takes_rest = clients(stage).any(|(_, client)| may_take_rest(client));
     let rest = most.task(wakes).filter(|_| !takes_rest);
     // Of looks that are so far apart each may have been asked for just before.
     let looks = Task::new(wakes * 2, TIMERS_APART).ok();
@@ -192,6 +191,11 @@ impl Frames {
     }
 }
 
+/// The first of those that have a queue for all takes what is no flow's.
+fn may_take_rest(client: &NetworkClient) -> bool {
+    client.demultiplexing != Demultiplexing::Early
+}
+
 /// How long after the other a frame of a flow may be through the twin's wire: the far end's card has some frames before it, and then each of its senders has a turn for each packet. On a wire for
 /// both ways the near end's card has as many before each.
 fn on_the_wire(stage: &Stage<'_>, interface: &Interface, packets: u64) -> Span {
@@ -223,10 +227,13 @@ fn held(stage: &Stage<'_>, interface: &Interface, most: Most) -> Span {
     most.longest_wait(interface.room(stage.is_twin()) as u32, late)
 }
 
-/// How the packets of a client come that has one flow which says so.
+/// How the packets of a client come that has one flow which says so, and nothing else: one that has a queue for all may have what is for nobody, too, as who asks for addresses.
 fn arrivals(stage: &Stage<'_>, client: &NetworkClient) -> Option<Frames> {
     let [flow] = &client.flows[..] else {
         return None;
     };
+    if may_take_rest(client) {
+        return None;
+    }
     Frames::of(stage, &client.interface, flow)
 }

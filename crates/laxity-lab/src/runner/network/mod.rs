@@ -1,9 +1,10 @@
 //! What shares a network interface in a variant, as activities of its program: at the near end of a wire the driver, its clients' threads and what protocol
 //! they speak, at the far end who sends. The same for the twin's cards and for interfaces of this machine.
 //!
-//! * `live`: interfaces of this machine; `far`: who sends; `protocols`: TCP/IP of the near end; `threads`: clients and what becomes of their packets.
+//! * `live`: interfaces of this machine; `kernel`: its own sockets at the near end; `far`: who sends; `protocols`: TCP/IP of the near end; `threads`: clients and what becomes of their packets.
 
 mod far;
+mod kernel;
 mod live;
 mod protocols;
 mod threads;
@@ -13,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use laxity::cards::{Cable, Card, Line, Queue, Shape, Transfers};
+use laxity_model::nif::frame;
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::Link;
 use laxity_model::nif::most::Costs;
@@ -26,7 +28,7 @@ use laxity_model::{
 use laxity_net::bodies::{Handler, Interrupt};
 use laxity_net::driver::{Driver, Host, Limits};
 
-use crate::observe::{FlowMarks, FlowProbe, Probe, Watched};
+use crate::observe::{FlowMarks, FlowProbe, Probe, Waiting, Watched};
 use crate::scenario::{Flow, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic};
 use far::Far;
 pub use live::{Fed, Wires};
@@ -66,8 +68,11 @@ impl Known {
         self.port + connection
     }
 
-    fn has_port(&self, port: u16) -> bool {
-        (self.port..self.port + self.flow.connections()).contains(&port)
+    /// Whether a packet is one of its.
+    fn is_for(&self, packet: &[u8]) -> bool {
+        let own = self.port..self.port + self.flow.connections();
+        let ports = frame::parse(packet, None).key.ports();
+        ports.is_some_and(|(_, port)| own.contains(&port))
     }
 
     fn is_video(&self) -> bool {
@@ -113,16 +118,11 @@ impl<'a> Plan<'a> {
         program: &mut Program,
         (seed, is_twin): (u64, bool),
     ) -> Option<Self> {
-        let clients = tasks.iter().filter_map(|task| match &task.kind {
-            TaskKind::Client(client) => Some((*task, client)),
-            _ => None,
-        });
-        let clients: Vec<_> = clients.collect();
+        let clients: Vec<_> = clients_of(tasks).collect();
         let interface = Arc::clone(&clients.first()?.1.interface);
-        let flows = clients.iter().flat_map(|(_, client)| &client.flows);
-        let flows = flows.enumerate().map(|(index, flow)| Known {
+        let flows = flows_of(tasks).map(|(flow, port)| Known {
             flow: Arc::clone(flow),
-            port: FIRST_PORT + PORTS_EACH * index as u16,
+            port,
             records: program.port(RECORDS),
         });
         Some(Self {
@@ -133,6 +133,25 @@ impl<'a> Plan<'a> {
             seed,
         })
     }
+}
+
+/// Those of these who are clients.
+fn clients_of<'a>(
+    tasks: &[&'a ResolvedTask],
+) -> impl Iterator<Item = (&'a ResolvedTask, &'a Arc<NetworkClient>)> {
+    tasks.iter().filter_map(|task| match &task.kind {
+        TaskKind::Client(client) => Some((*task, client)),
+        _ => None,
+    })
+}
+
+/// Their flows, each with the first of its ports at the near end.
+fn flows_of<'a>(tasks: &[&'a ResolvedTask]) -> impl Iterator<Item = (&'a Arc<Flow>, u16)> {
+    let flows = clients_of(tasks).flat_map(|(_, client)| &client.flows);
+    let port = |index: usize| FIRST_PORT + PORTS_EACH * index as u16;
+    flows
+        .enumerate()
+        .map(move |(index, flow)| (flow, port(index)))
 }
 
 /// Adds what a variant has of a network to its program: of each of these tasks that is a client or a flow the probe.
@@ -150,7 +169,10 @@ pub(super) fn install(
     };
     let [near, far, doorbell] = [(); 3].map(|()| program.semaphore(0));
     if let Some(wires) = wires {
-        return build(program, &plan, wires.ends([near, far]), doorbell);
+        return match wires.split([near, far]) {
+            (Ok(near), far) => build(program, &plan, [near, far], doorbell),
+            (Err(sockets), far) => kernel::build(program, &plan, sockets, (far, doorbell)),
+        };
     }
     let ends = cards(program, &plan.interface, [near, far, doorbell], seed);
     build(program, &plan, ends, doorbell)
@@ -224,6 +246,8 @@ where
     let mut made = Near::new(program, plan, near.link, near.raised)?;
     let threads = made.install()?;
     charge_clients(made.program, plan, &threads);
+    let flows = plan.flows.iter();
+    let waiting: Vec<Waiting> = flows.map(|known| made.waiting(known)).collect();
     let handler = Interrupt {
         raised: near.raised,
         doorbell,
@@ -239,7 +263,7 @@ where
     }
     let sender = Far::new(far, doorbell, &plan.flows, plan.seed)?;
     program.add("far end", processor, Placement::External, sender);
-    Ok(probes(program, plan, &threads, interrupts))
+    Ok(probes(program, plan, (&threads, waiting), Some(interrupts)))
 }
 
 /// Declares what each thread of a client may have to do, where it is known how many packets come: all of them.
@@ -265,8 +289,8 @@ type Threads = BTreeMap<String, Vec<ActivityId>>;
 fn probes(
     program: &mut Program,
     plan: &Plan<'_>,
-    threads: &Threads,
-    interrupts: ActivityId,
+    (threads, waiting): (&Threads, Vec<Waiting>),
+    interrupts: Option<ActivityId>,
 ) -> Vec<Probe> {
     let of = |name: &str| threads.get(name).cloned().unwrap_or_default();
     let clients = plan.clients.iter().map(|(task, _)| Probe {
@@ -278,7 +302,7 @@ fn probes(
         watched: Watched::Nothing,
     });
     let mut probes: Vec<Probe> = clients.collect();
-    for known in &plan.flows {
+    for (known, waiting) in plan.flows.iter().zip(waiting) {
         let flow = &known.flow;
         let mut owners = plan.clients.iter();
         let owner = owners.find(|(_, client)| client.flows.contains(flow));
@@ -305,8 +329,9 @@ fn probes(
             activities: vec![own],
             watched: Watched::Flow(FlowProbe {
                 marks,
-                holders: holders.into_iter().chain([interrupts]).collect(),
+                holders: holders.into_iter().chain(interrupts).collect(),
                 traffic: flow.traffic,
+                waiting,
             }),
         });
     }

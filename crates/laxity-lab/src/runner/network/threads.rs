@@ -1,25 +1,29 @@
 //! The near end: clients, their threads, and what becomes of a packet that one of them has worked on.
 
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::nif::filter::Filter;
-use laxity_model::nif::frame;
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
 use laxity_model::nif::transmit::FirstCome;
+use laxity_model::nif::urgency::{Stated, StatedError};
 use laxity_model::{
-    ActivityId, Context, HostError, Instant, Placement, Program, SemaphoreId, Span, Step,
+    ActivityId, Context, HostError, Instant, Placement, Priority, Program, SemaphoreId, Span, Step,
 };
-use laxity_net::bodies::{Crew, Work};
+use laxity_net::bodies::{Crew, Installed, Work};
 use laxity_net::buffers::{Buffer, Filled, Pool, PoolSize, Sending};
-use laxity_net::clients::early;
+use laxity_net::clients::{Queue, early};
 use laxity_net::driver::{Driver, Host, Interest};
 
 use super::protocols::{Done, Protocols};
 use super::{
     Known, NEAR, OTHER_PACKETS, Plan, QUEUE, TAKEN, TIMERS_APART, Threads, driver, failed,
 };
-use crate::scenario::{Demultiplexing, NetworkClient, Placing, ResolvedTask, network};
+use crate::observe::Waiting;
+use crate::scenario::{
+    Demultiplexing, Flow, NetworkClient, Placing, ResolvedTask, Taking, Traffic, network,
+};
 
 /// Frames that wait to be sent.
 const SENDING: u32 = 128;
@@ -32,6 +36,7 @@ pub(super) struct Near<'a, L: Link> {
     plan: &'a Plan<'a>,
     pub(super) driver: Driver<L, Frames>,
     stack: Arc<Shared<L::Memory>>,
+    queues: Vec<Queue<L::Memory>>,
 }
 
 /// What all threads of the near end have together.
@@ -74,7 +79,23 @@ where
             plan,
             driver,
             stack,
+            queues: Vec::new(),
         })
+    }
+
+    /// Who waits of this flow's packets, at whatever time that is asked.
+    pub(super) fn waiting(&self, flow: &Known) -> Waiting {
+        let (queues, flow) = (self.queues.clone(), flow.clone());
+        Waiting(Some(Arc::new(move || {
+            let mut all = Vec::new();
+            for queue in &queues {
+                queue.look(|packet| {
+                    let arrived = packet.arrived().map(|arrived| arrived.at);
+                    all.extend(arrived.filter(|_| flow.is_for(packet.bytes())));
+                });
+            }
+            all
+        })))
     }
 
     /// Adds all clients' threads.
@@ -99,7 +120,7 @@ where
         let ordinary = Placement::Thread(network::of_protocols(clients));
         if !has_default {
             let nothing = Work::default();
-            self.crew(REST, (&[ordinary], nothing), &[])?;
+            self.crew(REST, (&[ordinary], nothing), &[Vec::new()])?;
         }
         let apart = plan.interface.most.map(|_| TIMERS_APART);
         let body = timers(Arc::clone(&self.stack), apart);
@@ -115,14 +136,19 @@ where
         takes_rest: bool,
     ) -> Result<Vec<ActivityId>, HostError> {
         let threads = vec![thread(task); client.threads()];
-        let ports: Vec<(bool, u16)> = match takes_rest {
-            true => Vec::new(),
-            false => self.connections(client).map(|(_, port)| port).collect(),
+        let flows: Vec<&[Arc<Flow>]> = match client.taking {
+            Taking::ByFlow => client.flows.chunks(1).collect(),
+            _ => vec![&client.flows],
         };
+        let ports = |flows: &&[Arc<Flow>]| self.connections(flows).map(|(_, port)| port).collect();
+        let mut groups: Vec<Vec<(bool, u16)>> = flows.iter().map(ports).collect();
+        if let (true, Some(last)) = (takes_rest, groups.last_mut()) {
+            last.clear();
+        }
         let own = self.crew(
             (client.buffers, &task.name),
             (&threads, work(client)),
-            &ports,
+            &groups,
         )?;
         self.reserve(task, &own);
         Ok(own)
@@ -134,27 +160,31 @@ where
         client: &NetworkClient,
     ) -> Result<Vec<ActivityId>, HostError> {
         let mut all = Vec::new();
-        let connections: Vec<_> = self.connections(client).collect();
+        let connections: Vec<_> = self.connections(&client.flows).collect();
         let several = connections.len() > 1;
         for (name, port) in connections {
             let name = match several {
                 true => format!("{} {name}", task.name),
                 false => task.name.clone(),
             };
-            let threads = (&[thread(task)][..], work(client));
-            all.extend(self.crew((client.buffers, &name), threads, &[port])?);
+            let threads = [thread(task)];
+            let (named, threads) = ((client.buffers, &*name), (&threads[..], work(client)));
+            all.extend(match due(client).map_err(failed)? {
+                Some(due) => self.crew_due(named, threads, (port, due))?,
+                None => self.crew(named, threads, &[vec![port]])?,
+            });
         }
         self.reserve(task, &all);
         Ok(all)
     }
 
-    /// The connections of a client's flows: a word for each, whether it is of datagrams, and its port.
+    /// The connections of flows: a word for each, whether it is of datagrams, and its port.
     fn connections(
         &self,
-        client: &NetworkClient,
+        flows: &[Arc<Flow>],
     ) -> impl Iterator<Item = (String, (bool, u16))> + use<L> {
-        let flows = self.plan.flows.iter();
-        let own = flows.filter(|known| client.flows.contains(&known.flow));
+        let known = self.plan.flows.iter();
+        let own = known.filter(|known| flows.contains(&known.flow));
         let own: Vec<Known> = own.cloned().collect();
         own.into_iter().flat_map(|known| {
             (0..known.flow.connections()).map(move |number| {
@@ -167,34 +197,59 @@ where
         })
     }
 
-    /// A client for what comes to these ports, or for whatever nobody else has.
+    /// Threads that take what comes to the ports of each group, and of one of none whatever nobody else has: that of the first group first.
     fn crew(
         &mut self,
-        (buffers, name): (u32, &str),
-        (threads, work): (&[Placement], Work),
-        ports: &[(bool, u16)],
+        named: (u32, &str),
+        threads: (&[Placement], Work),
+        groups: &[Vec<(bool, u16)>],
     ) -> Result<Vec<ActivityId>, HostError> {
-        let filter = ports.iter().map(|(is_video, port)| {
-            let protocol = if *is_video { "udp" } else { "tcp" };
-            format!("(ip and {protocol} dst port {port} and dst host {NEAR})")
-        });
-        let filter = filter.collect::<Vec<_>>().join(" or ");
-        let filter = match ports {
-            [] => None,
-            _ => Some(Filter::parse(&filter, None).map_err(failed)?),
-        };
-        let crew = Crew {
+        let filters = groups.iter().map(|ports| filter(ports));
+        let filters: Vec<Option<Filter>> = filters.collect::<Result<_, _>>()?;
+        let interests = filters.iter().map(Option::as_ref);
+        let interests = interests.map(|filter| filter.map_or(Interest::Default, Interest::In));
+        let (crew, shared) = (self.crew_of(named, threads), &self.stack);
+        let deliver = || deliver(Arc::clone(shared));
+        let made = crew.install_in_order(self.program, &mut self.driver, interests, deliver);
+        self.made(made)
+    }
+
+    /// A thread for the packets that come to a port, as urgent as they are.
+    fn crew_due(
+        &mut self,
+        named: (u32, &str),
+        threads: (&[Placement], Work),
+        (port, due): ((bool, u16), (Stated, Priority)),
+    ) -> Result<Vec<ActivityId>, HostError> {
+        let filter = filter(&[port])?;
+        let interest = filter.as_ref().map_or(Interest::Default, Interest::In);
+        let (crew, shared) = (self.crew_of(named, threads), &self.stack);
+        let deliver = || deliver(Arc::clone(shared));
+        let made = crew.install_due(self.program, &mut self.driver, interest, due, deliver);
+        self.made(made)
+    }
+
+    fn made(
+        &mut self,
+        made: Result<Installed<L::Memory>, impl Display>,
+    ) -> Result<Vec<ActivityId>, HostError> {
+        let (threads, queues) = made.map_err(failed)?;
+        self.queues.extend(queues);
+        Ok(threads)
+    }
+
+    fn crew_of<'c>(
+        &self,
+        (buffers, name): (u32, &'c str),
+        (threads, work): (&'c [Placement], Work),
+    ) -> Crew<'c> {
+        Crew {
             name,
             processor: self.plan.interface.processor,
             threads,
             buffers,
             work,
-        };
-        let interest = filter.as_ref().map_or(Interest::Default, Interest::In);
-        let shared = &self.stack;
-        let deliver = || deliver(Arc::clone(shared));
-        let made = crew.install(self.program, &mut self.driver, interest, deliver);
-        Ok(made.map_err(failed)?.1)
+        }
     }
 
     /// What a client reserves is its only thread's.
@@ -206,7 +261,7 @@ where
     }
 }
 
-fn thread(task: &ResolvedTask) -> Placement {
+pub(super) fn thread(task: &ResolvedTask) -> Placement {
     match task.placing {
         Some(Placing::Deferred) => Placement::Deferred,
         _ => Placement::Thread(network::priority(task)),
@@ -221,14 +276,41 @@ fn work(client: &NetworkClient) -> Work {
     }
 }
 
+/// What comes to these ports; `None`: whatever nobody else has.
+fn filter(ports: &[(bool, u16)]) -> Result<Option<Filter>, HostError> {
+    let each = ports.iter().map(|(is_video, port)| {
+        let protocol = if *is_video { "udp" } else { "tcp" };
+        format!("(ip and {protocol} dst port {port} and dst host {NEAR})")
+    });
+    let all = each.collect::<Vec<_>>().join(" or ");
+    let filter = (!ports.is_empty()).then(|| Filter::parse(&all, None).map_err(failed));
+    filter.transpose()
+}
+
+/// What a client states whose packets are due, and how urgent they are then: as fast as it works on them, two frames at once, each until the next.
+fn due(client: &NetworkClient) -> Result<Option<(Stated, Priority)>, StatedError> {
+    let first = client.flows.first().map(|flow| flow.traffic);
+    let (
+        Taking::Due(critical),
+        Some(Traffic::Video {
+            packets, period, ..
+        }),
+    ) = (client.taking, first)
+    else {
+        return Ok(None);
+    };
+    let each = client.packet.as_dedicated_span();
+    let stated = Stated::new(1, each, 2 * u32::from(packets), period)?;
+    Ok(Some((stated, critical)))
+}
+
 /// What becomes of a packet that was worked on, since then: video is recorded, and all else goes to the protocols. Its buffer is given again.
 fn deliver<M: Memory + 'static>(
     shared: Arc<Shared<M>>,
 ) -> impl FnMut(Buffer<M, Filled>, Instant, &mut dyn Context) + Send + 'static {
     move |packet, since, context| {
-        let port = frame::parse(packet.bytes(), None).key.ports();
-        let known =
-            port.and_then(|(_, port)| shared.flows.iter().find(|known| known.has_port(port)));
+        let mut flows = shared.flows.iter();
+        let known = flows.find(|known| known.is_for(packet.bytes()));
         if let (Some(known), Some(arrived)) = (known, packet.arrived()) {
             let waited = since.saturating_since(arrived.at).as_nanos();
             context.put(known.records, [TAKEN | since.as_nanos(), waited]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use laxity_model::nif::most::{Costs, Most};
 use laxity_model::nif::wire::Faults;
 use laxity_model::verify::contract::Kind;
-use laxity_model::{ProcessorId, Service, Span};
+use laxity_model::{Priority, ProcessorId, Service, Span};
 
 use crate::scenario::kinds;
 
@@ -98,6 +98,20 @@ pub enum Demultiplexing {
     Early,
 }
 
+/// Which packet a client's threads take next. A file cannot say so: it is what studies try.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Taking {
+    /// The one that came first.
+    #[default]
+    InOrder,
+    /// One of the flow that is named first, whatever came before it of others.
+    ByFlow,
+    /// What the kernel's own sockets hand out, over its own protocols: a thread for each connection reads there. On this machine alone, and then of all clients.
+    FromKernel,
+    /// The one that came first, and the thread is placed as for what comes before its time: it has this priority for what is critical, from a packet's arrival on. Of one flow of video, early.
+    Due(Priority),
+}
+
 /// Who takes the packets of flows, and works on them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NetworkClient {
@@ -107,6 +121,8 @@ pub struct NetworkClient {
     pub flows: Vec<Arc<Flow>>,
     /// How they find its threads.
     pub demultiplexing: Demultiplexing,
+    /// Which of its packets is next.
+    pub taking: Taking,
     /// What each packet takes of the processor.
     pub packet: Service,
     /// Empty buffers of each queue.

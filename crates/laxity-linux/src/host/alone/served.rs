@@ -2,7 +2,7 @@
 //!
 //! It is for drivers of interfaces, which do what an interrupt's handler does: so it is real-time where that is permitted, and says why where it is not, since packets that are handled late are better than none. It allocates nothing to sleep.
 //!
-//! Slots that are asked for on its processor are admitted below it: charged what it takes at the most, or `unenforced` where nobody says that. To those that were there before it, it is a stranger, though it is this process's: slots that it takes more from than goes unnoticed are `unenforced`, and it is named.
+//! Slots that are asked for on its processor are admitted below it: charged what it takes at the most, to which it is held, or `unenforced` where nobody says that. To those that were there before it, it is a stranger, though it is this process's: slots that it takes more from than goes unnoticed are `unenforced`, and it is named.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -13,7 +13,7 @@ use std::task::{Wake, Waker};
 use std::thread::{self, JoinHandle};
 
 use laxity_model::admission::Driver;
-use laxity_model::{Grade, Instant, Scheduling, Span};
+use laxity_model::{Grade, Instant, Scheduling, Service, Span};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -46,6 +46,11 @@ pub trait Serve: Send + 'static {
 
     /// What can be read when there is something to do.
     fn descriptor(&self) -> BorrowedFd<'_>;
+
+    /// What was charged for all that it has done, where it was said what it takes at the most: its thread's time is held against that.
+    fn charged(&self) -> Service {
+        Service::ZERO
+    }
 }
 
 /// By which other threads wake it. To wake costs two atomic operations, and a system call where it sleeps.
@@ -179,7 +184,7 @@ impl Served {
             let entered = is_above.then(|| Entered::enter(driver.name, processor, driver.work));
             let _ = tell.send(Ok((ranked.firmly.clone(), lacks)));
             drop(tell);
-            drive(&mut serve, &own);
+            drive(&mut serve, &own, entered.as_ref());
             drop(entered);
             drop(ranked);
         });
@@ -251,7 +256,7 @@ fn begin(priority: u8, processor: Option<usize>) -> Result<(Ranked, Option<Strin
     }
 }
 
-fn drive(serve: &mut impl Serve, bedside: &Bedside) {
+fn drive(serve: &mut impl Serve, bedside: &Bedside, entered: Option<&Entered>) {
     let mut is_ready = false;
     loop {
         // Read and written at once: what others did before they woke it is seen.
@@ -259,7 +264,11 @@ fn drive(serve: &mut impl Serve, bedside: &Bedside) {
         if bedside.is_over.load(Ordering::SeqCst) {
             return;
         }
-        is_ready = match serve.work(clock::now(), is_ready) {
+        let next = serve.work(clock::now(), is_ready);
+        if let Some(entered) = entered {
+            entered.charged(serve.charged());
+        }
+        is_ready = match next {
             Next::Again => false,
             Next::Sleep(until) => bedside.sleep(Some(serve.descriptor()), until),
             Next::Pause(until) => bedside.sleep(None, until),

@@ -1,11 +1,32 @@
-//! Who of others could have taken a processor.
+//! Who of others could have taken a processor, and who of those that were admitted took more of it than they might.
 
 use super::finding::Finding;
-use super::{Evidence, Sighting};
+use super::{Evidence, Sighting, TENTH};
 
 impl Evidence<'_> {
+    /// The drivers above the slots there that took longer than was charged for them.
+    fn overlong(&self, processor: usize, findings: &mut Vec<Finding>) {
+        let cpu = self.cpus[processor];
+        for (driver, at) in &self.seen.overlong {
+            if !driver.may_be_on(cpu) {
+                continue;
+            }
+            let [took, charged] = [driver.overlong.took, driver.overlong.charged]
+                .map(|service| service.as_dedicated_span().rounded(TENTH));
+            let (name, seen) = (&driver.name, self.seen_at(Some(*at)));
+            let text = format!(
+                "{name} ranks above the slot on its processor, and takes longer than was said of it: {took} for what was charged {charged}, {seen}"
+            );
+            findings.push(Finding {
+                only_there: true,
+                ..Finding::against_slots(cpu, text)
+            });
+        }
+    }
+
     /// Who ranks as high as slots there or higher, whether there are any or not.
     pub(super) fn strangers(&self, processor: usize, findings: &mut Vec<Finding>) {
+        self.overlong(processor, findings);
         let cpu = self.cpus[processor];
         let all = self.above(cpu).filter(|seen| !seen.is_idle(cpu));
         let (in_time, late): (Vec<_>, Vec<_>) = all.partition(|seen| self.came_in_time(seen));

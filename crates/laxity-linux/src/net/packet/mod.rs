@@ -7,11 +7,12 @@ mod ring;
 mod stamp;
 
 use std::cell::Cell;
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use laxity_model::Instant;
 use laxity_model::nif::filter::classic::Instruction;
-use laxity_model::nif::link::{Facts, Left, LinkError, Stamp};
+use laxity_model::nif::link::{Facts, Left, LinkError, Medium, Stamp};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -32,6 +33,8 @@ pub type PacketLink = Copied<PacketSocket>;
 const SENT_AT: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 /// What stands in front of a packet that was received, at most: the header, an address, the Ethernet header up to 16 bytes, virtio-net's.
 const IN_FRONT: usize = 128;
+/// Up to so many bytes the kernel copies as the header's length says, since to keep pages of the ring for each frame takes longer, and so does whoever reads headers from them.
+const COPIED: usize = 2_048;
 /// The kernel's name of rings of the second version.
 const SECOND_VERSION: i32 = 1;
 
@@ -122,7 +125,9 @@ impl PacketSocket {
                 mtu: interface.mtu,
                 reach: settings.reach(),
                 is_shared_with_kernel: true,
-                gathers: false,
+                medium: Medium::Ethernet,
+                gathers: true,
+                copies: true,
             },
             watch: Watch::new(interface),
             incoming: Ring::new(0, incoming),
@@ -256,7 +261,7 @@ impl Below for PacketSocket {
         }))
     }
 
-    fn write(&mut self, bytes: &[u8], left: Left) -> Result<(), LinkError> {
+    fn write(&mut self, pieces: &[IoSlice<'_>], left: Left) -> Result<(), LinkError> {
         if self.watch.is_gone() {
             return Err(LinkError::Gone);
         }
@@ -264,9 +269,18 @@ impl Below for PacketSocket {
         if frame.status() != libc::TP_STATUS_AVAILABLE {
             return Err(LinkError::Full);
         }
-        frame.put(SENT_AT, &header_of(bytes, left)?);
-        frame.put(SENT_AT + HEADER, bytes);
-        frame.set_length((HEADER + bytes.len()) as u32);
+        let mut header = header_of(&pieces[0], left)?;
+        let whole: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if left.segment == 0 && whole <= COPIED {
+            header[2..4].copy_from_slice(&(whole as u16).to_ne_bytes());
+        }
+        frame.put(SENT_AT, &header);
+        let mut length = HEADER;
+        for piece in pieces {
+            frame.put(SENT_AT + length, piece);
+            length += piece.len();
+        }
+        frame.set_length(length as u32);
         frame.give(libc::TP_STATUS_SEND_REQUEST);
         self.put = self.put.wrapping_add(1);
         Ok(())

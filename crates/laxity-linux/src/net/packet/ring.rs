@@ -58,19 +58,26 @@ impl Layout {
 pub(super) struct Ring {
     base: usize,
     pub(super) layout: Layout,
+    /// Frames of a block are so many bits of a frame's number: nothing is divided for a packet.
+    within: u32,
 }
 
 impl Ring {
     /// The one that begins at this offset.
     pub(super) const fn new(base: usize, layout: Layout) -> Self {
-        Self { base, layout }
+        Self {
+            base,
+            layout,
+            within: layout.each().trailing_zeros(),
+        }
     }
 
     /// A frame, by how many came before it.
     #[inline]
     pub(super) fn frame<'m>(&self, memory: &'m Mapping, count: usize) -> Frame<'m> {
-        let index = count % self.layout.frames;
-        let (block, within) = (index / self.layout.each(), index % self.layout.each());
+        let index = count & (self.layout.frames - 1);
+        let block = index >> self.within;
+        let within = index - (block << self.within);
         let offset = self.base + block * self.layout.block + within * self.layout.frame;
         Frame {
             memory,
@@ -171,6 +178,7 @@ mod tests {
                 let layout = Layout::of(frames, bytes);
                 let asked = layout.request();
                 assert!(layout.frames >= frames && layout.frame >= bytes);
+                assert!(layout.frames.is_power_of_two() && layout.each().is_power_of_two());
                 assert_eq!(layout.block % PAGE, 0);
                 assert_eq!(layout.frame % libc::TPACKET_ALIGNMENT, 0);
                 let each = asked.tp_block_size / asked.tp_frame_size;

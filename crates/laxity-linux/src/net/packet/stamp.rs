@@ -49,6 +49,8 @@ impl Stamps {
         mut now: Instant,
         read: impl Fn() -> Both,
     ) -> Instant {
+        // It is no earlier than when both clocks were read last, as that was for the packet in front of it.
+        now = now.max(self.now.monotonic);
         if now.saturating_since(self.now.monotonic) >= GOOD_FOR {
             self.look(read());
         }

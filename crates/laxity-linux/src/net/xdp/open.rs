@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use laxity_model::Span;
-use laxity_model::nif::link::Facts;
+use laxity_model::nif::link::{Facts, Medium};
 use rustix::io::{Errno, Result};
 
 use super::early::{Early, EarlySettings, EarlySocket};
@@ -113,7 +113,9 @@ impl XdpLink {
                 mtu: interface.mtu,
                 reach: settings.reach(),
                 is_shared_with_kernel: false,
+                medium: Medium::Ethernet,
                 gathers: false,
+                copies: false,
             },
             watch: Watch::new(interface),
             most_posted,

@@ -142,7 +142,13 @@ impl<'t> Parser<'_, 't> {
                 "there is no `not`: what a filter wants is a list of values under masks; say what is wanted",
             )),
             "vlan" => self.vlan(),
-            _ => Ok(self.primitive()?.into_iter().map(Draft::from).collect()),
+            _ => {
+                // Every address is both a source and a destination in `net ::/0`.
+                let mut drafts = Vec::new();
+                let all = self.primitive()?.into_iter().map(Draft::from);
+                all.for_each(|draft| add(&mut drafts, draft));
+                Ok(drafts)
+            }
         }
     }
 

@@ -184,6 +184,21 @@ fn taken(filters: &[&str]) -> Result<Table<usize>, String> {
 }
 
 #[test]
+fn what_is_the_same_of_source_and_destination_is_looked_for_once() {
+    let mut table = Table::new(1);
+    for text in ["net ::/0", "net 0.0.0.0/0", "net 10.0.0.0/8"] {
+        let filter = Filter::parse(text, None).expect(text);
+        let all = filter.alternatives();
+        assert!(
+            (1..all.len()).all(|at| !all[..at].contains(&all[at])),
+            "{text}"
+        );
+        let taken = table.insert(filter, 1).expect("it is alone");
+        assert!(table.remove(taken).is_some() && table.is_empty(), "{text}");
+    }
+}
+
+#[test]
 fn filters_that_nest_or_have_nothing_in_common_live_together() {
     let all = [
         "",

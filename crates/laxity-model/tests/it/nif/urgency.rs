@@ -57,8 +57,6 @@ proptest! {
             prop_assert_eq!(due.logical.as_nanos(), logical);
             prop_assert_eq!(due.deadline.as_nanos(), logical + DELAY);
             prop_assert_eq!(due.exceeds, exceeds(&arrivals, amount, period, burst));
-            let now = Instant::from_nanos(at);
-            prop_assert_eq!(due.turns_critical(now), (logical > at).then_some(due.logical));
         }
     }
 
@@ -84,7 +82,7 @@ proptest! {
 }
 
 #[test]
-fn a_packet_turns_critical_at_its_logical_arrival() {
+fn packets_that_come_at_once_have_logical_arrivals_at_the_rate() {
     let mut urgency = Urgency::new(stated(1, 100, 3));
     let at = Instant::from_nanos(1_000);
     let all = [(); 4].map(|()| urgency.arrived(at, 1));
@@ -93,10 +91,6 @@ fn a_packet_turns_critical_at_its_logical_arrival() {
         [1_000, 1_100, 1_200, 1_300]
     );
     assert_eq!(all.map(|due| due.exceeds), [false, false, false, true]);
-    assert_eq!(all[0].turns_critical(at), None);
-    let turns = Instant::from_nanos(1_100);
-    assert_eq!(all[1].turns_critical(at), Some(turns));
-    assert_eq!(all[1].turns_critical(turns), None);
     // Who pauses begins anew.
     let later = urgency.arrived(Instant::from_nanos(5_000), 1);
     assert_eq!((later.logical.as_nanos(), later.exceeds), (5_000, false));

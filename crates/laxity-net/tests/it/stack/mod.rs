@@ -1,5 +1,6 @@
 //! TCP/IP over emulated wires, in virtual time: a stack at both ends, or one and a peer that sends what it likes.
 
+mod deaf;
 mod hostile;
 mod leaving;
 mod neighbours;
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use laxity_model::Instant;
 use laxity_model::nif::frames::Frames;
+use laxity_model::nif::link::Medium;
 use laxity_net::buffers::{Pool, PoolSize, Sleeper};
 use laxity_net::driver::{Driver, Host, Interest, Limits};
 use laxity_net::emulated::{Faults, Wire};
@@ -68,8 +70,10 @@ impl Time {
 }
 
 fn driver(end: CountedEnd, clients: u32) -> Driver<CountedEnd, Frames> {
+    // Whatever waits leaves at once.
     let limits = Limits {
         clients,
+        reach: 64,
         ..Limits::default()
     };
     Driver::new(end, Frames::new(None, 1), limits, Host::default()).unwrap()
@@ -245,17 +249,32 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn new() -> Self {
+        Self::build(Medium::Ethernet, 64)
+    }
+
+    /// The host's interface says that it carries this.
+    pub(crate) fn over(medium: Medium) -> Self {
+        Self::build(medium, 64)
+    }
+
+    /// The host's driver has room for so many.
+    pub(crate) fn with_clients(clients: u32) -> Self {
+        Self::build(Medium::Ethernet, clients)
+    }
+
+    fn build(medium: Medium, clients: u32) -> Self {
         let time = Time::default();
         let (_, near, far) = Wire::new(Faults::default(), 7);
-        let near = CountedEnd::new(near);
+        let mut near = CountedEnd::new(near);
+        near.facts.medium = medium;
         let is_begun = Arc::clone(&near.is_begun);
-        let host = Node::new(near, config(1), 64, &time);
+        let host = Node::new(near, config(1), clients, &time);
         let mut peer = driver(CountedEnd::new(far), 64);
         let heard = Keeper::default();
         let client = peer.register(Interest::Default, PoolSize::fixed(64), heard.clone());
         let hears = client.unwrap().pool;
         let sends = Keeper::<Counted>::default();
-        let sender = peer.register(Interest::Nothing, PoolSize::fixed(8), sends);
+        let sender = peer.register(Interest::Nothing, PoolSize::fixed(64), sends);
         let pool = sender.unwrap().pool;
         Self {
             time,

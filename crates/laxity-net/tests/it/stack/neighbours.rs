@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 
 use laxity_model::Span;
+use laxity_model::nif::link::Medium;
 use laxity_net::emulated::Faults;
 use laxity_net::sockets::{TcpListener, TcpStream};
+use laxity_net::stack::NeighbourAccount;
 
 use super::{HOST, PEER, Scripted, Two, address, arp, socket};
 
@@ -69,6 +71,21 @@ fn questions_are_bounded_and_what_waits_too_long_is_lost_and_counted() {
     world.time.pass(Span::from_secs(2).as_micros());
     world.hear();
     assert_eq!(world.host.stack.neighbours().lost, 248);
+}
+
+/// Where IP alone is carried, whoever is at the other end has every packet, also one for another network.
+#[test]
+fn where_nobody_has_a_hardware_address_nobody_is_asked_or_answered() {
+    let mut world = Scripted::over(Medium::Ip);
+    let socket = socket(&world.host, address(1), 9);
+    world.hear();
+    for to in [address(2), [192, 0, 2, 7].into()] {
+        socket.send_to(b"x", SocketAddr::new(to, 9)).unwrap();
+        assert_eq!(world.hear().len(), 1);
+    }
+    assert!(world.say(&arp(1, PEER, 2, [0; 6], 1)).is_empty());
+    assert_eq!(world.host.stack.neighbours(), NeighbourAccount::default());
+    assert_eq!(world.host.stack.account().dropped, 1);
 }
 
 #[test]

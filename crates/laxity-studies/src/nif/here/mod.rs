@@ -13,10 +13,12 @@ use laxity_lab::bench::{Holes, Request, Runner, scene};
 use laxity_lab::observe::FlowProbe;
 use laxity_lab::runner::compose::RunSpec;
 use laxity_lab::scenario::{
-    Flow, NetworkClient, Resolved, ResolvedVariant, Start, TaskKind, Traffic,
+    Demultiplexing, Flow, NetworkClient, Placing, Resolved, ResolvedTask, ResolvedVariant, Start,
+    Taking, TaskKind, Traffic,
 };
 use laxity_model::{
-    ActivityId, Disturbances, HostError, Instant, Placement, Program, RunRecord, Service, Span,
+    ActivityId, Disturbances, HostError, Instant, Placement, Priority, Program, Reservation,
+    RunRecord, Service, Span,
 };
 
 use super::TEXT;
@@ -29,7 +31,19 @@ static SCENES: LazyLock<Resolved> =
 
 /// How packets find their threads.
 pub const WAYS: [Way; 3] = [Way::Late, Way::EarlyAlike, Way::Early];
-/// Intervals between frames of a run: in the twin and at full length, and otherwise on this machine.
+/// Further ways, beside all streams only.
+pub const FURTHER: [Way; 7] = [
+    Way::Bsd,
+    Way::BsdFirst,
+    Way::Slots,
+    Way::Deadline,
+    Way::Due,
+    Way::Kernel,
+    Way::KernelFifo,
+];
+/// Of them, what the twin's machine has not: `SCHED_DEADLINE`, and a kernel's sockets.
+const HERE_ALONE: [Way; 3] = [Way::Deadline, Way::Kernel, Way::KernelFifo];
+/// Intervals between frames of a run: in the twin and at full length, and otherwise on this machine. Of the further ways as many as these, and half as many.
 const FULL: u64 = 300;
 const QUICK: u64 = 100;
 /// How often a run is made on this machine at full length, beside none of the streams and all.
@@ -88,15 +102,22 @@ pub(super) fn cases(request: &Request, live: bool) -> impl Iterator<Item = Case>
     let wanted = cells.filter(move |(round, streams)| {
         matches!(*streams, 0 | STREAMS) || (is_full && *round == 0)
     });
-    wanted.flat_map(move |(round, streams)| {
-        WAYS.map(|way| Case {
-            way,
-            streams,
-            intervals,
-            round,
-            seed,
-        })
-    })
+    let case = move |way, (round, streams), intervals| Case {
+        way,
+        streams,
+        intervals,
+        round,
+        seed,
+    };
+    let own = wanted.flat_map(move |cell| WAYS.map(|way| case(way, cell, intervals)));
+    let further = (0..rounds).flat_map(|round| FURTHER.map(|way| (way, (round, STREAMS))));
+    let further = further.filter(move |(way, _)| live || !HERE_ALONE.contains(way));
+    let intervals = match (live, is_full) {
+        (false, _) => FULL,
+        (true, true) => QUICK,
+        (true, false) => QUICK / 2,
+    };
+    own.chain(further.map(move |(way, cell)| case(way, cell, intervals)))
 }
 
 impl Case {
@@ -108,9 +129,15 @@ impl Case {
 
     /// As many connections send bulk data as are to.
     fn variant(&self) -> Result<ResolvedVariant, HostError> {
+        let scene = match self.way {
+            Way::Bsd | Way::BsdFirst => Way::Late.key(),
+            Way::Due | Way::Kernel => Way::EarlyAlike.key(),
+            Way::KernelFifo => Way::Early.key(),
+            way => way.key(),
+        };
         let mut all = SCENES.variants.iter();
-        let found = all.find(|variant| variant.name == self.way.key());
-        let no_scene = || HostError::BadProgram(format!("no scene {}", self.way.key()));
+        let found = all.find(|variant| variant.name == scene);
+        let no_scene = || HostError::BadProgram(format!("no scene {scene}"));
         let mut variant = found.ok_or_else(no_scene)?.clone();
         variant.tasks.retain_mut(|task| match &mut task.kind {
             TaskKind::Flow(flow) => sized(flow, self.streams),
@@ -121,7 +148,37 @@ impl Case {
             }
             _ => true,
         });
+        let tasks = variant.tasks.iter_mut();
+        tasks.for_each(|task| arrange(self.way, task));
         Ok(variant)
+    }
+}
+
+/// What of a way the file of scenes cannot say.
+fn arrange(way: Way, task: &mut ResolvedTask) {
+    let TaskKind::Client(client) = &mut task.kind else {
+        return;
+    };
+    let client = Arc::make_mut(client);
+    let is_video = |flow: &Arc<Flow>| matches!(flow.traffic, Traffic::Video { .. });
+    match way {
+        Way::Bsd | Way::BsdFirst => {
+            task.placing = Some(Placing::Deferred);
+            client.demultiplexing = Demultiplexing::Late { threads: 1 };
+            if way == Way::BsdFirst {
+                client.taking = Taking::ByFlow;
+            }
+        }
+        Way::Due if client.flows.iter().all(is_video) => {
+            client.taking = Taking::Due(Priority::HIGHEST);
+        }
+        Way::Kernel | Way::KernelFifo => {
+            client.taking = Taking::FromKernel;
+            if way == Way::Kernel {
+                task.placing = Some(Placing::Thread(Priority::NORMAL));
+            }
+        }
+        _ => {}
     }
 }
 
@@ -209,9 +266,9 @@ fn evenness(record: &RunRecord, video: &FlowProbe, intervals: usize) -> Seen {
     }
 }
 
-/// What was put in: what a packet takes, how long a sender pauses, how late a frame may leave.
-pub(super) fn constants() -> (Service, Span, Span) {
-    let mut all = (Service::ZERO, Span::ZERO, Span::ZERO);
+/// What was put in: what a packet takes, how long a sender pauses, how late a frame may leave; and what is reserved.
+pub(super) fn constants() -> ((Service, Span, Span), Option<Reservation>) {
+    let (mut all, mut reserved) = ((Service::ZERO, Span::ZERO, Span::ZERO), None);
     let tasks = SCENES.variants.iter().flat_map(|variant| &variant.tasks);
     for task in tasks {
         match &task.kind {
@@ -222,8 +279,9 @@ pub(super) fn constants() -> (Service, Span, Span) {
             },
             _ => {}
         }
+        reserved = reserved.or(task.placing.and_then(|placing| placing.request()));
     }
-    all
+    (all, reserved.map(|request| request.reservation))
 }
 
 const fn packet(client: &NetworkClient) -> Service {

@@ -8,8 +8,8 @@ use laxity_model::base::number::upper_median;
 use super::super::intervals::{Intervals, square};
 use super::super::quoted::{Number, Quoted};
 use super::super::trial::Way;
-use super::super::{BETTER, Nif, OF_THE_WIRE, Run, TEXT, is_chosen};
-use super::{STREAMS, Seen, WAYS};
+use super::super::{BETTER, FURTHER as LESS, Nif, OF_THE_WIRE, Run, TEXT, is_chosen};
+use super::{FURTHER, STREAMS, Seen, WAYS};
 use crate::or;
 use crate::spread::Spread;
 
@@ -136,6 +136,8 @@ pub(in super::super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Nif>) {
     let cell = |way, streams| Cell { way, streams, made };
     let cells = WAYS.into_iter();
     let cells = cells.flat_map(|way| (0..=STREAMS).map(move |streams| cell(way, streams)));
+    let further = FURTHER.map(|way| cell(way, STREAMS));
+    let cells = cells.chain(further);
     let rows: Vec<Row> = cells.filter_map(Cell::row).collect();
     if rows.is_empty() {
         return;
@@ -152,9 +154,11 @@ pub(in super::super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Nif>) {
     let all = WAYS.map(|way| cell(way, STREAMS));
     if all.iter().all(|cell| cell.twin().is_some()) {
         claim_in_twin(draft, all);
+        claim_further(draft, all, further, false);
     }
     if all.iter().all(|cell| cell.live().next().is_some()) {
         claim_here(draft, all);
+        claim_further(draft, all, further, true);
     }
 }
 
@@ -195,10 +199,9 @@ fn claim_in_twin(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
 }
 
 /// What the runs of all of these say of themselves.
-fn said_of(all: [Cell<'_>; 3]) -> Said {
-    let said = all
-        .iter()
-        .fold(Said::default(), |said, cell| said.and(&cell.said()));
+fn said_of<'a>(all: impl IntoIterator<Item = Cell<'a>> + Clone) -> Said {
+    let each = all.clone().into_iter();
+    let said = each.fold(Said::default(), |said, cell| said.and(&cell.said()));
     let lost = all.into_iter().any(Cell::has_lost);
     let why = "frames were lost, and what comes after one is later for it";
     said.but(lost.then(|| why.to_owned()))
@@ -265,4 +268,50 @@ fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
         &said,
     );
     draft.say("found-here", holes);
+}
+
+/// Of the further ways, beside all streams: that BSD's is as one queue, and that in all others the video does not wait for what came before it.
+fn claim_further(
+    draft: &mut Draft<'_>,
+    [late, _, early]: [Cell<'_>; 3],
+    further: [Cell<'_>; 7],
+    is_live: bool,
+) {
+    let variance = |cell: Cell<'_>| match is_live {
+        true => cell.median(|seen| seen.undisturbed.variance()),
+        false => cell.twin().and_then(|twin| twin.all.variance()),
+    };
+    // What was not run there is not claimed of.
+    let is_there = |cell: &Cell<'_>| is_live || cell.twin().is_some();
+    // The kernel's sockets stand beside them: what they do is the kernel's affair.
+    let [bsd, others @ .., _, _] = further;
+    let others: Vec<Cell<'_>> = others.into_iter().filter(is_there).collect();
+    let words = |cell: &Cell<'_>| {
+        let seen = or(variance(*cell).map(square), "nothing was shown");
+        format!("{seen} {}", TEXT.say(cell.way.key(), &[]))
+    };
+    let others_in_words: Vec<String> = others.iter().map(words).collect();
+    let host = if is_live { "here-host" } else { "twin-host" };
+    let holes: Holes<'_> = &[
+        ("host", &TEXT.say(host, &[])),
+        ("better", &BETTER),
+        ("less", &LESS),
+        ("late", &words(&late)),
+        ("early", &words(&early)),
+        ("bsd", &words(&bsd)),
+        ("others", &others_in_words.join(", ")),
+    ];
+    let is_times_less = |less: Cell<'_>, than: Cell<'_>, times: u64| {
+        let both = variance(less).zip(variance(than));
+        both.is_some_and(|(less, than)| less * times <= than)
+    };
+    let as_late = is_times_less(early, bsd, BETTER);
+    let mut all = others.iter();
+    let are_less = all.all(|cell| is_times_less(*cell, late, LESS));
+    let mut claim = |key: &str, holds: bool, cells: &[Cell<'_>]| match is_live {
+        true => draft.claim_here(key, (holds, false), holes, &said_of(cells.iter().copied())),
+        false => draft.claim(key, holds, holes),
+    };
+    claim("further-bsd", as_late, &[early, bsd]);
+    claim("further-others", are_less, &[&[late], &others[..]].concat());
 }

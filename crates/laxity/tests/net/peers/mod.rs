@@ -24,14 +24,18 @@ pub(super) enum Over {
     Xdp,
     Tap,
     TapSegments,
+    Tun,
+    TunSegments,
 }
 
-pub(super) const ALL: [Over; 5] = [
+pub(super) const ALL: [Over; 7] = [
     Over::Packet,
     Over::PacketSegments,
     Over::Xdp,
     Over::Tap,
     Over::TapSegments,
+    Over::Tun,
+    Over::TunSegments,
 ];
 
 pub(super) const OURS: [u8; 4] = [10, 0, 0, 2];
@@ -58,14 +62,18 @@ impl Peers {
 
     pub(super) fn with(over: Over, config: StackConfig) -> Self {
         let mut options = Options::default();
-        options.settings.segments = matches!(over, Over::PacketSegments | Over::TapSegments);
-        let is_tap = matches!(over, Over::Tap | Over::TapSegments);
+        options.settings.segments = matches!(
+            over,
+            Over::PacketSegments | Over::TapSegments | Over::TunSegments
+        );
+        let is_pair = matches!(over, Over::Packet | Over::PacketSegments | Over::Xdp);
         let name = match over {
             Over::Packet | Over::PacketSegments => "packet:near",
             Over::Xdp => "xdp:near",
             Over::Tap | Over::TapSegments => "tap:far",
+            Over::Tun | Over::TunSegments => "tun:far",
         };
-        if !is_tap {
+        if is_pair {
             pair("near", "far");
         }
         if matches!(over, Over::Packet | Over::Xdp) {

@@ -118,6 +118,13 @@ fn and_over_tap_where_the_kernel_leaves_segments_uncut() {
 }
 
 #[test]
+fn and_over_tun() {
+    for over in [Over::Tun, Over::TunSegments] {
+        both_roles(over, [OURS.into(), KERNELS.into()]);
+    }
+}
+
+#[test]
 fn and_by_ipv6() {
     for over in ALL {
         both_roles(over, [ours6(), kernels6()]);
