@@ -122,7 +122,14 @@ fn an_output_is_never_the_input() {
         ["plan", "--on=twin", "--json=./s.toml", "s.toml"],
         ["run", "--on=twin", "--html=hard", "-"],
         ["plan", "--on=twin", "--json=s.toml", "-"],
+        [
+            "net",
+            "replay",
+            "--json=hard",
+            "s.toml udp:127.0.0.1:0-127.0.0.1:9",
+        ],
     ] {
+        let arguments = arguments.iter().flat_map(|words| words.split(' '));
         let input = fs::File::open(bench.path("s.toml")).expect("it is there");
         let mut command = bench.command();
         let output = command.args(arguments).stdin(input).output();

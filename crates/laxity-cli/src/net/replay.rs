@@ -96,7 +96,7 @@ struct Done {
 }
 
 pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
-    outputs::check(None, arguments.json.output().as_slice())?;
+    outputs::check(Some(&arguments.file), arguments.json.output().as_slice())?;
     let mut packets = Named::open(&arguments.file)?;
     let name = named(&arguments.interface)?;
     let mut options = Options::default();

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::nif::filter::Filter;
+use laxity_model::nif::frame;
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
 use laxity_model::nif::transmit::FirstCome;
