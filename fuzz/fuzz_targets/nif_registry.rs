@@ -2,7 +2,7 @@
 //! buffer, is what the definition says.
 #![no_main]
 
-#[path = "support/registry.rs"]
+#[path = "support/registry/mod.rs"]
 mod registry;
 
 use libfuzzer_sys::fuzz_target;

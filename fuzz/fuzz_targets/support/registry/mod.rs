@@ -1,7 +1,7 @@
 //! A driver and its clients beside the definition: filters of one condition each, so that the most specific one is the one that wants the fewest packets of a small universe.
 
-use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod packets;
+mod party;
 
 use laxity_model::Instant;
 use laxity_model::nif::exchange::{Account, BufferPolicy, Outcome, Reason, Stock};
@@ -10,10 +10,13 @@ use laxity_model::nif::frame::parse;
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::Link;
 use laxity_model::nif::registry::ClientId;
-use laxity_net::buffers::{Buffer, Empty, Filled, Pool, PoolSize};
-use laxity_net::client::{Client, Context, Loan, Peek};
+use laxity_model::nif::table::Overlap;
+use laxity_net::buffers::{Pool, PoolSize};
 use laxity_net::driver::{Driver, Host, Interest, Limits, RegisterError, Scope, TapId};
 use laxity_net::emulated::{End, Faults, Wire};
+
+use packets::universe;
+use party::{Keeper, Party};
 
 type Memory = Box<[u8]>;
 
@@ -45,139 +48,6 @@ const BUFFERS: u32 = 3;
 const MOST: u32 = 5;
 const OWN_ROOM: usize = 80;
 const NOW: Instant = Instant::ZERO;
-
-/// What a client or a tap was called with.
-#[derive(Default)]
-struct Seen {
-    packets: Vec<Buffer<Memory, Filled>>,
-    bytes: Vec<Vec<u8>>,
-    became: Vec<(Option<ClientId>, Outcome)>,
-    panics: bool,
-}
-
-#[derive(Clone, Default)]
-struct Keeper(Arc<Mutex<Seen>>);
-
-impl Keeper {
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn see(&self, bytes: &[u8]) -> MutexGuard<'_, Seen> {
-        let mut seen = self.lock();
-        if std::mem::take(&mut seen.panics) {
-            drop(seen);
-            // Past the hook, which ends the fuzzer.
-            resume_unwind(Box::new(()));
-        }
-        seen.bytes.push(bytes.to_vec());
-        seen
-    }
-}
-
-impl Client<Memory> for Keeper {
-    fn receive(&mut self, packet: Buffer<Memory, Filled>, _: &mut Context<'_>) {
-        let mut seen = self.see(packet.bytes());
-        seen.packets.push(packet);
-    }
-}
-
-impl Peek for Keeper {
-    fn look(&mut self, packet: Loan<'_>, _: &mut Context<'_>) {
-        drop(self.see(packet.bytes));
-    }
-
-    fn became(&mut self, whose: Option<ClientId>, outcome: Outcome) {
-        self.lock().became.push((whose, outcome));
-    }
-}
-
-/// A client from outside, and what should have become of it.
-struct Party {
-    id: ClientId,
-    keeper: Keeper,
-    /// What it receives into; who only looks has none.
-    pool: Option<Pool<Memory>>,
-    stock: Stock,
-    policy: BufferPolicy,
-    filters: Vec<usize>,
-    empty: Vec<Buffer<Memory, Empty>>,
-    account: Account,
-}
-
-impl Party {
-    /// What is to become of a packet that is its own.
-    fn arrives(&mut self, bytes: &[u8]) -> Outcome {
-        let mut outcome = self.stock.arrive(bytes.len());
-        if let Outcome::Swapped | Outcome::Copied | Outcome::Peeked = outcome {
-            if self.keeper.lock().panics {
-                self.stock.put_back();
-                outcome = Outcome::Dropped(Reason::Panicked);
-            }
-        }
-        self.account.count(outcome);
-        outcome
-    }
-
-    /// Does something with its buffers.
-    fn act(&mut self, action: u8, number: u32) {
-        let Some(pool) = &self.pool else { return };
-        match action % 7 {
-            0 => {
-                let oracle = (0..number).take_while(|_| self.stock.take() && self.stock.give());
-                assert_eq!(oracle.count(), pool.give(number) as usize);
-            }
-            1 => {
-                let taken = pool.take().ok();
-                assert_eq!(taken.is_some(), self.stock.take());
-                self.empty.extend(taken);
-            }
-            2 => {
-                if let Some(buffer) = self.empty.pop() {
-                    let back = buffer.give().err();
-                    assert_eq!(back.is_none(), self.stock.give());
-                    self.empty.extend(back.map(|back| back.buffer));
-                }
-            }
-            3 => {
-                if self.empty.pop().is_some() {
-                    assert!(self.stock.put_back());
-                }
-            }
-            4 => {
-                let packet = self.keeper.lock().packets.pop();
-                self.empty.extend(packet.map(Buffer::emptied));
-            }
-            5 => {
-                pool.shrink(number);
-                self.stock.shrink(number);
-            }
-            _ => {
-                pool.close();
-                self.stock.close();
-            }
-        }
-    }
-
-    /// Its buffers are where they should be.
-    fn check(&self) {
-        if let Some(pool) = &self.pool {
-            assert_eq!(pool.census(), self.stock.census());
-        }
-    }
-
-    /// It has ended, and what it held comes home.
-    fn end(mut self) {
-        self.stock.close();
-        self.check();
-        self.empty.clear();
-        self.keeper.lock().packets.clear();
-        while self.stock.put_back() {}
-        self.check();
-        let census = self.stock.census();
-        assert_eq!(census.total(), census.free);
-    }
-}
 
 struct Tapping {
     id: TapId,
@@ -277,32 +147,8 @@ impl World {
             Interest::In(&self.filters[filter])
         });
         let keeper = Keeper::default();
-        let size = PoolSize {
-            buffers: BUFFERS,
-            most: MOST,
-        };
-        let nothing = PoolSize::fixed(0);
         let driver = &mut self.driver;
-        let (policy, registered) = match policy % 3 {
-            0 => {
-                let registered = driver.register(interest, size, keeper.clone());
-                let registered = registered.map(|made| (made.id, Some(made.pool)));
-                (BufferPolicy::SwapOrReturn, registered)
-            }
-            1 => {
-                let own = (0..BUFFERS).map(|_| vec![0; OWN_ROOM].into()).collect();
-                let registered = driver.register_own(interest, own, nothing, keeper.clone());
-                let registered = registered.map(|made| (made.id, Some(made.own)));
-                (BufferPolicy::MustReturn, registered)
-            }
-            _ => {
-                let registered = driver.register_peek(interest, nothing, keeper.clone());
-                (
-                    BufferPolicy::PeekOnly,
-                    registered.map(|made| (made.id, None)),
-                )
-            }
-        };
+        let (policy, registered) = register(driver, interest, &keeper, policy);
         let is_ambiguous = filter.is_some_and(|filter| self.is_ambiguous(filter));
         let (id, pool) = match registered {
             Ok(registered) => registered,
@@ -525,63 +371,36 @@ impl World {
     }
 }
 
-/// Packets that tell each two filters apart: for each pair one that both want, if there can be, and one that only either does.
-fn universe() -> Vec<Vec<u8>> {
-    let hosts = [
-        [10, 0, 0, 1],
-        [10, 0, 0, 9],
-        [10, 1, 0, 2],
-        [192, 168, 0, 1],
-    ];
-    let mut all = Vec::new();
-    for protocol in [17, 6] {
-        for host in hosts {
-            for ports in [[7, 7], [7, 9], [9, 7], [9, 9]] {
-                all.push(framed(None, [8, 0], &ipv4(protocol, host, ports)));
+/// A client of one of the policies, with a pool unless it only looks.
+fn register(
+    driver: &mut Driver<End, Frames>,
+    interest: Interest<&Filter>,
+    keeper: &Keeper,
+    policy: u8,
+) -> (BufferPolicy, Result<(ClientId, Option<Pool<Memory>>), RegisterError<Overlap<ClientId>>>) {
+    let size = PoolSize {
+        buffers: BUFFERS,
+        most: MOST,
+    };
+    let nothing = PoolSize::fixed(0);
+    match policy % 3 {
+            0 => {
+                let registered = driver.register(interest, size, keeper.clone());
+                let registered = registered.map(|made| (made.id, Some(made.pool)));
+                (BufferPolicy::SwapOrReturn, registered)
+            }
+            1 => {
+                let own = (0..BUFFERS).map(|_| vec![0; OWN_ROOM].into()).collect();
+                let registered = driver.register_own(interest, own, nothing, keeper.clone());
+                let registered = registered.map(|made| (made.id, Some(made.own)));
+                (BufferPolicy::MustReturn, registered)
+            }
+            _ => {
+                let registered = driver.register_peek(interest, nothing, keeper.clone());
+                (
+                    BufferPolicy::PeekOnly,
+                    registered.map(|made| (made.id, None)),
+                )
             }
         }
-    }
-    for (tag, port) in [(5, 7), (5, 9), (6, 7)] {
-        all.push(framed(Some(tag), [8, 0], &ipv4(17, hosts[0], [9, port])));
-    }
-    for (protocol, port) in [(17, 7), (17, 9), (6, 7)] {
-        let mut packet = vec![0x60, 0, 0, 0, 0, 20, protocol, 64];
-        packet.resize(40, 1);
-        packet.extend(transport([9, port]));
-        all.push(framed(None, [0x86, 0xdd], &packet));
-    }
-    let mut arp = vec![0, 1, 8, 0, 6, 4, 0, 1];
-    arp.resize(28, 1);
-    all.push(framed(None, [8, 6], &arp));
-    all.push(framed(None, [8, 0], &ipv4(1, hosts[0], [7, 7])));
-    // A UDP length that cannot be.
-    let mut lies = ipv4(17, hosts[0], [7, 7]);
-    lies[25] = 200;
-    all.push(framed(None, [8, 0], &lies));
-    assert!(all.len() <= 64);
-    all
-}
-
-fn framed(tag: Option<u8>, kind: [u8; 2], packet: &[u8]) -> Vec<u8> {
-    let mut frame = vec![2; 12];
-    if let Some(tag) = tag {
-        frame.extend([0x81, 0, 0, tag]);
-    }
-    frame.extend(kind);
-    frame.extend(packet);
-    frame
-}
-
-fn ipv4(protocol: u8, to: [u8; 4], ports: [u8; 2]) -> Vec<u8> {
-    let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 7];
-    packet.extend(to);
-    packet.extend(transport(ports));
-    packet
-}
-
-/// Twenty bytes that are both a UDP and a TCP header, as far as anybody looks: a UDP length of 20, and no more than a header of TCP.
-fn transport([from, to]: [u8; 2]) -> Vec<u8> {
-    let mut header = vec![0, from, 0, to, 0, 20, 0, 0, 0, 0, 0, 0, 0x50];
-    header.resize(20, 0);
-    header
 }
