@@ -3,6 +3,8 @@
 //! Each test waits for an event that shows the run to be under way (a thread with a real-time policy, a process, a file), not for a time.
 
 mod common;
+#[path = "interruption/networks.rs"]
+mod networks;
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -201,14 +203,18 @@ impl LiveRun {
     }
 
     fn assert_nothing_left(self, before: &Machine) {
+        self.assert_cleared(before);
+        let files = self.bench.files();
+        assert!(files.is_empty(), "written: {files:?}");
+        assert_eq!(self.said.read("stdout"), b"");
+    }
+
+    fn assert_cleared(&self, before: &Machine) {
         // The guardian clears up after its master's death, and then ends too.
         let gone = comes_true(CLEARED_UP, || marked_processes(&self.mark).is_empty());
         assert!(gone, "left: {:?}", marked_processes(&self.mark));
         let restored = comes_true(CLEARED_UP, || before.changes().is_empty());
         assert!(restored, "changed: {:#?}", before.changes());
-        let files = self.bench.files();
-        assert!(files.is_empty(), "written: {files:?}");
-        assert_eq!(self.said.read("stdout"), b"");
     }
 }
 

@@ -9,6 +9,7 @@ use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use common::machine::{Scheduling, threads_of};
 use common::{Bench, assert_code, assert_says, eventually, said, stdout};
 use laxity::doctor::rights::{lacks, skip, turn};
 use namespace::{in_own, ip, packet, pair, shown};
@@ -150,6 +151,42 @@ fn who_is_killed_leaves_the_interface_as_it_was() {
             std::fs::remove_file(bench.path("killed.pcapng")).unwrap();
         }
         assert!(!shown("near").contains("xdp"), "{}", shown("near"));
+    });
+}
+
+/// Whichever way it was opened, and by which command: the interface is as it was, one that was made is gone, and the next command has it at once.
+#[test]
+fn whatever_opened_an_interface_and_is_killed_leaves_nothing_of_it() {
+    in_namespace(|| {
+        pair("near", "far");
+        let before = shown("near");
+        let bench = Bench::new();
+        let frames: Vec<_> = (0..2_000).map(|number| frame(number as u8, 100)).collect();
+        written(&bench, &frames);
+        for name in ["packet:near", "xdp:near", "tap:laxity0"] {
+            let commands: [&[&str]; 3] = [
+                &["capture", name, "--write", "killed.pcapng"],
+                &["show", name, "--for", "60s"],
+                &["replay", "in.pcap", name, "--speed", "0.1"],
+            ];
+            for command in commands {
+                let mut child = bench.command();
+                let child = child.arg("net").args(command).stderr(Stdio::null());
+                let mut child = child.stdout(Stdio::null()).spawn().unwrap();
+                let mut ended = None;
+                eventually("it is open", || {
+                    ended = child.try_wait().unwrap();
+                    let threads = threads_of(child.id());
+                    let is_driver = |thread: &Scheduling| thread.name.starts_with("network driver");
+                    ended.is_some() || threads.iter().any(is_driver)
+                });
+                assert_eq!(ended, None, "{command:?}");
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+        }
+        assert_eq!(shown("laxity0"), "");
+        assert_eq!(shown("near"), before);
     });
 }
 

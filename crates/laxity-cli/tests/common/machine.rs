@@ -138,6 +138,19 @@ fn control_groups() -> BTreeSet<PathBuf> {
     found
 }
 
+/// The interfaces of this network namespace, and the namespaces that have a name.
+fn networks() -> BTreeSet<PathBuf> {
+    let directories = ["/sys/class/net", "/run/netns"];
+    let entries = directories
+        .into_iter()
+        .filter_map(|name| fs::read_dir(name).ok());
+    entries
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect()
+}
+
 /// The kernel's limits for real-time threads.
 fn real_time_limits() -> [String; 2] {
     ["sched_rt_period_us", "sched_rt_runtime_us"]
@@ -148,6 +161,7 @@ fn real_time_limits() -> [String; 2] {
 pub(crate) struct Machine {
     threads: BTreeMap<Identity, Scheduling>,
     groups: BTreeSet<PathBuf>,
+    networks: BTreeSet<PathBuf>,
     limits: [String; 2],
 }
 
@@ -156,12 +170,13 @@ impl Machine {
         Self {
             threads: all_threads(),
             groups: control_groups(),
+            networks: networks(),
             limits: real_time_limits(),
         }
     }
 
-    /// What is different now: a thread of before with another policy, priority or affinity, a group that was not there, another limit.
-    /// Threads and groups that others have meanwhile started or ended do not count.
+    /// What is different now: a thread of before with another policy, priority or affinity, a group, an interface or a named namespace that was not there,
+    /// another limit. Threads and groups that others have meanwhile started or ended do not count.
     pub(crate) fn changes(&self) -> Vec<String> {
         let now = Self::now();
         let mut changes = Vec::new();
@@ -172,9 +187,13 @@ impl Machine {
                 changes.push(format!("thread {identity:?}: {before:?}, now {after:?}"));
             }
         }
-        for group in now.groups.difference(&self.groups) {
-            changes.push(format!("{} is there", group.display()));
-        }
+        let groups = now.groups.difference(&self.groups);
+        let networks = now.networks.difference(&self.networks);
+        changes.extend(
+            groups
+                .chain(networks)
+                .map(|new| format!("{} is there", new.display())),
+        );
         if now.limits != self.limits {
             changes.push(format!("{:?}, now {:?}", self.limits, now.limits));
         }
