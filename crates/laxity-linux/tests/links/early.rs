@@ -5,7 +5,12 @@ use laxity_linux::net::xdp::early::{EarlySettings, EarlySocket, Flow};
 use laxity_linux::net::xdp::program::Rest;
 use laxity_linux::net::{PacketLink, Settings, UmemFrame, XdpLink};
 use laxity_linux::os::clock;
+use laxity_model::base::random::SplitMix64;
+use laxity_model::nif::filter::Filter;
+use laxity_model::nif::frame::is_extension;
+use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory, Received, Stamp};
+use laxity_model::nif::registry::{ClientId, Demultiplex, Found};
 use libtest_mimic::Trial;
 
 use super::common::until;
@@ -126,6 +131,110 @@ fn most_specific_flow_wins() {
     assert_eq!(stage.client_of(&plain), Some(1));
 }
 
+/// Every packet belongs to whom the driver would say, or it is left to the driver.
+fn the_hook_finds_whom_the_driver_finds() {
+    const OWN6: &str = "[a00:2::]:2000";
+    let mut stage = Stage::new(Rest::ClientZero, 64);
+    let early = stage.link.early().unwrap();
+    early.give(0, 8);
+    let mut frames = Frames::new(None, 1);
+    let all = [
+        (17, OWN, None),
+        (17, OWN, Some("10.0.0.1:1000")),
+        (17, OWN, Some("0.0.0.0:0")),
+        // As bytes they are the first two's.
+        (17, OWN6, None),
+        (17, OWN6, Some("[a00:1::]:1000")),
+        (6, OWN, None),
+        (6, OWN6, Some("[a00:1::]:1000")),
+    ];
+    for (client, (protocol, own, far)) in (1..).zip(all) {
+        let flow = Flow {
+            is_tcp: protocol == 6,
+            ..flow(own, far)
+        };
+        early.steer(&flow, client, 0).unwrap();
+        early.give(client, 8);
+        let filter = Filter::to(flow.is_tcp, flow.own, flow.far).unwrap();
+        frames.register(&filter, ClientId(client)).unwrap();
+    }
+    let mut random = SplitMix64::new(31);
+    let mut found = [0; 8];
+    for _ in 0..6_000 {
+        let frame = hostile(&mut random);
+        stage.send(&frame);
+        let received = stage.arrival();
+        assert_eq!(received.memory.bytes()[..received.length], *frame);
+        let at_hook = received.early.unwrap();
+        let at_driver = match frames.find(&frame) {
+            Found::Client(client) => client.0,
+            Found::Nobody | Found::Malformed(_) => 0,
+        };
+        let is_longer = match frame[12] {
+            8 => frame[14] & 15 != 5,
+            _ => is_extension(frame[20]),
+        };
+        let is_left = at_hook == 0 && is_longer;
+        assert!(
+            at_hook == at_driver || is_left,
+            "{at_hook}, not {at_driver}: {frame:x?}"
+        );
+        found[at_hook as usize] += 1;
+        stage.link.post(received.memory).unwrap();
+        stage.link.early().unwrap().give(at_hook, 1);
+    }
+    assert!(found.iter().all(|each| *each > 60), "{found:?}");
+}
+
+/// A packet for one of some flows, or beside them, with whatever somebody may have changed about it.
+fn hostile(random: &mut SplitMix64) -> Vec<u8> {
+    let mut draw = |of: u64| (random.draw() % of) as usize;
+    let is_ipv6 = draw(2) == 1;
+    let [from, to] = if is_ipv6 {
+        [
+            ["[a00:1::]:1000", "[a00:1::]:1001", "[fd00::1]:1000"][draw(3)],
+            ["[a00:2::]:2000", "[a00:2::1]:2000"][draw(8) / 7],
+        ]
+    } else {
+        [
+            ["10.0.0.1:1000", "10.0.0.1:1001", "0.0.0.0:0"][draw(3)],
+            [OWN, "10.0.0.3:2000"][draw(8) / 7],
+        ]
+    };
+    let protocol = if draw(2) == 1 { 6 } else { UDP };
+    let mut frame = packet(from, to, protocol, &[7; 24]);
+    let (behind, lengths) = if is_ipv6 {
+        (54, [18, 58])
+    } else {
+        (34, [16, 38])
+    };
+    match draw(10) {
+        // A length of IP or of UDP that is nearly right, or not at all.
+        0..3 => {
+            let at = lengths[draw(2)];
+            let length = [
+                0, 3, 7, 8, 19, 20, 27, 28, 31, 32, 33, 40, 51, 52, 53, 4_000,
+            ][draw(16)];
+            frame[at..at + 2].copy_from_slice(&(length as u16).to_be_bytes());
+        }
+        // Cut, anywhere behind its addresses or at the end of a header.
+        3 => frame.truncate(behind + [0, 4, 6, 7, 8, 19, 20, 31][draw(8)]),
+        // Another version, header, protocol or place of a piece.
+        4 => frame[14] = [0x45, 0x46, 0x44, 0x65, 0x60, 0x6f][draw(6)],
+        5 => frame[[20, 23][draw(2)]] = [0, 1, 6, 17, 43, 44, 60, 0x20, 0x40][draw(9)],
+        6 => frame[12..14].copy_from_slice(&[[8, 0], [0x86, 0xdd], [0x81, 0], [8, 6]][draw(4)]),
+        // Any bits.
+        7 => {
+            for _ in 0..=draw(4) {
+                let at = 12 + draw(frame.len() as u64 - 12);
+                frame[at] ^= 1 << draw(8);
+            }
+        }
+        _ => {}
+    }
+    frame
+}
+
 fn credits_are_packets() {
     let mut stage = Stage::new(Rest::ClientZero, 64);
     let early = stage.link.early().unwrap();
@@ -220,6 +329,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         in_namespace(
             "the_most_specific_flow_wins_at_the_hook",
             most_specific_flow_wins,
+        ),
+        in_namespace(
+            "the_hook_finds_whom_the_driver_finds",
+            the_hook_finds_whom_the_driver_finds,
         ),
         in_namespace("so_many_credits_so_many_packets", credits_are_packets),
         in_namespace(

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::filter::Filter;
 use super::frame::{self, Parsed, Tail};
 use super::registry::{ClientId, Demultiplex, Found};
-use super::table::{Overlap, Registration, Table};
+use super::table::{Clash, Overlap, Registration, Table, takes_from};
 
 /// Filters and their clients (§2.2). Finding whose a packet is takes a probe for each mask that filters have; see [`Table`].
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub struct Frames {
     table: Table<ClientId>,
     tail: Option<Tail>,
     held: BTreeMap<ClientId, Vec<Registration>>,
+    /// Whose packets the interface finds.
+    found: Vec<(Filter, ClientId)>,
 }
 
 impl Frames {
@@ -24,6 +26,7 @@ impl Frames {
             table: Table::new(seed),
             tail,
             held: BTreeMap::new(),
+            found: Vec::new(),
         }
     }
 
@@ -32,6 +35,12 @@ impl Frames {
     fn parse(&self, packet: &[u8]) -> Parsed {
         frame::parse(packet, self.tail)
     }
+
+    fn enter(&mut self, filter: &Filter, client: ClientId) -> Result<(), Overlap<ClientId>> {
+        let registration = self.table.insert(filter.clone(), client)?;
+        self.held.entry(client).or_default().push(registration);
+        Ok(())
+    }
 }
 
 impl Demultiplex for Frames {
@@ -39,12 +48,27 @@ impl Demultiplex for Frames {
     type Refused = Overlap<ClientId>;
 
     fn register(&mut self, filter: &Filter, client: ClientId) -> Result<(), Self::Refused> {
-        let registration = self.table.insert(filter.clone(), client)?;
-        self.held.entry(client).or_default().push(registration);
+        let found = self.found.iter();
+        refuse(Clash::NarrowerThanFound, filter, found, |held| {
+            takes_from(filter, held)
+        })?;
+        self.enter(filter, client)
+    }
+
+    /// O(filters).
+    fn register_found(&mut self, filter: &Filter, client: ClientId) -> Result<(), Self::Refused> {
+        let is_found = |held: &Filter| self.found.iter().any(|(found, _)| found == held);
+        let all = self.table.filters();
+        refuse(Clash::FoundBesideNarrower, filter, all, |held| {
+            takes_from(held, filter) && !is_found(held)
+        })?;
+        self.enter(filter, client)?;
+        self.found.push((filter.clone(), client));
         Ok(())
     }
 
     fn withdraw(&mut self, client: ClientId) {
+        self.found.retain(|(_, by)| *by != client);
         for registration in self.held.remove(&client).unwrap_or_default() {
             self.table.remove(registration);
         }
@@ -65,8 +89,28 @@ impl Demultiplex for Frames {
     }
 }
 
+/// Whether a filter clashes with one of these that are held.
+fn refuse<'f>(
+    why: Clash,
+    asked: &Filter,
+    held: impl IntoIterator<Item = &'f (Filter, ClientId)>,
+    clashes: impl Fn(&Filter) -> bool,
+) -> Result<(), Overlap<ClientId>> {
+    let clash = held.into_iter().find(|(held, _)| clashes(held));
+    clash.map_or(Ok(()), |(held, owner)| {
+        Err(Overlap {
+            why,
+            asked: asked.clone(),
+            held: held.clone(),
+            owner: *owner,
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
 
     /// A UDP packet to port 7, as its sender gives the lengths.
@@ -97,6 +141,36 @@ mod tests {
         assert_eq!(frames.find(&packet(8)), Found::Client(all));
         frames.withdraw(all);
         assert_eq!(frames.find(&packet(8)), Found::Nobody);
+    }
+
+    #[test]
+    fn of_what_the_interface_finds_nobody_else_has_a_part_but_who_is_found_there_too() {
+        let mut frames = Frames::new(None, 1);
+        let [all, one, other] = [0, 1, 2].map(ClientId);
+        let [flow, narrower, wider] = [
+            "udp dst port 7",
+            "udp dst port 7 and src host 10.0.0.1",
+            "udp",
+        ]
+        .map(filter);
+        frames.register(&wider, all).unwrap();
+        frames.register_found(&flow, one).unwrap();
+        let refused = frames.register(&narrower, other).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "`udp dst port 7 and src host 10.0.0.1` is more specific than `udp dst port 7`, all of whose packets the interface finds before anybody looks for others"
+        );
+        assert_eq!(refused.owner, one);
+        frames.register_found(&narrower, other).unwrap();
+        frames.withdraw(one);
+        frames.withdraw(other);
+        frames.register(&narrower, other).unwrap();
+        let refused = frames.register_found(&flow, one).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the interface cannot find the packets of `udp dst port 7`, as `udp dst port 7 and src host 10.0.0.1`, which is registered, is more specific"
+        );
+        assert_eq!(refused.owner, other);
     }
 
     #[test]

@@ -56,6 +56,17 @@ pub trait Demultiplex {
     /// The filter is another's, or it could not be told whose a packet of both is. Nothing has changed then.
     fn register(&mut self, filter: &Self::Filter, client: ClientId) -> Result<(), Self::Refused>;
 
+    /// The same of packets that the interface finds itself: no other client may have a filter that is more specific, but one that is such, too.
+    ///
+    /// # Errors
+    ///
+    /// As of [`register`](Self::register); or another has such a filter.
+    fn register_found(
+        &mut self,
+        filter: &Self::Filter,
+        client: ClientId,
+    ) -> Result<(), Self::Refused>;
+
     /// The client has no filter any more.
     fn withdraw(&mut self, client: ClientId);
 
@@ -132,6 +143,11 @@ impl Demultiplex for Circuits {
         }
         self.0.insert(*filter, client);
         Ok(())
+    }
+
+    /// No circuit is more specific than another.
+    fn register_found(&mut self, filter: &Circuit, client: ClientId) -> Result<(), CircuitTaken> {
+        self.register(filter, client)
     }
 
     fn withdraw(&mut self, client: ClientId) {

@@ -76,7 +76,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             };
             tap::show(&mut self.taps, &self.demultiplex, loan, now, effects);
         }
-        // Where the interface has found it, nobody looks again.
+        // Where the interface has found it, nobody looks again: it finds by the same rules, and no other client may want some of what is found so.
         let early = packet.early.map(|client| Found::Client(ClientId(client)));
         let client = match early.unwrap_or_else(|| self.demultiplex.find(bytes)) {
             Found::Client(client) => client,

@@ -17,6 +17,8 @@ use crate::client::{Client, Peek};
 pub enum Interest<F> {
     /// Those of a filter. Others can be [added](Driver::add_filter).
     In(F),
+    /// Those of a filter, [as which](laxity_model::nif::link::Received::early) the interface finds them itself.
+    Found(F),
     /// Those for which nobody registers: for one client only.
     Default,
     /// None: it sends.
@@ -152,6 +154,10 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         match interest {
             Interest::In(filter) => {
                 let registered = self.demultiplex.register(filter, id);
+                registered.map_err(RegisterError::Refused)?;
+            }
+            Interest::Found(filter) => {
+                let registered = self.demultiplex.register_found(filter, id);
                 registered.map_err(RegisterError::Refused)?;
             }
             Interest::Default => self.fallback = Fallback::Client(id),

@@ -284,11 +284,9 @@ pub(crate) fn net(now: Instant) -> NetInstant {
     NetInstant::from_micros(i64::try_from(now.as_micros()).unwrap_or(i64::MAX))
 }
 
-pub(crate) struct Received<M: Memory>(Packet<M>);
-
-impl<M: Memory> phy::RxToken for Received<M> {
+impl<M: Memory> phy::RxToken for Packet<M> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(&self.0.bytes()[HEADER..])
+        read(&self.bytes()[HEADER..])
     }
 }
 
@@ -422,15 +420,15 @@ impl<M: Memory + 'static> Device<M> {
 }
 
 impl<M: Memory + 'static> phy::Device for Device<M> {
-    type RxToken<'a> = Received<M>;
+    type RxToken<'a> = Packet<M>;
     type TxToken<'a> = Sent<'a, M>;
 
-    fn receive(&mut self, _: NetInstant) -> Option<(Received<M>, Sent<'_, M>)> {
+    fn receive(&mut self, _: NetInstant) -> Option<(Packet<M>, Sent<'_, M>)> {
         let buffer = self.pool.as_ref()?.take().ok()?;
         let packet = self.next()?;
         self.moved.received.add(packet.bytes().len() - HEADER);
         let sent = self.transmit_from(buffer);
-        Some((Received(packet), sent))
+        Some((packet, sent))
     }
 
     fn transmit(&mut self, _: NetInstant) -> Option<Sent<'_, M>> {

@@ -32,7 +32,7 @@
 //! # Ok::<(), laxity::net::Error>(())
 //! ```
 //!
-//! Filters are written as in pcap, [without `not`](filter); of those that match, the most specific one has the packet. A client of one flow with threads of its own is [`Interface::flow`]: over `xdp:` it is found
+//! Filters are written as in pcap, [without `not`](filter); of those that match, the most specific one has the packet, and one that is more specific than a flow found at the hook is refused. A client of one flow with threads of its own is [`Interface::flow`]: over `xdp:` it is found
 //! [at the hook](EarlyOptions), so that a flood for anybody else costs it nothing. [`Interface::stack`] makes a host with addresses of its own, whose [`sockets`] are as those of `std::net`.
 //! What a client may do in its call is in [`client`].
 
@@ -308,7 +308,7 @@ impl Interface {
         self.ask(move |driver| driver.tap(scope, peek))
     }
 
-    /// A client for one flow, whose threads take its packets from a queue. Where clients are [found early](Options::early), it is found at the interface's hook.
+    /// A client for one flow, whose threads take its packets from a queue. Where clients are [found early](Options::early), it is found at the interface's hook: beside it, nobody who is not found there has a filter that is more specific, and whoever asks second is refused.
     ///
     /// # Errors
     ///
@@ -320,7 +320,11 @@ impl Interface {
         let hook = self.hook.as_ref().map(|(hook, _)| Arc::clone(hook));
         let entered = self.ask(move |driver| -> Result<_, Error> {
             let size = PoolSize::fixed(buffers);
-            let Registered { id, pool } = driver.register(Interest::In(&filter), size, client)?;
+            let interest = match &hook {
+                Some(_) => Interest::Found(&filter),
+                None => Interest::In(&filter),
+            };
+            let Registered { id, pool } = driver.register(interest, size, client)?;
             pool.give(buffers);
             let steered = hook.map(|hook| hook.steer(flow, id, buffers, clock::now()));
             match steered.transpose() {

@@ -64,6 +64,6 @@ pub struct EarlyOptions {
     pub flows: u32,
     /// The most buffers that clients of flows have together: so much memory is posted for them alone, which no flood for anybody else can use up.
     pub buffers: u32,
-    /// What becomes of packets that are of no such flow: they are the driver's ([`Rest::ClientZero`]), whose other clients have what they registered for; or the kernel's ([`Rest::Kernel`]), and then there are no others.
+    /// What becomes of packets that are of no such flow: they are the driver's ([`Rest::ClientZero`]), whose other clients have what they registered for, but nothing more specific than a flow; or the kernel's ([`Rest::Kernel`]), and then there are no others, and packets of a flow with options or extension headers of IP are the kernel's, too.
     pub rest: Rest,
 }

@@ -69,12 +69,18 @@ impl Flow {
         let [i, j] = self.far.map_or([0; 2], |far| far.port().to_be_bytes());
         let [k, l] = self.own.port().to_be_bytes();
         let ports = u32::from_ne_bytes([i, j, k, l]);
-        let protocol = if self.is_tcp {
+        let mut kind = if self.is_tcp {
             program::TCP
         } else {
             program::UDP
         };
-        Some([a, b, c, d, e, f, g, h, ports, protocol as u32])
+        if self.own.is_ipv6() {
+            kind |= program::IPV6;
+        }
+        if self.far.is_some() {
+            kind |= program::NAMED;
+        }
+        Some([a, b, c, d, e, f, g, h, ports, kind as u32])
     }
 }
 
@@ -243,10 +249,16 @@ mod tests {
         assert_eq!(bytes[..4], [10, 0, 0, 1]);
         assert_eq!(bytes[16..20], [10, 0, 0, 2]);
         assert_eq!(bytes[32..36], [3, 0xe8, 7, 0xd0]);
-        assert_eq!(key[9], 17);
+        assert_eq!(key[9], 17 | 1 << 9);
         let from_anywhere = flow("10.0.0.2:2000", None).key().unwrap();
         assert_eq!(from_anywhere[..4], [0; 4]);
         assert_eq!(from_anywhere[8].to_ne_bytes(), [0, 0, 7, 0xd0]);
+        assert_eq!(from_anywhere[9], 17);
+        let six = flow("[a00:2::]:2000", None).key().unwrap();
+        assert_eq!(
+            (six[..8] == from_anywhere[..8], six[9]),
+            (true, 17 | 1 << 8)
+        );
         assert_eq!(flow("10.0.0.2:1", Some("[::1]:1")).key(), None);
     }
 }

@@ -29,13 +29,17 @@ const ETHERNET: i16 = 14;
 pub(super) const UDP: i32 = 17;
 pub(super) const TCP: i32 = 6;
 
-/// A flow as the map has it that finds clients: the far address, the own, both ports as they stand in the header, and the protocol. An IPv4 address takes
+/// A flow as the map has it that finds clients: the far address, the own, both ports as they stand in the header, and what it is: the protocol, and two bits. An IPv4 address takes
 /// the first of its four words.
 pub(super) type Key = [u32; 10];
 const FAR: usize = 0;
 const OWN: usize = 4;
 const PORTS: usize = 8;
-const PROTOCOL: usize = 9;
+const KIND: usize = 9;
+/// It is of IPv6: the first word of such an address may be any of IPv4.
+pub(super) const IPV6: i32 = 1 << 8;
+/// The far end is named, whatever it is.
+pub(super) const NAMED: i32 = 1 << 9;
 /// Where it lies on the stack.
 const KEY: i16 = -40;
 /// Where the number of a client does, to find its credits.
@@ -109,7 +113,7 @@ pub(super) struct Maps<F, C, S> {
 /// Finds the client, takes a credit or drops, stamps and hands to the client's socket.
 ///
 /// A flow is found by both addresses and ports, or by the own only where nobody has it by both. So are packets of TCP and UDP over IPv4 and IPv6 that
-/// are whole, have neither tag nor options nor extensions, and are as long as they say; all others are of no flow.
+/// are sound by [the rules of all drivers](laxity_model::nif::frame), and have neither tag nor options nor extensions; all others are of no flow here, whosever they are.
 pub(super) fn early<F: AsFd, C: AsFd, S: AsFd>(
     maps: &Maps<F, C, S>,
     rest: Rest,
@@ -125,6 +129,8 @@ pub(super) fn early<F: AsFd, C: AsFd, S: AsFd>(
         code.store_number(Width::Four, R10, key_word(word), 0);
     }
     code.store_number(Width::Two, R10, key_word(PORTS), 0);
+    code.add(R9, -NAMED);
+    code.store(Width::Four, R10, key_word(KIND), R9);
     find(&mut code, &maps.flows);
     code.jump_if(R0, If::NotEqual, With::Number(0), found);
     code.put(nobody);
@@ -160,12 +166,13 @@ fn find(code: &mut Assembler, flows: impl AsFd) {
     code.call(Helper::Find);
 }
 
-/// Makes the packet's key, or goes on at `nobody`.
+/// Makes the packet's key, or goes on at `nobody`. R9 then has what the packet is.
 fn key(code: &mut Assembler, nobody: Place) {
     let (ipv6, end) = (code.place(), code.place());
     code.load(Width::Four, R1, R6, DATA);
     code.load(Width::Four, R2, R6, DATA_END);
-    bound(code, ETHERNET + 20 + 4, nobody);
+    // The shortest header of a protocol is that of UDP.
+    bound(code, ETHERNET + 20 + 8, nobody);
     code.load(Width::Two, R0, R1, 12);
     code.swap_two(R0);
     code.jump_if(R0, If::Equal, With::Number(0x86dd), ipv6);
@@ -173,9 +180,10 @@ fn key(code: &mut Assembler, nobody: Place) {
     key_of_ipv4(code, nobody);
     code.jump(end);
     code.put(ipv6);
-    bound(code, ETHERNET + 40 + 4, nobody);
+    bound(code, ETHERNET + 40 + 8, nobody);
     key_of_ipv6(code, nobody);
     code.put(end);
+    code.store(Width::Four, R10, key_word(KIND), R9);
 }
 
 /// The packet of R1 has so many bytes, up to R2.
@@ -195,9 +203,13 @@ fn key_of_ipv4(code: &mut Assembler, nobody: Place) {
     code.mask(R0, 0x3fff);
     code.jump_if(R0, If::NotEqual, With::Number(0), nobody);
     code.load(Width::One, R9, R1, ETHERNET + 9);
-    // The packet has as many bytes as it says, and room for ports.
-    code.load(Width::Two, R0, R1, ETHERNET + 2);
-    long_enough(code, 0, 20 + 4, nobody);
+    code.load(Width::Two, R8, R1, ETHERNET + 2);
+    code.swap_two(R8);
+    more(code, R8, 19, nobody);
+    within(code, 0, nobody);
+    code.add(R8, -20);
+    transport(code, ETHERNET + 20, nobody);
+    code.add(R9, NAMED);
     for word in 0..8 {
         code.store_number(Width::Four, R10, key_word(word), 0);
     }
@@ -205,7 +217,6 @@ fn key_of_ipv4(code: &mut Assembler, nobody: Place) {
         code.load(Width::Four, R0, R1, ETHERNET + at);
         code.store(Width::Four, R10, key_word(word), R0);
     }
-    protocol(code, nobody);
 }
 
 fn key_of_ipv6(code: &mut Assembler, nobody: Place) {
@@ -213,36 +224,46 @@ fn key_of_ipv6(code: &mut Assembler, nobody: Place) {
     code.mask(R0, 0xf0);
     code.jump_if(R0, If::NotEqual, With::Number(0x60), nobody);
     code.load(Width::One, R9, R1, ETHERNET + 6);
-    code.load(Width::Two, R0, R1, ETHERNET + 4);
-    long_enough(code, 40, 4, nobody);
+    code.load(Width::Two, R8, R1, ETHERNET + 4);
+    code.swap_two(R8);
+    within(code, 40, nobody);
+    transport(code, ETHERNET + 40, nobody);
+    code.add(R9, NAMED | IPV6);
     for word in 0..9 {
         code.load(Width::Four, R0, R1, ETHERNET + 8 + 4 * word as i16);
         code.store(Width::Four, R10, key_word(word), R0);
     }
-    protocol(code, nobody);
 }
 
-/// The two bytes of R0, in the network's order, are a length, behind so many bytes of IP, that is at least so much and not beyond R2.
-fn long_enough(code: &mut Assembler, behind: i32, least: i32, nobody: Place) {
+/// There is more in the register than so much.
+fn more(code: &mut Assembler, of: Register, than: i32, nobody: Place) {
     let enough = code.place();
-    code.swap_two(R0);
-    code.set(R3, least - 1);
-    code.jump_if(R0, If::Above, With::Register(R3), enough);
+    code.jump_if(of, If::Above, With::Number(than), enough);
     code.jump(nobody);
     code.put(enough);
+}
+
+/// Behind so many bytes of IP, as many as R8 says are not beyond R2.
+fn within(code: &mut Assembler, behind: i32, nobody: Place) {
     code.copy(R3, R1);
     code.add(R3, i32::from(ETHERNET) + behind);
-    code.add_register(R3, R0);
+    code.add_register(R3, R8);
     code.jump_if(R3, If::Above, With::Register(R2), nobody);
 }
 
-/// The protocol of R9 is one with ports.
-fn protocol(code: &mut Assembler, nobody: Place) {
-    let has_ports = code.place();
-    code.jump_if(R9, If::Equal, With::Number(UDP), has_ports);
+/// The protocol of R9 is one with ports, and its header, that stands there, is in the R8 bytes behind IP; of UDP, so is all that it says.
+fn transport(code: &mut Assembler, at: i16, nobody: Place) {
+    let (udp, sound) = (code.place(), code.place());
+    code.jump_if(R9, If::Equal, With::Number(UDP), udp);
     code.jump_if(R9, If::NotEqual, With::Number(TCP), nobody);
-    code.put(has_ports);
-    code.store(Width::Four, R10, key_word(PROTOCOL), R9);
+    more(code, R8, 19, nobody);
+    code.jump(sound);
+    code.put(udp);
+    code.load(Width::Two, R0, R1, at + 4);
+    code.swap_two(R0);
+    more(code, R0, 7, nobody);
+    code.jump_if(R0, If::Above, With::Register(R8), nobody);
+    code.put(sound);
 }
 
 /// Takes one of the credits of the client of R8. Drops the packet, and counts that, where it has none.

@@ -409,7 +409,7 @@ pub(crate) const LOOKED_THROUGH: [u8; 5] = [
 
 /// Whether a header of IPv6 is looked through.
 #[inline]
-pub(crate) fn is_extension(protocol: u8) -> bool {
+pub fn is_extension(protocol: u8) -> bool {
     LOOKED_THROUGH.contains(&protocol)
 }
 

@@ -52,9 +52,11 @@ pub struct Registration {
     place: u32,
 }
 
-/// A filter is not taken: another one overlaps it, and neither is more specific.
+/// A filter is not taken beside another one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Overlap<O> {
+    /// Why not.
+    pub why: Clash,
     /// The one that was to be taken.
     pub asked: Filter,
     /// The one that was taken before.
@@ -63,13 +65,34 @@ pub struct Overlap<O> {
     pub owner: O,
 }
 
+/// Why two filters cannot be there at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clash {
+    /// They overlap, and neither is more specific.
+    Ambiguous,
+    /// The one that was asked for is more specific than one whose packets the interface finds itself, and gives to that one.
+    NarrowerThanFound,
+    /// The interface is to find the packets of the one that was asked for, of which the other has some.
+    FoundBesideNarrower,
+}
+
 impl<O> fmt::Display for Overlap<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { asked, held, .. } = self;
-        write!(
-            f,
-            "`{asked}` and `{held}`, which is registered, may both match one packet, and neither is more specific"
-        )
+        match self.why {
+            Clash::Ambiguous => write!(
+                f,
+                "`{asked}` and `{held}`, which is registered, may both match one packet, and neither is more specific"
+            ),
+            Clash::NarrowerThanFound => write!(
+                f,
+                "`{asked}` is more specific than `{held}`, all of whose packets the interface finds before anybody looks for others"
+            ),
+            Clash::FoundBesideNarrower => write!(
+                f,
+                "the interface cannot find the packets of `{asked}`, as `{held}`, which is registered, is more specific"
+            ),
+        }
     }
 }
 
@@ -111,6 +134,7 @@ impl<O: Copy> Table<O> {
     pub fn insert(&mut self, filter: Filter, owner: O) -> Result<Registration, Overlap<O>> {
         if let Some((held, owner)) = self.rival(&filter) {
             return Err(Overlap {
+                why: Clash::Ambiguous,
                 asked: filter,
                 held: held.clone(),
                 owner: *owner,
@@ -212,6 +236,11 @@ impl<O: Copy> Table<O> {
             self.forget_counts();
         }
         Some((filter, owner))
+    }
+
+    /// Those that there are, and whose.
+    pub(super) fn filters(&self) -> impl Iterator<Item = &(Filter, O)> {
+        self.filters.iter().flatten()
     }
 
     /// How many filters there are.
@@ -339,6 +368,15 @@ fn may_both_have(first: &Filter, second: &Filter, is_narrower: bool) -> bool {
             .alternatives()
             .iter()
             .any(|other| overlaps(one, other))
+    })
+}
+
+/// Whether one filter has packets that the other one wants, too, as it is more specific. Of filters that are held together.
+pub(super) fn takes_from(one: &Filter, other: &Filter) -> bool {
+    let all = one.alternatives().iter();
+    all.into_iter().any(|one| {
+        let mut others = other.alternatives().iter();
+        others.any(|other| one != other && one.is_within(other))
     })
 }
 
