@@ -3,18 +3,21 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use laxity_linux::net::{AnyLink, PacketLink, Settings, TapLink, open};
+use laxity_linux::net::xdp::Mode;
+use laxity_linux::net::xdp::early::EarlySettings;
+use laxity_linux::net::xdp::program::Rest;
+use laxity_linux::net::{AnyLink, PacketLink, Settings, TapLink, UmemFrame, XdpLink, open};
 use laxity_linux::os::clock;
 use laxity_model::nif::exchange::{Outcome, Reason};
-use laxity_model::nif::link::Link;
+use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
 use laxity_model::nif::wire::Framing;
-use laxity_model::{Context, Host as _, Placement, ProcessorId, Program, Span, Step};
+use laxity_model::{Context, Host as _, Instant, Placement, ProcessorId, Program, Span, Step};
 use laxity_net::emulated::{Faults, Wire};
 use laxity_sim::net::{Cable, Line, Moderation, Shape, Transfers};
 use laxity_sim::{Profile, Twin};
 
 use super::namespace::{is_up, pair, up};
-use super::story::{Fate, Story};
+use super::story::{Fate, NUMBERS, Story};
 use super::support::{free_address, in_namespace};
 
 /// Over each.
@@ -26,7 +29,14 @@ where
     N: Link<Memory: Send + 'static>,
     F: Link,
 {
-    let mut story = Story::new(near, far, PACKETS, fails);
+    of(Story::new(near, far, PACKETS, fails))
+}
+
+fn of<N, F>(mut story: Story<N, F>) -> Vec<Fate>
+where
+    N: Link<Memory: Send + 'static>,
+    F: Link,
+{
     let latest = clock::now() + Span::from_secs(300);
     while !story.step(clock::now()) {
         assert!(clock::now() < latest, "a packet never came");
@@ -111,6 +121,86 @@ fn af_xdp_carries_the_same_packets_to_the_same_clients() {
         agree(&told(opened("xdp:near"), opened("xdp:far"), || {
             goes_down("near");
         }));
+    });
+}
+
+/// Whose clients are found at its hook.
+struct Hooked(XdpLink);
+
+impl Link for Hooked {
+    type Memory = UmemFrame;
+
+    fn facts(&self) -> &Facts {
+        self.0.facts()
+    }
+
+    fn allocate(&mut self, packets: usize) -> Result<Vec<UmemFrame>, LinkError> {
+        self.0.allocate(packets)
+    }
+
+    fn post(&mut self, memory: UmemFrame) -> Result<(), UmemFrame> {
+        self.0.post(memory)
+    }
+
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<UmemFrame>>, LinkError> {
+        let received = self.0.receive(now)?;
+        // What the hook found for nobody the driver looks at.
+        Ok(received.map(|packet| Received {
+            early: packet.early.and_then(|number| number.checked_sub(1)),
+            ..packet
+        }))
+    }
+
+    fn send(
+        &mut self,
+        memory: UmemFrame,
+        length: usize,
+        now: Instant,
+    ) -> Result<(), (UmemFrame, LinkError)> {
+        self.0.send(memory, length, now)
+    }
+
+    fn sent(&mut self, now: Instant) -> Option<UmemFrame> {
+        self.0.sent(now)
+    }
+
+    fn reclaim(&mut self) -> Option<UmemFrame> {
+        self.0.reclaim()
+    }
+
+    fn losses(&self) -> Losses {
+        self.0.losses()
+    }
+}
+
+/// What finds no buffer there is dropped before the driver sees it; all else is as everywhere.
+#[test]
+fn af_xdp_carries_the_same_packets_to_clients_that_are_found_at_its_hook() {
+    in_namespace(|| {
+        pair("near", "far");
+        let settings = EarlySettings {
+            flows: 2,
+            clients: NUMBERS,
+            rest: Rest::ClientZero,
+        };
+        let near = XdpLink::open_early("near", Mode::Generic, &Settings::default(), &settings);
+        let near = near.unwrap();
+        let hook = Arc::clone(near.early().unwrap());
+        let story = Story::new(Hooked(near), opened("packet:far"), PACKETS, || {
+            goes_down("near");
+        });
+        let live = of(story.with_hook(hook));
+        let plain = plain();
+        let mut live = live.iter().peekable();
+        let dropped: Vec<_> = plain
+            .iter()
+            .filter(|fate| live.next_if_eq(fate).is_none())
+            .collect();
+        let other = dropped
+            .iter()
+            .find(|(.., became)| *became != Outcome::Dropped(Reason::NoBuffer));
+        assert_eq!((other, live.next()), (None, None));
+        assert!(dropped.len() as u64 > PACKETS / 100);
     });
 }
 

@@ -143,6 +143,33 @@ fn what_waited_for_a_bounded_driver_is_not_the_next_clients() {
 }
 
 #[test]
+fn who_is_more_specific_than_a_flow_at_the_hook_is_refused_with_both_names() {
+    in_namespace(|| {
+        pair("near", "far");
+        let near = Interface::open("xdp:near", early(Rest::ClientZero)).unwrap();
+        let wide = near.flow(flow(OWN), &FOUR).unwrap();
+        let names = [
+            "`dst host 10.0.0.2 and udp dst port 2000`",
+            "`udp dst port 2000 and dst host 10.0.0.2 and src net 10.0.0.0/8`",
+        ];
+        let narrower = names[1].trim_matches('`');
+        let refused = near.peek(narrower, tells().0).unwrap_err().to_string();
+        assert!(names.iter().all(|name| refused.contains(name)), "{refused}");
+        near.peek("udp", tells().0).unwrap();
+        // The hook tells flows apart.
+        let exact = Flow {
+            far: Some(FAR.parse().unwrap()),
+            ..flow(OWN)
+        };
+        let exact = near.flow(exact, &FOUR).unwrap();
+        drop((wide, exact));
+        near.peek(narrower, tells().0).unwrap();
+        let refused = near.flow(flow(OWN), &FOUR).err().unwrap().to_string();
+        assert!(names.iter().all(|name| refused.contains(name)), "{refused}");
+    });
+}
+
+#[test]
 fn where_the_kernel_has_the_rest_only_flows_are_clients() {
     in_namespace(|| {
         pair("near", "far");

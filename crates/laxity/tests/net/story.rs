@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use laxity::net::buffers::{Buffer, Filled, Pool};
 use laxity::net::client::{Client, Context, Direction, Loan, Peek};
 use laxity::net::exchange::Outcome;
+use laxity_linux::net::xdp::early::{Early, Flow};
 use laxity_model::Instant;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::nif::filter::Filter;
@@ -25,6 +26,8 @@ const POSTED: usize = 32;
 const REPLACED: u64 = 499;
 /// And after so many the wire goes down, and up again.
 const FAILS: u64 = 33_000;
+/// How many clients a hook is to know: one that has nobody's packets, and those of the driver.
+pub(crate) const NUMBERS: u32 = 65;
 /// Where in a packet its number stands, and whether its client is to panic.
 const NUMBER: std::ops::Range<usize> = 42..50;
 const PANICS: usize = 50;
@@ -120,6 +123,8 @@ pub(crate) struct Story<N: Link, F: Link> {
     log: Log,
     swapping: Vec<Member<N::Memory>>,
     copying: Member<Small>,
+    /// Finds the first two clients' packets, each by a number that is greater by 1 than the driver's.
+    hook: Option<Arc<Early>>,
     random: SplitMix64,
     sent: u64,
     length: u64,
@@ -159,10 +164,43 @@ where
             far,
             log,
             swapping,
+            hook: None,
             random: SplitMix64::new(23),
             sent: 0,
             length,
             fails: Box::new(fails),
+        }
+    }
+
+    /// The first two clients are found at the hook of the near end.
+    pub(crate) fn with_hook(mut self, hook: Arc<Early>) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
+    /// Packets that the hook dropped.
+    fn dropped(&self) -> u64 {
+        let hook = self.hook.iter();
+        hook.map(|hook| (0..NUMBERS).map(|number| hook.dropped(number)).sum::<u64>())
+            .sum()
+    }
+
+    /// As many credits as buffers were given.
+    fn steer(&self) {
+        let Some(hook) = &self.hook else { return };
+        let credit = |number, credits| {
+            hook.take_back(number);
+            hook.give(number, credits);
+        };
+        credit(0, TOGETHER as u32);
+        for member in &self.swapping[..2] {
+            let flow = Flow {
+                is_tcp: false,
+                own: ([10, 0, 0, 2], member.port).into(),
+                far: None,
+            };
+            hook.steer(&flow, member.id.0 + 1, 0).unwrap();
+            credit(member.id.0 + 1, member.pool.census().given);
         }
     }
 
@@ -177,8 +215,8 @@ where
         while let Some(memory) = self.far.sent(now) {
             self.spare.push(memory);
         }
-        let is_under_way =
-            self.spare.len() < TOGETHER as usize || self.driver.account().arrived < self.sent;
+        let has_come = self.driver.account().arrived + self.dropped();
+        let is_under_way = self.spare.len() < TOGETHER as usize || has_come < self.sent;
         if is_under_way {
             return false;
         }
@@ -188,6 +226,7 @@ where
             return true;
         }
         self.clients_act();
+        self.steer();
         if self.sent % FAILS < TOGETHER {
             (self.fails)();
         }
