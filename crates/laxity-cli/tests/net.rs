@@ -177,7 +177,7 @@ fn whatever_opened_an_interface_and_is_killed_leaves_nothing_of_it() {
                 eventually("it is open", || {
                     ended = child.try_wait().unwrap();
                     let threads = threads_of(child.id());
-                    let is_driver = |thread: &Scheduling| thread.name.starts_with("network driver");
+                    let is_driver = |thread: &Scheduling| thread.name == name;
                     ended.is_some() || threads.iter().any(is_driver)
                 });
                 assert_eq!(ended, None, "{command:?}");
