@@ -32,7 +32,7 @@ impl<M: Memory + 'static> TcpListener<M> {
             return Err(ErrorKind::InvalidInput.into());
         }
         let listening = Arc::new(Listening {
-            waiting: VecDeque::new().into(),
+            waiting: Some(VecDeque::new()).into(),
             bell: Bell::default(),
             backlog,
             open: 0.into(),
@@ -54,7 +54,7 @@ impl<M: Memory + 'static> TcpListener<M> {
     /// The connection that waits for the longest time; `None` if there is none now.
     #[must_use]
     pub fn try_accept(&self) -> Option<TcpStream<M>> {
-        let connection = lock(&self.listening.waiting).pop_front()?;
+        let connection = lock(&self.listening.waiting).as_mut()?.pop_front()?;
         self.listening.open.fetch_sub(1, Ordering::SeqCst);
         let stream = TcpStream::of(&self.stack, connection);
         stream.set_nonblocking(true);
@@ -80,11 +80,13 @@ impl<M: Memory + 'static> TcpListener<M> {
 }
 
 impl<M: Memory + 'static> Drop for TcpListener<M> {
-    /// What waits to be accepted is reset.
+    /// What waits to be accepted is reset, and so is what begins.
     fn drop(&mut self) {
         lock(&self.stack.0.listeners).remove(&self.port);
-        while let Some(stream) = self.try_accept() {
-            stream.abort();
+        let waiting = lock(&self.listening.waiting).take();
+        for connection in waiting.into_iter().flatten() {
+            TcpStream::of(&self.stack, connection).abort();
         }
+        self.stack.0.bell.ring(&self.stack.0.common.sleeper);
     }
 }

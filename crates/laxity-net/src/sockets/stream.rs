@@ -146,12 +146,7 @@ impl<M: Memory + 'static> TcpStream<M> {
     }
 
     fn with(&self, act: impl FnOnce(&mut tcp::Socket<'static>)) {
-        let now = (self.stack.0.common.clock)();
-        let mut endpoint = lock(&self.connection.endpoint);
-        if let Some(socket) = endpoint.socket() {
-            act(socket);
-        }
-        endpoint.poll(now);
+        self.connection.with((self.stack.0.common.clock)(), act);
     }
 
     /// Whether what is written is sent at once, as it is unless somebody says otherwise, or a short segment waits until all before it are acknowledged.

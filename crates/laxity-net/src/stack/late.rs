@@ -50,9 +50,26 @@ pub(crate) struct Connection<M: Memory + 'static> {
     pub(crate) tuple: Tuple,
 }
 
+impl<M: Memory + 'static> Connection<M> {
+    /// Ends it at once, and tells the peer so (a reset).
+    pub(crate) fn abort(&self, now: Instant) {
+        self.with(now, tcp::Socket::abort);
+    }
+
+    /// Does something to it, and what follows from that.
+    pub(crate) fn with(&self, now: Instant, act: impl FnOnce(&mut tcp::Socket<'static>)) {
+        let mut endpoint = lock(&self.endpoint);
+        if let Some(socket) = endpoint.socket() {
+            act(socket);
+        }
+        endpoint.poll(now);
+    }
+}
+
 /// A listener's connections that wait.
 pub(crate) struct Listening<M: Memory + 'static> {
-    pub(crate) waiting: Mutex<VecDeque<Arc<Connection<M>>>>,
+    /// `None`: nobody accepts any more.
+    pub(crate) waiting: Mutex<Option<VecDeque<Arc<Connection<M>>>>>,
     pub(crate) bell: Bell,
     pub(crate) backlog: usize,
     /// Begun, and not accepted yet.
@@ -207,7 +224,7 @@ impl<M: Memory + 'static> Stack<M> {
     fn tend(&self, now: Instant) -> Option<Instant> {
         let mut tended = std::mem::take(&mut *lock(&self.0.tended));
         let mut next = None;
-        tended.retain(|each| {
+        tended.retain_mut(|each| {
             let (stays, again) = self.tend_one(each, now);
             next = [next, again].into_iter().flatten().min();
             stays
@@ -216,11 +233,16 @@ impl<M: Memory + 'static> Stack<M> {
         next
     }
 
-    fn tend_one(&self, tended: &Tended<M>, now: Instant) -> (bool, Option<Instant>) {
+    fn tend_one(&self, tended: &mut Tended<M>, now: Instant) -> (bool, Option<Instant>) {
         let Tended {
             connection,
             becomes,
         } = tended;
+        let is_over = |(listener, _): &(Arc<Listening<M>>, _)| lock(&listener.waiting).is_none();
+        if becomes.as_ref().is_some_and(is_over) {
+            *becomes = None;
+            connection.abort(now);
+        }
         let mut endpoint = lock(&connection.endpoint);
         let again = endpoint.poll(now);
         let has_failed = endpoint.failed().is_some();
@@ -234,7 +256,12 @@ impl<M: Memory + 'static> Stack<M> {
                 (true, Some(again.map_or(*until, |again| again.min(*until))))
             }
             Some((listener, _)) if !begins && !has_failed && state != tcp::State::Closed => {
-                lock(&listener.waiting).push_back(Arc::clone(connection));
+                let mut waiting = lock(&listener.waiting);
+                let Some(waiting) = &mut *waiting else {
+                    // Since just now: it is reset at the next look.
+                    return (true, Some(now));
+                };
+                waiting.push_back(Arc::clone(connection));
                 listener.bell.ring(&self.0.common.sleeper);
                 (false, None)
             }

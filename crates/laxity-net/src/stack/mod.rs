@@ -221,7 +221,7 @@ impl<M: Memory + 'static> Common<M> {
 /// What a stack has besides.
 pub(crate) struct Core<M: Memory + 'static> {
     pub(crate) common: Arc<Common<M>>,
-    bell: Arc<Bell>,
+    pub(crate) bell: Arc<Bell>,
     late: Mutex<late::Late<M>>,
     client: ClientId,
     pub(crate) connections: Mutex<BTreeMap<Tuple, Arc<Connection<M>>>>,

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Read};
 
 use laxity_net::emulated::Faults;
+use laxity_net::sockets::{TcpListener, TcpStream};
 
 use super::{Two, address, failure, sockets};
 
@@ -34,4 +35,38 @@ fn a_reset_leaves_whose_connection_is_let_go_of_at_once() {
     assert_eq!(told, ErrorKind::ConnectionReset);
     drop(far);
     two.end();
+}
+
+/// Whether its client is asked for, its answer is under way, or it waits to be accepted.
+#[test]
+fn what_nobody_accepts_any_more_is_reset_however_far_it_has_come() {
+    for steps in [0, 1, 2, 3, 5, 1_000] {
+        let mut two = Two::new(Faults::default());
+        let listener = TcpListener::bind(&two.far.stack, 7, 4).unwrap();
+        let near = TcpStream::start(&two.near.stack, (address(2), 7).into()).unwrap();
+        let step = |two: &mut Two| {
+            two.step();
+            near.poll(two.time.now());
+        };
+        while two.far.stack.account().began == 0 {
+            step(&mut two);
+        }
+        (0..steps).for_each(|_| step(&mut two));
+        drop(listener);
+        let is_reset = |error: ErrorKind| {
+            matches!(
+                error,
+                ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused
+            )
+        };
+        // Of one that had no client yet nothing is left: it is told when its peer begins again.
+        let is_told = (0..30_000).any(|_| {
+            step(&mut two);
+            let ended = near.receive(&mut [0; 4]).map_err(|error| error.kind());
+            ended.is_err_and(is_reset)
+        });
+        assert!(is_told, "{steps}");
+        drop(near);
+        two.end();
+    }
 }
