@@ -41,7 +41,7 @@ pub struct Settings {
     pub reach: usize,
     /// All packets that there may be memory for at a time, where the interface has memory of its own (`AF_XDP`).
     pub memory: usize,
-    /// Whether the other end, if it is a kernel, may leave checksums and segments, and they may be left to it: by TAP and packet sockets. Each packet then takes memory of 64 KiB.
+    /// Whether the other end, if it is a kernel, may leave checksums and segments, and they may be left to it: by TAP, TUN and packet sockets. Each packet then takes memory of 64 KiB.
     pub segments: bool,
 }
 
