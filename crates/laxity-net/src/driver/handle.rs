@@ -119,7 +119,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         };
         if let Some(question) = question {
             // What was sent before it was asked leaves, though it may be that its client is to end.
-            self.collect(now, effects);
+            self.collect(now);
             question(self);
         }
     }

@@ -158,6 +158,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             Interest::Nothing => {}
         }
         self.unused.pop();
+        // All that can be sent has room where it is collected.
+        let others = self.clients.iter().flatten();
+        let frames = others.map(|entry| entry.pool.most()).sum::<usize>() + pool.most();
+        self.collected.reserve(frames);
+        self.left_over.reserve(frames);
         self.clients[id.index()] = Some(Entry {
             receiver: receiver(&pool),
             pool: Arc::clone(&pool),
@@ -231,7 +236,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         entry.receiver.close();
         // Its number may be another's when its frames are done.
         let frames = self.frames.iter_mut().flatten();
-        for queued in frames.chain(&mut self.collected) {
+        for queued in frames.chain(&mut self.left_over) {
             if queued.client == client && queued.home.is_none() {
                 queued.home = Some(Arc::clone(&entry.pool));
             }
