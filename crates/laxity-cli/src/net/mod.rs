@@ -74,6 +74,21 @@ fn opened(name: &InterfaceName, options: Options) -> Result<Interface, Failure> 
     Ok(interface)
 }
 
+/// What was lost below a driver. What could not be counted is not zero.
+fn lost_below(losses: &Losses) -> String {
+    let Losses {
+        no_room,
+        too_long,
+        is_partial,
+    } = losses;
+    let more = if *is_partial {
+        ", and perhaps more, which the system does not tell"
+    } else {
+        ""
+    };
+    format!("no room {no_room}, too long {too_long}{more}")
+}
+
 /// With its exit code.
 fn failure(error: &Error) -> Failure {
     let code = match error {

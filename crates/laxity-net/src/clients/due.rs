@@ -167,8 +167,9 @@ impl<M: Memory> Client<M> for DueClient<M> {
         };
         // One that finds no room has come all the same, and counts against what was promised.
         let due = self.urgency.arrived(at, count);
-        if self.putter.is_full() || self.dues.push(due).is_err() {
-            return;
+        // There are no fewer of these than packets that wait.
+        if self.dues.push(due).is_err() {
+            return context.refuse();
         }
         // Before it can be taken: who takes it has the last word.
         if self.both.open.fetch_add(1, Ordering::SeqCst) == 0 {
@@ -176,7 +177,7 @@ impl<M: Memory> Client<M> for DueClient<M> {
                 context.raise(activity, rank, at);
             });
         }
-        self.putter.put(packet);
+        self.putter.put(packet, context);
     }
 
     fn told(&mut self, news: News, _: &mut Context<'_>) {

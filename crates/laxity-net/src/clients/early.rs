@@ -15,7 +15,7 @@ pub struct EarlyDemuxClient<M: Memory> {
     raises: Option<(ActivityId, Rank)>,
 }
 
-/// A client with this many buffers, and the queue that its threads take its packets from. When a packet finds the queue empty, the
+/// A client with this many buffers, or a pool that may [grow](crate::Driver::grow) to so many, and the queue that its threads take its packets from. When a packet finds the queue empty, the
 /// activity that takes them is raised to this rank, from the packet's arrival on.
 #[must_use]
 pub fn client<M: Memory>(
@@ -30,7 +30,7 @@ pub fn client<M: Memory>(
 impl<M: Memory> Client<M> for EarlyDemuxClient<M> {
     fn receive(&mut self, packet: Buffer<M, Filled>, context: &mut Context<'_>) {
         let at = packet.arrived().map_or(context.now(), |arrived| arrived.at);
-        let put = self.putter.put(packet);
+        let put = self.putter.put(packet, context);
         if let (Put::First, Some((activity, rank))) = (put, self.raises) {
             context.raise(activity, rank, at);
         }
