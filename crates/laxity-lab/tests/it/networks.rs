@@ -3,12 +3,19 @@
 use laxity_lab::evidence::results::RunResults;
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::Length;
-use laxity_lab::scenario::kinds::{ARRIVAL_TO_THREAD, FRAME_INTERVAL, PACKETS_LOST, key};
+use laxity_lab::scenario::kinds::{
+    ARRIVAL_TO_THREAD, BYTES_RECEIVED, FRAME_INTERVAL, PACKETS_LOST, key,
+};
 use laxity_lab::scenario::parse;
 use laxity_model::verify::contract::Outcome;
 
 /// Two seconds of video beside so many connections, with this client of the video.
 fn run(connections: u32, viewer: &str, seed: u64) -> RunResults {
+    run_with(connections, (viewer, ""), seed)
+}
+
+/// The same, with this client of the connections.
+fn run_with(connections: u32, (viewer, transfers): (&str, &str), seed: u64) -> RunResults {
     let text = format!(
         r#"
 [quick]
@@ -29,6 +36,7 @@ flows = ["video"]
 interface = "lan"
 flows = ["ftp"]
 placement = "thread 8"
+{transfers}
 [contracts.whole]
 kind = "video"
 limits = [{{ quantity = "packets_lost", at_most = 0 }}]
@@ -79,6 +87,15 @@ fn a_thread_that_goes_first_has_its_packets_at_once() {
         let [first, equal] = [&first, &equal].map(|run| largest(run, "video", ARRIVAL_TO_THREAD));
         assert!(first < 5_000_000 && equal > 2 * first, "{first} {equal}");
     }
+}
+
+/// The first client that demultiplexes late has what is nobody's, and the second one the ports of its connections, however many.
+#[test]
+fn a_late_client_has_as_many_connections_as_it_likes() {
+    let late = "demultiplexing = \"late\"\nthreads = 1";
+    let viewer = format!("placement = \"thread 24\"\n{late}");
+    let results = run_with(30, (&viewer, late), 1);
+    assert!(largest(&results, "ftp", BYTES_RECEIVED) > 0);
 }
 
 /// A viewer that takes longer over a packet than until the next has ever fewer buffers that are empty.

@@ -174,15 +174,13 @@ where
         (threads, work): (&[Placement], Work),
         ports: &[(bool, u16)],
     ) -> Result<Vec<ActivityId>, HostError> {
-        let filter = ports.iter().map(|(is_video, port)| {
+        // One for each: a filter that names them all would soon be too long.
+        let filters = ports.iter().map(|(is_video, port)| {
             let protocol = if *is_video { "udp" } else { "tcp" };
-            format!("(ip and {protocol} dst port {port} and dst host {NEAR})")
+            let text = format!("ip and {protocol} dst port {port} and dst host {NEAR}");
+            Filter::parse(&text, None).map_err(failed)
         });
-        let filter = filter.collect::<Vec<_>>().join(" or ");
-        let filter = match ports {
-            [] => None,
-            _ => Some(Filter::parse(&filter, None).map_err(failed)?),
-        };
+        let filters = filters.collect::<Result<Vec<_>, _>>()?;
         let crew = Crew {
             name,
             processor: self.plan.interface.processor,
@@ -190,11 +188,15 @@ where
             buffers,
             work,
         };
-        let interest = filter.as_ref().map_or(Interest::Default, Interest::In);
+        let interest = filters.first().map_or(Interest::Default, Interest::In);
         let shared = &self.stack;
         let deliver = || deliver(Arc::clone(shared));
         let made = crew.install(self.program, &mut self.driver, interest, deliver);
-        Ok(made.map_err(failed)?.1)
+        let (client, threads) = made.map_err(failed)?;
+        for filter in filters.iter().skip(1) {
+            self.driver.add_filter(client, filter).map_err(failed)?;
+        }
+        Ok(threads)
     }
 
     /// What a client reserves is its only thread's.
