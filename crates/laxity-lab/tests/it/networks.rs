@@ -11,12 +11,11 @@ use laxity_model::verify::contract::Outcome;
 
 /// Two seconds of video beside so many connections, with this client of the video.
 fn run(connections: u32, viewer: &str, seed: u64) -> RunResults {
-    run_with(connections, (viewer, ""), seed)
+    run_text(&scenario(connections, viewer), seed)
 }
 
-/// The same, with this client of the connections.
-fn run_with(connections: u32, (viewer, transfers): (&str, &str), seed: u64) -> RunResults {
-    let text = format!(
+fn scenario(connections: u32, viewer: &str) -> String {
+    format!(
         r#"
 [quick]
 idle = "2s"
@@ -36,7 +35,6 @@ flows = ["video"]
 interface = "lan"
 flows = ["ftp"]
 placement = "thread 8"
-{transfers}
 [contracts.whole]
 kind = "video"
 limits = [{{ quantity = "packets_lost", at_most = 0 }}]
@@ -44,8 +42,11 @@ limits = [{{ quantity = "packets_lost", at_most = 0 }}]
 clients = ["viewer", "transfers"]
 contracts = ["whole"]
 "#
-    );
-    let mut resolved = parse(&text, "x.toml")
+    )
+}
+
+fn run_text(text: &str, seed: u64) -> RunResults {
+    let mut resolved = parse(text, "x.toml")
         .expect("a scenario")
         .resolve(Length::Quick);
     resolved.seed = seed;
@@ -93,9 +94,15 @@ fn a_thread_that_goes_first_has_its_packets_at_once() {
 #[test]
 fn a_late_client_has_as_many_connections_as_it_likes() {
     let late = "demultiplexing = \"late\"\nthreads = 1";
-    let viewer = format!("placement = \"thread 24\"\n{late}");
-    let results = run_with(30, (&viewer, late), 1);
-    assert!(largest(&results, "ftp", BYTES_RECEIVED) > 0);
+    let more = "[flows.more]\nkind = \"bulk\"\ncount = 16\npause = \"20ms\"\n[clients.viewer]";
+    let both = format!("flows = [\"ftp\", \"more\"]\n{late}");
+    let text = scenario(16, &format!("placement = \"thread 24\"\n{late}"))
+        .replace("[clients.viewer]", more)
+        .replace("flows = [\"ftp\"]", &both);
+    let results = run_text(&text, 1);
+    for flow in ["ftp", "more"] {
+        assert!(largest(&results, flow, BYTES_RECEIVED) > 0, "{flow}");
+    }
 }
 
 /// A viewer that takes longer over a packet than until the next has ever fewer buffers that are empty.

@@ -264,7 +264,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         effects: &mut dyn Effects,
         most: usize,
     ) -> Result<Polled, DriverError> {
-        self.answer(now, effects);
+        self.answer(now);
         if self.state == State::Gone {
             return Err(LinkError::Gone.into());
         }
