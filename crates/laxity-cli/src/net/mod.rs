@@ -6,7 +6,7 @@ mod replay;
 mod show;
 
 use clap::Subcommand;
-use laxity::net::{Error, Interface, InterfaceName, OpenCause, Options};
+use laxity::net::{Error, Interface, InterfaceName, Losses, OpenCause, Options};
 use laxity::{Instant, Span, Watch, now};
 use laxity_lab::plain;
 use laxity_lab::scenario::units;
