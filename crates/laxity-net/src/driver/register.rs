@@ -255,3 +255,30 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         entry.ok_or(RegisterError::NoClient(client))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::nif::registry::Circuits;
+
+    use super::*;
+    use crate::clients::early;
+    use crate::driver::{Host, Limits};
+    use crate::emulated::Null;
+
+    #[test]
+    fn all_that_clients_can_send_has_room_where_it_is_collected() {
+        let (limits, host) = (Limits::default(), Host::default());
+        let sleeper = host.sleeper.clone();
+        let mut driver = Driver::new(Null::new(0), Circuits::default(), limits, host).unwrap();
+        let size = PoolSize {
+            buffers: 1,
+            most: 700,
+        };
+        for _ in 0..2 {
+            let (client, _) = early::client(0, None, &sleeper);
+            driver.register(Interest::Nothing, size, client).unwrap();
+        }
+        let room = driver.collected.capacity().min(driver.left_over.capacity());
+        assert!(room >= 1_400, "{room}");
+    }
+}
