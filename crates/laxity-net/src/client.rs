@@ -54,16 +54,26 @@ impl Effects for () {
 pub struct Context<'a> {
     now: Instant,
     effects: &'a mut dyn Effects,
+    pub(crate) is_refused: bool,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(now: Instant, effects: &'a mut dyn Effects) -> Self {
-        Self { now, effects }
+        Self {
+            now,
+            effects,
+            is_refused: false,
+        }
     }
 
     /// When the driver began to look at its interface, which may be after the packet arrived.
     pub const fn now(&self) -> Instant {
         self.now
+    }
+
+    /// The packet that this is called for is not kept, as there is no room for it: it counts as dropped.
+    pub const fn refuse(&mut self) {
+        self.is_refused = true;
     }
 
     /// Puts an arrival into a port; `false` if the port is full, and the arrival dropped.

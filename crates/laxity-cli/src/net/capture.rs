@@ -11,7 +11,7 @@ use laxity::net::capture::{Captured, Recording, recorder};
 use laxity::net::clients::NoPacket;
 use laxity::net::exchange::{Outcome, Reason};
 use laxity::net::registry::Fallback;
-use laxity::net::{Ended, Interface, InterfaceName, Options};
+use laxity::net::{Ended, Interface, InterfaceName, Losses, Options};
 use laxity::{Instant, Span, now};
 use laxity_lab::plain;
 use laxity_lab::runner::Progress as _;
@@ -22,7 +22,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{PcapNgBlock as _, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 
-use super::{Lasts, failure, named, opened, span};
+use super::{Lasts, failure, lost_below, named, opened, span};
 use crate::exit::{ERROR, Failure, MET, failed};
 use crate::files;
 use crate::outputs;
@@ -44,7 +44,7 @@ pub(crate) struct Capture {
     /// So many packets, and no more.
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// No progress and no count at the end: only the file, errors and the exit code.
+    /// No progress and no count at the end: only the file, errors, what was lost, and the exit code.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -95,29 +95,38 @@ fn conclude(
     let missed = recording.missed();
     // Of one that is gone nothing is known any more.
     let below = interface.counters().ok().map(|counters| counters.losses);
-    if !arguments.quiet {
-        let file = match files::is_stream(&arguments.write) {
-            true => "standard output".to_owned(),
-            false => plain(&arguments.write.display().to_string()).into_owned(),
-        };
-        let below = below.map_or_else(String::new, |losses| {
-            format!(
-                "; lost below: no room {}, too long {}",
-                losses.no_room, losses.too_long
-            )
-        });
-        files::say(&format!(
-            "laxity: {written} packets written to {file}; {missed} missed, since too many waited{below}"
-        ));
-    } else if missed > 0 {
-        files::say(&format!(
-            "laxity: {missed} packets missed, since too many waited"
-        ));
+    let told = told(
+        (!arguments.quiet).then_some(written),
+        &arguments.write,
+        missed,
+        below,
+    );
+    if let Some(told) = told {
+        files::say(&format!("laxity: {told}"));
     }
     match interface.ended() {
         Some(ended @ Ended::Gone) => Err(Failure::new(ERROR, ended.to_string())),
         _ => Ok(MET),
     }
+}
+
+/// How many packets were written to this file, and what is not in it; `None` where how many is not to be told, and nothing is known to be lost.
+fn told(written: Option<u64>, file: &Path, missed: u64, below: Option<Losses>) -> Option<String> {
+    let is_lost = missed > 0 || below.is_some_and(|below| below != Losses::default());
+    if written.is_none() && !is_lost {
+        return None;
+    }
+    let file = match files::is_stream(file) {
+        true => "standard output".into(),
+        false => plain(&file.display().to_string()).into_owned(),
+    };
+    let written = written.map(|written| format!("{written} packets written to {file}; "));
+    let below = below.map(|losses| format!("; lost below: {}", lost_below(&losses)));
+    Some(format!(
+        "{}{missed} missed, since too many waited{}",
+        written.unwrap_or_default(),
+        below.unwrap_or_default()
+    ))
 }
 
 /// Where the packets go: as they come, so that what was written can be read whatever ends this.
@@ -253,6 +262,7 @@ fn comment(captured: &Captured) -> String {
             Reason::Nobodys => return "nobody's".to_owned(),
             Reason::Closed => "dropped: the client has ended",
             Reason::Panicked => "dropped: the client panicked",
+            Reason::Refused => "dropped: the client had no room",
         },
     };
     match captured.whose {
@@ -266,6 +276,31 @@ mod tests {
     use laxity::net::registry::ClientId;
 
     use super::*;
+
+    /// Whoever wants to hear nothing hears what is missing all the same.
+    #[test]
+    fn what_was_lost_below_is_told_in_any_case() {
+        let file = Path::new("x.pcapng");
+        let none = Losses::default();
+        let some = Losses { no_room: 7, ..none };
+        let partial = Losses {
+            is_partial: true,
+            ..none
+        };
+        assert_eq!(told(None, file, 0, None), None);
+        assert_eq!(told(None, file, 0, Some(none)), None);
+        let lost = told(None, file, 0, Some(some)).unwrap();
+        assert!(lost.contains("no room 7"), "{lost}");
+        let lost = told(None, file, 0, Some(partial)).unwrap();
+        assert!(lost.contains("perhaps more"), "{lost}");
+        let lost = told(None, file, 2, None).unwrap();
+        assert!(lost.contains("2 missed"), "{lost}");
+        let all = told(Some(5), file, 0, Some(none)).unwrap();
+        assert!(
+            all.starts_with("5 packets written to x.pcapng; 0 missed"),
+            "{all}"
+        );
+    }
 
     #[test]
     fn a_comment_says_whose_it_was_and_what_became_of_it() {

@@ -6,7 +6,7 @@ mod replay;
 mod show;
 
 use clap::Subcommand;
-use laxity::net::{Error, Interface, InterfaceName, OpenCause, Options};
+use laxity::net::{Error, Interface, InterfaceName, Losses, OpenCause, Options};
 use laxity::{Instant, Span, Watch, now};
 use laxity_lab::plain;
 use laxity_lab::scenario::units;
@@ -72,6 +72,21 @@ fn opened(name: &InterfaceName, options: Options) -> Result<Interface, Failure> 
         files::say(&format!("laxity: {}", plain(lost)));
     }
     Ok(interface)
+}
+
+/// What was lost below a driver. What could not be counted is not zero.
+fn lost_below(losses: &Losses) -> String {
+    let Losses {
+        no_room,
+        too_long,
+        is_partial,
+    } = losses;
+    let more = if *is_partial {
+        ", and perhaps more, which the system does not tell"
+    } else {
+        ""
+    };
+    format!("no room {no_room}, too long {too_long}{more}")
 }
 
 /// With its exit code.

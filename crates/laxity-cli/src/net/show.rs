@@ -12,7 +12,7 @@ use laxity_lab::plain;
 use laxity_lab::report::doctor;
 use serde_json::{Value, json};
 
-use super::{Lasts, failure, named, opened, span};
+use super::{Lasts, failure, lost_below, named, opened, span};
 use crate::exit::{Failure, MET, failed};
 use crate::files;
 use crate::outputs::{self, Json};
@@ -184,6 +184,7 @@ const REASONS: [&str; Reason::ALL.len()] = [
     "nobodys",
     "closed",
     "panicked",
+    "refused",
 ];
 
 fn words(reason: &str) -> String {
@@ -205,15 +206,14 @@ fn table(name: &str, seen: &Seen) -> String {
     let reasons: Vec<String> = reasons.collect();
     let below = losses.no_room + losses.too_long;
     format!(
-        "{}, {}\n\n  came          {:>12}\n  delivered     {:>12}\n  the kernel's  {:>12}\n  dropped       {dropped:>12}   {}\n  lost below    {below:>12}   no room {}, too long {}\n",
+        "{}, {}\n\n  came          {:>12}\n  delivered     {:>12}\n  the kernel's  {:>12}\n  dropped       {dropped:>12}   {}\n  lost below    {below:>12}   {}\n",
         plain(name),
         seen.lasted,
         seen.counters.came(),
         account.delivered(),
         account.kernels,
         reasons.join(", "),
-        losses.no_room,
-        losses.too_long,
+        lost_below(losses),
     )
 }
 
@@ -246,15 +246,46 @@ fn to_json(name: &str, seen: &Seen) -> Value {
         "kernels": kernels,
         "dropped": dropped,
         "lost_below": { "no_room": losses.no_room, "too_long": losses.too_long },
+        "lost_below_is_partial": losses.is_partial,
         "ended": seen.ended.as_ref().map(ToString::to_string),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use laxity::net::InterfaceName;
+    use laxity::net::driver::Handed;
+    use laxity::net::exchange::Census;
+    use laxity::net::{InterfaceName, Losses};
 
     use super::*;
+
+    /// A counter that could not be read is not zero.
+    #[test]
+    fn what_could_not_be_counted_is_told() {
+        for (is_partial, told) in [(false, false), (true, true)] {
+            let losses = Losses {
+                no_room: 3,
+                too_long: 4,
+                is_partial,
+            };
+            let counters = Counters {
+                account: Account::default(),
+                losses,
+                census: Census::default(),
+                handed: Handed::default(),
+            };
+            let seen = Seen {
+                counters,
+                lasted: Span::ZERO,
+                ended: None,
+            };
+            let shown = table("eth0", &seen);
+            assert!(shown.contains("no room 3, too long 4"), "{shown}");
+            assert_eq!(shown.contains("perhaps more"), told, "{shown}");
+            let shown = to_json("eth0", &seen);
+            assert_eq!(shown["lost_below_is_partial"], json!(told));
+        }
+    }
 
     #[test]
     fn a_bare_name_is_in_nobodys_way() {

@@ -16,7 +16,11 @@ fn run(connections: u32, viewer: &str, seed: u64) -> RunResults {
 
 /// The same, over such a wire.
 fn run_over(wire: &str, connections: u32, viewer: &str, seed: u64) -> RunResults {
-    let text = format!(
+    run_text(&scenario(wire, connections, viewer), seed)
+}
+
+fn scenario(wire: &str, connections: u32, viewer: &str) -> String {
+    format!(
         r#"
 [quick]
 idle = "2s"
@@ -45,8 +49,11 @@ on = "twin"
 clients = ["viewer", "transfers"]
 contracts = ["whole"]
 "#
-    );
-    let mut resolved = parse(&text, "x.toml")
+    )
+}
+
+fn run_text(text: &str, seed: u64) -> RunResults {
+    let mut resolved = parse(text, "x.toml")
         .expect("a scenario")
         .resolve(Length::Quick);
     resolved.seed = seed;
@@ -87,6 +94,21 @@ fn a_thread_that_goes_first_has_its_packets_at_once() {
         let equal = run(connections, "placement = \"thread 8\"", 1);
         let [first, equal] = [&first, &equal].map(|run| largest(run, "video", ARRIVAL_TO_THREAD));
         assert!(first < 5_000_000 && equal > 2 * first, "{first} {equal}");
+    }
+}
+
+/// The first client that demultiplexes late has what is nobody's, and the second one the ports of its connections, however many.
+#[test]
+fn a_late_client_has_as_many_connections_as_it_likes() {
+    let late = "demultiplexing = \"late\"\nthreads = 1";
+    let more = "[flows.more]\nkind = \"bulk\"\ncount = 16\npause = \"20ms\"\n[clients.viewer]";
+    let both = format!("flows = [\"ftp\", \"more\"]\n{late}");
+    let text = scenario("", 16, &format!("placement = \"thread 24\"\n{late}"))
+        .replace("[clients.viewer]", more)
+        .replace("flows = [\"ftp\"]", &both);
+    let results = run_text(&text, 1);
+    for flow in ["ftp", "more"] {
+        assert!(largest(&results, flow, BYTES_RECEIVED) > 0, "{flow}");
     }
 }
 

@@ -12,9 +12,6 @@ use laxity_model::nif::link::{
 use super::Settings;
 use super::unfinished::{ETHERNET, fits};
 
-/// So many packets that found no memory, or too little, are dropped in one call at most, so that each takes a bounded time.
-const DROPS: usize = 64;
-
 /// What one look for a packet found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Read {
@@ -101,6 +98,7 @@ pub struct Copied<B> {
     most_posted: usize,
     longest: usize,
     losses: Losses,
+    has_discarded: bool,
 }
 
 impl<B: Below> Copied<B> {
@@ -114,6 +112,7 @@ impl<B: Below> Copied<B> {
             most_posted: settings.posted,
             longest,
             losses: Losses::default(),
+            has_discarded: false,
         }
     }
 
@@ -150,17 +149,6 @@ impl<B: Below> Copied<B> {
         }
         self.below.write(&pieces[..=behind.len()], left)
     }
-
-    /// Drops what came, since there is no memory for it.
-    fn drop_all(&mut self, now: Instant) -> Result<(), LinkError> {
-        for _ in 0..DROPS {
-            if self.below.read(&mut [], now)? == Read::Nothing {
-                break;
-            }
-            self.losses.no_room += 1;
-        }
-        Ok(())
-    }
 }
 
 impl<B: Below> Link for Copied<B> {
@@ -195,28 +183,35 @@ impl<B: Below> Link for Copied<B> {
     }
 
     fn receive(&mut self, now: Instant) -> Result<Option<Received<Self::Memory>>, LinkError> {
-        let Some(memory) = self.posted.front_mut() else {
-            return self.drop_all(now).map(|()| None);
+        self.has_discarded = false;
+        let memory = self.posted.front_mut();
+        let is_memory = memory.is_some();
+        let read = self.below.read(memory.map_or(&mut [], |own| own), now)?;
+        let packet = match read {
+            Read::Nothing => return Ok(None),
+            Read::Packet(packet) if is_memory => packet,
+            Read::Packet(_) | Read::TooLong => {
+                self.has_discarded = true;
+                let lost = match is_memory {
+                    true => &mut self.losses.too_long,
+                    false => &mut self.losses.no_room,
+                };
+                *lost += 1;
+                return Ok(None);
+            }
         };
-        for _ in 0..DROPS {
-            let packet = match self.below.read(memory, now)? {
-                Read::Nothing => break,
-                Read::TooLong => {
-                    self.losses.too_long += 1;
-                    continue;
-                }
-                Read::Packet(packet) => packet,
-            };
-            return Ok(self.posted.pop_front().map(|memory| Received {
-                memory,
-                length: packet.length,
-                at: packet.at,
-                stamp: packet.stamp,
-                left: packet.left,
-                early: None,
-            }));
-        }
-        Ok(None)
+        Ok(self.posted.pop_front().map(|memory| Received {
+            memory,
+            length: packet.length,
+            at: packet.at,
+            stamp: packet.stamp,
+            left: packet.left,
+            early: None,
+        }))
+    }
+
+    fn has_discarded(&self) -> bool {
+        self.has_discarded
     }
 
     fn send(

@@ -220,6 +220,13 @@ impl Link for AnyLink {
         })
     }
 
+    fn has_discarded(&self) -> bool {
+        match self {
+            Self::Xdp(link) => link.has_discarded(),
+            Self::Copying(link) => link.has_discarded(),
+        }
+    }
+
     fn send(
         &mut self,
         memory: AnyMemory,

@@ -30,17 +30,20 @@ pub enum Reason {
     Closed,
     /// Its client panicked over it, and has ended.
     Panicked,
+    /// Its client was called for it, and had no room to keep it.
+    Refused,
 }
 
 impl Reason {
     /// All of them, in order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::NoBuffer,
         Self::TooLong,
         Self::Malformed,
         Self::Nobodys,
         Self::Closed,
         Self::Panicked,
+        Self::Refused,
     ];
 }
 

@@ -217,6 +217,12 @@ pub trait Link {
     /// [`LinkError::Down`], told once each time it goes down; [`LinkError::Gone`]; [`LinkError::Failed`].
     fn receive(&mut self, now: Instant) -> Result<Option<Received<Self::Memory>>, LinkError>;
 
+    /// Whether the last look for a packet took one, and threw it away, since there was no memory for it, or too little: it was counted as [lost](Self::losses), and there may be more.
+    /// Such a look takes no more than one, so that who bounds how many packets are taken can count it.
+    fn has_discarded(&self) -> bool {
+        false
+    }
+
     /// Sends the first `length` bytes of this.
     ///
     /// # Errors

@@ -38,8 +38,8 @@ pub struct Crew<'a> {
     pub work: Work,
 }
 
-/// Threads, and the queues that they take from.
-pub type Installed<M> = (Vec<ActivityId>, Vec<Queue<M>>);
+/// Threads, and the clients that they work for, with the queues of these.
+pub type Installed<M> = (Vec<ActivityId>, Vec<(ClientId, Queue<M>)>);
 
 impl Crew<'_> {
     /// Registers the client, and adds its threads to the program: its number, and these. Each has what is done with a packet from `deliver`.
@@ -66,8 +66,7 @@ impl Crew<'_> {
         Ok((id, self.add(program, arrived, queues, deliver)))
     }
 
-    /// The same with a client for each of these interests, whose packets the same threads take: of those that wait one of the first client that has any. Their
-    /// numbers are not told.
+    /// The same with a client for each of these interests, whose packets the same threads take: of those that wait one of the first client that has any.
     ///
     /// # Errors
     ///
@@ -89,10 +88,11 @@ impl Crew<'_> {
         let arrived = program.semaphore(0);
         let queues = interests
             .into_iter()
-            .map(|interest| Ok(self.queue(driver, interest, arrived)?.1));
-        let queues = queues.collect::<Result<Vec<_>, _>>()?;
-        let each = iter::repeat_n(queues.clone(), self.threads.len());
-        Ok((self.add(program, arrived, each, deliver), queues))
+            .map(|interest| self.queue(driver, interest, arrived));
+        let clients = queues.collect::<Result<Vec<_>, _>>()?;
+        let queues: Vec<_> = clients.iter().map(|(_, queue)| queue.clone()).collect();
+        let each = iter::repeat_n(queues, self.threads.len());
+        Ok((self.add(program, arrived, each, deliver), clients))
     }
 
     /// The same of a client whose packets are [due](crate::clients::due): it states this, and its only thread, which is placed as for what comes before its time, has
@@ -133,11 +133,11 @@ impl Crew<'_> {
         };
         let sleeper = driver::Host::default().sleeper;
         let (client, queue) = due::client(self.buffers as usize, terms, &sleeper);
-        self.enter(driver, interest, (client, arrived))?;
+        let client = self.enter(driver, interest, (client, arrived))?;
         let packets = queue.packets();
         let threads = self.add(program, arrived, [queue], deliver);
         program.declare_raise(terms.activity, Highest::Priority(critical));
-        Ok((threads, vec![packets]))
+        Ok((threads, vec![(client, packets)]))
     }
 
     /// A client that queues.

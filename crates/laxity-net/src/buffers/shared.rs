@@ -127,6 +127,11 @@ impl<M: Memory> Shared<M> {
         Some(Arc::new(shared))
     }
 
+    /// The most buffers that it may have.
+    pub(crate) const fn most(&self) -> usize {
+        self.slots.len()
+    }
+
     fn slot(&self, index: u32) -> &Slot<M> {
         &self.slots[index as usize]
     }
@@ -478,6 +483,9 @@ impl<M: Memory> Held<M> {
         self.index
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 impl<M: Memory> Drop for Held<M> {
     fn drop(&mut self) {

@@ -96,12 +96,13 @@ impl<M: Memory> Client<M> for DueClient<M> {
         };
         // One that finds no room has come all the same, and counts against what was promised.
         let due = self.urgency.arrived(at, count);
-        if self.putter.is_full() || self.dues.push(due).is_err() {
-            return;
+        // There are no fewer of these than packets that wait.
+        if self.dues.push(due).is_err() {
+            return context.refuse();
         }
         let raise = &mut |activity, rank, at| context.raise(activity, rank, at);
         self.seat.arrived(due.logical, now, raise);
-        self.putter.put(packet);
+        self.putter.put(packet, context);
     }
 
     fn told(&mut self, news: News, _: &mut Context<'_>) {

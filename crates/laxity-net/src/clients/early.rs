@@ -17,7 +17,7 @@ pub struct EarlyDemuxClient<M: Memory> {
     seat: Option<Seat>,
 }
 
-/// A client with this many buffers, and the queue that its threads take its packets from. When a packet finds the queue empty, the
+/// A client with this many buffers, or a pool that may [grow](crate::Driver::grow) to so many, and the queue that its threads take its packets from. When a packet finds the queue empty, the
 /// activity that takes them is raised to this priority, from the packet's arrival on.
 #[must_use]
 pub fn client<M: Memory>(
@@ -46,7 +46,7 @@ impl<M: Memory> Client<M> for EarlyDemuxClient<M> {
     fn receive(&mut self, packet: Buffer<M, Filled>, context: &mut Context<'_>) {
         let now = context.now();
         let at = packet.arrived().map_or(now, |arrived| arrived.at);
-        let number = self.putter.put(packet);
+        let number = self.putter.put(packet, context);
         if let (Some(seat), Some(number)) = (&self.seat, number) {
             let raise = &mut |activity, rank, at| context.raise(activity, rank, at);
             seat.arrived_as(number, at, now, raise);

@@ -10,7 +10,7 @@ use crate::client::{Client, Context, News};
 /// It takes what nobody else registered for, and queues it.
 pub struct LateDemuxClient<M: Memory>(Putter<M>);
 
-/// A client with this many buffers, and the queue that any number of threads take its packets from, first come, first served.
+/// A client with this many buffers, or a pool that may [grow](crate::Driver::grow) to so many, and the queue that any number of threads take its packets from, first come, first served.
 #[must_use]
 pub fn client<M: Memory>(buffers: usize, sleeper: &Sleeper) -> (LateDemuxClient<M>, Queue<M>) {
     let (putter, queue) = queue(buffers, sleeper);
@@ -18,8 +18,8 @@ pub fn client<M: Memory>(buffers: usize, sleeper: &Sleeper) -> (LateDemuxClient<
 }
 
 impl<M: Memory> Client<M> for LateDemuxClient<M> {
-    fn receive(&mut self, packet: Buffer<M, Filled>, _: &mut Context<'_>) {
-        self.0.put(packet);
+    fn receive(&mut self, packet: Buffer<M, Filled>, context: &mut Context<'_>) {
+        self.0.put(packet, context);
     }
 
     fn told(&mut self, news: News, _: &mut Context<'_>) {

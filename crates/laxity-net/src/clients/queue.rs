@@ -9,7 +9,7 @@ use laxity_model::nif::link::Memory;
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::buffers::{Buffer, Filled, Sleeper};
-use crate::client::News;
+use crate::client::{Context, News};
 use crate::lock;
 
 /// What both sides have.
@@ -51,7 +51,7 @@ pub enum NoPacket {
     Over,
 }
 
-/// A queue for as many packets as its client has buffers.
+/// A queue for as many packets as its client may have buffers: what comes beyond that is refused.
 pub(super) fn queue<M: Memory>(most: usize, sleeper: &Sleeper) -> (Putter<M>, Queue<M>) {
     let (producer, consumer) = RingBuffer::new(most);
     let common = Arc::new(Common {
@@ -68,17 +68,19 @@ pub(super) fn queue<M: Memory>(most: usize, sleeper: &Sleeper) -> (Putter<M>, Qu
 }
 
 impl<M: Memory> Putter<M> {
-    /// Queues a packet, and tells how many wait with it; one that finds no room goes home, as if it had not arrived.
-    pub(super) fn put(&mut self, packet: Buffer<M, Filled>) -> Option<u32> {
+    /// Queues a packet, and tells how many wait with it; one that finds no room goes home, and is [refused](Context::refuse).
+    pub(super) fn put(
+        &mut self,
+        packet: Buffer<M, Filled>,
+        context: &mut Context<'_>,
+    ) -> Option<u32> {
         let waiting = self.packets.buffer().capacity() - self.packets.slots();
-        self.packets.push(packet).ok()?;
+        if self.packets.push(packet).is_err() {
+            context.refuse();
+            return None;
+        }
         self.common.arrived.ring(&self.common.sleeper);
         Some(u32::try_from(waiting + 1).unwrap_or(u32::MAX))
-    }
-
-    /// Whether the next packet would find no room. Only who puts makes that so.
-    pub(super) fn is_full(&self) -> bool {
-        self.packets.is_full()
     }
 
     pub(super) fn told(&self, news: News) {

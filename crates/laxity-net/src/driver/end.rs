@@ -10,7 +10,7 @@ use crate::client::{Effects, News};
 impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// Ends everything but the driver itself.
     pub(super) fn end_all(&mut self, now: Instant, effects: &mut dyn Effects) {
-        self.collect(now, effects);
+        self.collect(now);
         self.tell_sent(now, effects);
         self.state = State::Gone;
         // What was below comes home first, in memory of its kind, whosever that was.
@@ -32,6 +32,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             if let Some(queued) = self.frames[index].take() {
                 self.done(queued, Err(LinkError::Gone), now, effects);
             }
+        }
+        while let Some(queued) = self.left_over.pop_front() {
+            self.done(queued, Err(LinkError::Gone), now, effects);
         }
         for entry in self.clients.iter().flatten() {
             entry.pool.close();

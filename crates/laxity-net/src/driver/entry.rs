@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use laxity_model::nif::exchange::{Account, BufferPolicy, Offer, Outcome, decide};
+use laxity_model::nif::exchange::{Account, BufferPolicy, Offer, Outcome, Reason, decide};
 use laxity_model::nif::link::{LinkError, Memory, Received};
 
 use crate::buffers::{Buffer, Held, Shared};
@@ -65,6 +65,9 @@ impl<M: Memory, C: Client<M>> Receiver<M> for Swapping<M, C> {
                 held.swap(&mut packet.memory);
                 let buffer = Buffer::received(held, packet.length, (&*packet).into());
                 self.client.receive(buffer, context);
+                if context.is_refused {
+                    return Outcome::Dropped(Reason::Refused);
+                }
             }
             // It stays given, or comes home where there is no giving any more.
             (Some(held), _) => drop(held.give()),
@@ -97,6 +100,9 @@ impl<M: Memory, O: Memory, C: Client<O>> Receiver<M> for Owning<O, C> {
                 held.bytes_mut()[..packet.length].copy_from_slice(bytes);
                 let buffer = Buffer::received(held, packet.length, (&*packet).into());
                 self.client.receive(buffer, context);
+                if context.is_refused {
+                    return Outcome::Dropped(Reason::Refused);
+                }
             }
             (Some(held), _) => drop(held.give()),
             (None, _) => {}

@@ -13,7 +13,6 @@ use laxity_model::nif::registry::Demultiplex;
 
 use super::Driver;
 use crate::buffers::Line;
-use crate::client::Effects;
 use crate::lock;
 
 type Question<L, D> = Box<dyn FnOnce(&mut Driver<L, D>) + Send>;
@@ -98,7 +97,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     }
 
     /// Answers the question that waits for the longest time. One relaxed load where there is none.
-    pub(super) fn answer(&mut self, now: Instant, effects: &mut dyn Effects) {
+    pub(super) fn answer(&mut self, now: Instant) {
         if !self.questions.is_any.load(Ordering::Relaxed) {
             return;
         }
@@ -119,7 +118,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         };
         if let Some(question) = question {
             // What was sent before it was asked leaves, though it may be that its client is to end.
-            self.collect(now, effects);
+            self.collect(now);
             question(self);
         }
     }

@@ -14,6 +14,7 @@ mod register;
 mod send;
 mod tap;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -97,13 +98,15 @@ pub enum DriverError {
 pub struct Polled {
     /// Packets that were taken from the interface.
     pub arrived: usize,
+    /// Packets that the interface threw away when it was asked for one.
+    pub discarded: usize,
     /// Frames that were handed to it.
     pub sent: usize,
     /// Bytes of these packets and frames.
     pub bytes: u64,
     /// Frames that it refused, or for which there was no room, and whose senders were told.
     pub refused: usize,
-    /// Whether as many arrived as one poll takes, or as many left as it may, or any did that are not told of: there may be more.
+    /// Whether as many arrived as one poll takes, or as many left or were refused as may, or any left that are not told of: there may be more.
     pub is_more: bool,
     /// When to poll again, though nothing happens until then: the order of frames wants to be asked, or an interface does not tell what has left.
     pub again: Option<Instant>,
@@ -133,7 +136,7 @@ impl Polled {
     /// Packets that arrived, frames that were sent, and those that were refused.
     #[must_use]
     pub const fn all(&self) -> usize {
-        self.arrived + self.sent + self.refused
+        self.arrived + self.discarded + self.sent + self.refused
     }
 }
 
@@ -162,9 +165,10 @@ pub struct Driver<L: Link, D: Demultiplex> {
     spare: Vec<L::Memory>,
     transmit: Transmit,
     frames: Vec<Option<Queued<L::Memory>>>,
+    /// Empty between calls, with room for all that clients can send.
     collected: Vec<Queued<L::Memory>>,
-    /// Frames for which there was no room, since the last poll counted them.
-    refused: usize,
+    /// Frames for which the queue had no room, in the order in which they were sent: they are refused, or have a place that becomes free before.
+    left_over: VecDeque<Queued<L::Memory>>,
     account: Account,
     handed: Handed,
     malformed: Option<&'static str>,
@@ -228,8 +232,8 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             spare,
             transmit: Transmit::new(order, limits.queue, reach),
             frames: (0..limits.queue).map(|_| None).collect(),
-            collected: Vec::with_capacity(limits.queue as usize),
-            refused: 0,
+            collected: Vec::new(),
+            left_over: VecDeque::new(),
             account: Account::default(),
             handed: Handed::default(),
             malformed: None,
@@ -264,23 +268,23 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         effects: &mut dyn Effects,
         most: usize,
     ) -> Result<Polled, DriverError> {
-        self.answer(now, effects);
+        self.answer(now);
         if self.state == State::Gone {
             return Err(LinkError::Gone.into());
         }
         self.tell_sent(now, effects);
         self.post_spare();
         let mut polled = Polled::default();
-        let for_frames = self.kept_for_frames(now, effects, most);
+        let for_frames = self.kept_for_frames(now, most);
         let per_poll = self.limits.per_poll.min(most - for_frames);
         let received = self.take_arrivals(now, effects, per_poll, &mut polled);
         if let Err(LinkError::Gone) = received {
             self.end_all(now, effects);
         }
         received?;
-        self.collect(now, effects);
-        polled.refused = std::mem::take(&mut self.refused);
-        self.send_waiting(now, effects, most - polled.arrived, &mut polled)?;
+        self.collect(now);
+        self.send_waiting(now, effects, most, &mut polled)?;
+        self.refuse_rest(now, effects, most, &mut polled);
         if !self.is_flushed {
             self.flush(now, effects)?;
         }
@@ -293,12 +297,12 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     }
 
     /// What of so much is kept for frames that wait: half of it, and of what is odd the greater part every second time.
-    fn kept_for_frames(&mut self, now: Instant, effects: &mut dyn Effects, most: usize) -> usize {
+    fn kept_for_frames(&mut self, now: Instant, most: usize) -> usize {
         if most == usize::MAX {
             return 0;
         }
-        self.collect(now, effects);
-        let waiting = self.transmit.waiting();
+        self.collect(now);
+        let waiting = self.transmit.waiting() + self.left_over.len();
         if waiting == 0 {
             return 0;
         }

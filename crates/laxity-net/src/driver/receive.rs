@@ -11,7 +11,7 @@ use super::{Driver, Polled, State, count};
 use crate::client::{Context, Direction, Effects, Loan, News};
 
 impl<L: Link, D: Demultiplex> Driver<L, D> {
-    /// Takes what has arrived, no more than so much.
+    /// Takes what has arrived, no more than so much, with what the interface throws away.
     pub(super) fn take_arrivals(
         &mut self,
         now: Instant,
@@ -19,7 +19,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         most: usize,
         polled: &mut Polled,
     ) -> Result<(), LinkError> {
-        while polled.arrived < most {
+        while polled.arrived + polled.discarded < most {
             match self.link.receive(now) {
                 Ok(Some(packet)) => {
                     polled.arrived += 1;
@@ -27,6 +27,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                     self.is_up(now, effects);
                     self.arrived(packet, now, effects);
                 }
+                Ok(None) if self.link.has_discarded() => polled.discarded += 1,
                 Ok(None) => return Ok(()),
                 Err(LinkError::Down) => {
                     self.is_down(now, effects);

@@ -164,6 +164,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             Interest::Nothing => {}
         }
         self.unused.pop();
+        // All that can be sent has room where it is collected.
+        let others = self.clients.iter().flatten();
+        let frames = others.map(|entry| entry.pool.most()).sum::<usize>() + pool.most();
+        self.collected.reserve(frames);
+        self.left_over.reserve(frames);
         self.clients[id.index()] = Some(Entry {
             receiver: receiver(&pool),
             pool: Arc::clone(&pool),
@@ -237,7 +242,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         entry.receiver.close();
         // Its number may be another's when its frames are done.
         let frames = self.frames.iter_mut().flatten();
-        for queued in frames.chain(&mut self.collected) {
+        for queued in frames.chain(&mut self.left_over) {
             if queued.client == client && queued.home.is_none() {
                 queued.home = Some(Arc::clone(&entry.pool));
             }
@@ -254,5 +259,32 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     fn entry(&self, client: ClientId) -> Result<&Entry<L::Memory>, RegisterError<D::Refused>> {
         let entry = self.clients.get(client.index()).and_then(Option::as_ref);
         entry.ok_or(RegisterError::NoClient(client))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_model::nif::registry::Circuits;
+
+    use super::*;
+    use crate::clients::early;
+    use crate::driver::{Host, Limits};
+    use crate::emulated::Null;
+
+    #[test]
+    fn all_that_clients_can_send_has_room_where_it_is_collected() {
+        let (limits, host) = (Limits::default(), Host::default());
+        let sleeper = host.sleeper.clone();
+        let mut driver = Driver::new(Null::new(0), Circuits::default(), limits, host).unwrap();
+        let size = PoolSize {
+            buffers: 1,
+            most: 700,
+        };
+        for _ in 0..2 {
+            let (client, _) = early::client(0, None, &sleeper);
+            driver.register(Interest::Nothing, size, client).unwrap();
+        }
+        let room = driver.collected.capacity().min(driver.left_over.capacity());
+        assert!(room >= 1_400, "{room}");
     }
 }

@@ -15,7 +15,7 @@ use crate::client::{Context, Direction, Effects, Loan};
 
 impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// Takes what clients have sent since, in the order in which they did. One look where nobody has.
-    pub(super) fn collect(&mut self, now: Instant, effects: &mut dyn Effects) {
+    pub(super) fn collect(&mut self, now: Instant) {
         for client in self.line.announced() {
             if let Some(Some(entry)) = self.clients.get(client as usize) {
                 let outgoing = entry.pool.outgoing().map(|lent| Queued {
@@ -29,25 +29,68 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         // The last that was sent comes first, as from each client.
         self.collected
             .sort_unstable_by_key(|queued| Reverse(queued.lent.frame().number));
+        self.offer_left_over(now);
         while let Some(queued) = self.collected.pop() {
-            let frame = queued.lent.frame();
-            let outgoing = Outgoing {
-                client: queued.client,
-                length: frame.length,
-                priority: frame.sending.priority,
-                due: frame.sending.due,
-            };
-            match self.transmit.offer(&outgoing, now) {
-                Some(frame) => self.frames[frame.index()] = Some(queued),
-                None => {
-                    self.refused += 1;
-                    self.done(queued, Err(LinkError::Full), now, effects);
-                }
+            if let Err(queued) = self.offer(queued, now) {
+                self.left_over.push_back(queued);
+                break;
+            }
+        }
+        self.left_over.extend(self.collected.drain(..).rev());
+    }
+
+    /// What was left over has the places in the queue that have become free.
+    fn offer_left_over(&mut self, now: Instant) {
+        while let Some(queued) = self.left_over.pop_front() {
+            if let Err(queued) = self.offer(queued, now) {
+                return self.left_over.push_front(queued);
             }
         }
     }
 
-    /// Hands over what may go, no more than so many.
+    fn offer(&mut self, queued: Queued<L::Memory>, now: Instant) -> Result<(), Queued<L::Memory>> {
+        let frame = queued.lent.frame();
+        let outgoing = Outgoing {
+            client: queued.client,
+            length: frame.length,
+            priority: frame.sending.priority,
+            due: frame.sending.due,
+        };
+        match self.transmit.offer(&outgoing, now) {
+            Some(frame) => {
+                self.frames[frame.index()] = Some(queued);
+                Ok(())
+            }
+            None => Err(queued),
+        }
+    }
+
+    /// Refuses what the queue has no room for, as much as is left of so much.
+    pub(super) fn refuse_rest(
+        &mut self,
+        now: Instant,
+        effects: &mut dyn Effects,
+        most: usize,
+        polled: &mut Polled,
+    ) {
+        if self.left_over.is_empty() {
+            return;
+        }
+        let waiting = self.transmit.waiting();
+        self.offer_left_over(now);
+        // A place that has just become free: whoever has it now may leave.
+        polled.is_more |= self.transmit.waiting() > waiting;
+        while polled.all() < most {
+            let Some(queued) = self.left_over.pop_front() else {
+                return;
+            };
+            polled.refused += 1;
+            self.done(queued, Err(LinkError::Full), now, effects);
+        }
+        polled.is_more |= !self.left_over.is_empty();
+    }
+
+    /// Hands over what may go, as much as is left of so much.
     pub(super) fn send_waiting(
         &mut self,
         now: Instant,
@@ -56,7 +99,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         polled: &mut Polled,
     ) -> Result<(), NotWaiting> {
         loop {
-            if polled.sent + polled.refused >= most {
+            if polled.all() >= most {
                 polled.is_more |= self.transmit.waiting() > 0;
                 return Ok(());
             }

@@ -91,6 +91,51 @@ fn a_driver_that_is_dropped_leaves_every_buffer_at_home_or_where_it_is_held() {
     assert_eq!(handle.ask(|_| ()).wait(), Err(DriverEnded));
 }
 
+/// It had not been told yet when the driver ended.
+#[test]
+fn what_has_left_is_told_so_though_its_driver_ends() {
+    let mut pair = pair(Faults::default(), Limits::default());
+    let keeper = Keeper::default();
+    let size = PoolSize::fixed(1);
+    let client = pair.near.register(Interest::Nothing, size, keeper.clone());
+    let client = client.unwrap();
+    send_tagged(&client, 7);
+    pair.near.poll(Instant::ZERO, &mut ()).unwrap();
+    assert_eq!(keeper.sent(), []);
+    drop(pair);
+    assert_eq!(keeper.sent(), [(7, Ok(()))]);
+}
+
+/// Below, or where there was no room for it in the queue.
+#[test]
+fn nobody_is_told_of_a_frame_of_whoever_had_his_number_before() {
+    let faults = Faults {
+        rate: 1000,
+        ..Faults::default()
+    };
+    let limits = Limits {
+        queue: 1,
+        ..Limits::default()
+    };
+    let mut pair = pair(faults, limits);
+    let [first, second] = [(); 2].map(|()| Keeper::<Counted>::default());
+    let size = PoolSize::fixed(3);
+    let ends = pair.near.register(Interest::Nothing, size, first.clone());
+    let ends = ends.unwrap();
+    (0..3).for_each(|tag| send_tagged(&ends, tag));
+    let polled = pair.near.poll_at_most(Instant::ZERO, &mut (), 1).unwrap();
+    assert_eq!((polled.sent, polled.refused), (1, 0));
+    pair.near.unregister(ends.id);
+    let begins = pair.near.register(Interest::Nothing, size, second.clone());
+    let begins = begins.unwrap();
+    assert_eq!(begins.id, ends.id);
+    for _ in 0..3 {
+        pair.near.poll(Instant::MAX, &mut ()).unwrap();
+    }
+    assert_eq!((ends.pool.census().free, begins.pool.census().free), (3, 3));
+    assert!(first.sent().is_empty() && second.sent().is_empty());
+}
+
 #[test]
 fn while_an_interface_is_down_frames_come_back_unsent_and_clients_are_told_once() {
     let (mut pair, keeper, client) = slow();

@@ -1,10 +1,15 @@
 //! Who is registered, for what, and who is not.
 
-use laxity_model::Instant;
 use laxity_model::nif::exchange::Reason;
+use laxity_model::nif::qos::{Ranks, Terms};
 use laxity_model::nif::registry::Fallback;
+use laxity_model::nif::urgency::Stated;
+use laxity_model::nif::urgency::Unit;
+use laxity_model::{ActivityId, Instant, Span};
 use laxity_net::buffers::{Message, Pool, PoolSize, Unavailable};
-use laxity_net::driver::{Interest, Limits, RegisterError};
+use laxity_net::client::Client;
+use laxity_net::clients::{due, early, late};
+use laxity_net::driver::{Host, Interest, Limits, RegisterError};
 use laxity_net::emulated::Faults;
 
 use crate::support::{Counted, Keeper, Own, Pair, circuit, packet, pair, send};
@@ -67,6 +72,52 @@ fn what_nobody_registered_for_is_the_defaults_or_is_counted() {
     assert_eq!(keeper.bytes(), [packet(9, 2, 60)]);
     assert_eq!(pair.far.account().dropped(Reason::Malformed), 1);
     assert!(pair.far.malformed().is_some());
+}
+
+/// What of four packets a client of four buffers had, and how many were counted as had and as refused.
+fn of_four<T>(
+    client: impl Client<Counted> + 'static,
+    mut next: impl FnMut() -> Option<T>,
+) -> (usize, u64, u64) {
+    let (mut pair, sender) = with_sender();
+    let size = PoolSize {
+        buffers: 1,
+        most: 4,
+    };
+    let registered = pair.far.register(Interest::Default, size, client).unwrap();
+    assert_eq!(pair.far.grow(registered.id, 3).unwrap(), 3);
+    assert_eq!(registered.pool.give(4), 4);
+    (0..4).for_each(|fill| send(&sender, &packet(1, fill, 60)));
+    (0..3).for_each(|_| poll(&mut pair));
+    let got = std::iter::from_fn(|| next()).count();
+    let account = pair.far.account_of(registered.id).unwrap();
+    assert!(account.is_conserved() && account == pair.far.account());
+    (got, account.swapped, account.dropped(Reason::Refused))
+}
+
+/// A queue that was made for fewer packets than its client comes to have buffers.
+#[test]
+fn what_a_queue_has_no_room_for_is_counted_as_dropped() {
+    let sleeper = Host::default().sleeper;
+    let terms = Terms {
+        stated: Stated::new(1, Span::from_millis(1), 4, Span::from_millis(5)).unwrap(),
+        unit: Unit::Packets,
+        packet: laxity_model::Service::ZERO,
+        activity: ActivityId(0),
+        ranks: Ranks::Handler,
+    };
+    for (most, refused) in [(1, 3), (4, 0)] {
+        let expected = (most, most as u64, refused);
+        let (client, queue) = early::client(most, None, &sleeper);
+        let got = of_four(client, || queue.try_next().unwrap());
+        assert_eq!(got, expected);
+        let (client, queue) = late::client(most, &sleeper);
+        let got = of_four(client, || queue.try_next().unwrap());
+        assert_eq!(got, expected);
+        let (client, mut queue) = due::client(most, terms, &sleeper);
+        let next = || queue.try_next(Instant::ZERO, &mut ()).unwrap();
+        assert_eq!(of_four(client, next), expected);
+    }
 }
 
 #[test]

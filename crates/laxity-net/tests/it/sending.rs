@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_model::nif::link::{Link, LinkError};
+use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
 use laxity_model::nif::registry::Circuits;
 use laxity_model::nif::transmit::ByPriority;
 use laxity_model::{Instant, Priority};
@@ -308,6 +308,118 @@ fn where_little_may_be_taken_both_ways_have_half_of_it() {
             sent += polled.sent;
         }
         assert!(arrived.min(sent) >= 15, "{most}: {arrived} {sent}");
+    }
+}
+
+/// However much a client has sent at once.
+#[test]
+fn what_finds_no_room_in_the_queue_is_refused_as_far_as_a_poll_goes() {
+    let limits = Limits {
+        queue: 8,
+        ..Limits::default()
+    };
+    let link = Null::new(1_000_000);
+    let mut driver = Driver::new(link, Circuits::default(), limits, Host::default()).unwrap();
+    let keeper = Keeper::<Memory>::default();
+    let size = PoolSize::fixed(500);
+    let client = driver.register(Interest::Nothing, size, keeper.clone());
+    let pool = client.unwrap().pool;
+    (0..500).for_each(|tag| send(&pool, 1, tag));
+    let (mut sent, mut refused) = (Vec::new(), Vec::new());
+    // What has not been refused has a place that becomes free.
+    for poll in 0..=250 {
+        let now = Instant::from_millis(poll / 50);
+        let polled = driver.poll_at_most(now, &mut (), 2).unwrap();
+        assert!(polled.all() <= 2);
+        assert_eq!(polled.is_more, poll < 246, "{poll}");
+        for (tag, outcome) in keeper.sent() {
+            match outcome {
+                Ok(()) => sent.push(tag),
+                Err(error) => {
+                    assert_eq!(error, LinkError::Full);
+                    refused.push(tag);
+                }
+            }
+        }
+    }
+    assert!(sent.is_sorted() && refused.is_sorted());
+    assert_eq!((sent.len(), refused.len()), (5, 500 - 5 - 7));
+    // What waits when the driver ends is told so, too.
+    (0..20).for_each(|tag| send(&pool, 1, tag));
+    drop(driver);
+    assert_eq!(pool.census().free, 500);
+    assert_eq!(keeper.sent().len(), 7 + 20);
+}
+
+/// What an interface throws away takes its time, too.
+#[test]
+fn what_an_interface_throws_away_is_bounded_as_what_is_taken() {
+    let (_wire, near, _far) = Wire::new(Faults::default(), 1);
+    let link = Discarding {
+        end: near,
+        waiting: 5,
+        has_discarded: false,
+    };
+    let limits = Limits::default();
+    let mut driver = Driver::new(link, Circuits::default(), limits, Host::default()).unwrap();
+    for discarded in [2, 2, 1, 0] {
+        let polled = driver.poll_at_most(Instant::ZERO, &mut (), 2).unwrap();
+        assert_eq!((polled.discarded, polled.all()), (discarded, discarded));
+        assert_eq!(polled.is_more, discarded == 2);
+    }
+}
+
+/// An interface at which so many packets wait, all of which are too long.
+struct Discarding {
+    end: End,
+    waiting: usize,
+    has_discarded: bool,
+}
+
+impl Link for Discarding {
+    type Memory = Memory;
+
+    fn facts(&self) -> &Facts {
+        self.end.facts()
+    }
+
+    fn allocate(&mut self, packets: usize) -> Result<Vec<Memory>, LinkError> {
+        self.end.allocate(packets)
+    }
+
+    fn post(&mut self, memory: Memory) -> Result<(), Memory> {
+        self.end.post(memory)
+    }
+
+    fn receive(&mut self, _: Instant) -> Result<Option<Received<Memory>>, LinkError> {
+        self.has_discarded = self.waiting > 0;
+        self.waiting -= usize::from(self.has_discarded);
+        Ok(None)
+    }
+
+    fn has_discarded(&self) -> bool {
+        self.has_discarded
+    }
+
+    fn send(
+        &mut self,
+        memory: Memory,
+        length: usize,
+        now: Instant,
+    ) -> Result<(), (Memory, LinkError)> {
+        self.end.send(memory, length, now)
+    }
+
+    fn sent(&mut self, now: Instant) -> Option<Memory> {
+        self.end.sent(now)
+    }
+
+    fn reclaim(&mut self) -> Option<Memory> {
+        self.end.reclaim()
+    }
+
+    fn losses(&self) -> Losses {
+        self.end.losses()
     }
 }
 

@@ -72,6 +72,10 @@ impl Link for LiveLink {
         }))
     }
 
+    fn has_discarded(&self) -> bool {
+        self.link.has_discarded()
+    }
+
     fn send(
         &mut self,
         memory: AnyMemory,

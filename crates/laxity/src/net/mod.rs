@@ -59,7 +59,6 @@ use laxity_linux::os::sched::Tid;
 use laxity_model::nif::exchange::{Account, Census};
 use laxity_model::nif::filter::Filter;
 use laxity_model::nif::frame::Tail;
-use laxity_model::nif::link::{Facts, Losses};
 use laxity_model::nif::registry::{ClientId, Fallback};
 use laxity_model::{ActivityId, Grade};
 use laxity_net::buffers::{PoolSize, Sleeper};
@@ -77,6 +76,7 @@ pub use laxity_linux::net::{
     AnyLink, AnyMemory, InterfaceName, OpenCause, OpenError, Opened, Settings,
 };
 pub use laxity_model::nif::frames::Frames;
+pub use laxity_model::nif::link::{Facts, Losses};
 pub use laxity_model::nif::most::{Costs, Most};
 pub use laxity_model::nif::{exchange, filter, frame, registry};
 pub use laxity_net::stack::{Config as StackConfig, Count, Moved};

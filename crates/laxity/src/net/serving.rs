@@ -78,7 +78,7 @@ impl Serving {
 
     fn next(&mut self, now: Instant, polled: Polled, due: Option<Instant>, is_ready: bool) -> Next {
         self.pace.took(now, polled.all());
-        let is_nothing = polled.arrived == 0 && polled.sent == 0;
+        let is_nothing = polled.arrived == 0 && polled.discarded == 0 && polled.sent == 0;
         self.lies = if is_ready && is_nothing {
             self.lies + 1
         } else {

@@ -7,6 +7,7 @@ use laxity_model::nif::filter::Filter;
 use laxity_model::nif::frame;
 use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
+use laxity_model::nif::registry::ClientId;
 use laxity_model::nif::transmit::FirstCome;
 use laxity_model::nif::urgency::{Stated, StatedError};
 use laxity_model::{
@@ -205,14 +206,23 @@ where
         threads: (&[Placement], Work),
         groups: &[Vec<(bool, u16)>],
     ) -> Result<Vec<ActivityId>, HostError> {
-        let filters = groups.iter().map(|ports| filter(ports));
-        let filters: Vec<Option<Filter>> = filters.collect::<Result<_, _>>()?;
-        let interests = filters.iter().map(Option::as_ref);
+        let filters = groups
+            .iter()
+            .map(|ports| ports.iter().map(filter).collect());
+        let filters: Vec<Vec<Filter>> = filters.collect::<Result<_, _>>()?;
+        let interests = filters.iter().map(|all| all.first());
         let interests = interests.map(|filter| filter.map_or(Interest::Default, Interest::In));
         let (crew, shared) = (self.crew_of(named, threads), &self.stack);
         let deliver = || deliver(Arc::clone(shared));
         let made = crew.install_in_order(self.program, &mut self.driver, interests, deliver);
-        self.made(made)
+        let (threads, clients) = self.made(made)?;
+        // One for each: a filter that names them all would soon be too long.
+        for (client, filters) in clients.into_iter().zip(&filters) {
+            for filter in filters.iter().skip(1) {
+                self.driver.add_filter(client, filter).map_err(failed)?;
+            }
+        }
+        Ok(threads)
     }
 
     /// A thread for the packets that come to a port, as urgent as they are.
@@ -222,21 +232,22 @@ where
         threads: (&[Placement], Work),
         (port, due): ((bool, u16), (Stated, Priority)),
     ) -> Result<Vec<ActivityId>, HostError> {
-        let filter = filter(&[port])?;
-        let interest = filter.as_ref().map_or(Interest::Default, Interest::In);
+        let filter = filter(&port)?;
+        let interest = Interest::In(&filter);
         let (crew, shared) = (self.crew_of(named, threads), &self.stack);
         let deliver = || deliver(Arc::clone(shared));
         let made = crew.install_due(self.program, &mut self.driver, interest, due, deliver);
-        self.made(made)
+        Ok(self.made(made)?.0)
     }
 
     fn made(
         &mut self,
         made: Result<Installed<L::Memory>, impl Display>,
-    ) -> Result<Vec<ActivityId>, HostError> {
-        let (threads, queues) = made.map_err(failed)?;
+    ) -> Result<(Vec<ActivityId>, Vec<ClientId>), HostError> {
+        let (threads, clients) = made.map_err(failed)?;
+        let (clients, queues): (Vec<_>, Vec<_>) = clients.into_iter().unzip();
         self.queues.extend(queues);
-        Ok(threads)
+        Ok((threads, clients))
     }
 
     fn crew_of<'c>(
@@ -277,15 +288,11 @@ fn work(client: &NetworkClient) -> Work {
     }
 }
 
-/// What comes to these ports; `None`: whatever nobody else has.
-fn filter(ports: &[(bool, u16)]) -> Result<Option<Filter>, HostError> {
-    let each = ports.iter().map(|(is_video, port)| {
-        let protocol = if *is_video { "udp" } else { "tcp" };
-        format!("(ip and {protocol} dst port {port} and dst host {NEAR})")
-    });
-    let all = each.collect::<Vec<_>>().join(" or ");
-    let filter = (!ports.is_empty()).then(|| Filter::parse(&all, None).map_err(failed));
-    filter.transpose()
+/// What comes to this port.
+fn filter((is_video, port): &(bool, u16)) -> Result<Filter, HostError> {
+    let protocol = if *is_video { "udp" } else { "tcp" };
+    let text = format!("ip and {protocol} dst port {port} and dst host {NEAR}");
+    Filter::parse(&text, None).map_err(failed)
 }
 
 /// What a client states whose packets are due, and how urgent they are then: as fast as it works on them, two frames at once, each until the next.

@@ -1,14 +1,15 @@
 //! Hardware addresses: asked for once, believed once.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use etherparse::PacketBuilder;
 use laxity_model::Span;
 use laxity_model::nif::link::Medium;
 use laxity_net::emulated::Faults;
 use laxity_net::sockets::{TcpListener, TcpStream};
 use laxity_net::stack::NeighbourAccount;
 
-use super::{HOST, PEER, Scripted, Two, address, arp, socket};
+use super::{HOST, PEER, Scripted, Two, address, address6, arp, socket};
 
 const FORGER: [u8; 6] = [2, 0, 0, 0, 0, 66];
 
@@ -38,6 +39,62 @@ fn only_the_first_answer_to_a_question_is_believed_and_what_waited_for_it_is_sen
         socket.send_to(b"two", to).unwrap();
         assert_eq!(datagrams(&world.hear()), [PEER]);
     }
+}
+
+/// What is learnt is where frames for one host go.
+#[test]
+fn no_group_and_nobody_is_believed_to_be_a_neighbour() {
+    let mut world = Scripted::new();
+    let socket = socket(&world.host, address(1), 9);
+    world.hear();
+    let to = SocketAddr::new(address(2), 9);
+    socket.send_to(b"one", to).unwrap();
+    assert!(Scripted::is_asked(&world.hear()));
+    for (said, disbelieved) in [[3, 0, 0, 0, 0, 2], [0; 6], HOST].into_iter().zip(1..) {
+        let answers = world.say(&arp(2, said, 2, HOST, 1));
+        assert!(datagrams(&answers).is_empty(), "{said:?}");
+        let account = world.host.stack.neighbours();
+        assert_eq!((account.disbelieved, account.learned), (disbelieved, 0));
+    }
+    assert_eq!(datagrams(&world.say(&arp(2, PEER, 2, HOST, 1))), [PEER]);
+}
+
+/// A question (135) or an answer (136) of neighbour discovery about this address, from the peer to the host.
+fn discovery(kind: u8, about: u8, hop_limit: u8) -> Vec<u8> {
+    let [host, peer, about] = [1, 2, about].map(|last| match address6(last) {
+        IpAddr::V6(address) => address.octets(),
+        IpAddr::V4(_) => panic!("it is of IPv6"),
+    });
+    let is_answer = kind == 136;
+    let solicited = [if is_answer { 0x40 } else { 0 }, 0, 0, 0];
+    let mut said = about.to_vec();
+    said.extend([1 + u8::from(is_answer), 1]);
+    said.extend(PEER);
+    let mut frame = Vec::new();
+    PacketBuilder::ethernet2(PEER, HOST)
+        .ipv6(peer, host, hop_limit)
+        .icmpv6_raw(kind, 0, solicited)
+        .write(&mut frame, &said)
+        .unwrap();
+    frame
+}
+
+/// A router takes one from the hop limit, so what comes from another link never has all of it.
+#[test]
+fn neighbour_discovery_from_another_link_is_ignored() {
+    let mut world = Scripted::new();
+    let socket = socket(&world.host, address6(1), 9);
+    world.hear();
+    assert!(world.say(&discovery(135, 1, 254)).is_empty());
+    assert_eq!(world.say(&discovery(135, 1, 255)).len(), 1);
+    let to = SocketAddr::new(address6(2), 9);
+    socket.send_to(b"one", to).unwrap();
+    assert_eq!(world.hear().len(), 1, "it is asked");
+    assert!(world.say(&discovery(136, 2, 254)).is_empty());
+    assert_eq!(world.host.stack.neighbours().learned, 0);
+    let sent = world.say(&discovery(136, 2, 255));
+    assert_eq!(world.host.stack.neighbours().learned, 1);
+    assert_eq!((sent.len(), &sent[0][..6]), (1, &PEER[..]));
 }
 
 #[test]
