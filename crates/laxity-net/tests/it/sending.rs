@@ -331,7 +331,8 @@ fn what_finds_no_room_in_the_queue_is_refused_as_far_as_a_poll_goes() {
         let now = Instant::from_millis(poll / 50);
         let polled = driver.poll_at_most(now, &mut (), 2).unwrap();
         assert!(polled.all() <= 2);
-        assert_eq!(polled.is_more, poll < 246, "{poll}");
+        // What has just been handed over may have left already.
+        assert_eq!(polled.is_more, poll < 246 || polled.sent > 0, "{poll}");
         for (tag, outcome) in keeper.sent() {
             match outcome {
                 Ok(()) => sent.push(tag),
