@@ -1,10 +1,11 @@
-//! Two interfaces that are each other's other end (veth), in a network namespace that nobody else is in.
+//! Two interfaces that are each other's other end, in a network namespace that nobody else is in.
 //!
 //! The namespace has no name and no process: it is there as long as a socket that was opened in it is, and the interfaces with it. So nothing of it is
 //! left however its user ends, by a signal that nobody can catch too, and there is nothing to be removed.
 #![allow(unsafe_code, reason = "a thread enters a namespace by a system call")]
 
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -32,6 +33,9 @@ pub enum PairError {
     /// What `ip` says of what it was asked for.
     #[error("`ip {0}`: {1}")]
     Refused(String, String),
+    /// There are no two ports for UDP.
+    #[error("no ports of UDP can be had: {0}")]
+    NoPorts(io::Error),
     /// One of them cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -45,6 +49,7 @@ impl PairError {
             Self::NoNamespace(_) => "run as root, outside of a container that forbids namespaces",
             Self::NoProgram(_) => "install iproute2",
             Self::Refused(..) => "as root `modprobe veth`",
+            Self::NoPorts(_) => "set up the interface `lo`",
             Self::Open(error) => return error.cause.remedy(),
         };
         text.to_owned()
@@ -63,16 +68,54 @@ pub fn may_pair() -> Result<(), PairError> {
     })
 }
 
-/// Makes a pair of interfaces, and opens both by packet sockets. They are gone when both links are dropped.
+/// Makes a pair of interfaces (veth), and opens both by packet sockets. They are gone when both links are dropped.
 ///
 /// # Errors
 ///
 /// [`PairError`]: nothing is left.
 pub fn pair(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
+    joined("packet", settings)
+}
+
+/// The same by any way to an interface, as its name begins: `packet` or `xdp`; `tap`, whose other end is a packet socket of the kernel's interface; `udp`, over the loopback, which is in this namespace and takes no right.
+///
+/// # Errors
+///
+/// [`PairError`]: nothing is left.
+pub fn joined(way: &str, settings: &Settings) -> Result<[AnyLink; 2], PairError> {
+    let opened = |name: String| -> Result<AnyLink, PairError> {
+        let Opened { link, .. } = open(&name.parse()?, settings)?;
+        Ok(link)
+    };
+    if way == "udp" {
+        let [near, far] = ports().map_err(PairError::NoPorts)?;
+        return Ok([
+            opened(format!("udp:{near}-{far}"))?,
+            opened(format!("udp:{far}-{near}"))?,
+        ]);
+    }
     in_thread(|| {
         enter_own_namespace()?;
-        made(settings)
+        let [near, far] = NAMES;
+        if way == "tap" {
+            return Ok([
+                opened(format!("tap:{near}"))?,
+                opened(format!("packet:{near}"))?,
+            ]);
+        }
+        make()?;
+        Ok([
+            opened(format!("{way}:{near}"))?,
+            opened(format!("{way}:{far}"))?,
+        ])
     })
+}
+
+/// Two of the loopback that are free now.
+fn ports() -> io::Result<[SocketAddr; 2]> {
+    let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
+    let both = [bind()?, bind()?];
+    Ok([both[0].local_addr()?, both[1].local_addr()?])
 }
 
 /// A thread that enters a namespace ends with that.
@@ -90,7 +133,7 @@ fn enter_own_namespace() -> Result<(), PairError> {
 }
 
 /// In this thread's namespace.
-fn made(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
+fn make() -> Result<(), PairError> {
     // Else the kernel sends on them by itself. Where this cannot be written its packets are nobody's.
     let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     let [near, far] = NAMES;
@@ -98,15 +141,7 @@ fn made(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
     for name in NAMES {
         ip(&format!("link set {name} up"))?;
     }
-    for name in NAMES {
-        comes_up(name)?;
-    }
-    let opened = |name: &str| -> Result<AnyLink, PairError> {
-        let name = format!("packet:{name}").parse()?;
-        let Opened { link, .. } = open(&name, settings)?;
-        Ok(link)
-    };
-    Ok([opened(near)?, opened(far)?])
+    NAMES.into_iter().try_for_each(comes_up)
 }
 
 /// Waits until the kernel sends on an interface: until then it drops what it is given. It tells of that by its own word alone, which one has to ask for.

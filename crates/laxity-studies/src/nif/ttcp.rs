@@ -419,6 +419,7 @@ where
         costs: Costs {
             interrupt: setup.interrupt.0,
             packet: setup.interrupt.1,
+            ..Costs::default()
         },
         most: None,
     };

@@ -36,6 +36,7 @@
 //! What a client may do in its call is in [`client`].
 
 pub mod capture;
+mod cost;
 mod effects;
 mod error;
 mod flow;
@@ -57,7 +58,7 @@ use laxity_linux::os::memory::MemoryLock;
 use laxity_linux::os::sched::Tid;
 use laxity_model::nif::exchange::{Account, Census};
 use laxity_model::nif::filter::Filter;
-use laxity_model::nif::frame::Tail;
+use laxity_model::nif::frame::{HEADER, Tail};
 use laxity_model::nif::link::{Facts, Losses};
 use laxity_model::nif::registry::{ClientId, Fallback};
 use laxity_model::{ActivityId, Grade};
@@ -83,6 +84,7 @@ pub use laxity_net::{bodies, buffers, client, clients, driver, sockets};
 /// Cards and the wires between them, for the twin.
 pub use laxity_sim::net as twin;
 
+pub(crate) use self::cost::measure;
 pub use self::error::{Ended, Error};
 pub use self::flow::{FlowOptions, FlowQueue, Packet};
 pub use self::link::LiveLink;
@@ -173,9 +175,10 @@ impl Interface {
         let effects = Live::new(options.ports, Arc::clone(&threads));
         let serving = Serving::new(driver, effects, Arc::clone(&told), options.most);
         let bounded = options.most.zip(options.costs);
+        let longest = u32::try_from(facts.mtu + HEADER).unwrap_or(u32::MAX);
         let driver = laxity_model::admission::Driver {
             name: format!("network driver of {}", facts.name),
-            work: bounded.map(|(most, costs)| most.work(costs)),
+            work: bounded.map(|(most, costs)| most.work(costs, longest)),
         };
         let thread = (options.priority, options.processor);
         Ok(Self {
