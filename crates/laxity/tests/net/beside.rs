@@ -62,6 +62,7 @@ fn beside_a_client_that_takes(each: Duration, packets: u64) -> Option<[String; 2
         costs: Some(Costs {
             interrupt: Service::from_micros(80),
             packet: Service::from_micros(5),
+            ..Costs::default()
         }),
         ..Options::default()
     };
