@@ -172,6 +172,9 @@ pub(crate) struct Run {
     /// Threads for the twin; 0: one a processor.
     #[arg(long, default_value_t = 0)]
     pub(crate) threads: usize,
+    /// A machine file, for what packets take of an interface that does not state it; without it, on Linux where `laxity calibrate` leaves it; `none`: no file. Scenarios with a network only.
+    #[arg(long, value_name = "FILE|none")]
+    pub(crate) machine: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: Json,
     /// Where the HTML report goes.
@@ -199,7 +202,7 @@ pub(crate) struct Plan {
     /// Do not look in the twin how long things take.
     #[arg(long)]
     pub(crate) no_observe: bool,
-    /// What this machine costs, for bounds on Linux; without it, where `laxity calibrate` leaves it; `none`: no file; `-` is standard input. Scenarios only.
+    /// What this machine costs, for bounds on Linux, and, in the twin too, for what packets take of an interface that does not state it; without it, on Linux where `laxity calibrate` leaves it; `none`: no file; `-` is standard input. Scenarios only.
     #[arg(long, value_name = "FILE|none")]
     pub(crate) machine: Option<PathBuf>,
     #[command(flatten)]

@@ -123,12 +123,27 @@ fn to_json(found: &Calibration) -> Value {
         machine,
         evidence,
         udp_message,
+        packets,
         circumstances: c,
     } = found;
     let udp_message = match udp_message {
         Ok(cost) => json!({ "each_ns": cost.each.as_nanos(), "byte_ps": cost.byte_ps }),
         Err(why) => json!({ "not_measured": why }),
     };
+    let packets = packets.iter().map(|(way, cost)| {
+        let value = match cost {
+            Ok(cost) => json!({
+                "wake_ns": cost.wake.as_nanos(),
+                "receive_ns": cost.receive.each.as_nanos(),
+                "receive_byte_ps": cost.receive.byte_ps,
+                "send_ns": cost.send.each.as_nanos(),
+                "send_byte_ps": cost.send.byte_ps,
+            }),
+            Err(why) => json!({ "not_measured": why }),
+        };
+        ((*way).to_owned(), value)
+    });
+    let packets: serde_json::Map<String, Value> = packets.collect();
     let figures = Figure::ALL.into_iter().map(|figure| {
         let value = figure_to_json(machine, figure, evidence.get(&figure));
         (figure.name().to_owned(), value)
@@ -157,6 +172,7 @@ fn to_json(found: &Calibration) -> Value {
         },
         "figures": figures,
         "udp_message": udp_message,
+        "packets": packets,
     })
 }
 

@@ -48,17 +48,18 @@ fn of_scenario(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> 
     let scenario = scenario::parse(text, name)?;
     let (on, _) = choose(arguments.on, 0, false)?;
     scenario::print_notes(&scenario.notes);
-    let resolved = scenario.resolve(Length::Quick);
-    if arguments.machine.is_some() && on != Host::Linux {
-        let message =
-            "--machine is for plans of this machine (--on linux): the twin has costs of its own";
+    let mut resolved = scenario.resolve(Length::Quick);
+    if arguments.machine.is_some() && on != Host::Linux && !resolved.has_network() {
+        let message = "--machine is for plans of this machine (--on linux): the twin has costs of its own, but for what packets take of an interface, and there is none";
         return Err(Failure::new(USAGE, message));
     }
     let known = machine::known(arguments.machine.as_deref(), on)?;
+    let charged = resolved.charge_packets(&known, on == Host::Linux);
     let progress = &mut Reporter::patient(false);
     let how = (on, !arguments.no_observe);
     let plan = scenarios::plan(&resolved, how, &known, progress);
-    let plan = plan.map_err(|error| failure(&error))?;
+    let mut plan = plan.map_err(|error| failure(&error))?;
+    plan.notes.extend(charged);
     print(arguments, &plan, || {
         scenarios::render(&plan, files::width())
     })?;

@@ -19,7 +19,7 @@ use crate::exit::{CANNOT_RUN, ERROR, Failure, INCONCLUSIVE, REFUSED, USAGE, fail
 use crate::on::On;
 use crate::outputs::{self, Output, Written};
 use crate::progress::Reporter;
-use crate::{files, permission, scenario};
+use crate::{files, machine, permission, scenario};
 
 /// So much of a run is drawn in the report.
 const TIMELINE: Span = Span::from_millis(60);
@@ -33,11 +33,17 @@ pub(crate) fn run(arguments: &Run) -> Result<u8, Failure> {
     wanted.extend(arguments.json.output());
     let scenario = scenario::read(&arguments.scenario)?;
     let notes = scenario.notes.clone();
-    let resolved = resolve(scenario, arguments)?;
+    let mut resolved = resolve(scenario, arguments)?;
     // Who may not run on Linux is told so wherever its outputs are to go.
-    let (on, notices) = choose(arguments.on, arguments.threads, resolved.makes_network())?;
+    let (on, mut notices) = choose(arguments.on, arguments.threads, resolved.makes_network())?;
     outputs::check(Some(&arguments.scenario), &wanted)?;
     let instead = notices.clone();
+    if arguments.machine.is_some() && !resolved.has_network() {
+        let message = "--machine tells what packets take of an interface, and there is none";
+        return Err(Failure::new(USAGE, message));
+    }
+    let known = machine::known(arguments.machine.as_deref(), on)?;
+    notices.extend(resolved.charge_packets(&known, on == Host::Linux));
     if !arguments.quiet {
         scenario::print_notes(&notes);
     }

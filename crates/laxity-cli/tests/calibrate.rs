@@ -62,6 +62,14 @@ fn what_is_measured_goes_into_the_file_and_the_json_and_nothing_else_remains() {
         Ok(cost) => assert_eq!(json["udp_message"]["byte_ps"], cost.byte_ps),
         Err(why) => assert_eq!(json["udp_message"]["not_measured"].as_str(), Some(&**why)),
     }
+    for (way, cost) in &found.packets {
+        let json = &json["packets"][*way];
+        match cost {
+            Ok(cost) => assert_eq!(json["send_byte_ps"], cost.send.byte_ps),
+            Err(why) => assert_eq!(json["not_measured"].as_str(), Some(&**why)),
+        }
+    }
+    assert_eq!(found.packets.len(), 4);
     for figure in Figure::ALL {
         assert_says(&said, &[figure.name()]);
         let points = json["figures"][figure.name()]["quantiles"].as_array();

@@ -50,6 +50,36 @@ fn the_machine_file_of_a_plan_is_named_or_left_out() {
     );
 }
 
+/// What packets take is the one thing that a twin takes from a file, and only from one that is named.
+#[test]
+fn a_twin_takes_what_packets_take_from_the_file_that_is_named() {
+    let bench = Bench::new();
+    bench.write("s.toml", TASK);
+    let network = "[quick]\nidle = \"0.2s\"\n[interfaces.lan]\n[flows.video]\nkind = \"video\"\n[clients.viewer]\ninterface = \"lan\"\nflows = [\"video\"]\nplacement = \"thread 24\"\n[variants.one]\nclients = [\"viewer\"]\n";
+    bench.write("net.toml", network);
+    let packets = "[packets.packet]\nwake = \"9us\"\nreceive = \"2us\"\nreceive_byte_ps = 70\nsend = \"3us\"\nsend_byte_ps = 50\n";
+    bench.write("machine.toml", &format!("{MEASURED}{packets}"));
+    let words = [
+        "`interrupt` 9us and `packet` 3us and 70 ps a byte",
+        "is calibrated",
+    ];
+    for arguments in [
+        &["plan", "--on=twin", "--machine=machine.toml", "net.toml"][..],
+        &["run", "--on=twin", "--machine=machine.toml", "net.toml"],
+    ] {
+        let said = unbroken(&stdout(&bench.run(arguments)));
+        assert_says(&said, &words);
+    }
+    let said = unbroken(&stdout(&bench.run(&["plan", "--on=twin", "net.toml"])));
+    assert!(
+        !said.contains("is calibrated") && !said.contains("is assumed"),
+        "{said}"
+    );
+    let output = bench.run(&["run", "--on=twin", "--machine=machine.toml", "s.toml"]);
+    assert_code(&output, 64);
+    assert_says(&stderr(&output), &["there is none"]);
+}
+
 #[test]
 fn a_machine_file_that_a_plan_names_must_be_right_and_of_use() {
     let bench = Bench::new();

@@ -18,9 +18,10 @@
 //! ]
 //! ```
 //!
-//! A figure without `samples`, `disturbed` and `medians` was not measured, but is what theory allows, or what somebody wrote. A file without `[udp_message]` is of a version that did not measure that.
+//! A figure without `samples`, `disturbed` and `medians` was not measured, but is what theory allows, or what somebody wrote. A file without `[udp_message]` or `[packets]` is of a version that did not measure that.
 
 mod known;
+mod packets;
 
 pub use known::{Elsewhere, Known, Measured};
 
@@ -30,9 +31,8 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use laxity::calibrate::{Calibration, Circumstances, Evidence};
+use laxity_model::Span;
 use laxity_model::enforce::machine::{Figure, Machine, Quantiles, QuantilesError};
-use laxity_model::program::upcalls::qos::Cost;
-use laxity_model::{Service, Span};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -42,6 +42,7 @@ use crate::scenario::diagnostic::Source;
 use crate::scenario::quantities::SPAN;
 use crate::scenario::reader::{Found, Section, describe, document, string};
 use crate::scenario::units::{self, format_span};
+use packets::{PACKETS, UDP_MESSAGE};
 
 /// Of a larger file no more than this is read, and that is refused.
 const LARGEST_FILE: usize = 1 << 16;
@@ -53,7 +54,7 @@ const COSTS: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(1);
 const SPANS: RangeInclusive<Span> = Span::ZERO..=Span::MAX;
 
 /// Keys of the file itself, beside the figures' tables.
-const KEYS: [&str; 7] = [
+const KEYS: [&str; 8] = [
     "file_version",
     "description",
     "provenance",
@@ -61,6 +62,7 @@ const KEYS: [&str; 7] = [
     "slot_lead",
     "circumstances",
     UDP_MESSAGE,
+    PACKETS,
 ];
 const CIRCUMSTANCES: [(&str, Field); 13] = [
     ("model", Field::Text(|c| &mut c.model)),
@@ -83,12 +85,6 @@ const CIRCUMSTANCES: [(&str, Field); 13] = [
 /// Keys of a figure: how it was measured, if it was, and what it is.
 const EVIDENCE: [&str; 3] = ["samples", "disturbed", "medians"];
 const QUANTILES: &str = "quantiles";
-/// A table that a file need not have, and its keys: what each takes and what a byte, or why that is not known.
-const UDP_MESSAGE: &str = "udp_message";
-const OF_MESSAGE: [&str; 2] = ["each", "byte_ps"];
-const NOT_MEASURED: &str = "not_measured";
-/// What a byte of a message may take, in picoseconds.
-const BYTE_PS: RangeInclusive<u64> = 0..=1_000_000_000;
 const MEDIANS: &str = "[\"2.1us\", \"2.3us\"]";
 const POINT: &str = "[\"50 %\", \"3.2us\"]";
 const MEASURE_AGAIN: &str = "or measure again: laxity calibrate";
@@ -166,7 +162,7 @@ fn whole(root: &Section<'_>) -> Option<Calibration> {
     });
     let slot_lead = span(root, "slot_lead", &COSTS);
     let circumstances = circumstances(root);
-    let udp_message = udp_message(root);
+    let (udp_message, packets) = (packets::udp_message(root), packets::packets(root));
     let mut evidence = BTreeMap::new();
     let figures = Figure::ALL.map(|figure| {
         let (quantiles, seen) = self::figure(root, figure)?;
@@ -184,6 +180,7 @@ fn whole(root: &Section<'_>) -> Option<Calibration> {
         machine: machine.with(figures),
         evidence,
         udp_message: udp_message?,
+        packets: packets?,
         circumstances: circumstances?,
     })
 }
@@ -246,29 +243,6 @@ fn circumstances(root: &Section<'_>) -> Option<Circumstances> {
     let read = CIRCUMSTANCES.map(|(key, field)| field.read(&section, key, &mut all));
     read.into_iter().collect::<Option<()>>()?;
     Some(all)
-}
-
-/// What a UDP message takes, or why that is not known.
-fn udp_message(root: &Section<'_>) -> Option<Result<Cost, String>> {
-    if !root.has(UDP_MESSAGE) {
-        let why = "the machine file is of a version that did not measure it";
-        return Some(Err(why.to_owned()));
-    }
-    let section = root.section(UDP_MESSAGE, "[udp_message]")?;
-    if section.has(NOT_MEASURED) {
-        section.allow(&[NOT_MEASURED]);
-        return text(&section, NOT_MEASURED).map(Err);
-    }
-    section.allow(&OF_MESSAGE);
-    let [each, byte_ps] = OF_MESSAGE;
-    let each = span(&section, each, &COSTS);
-    let byte_ps = required(&section, byte_ps, "120", |key| {
-        section.integer(key, &BYTE_PS)
-    });
-    Some(Ok(Cost {
-        each: Service::from_nanos(each?.as_nanos()),
-        byte_ps: byte_ps?,
-    }))
 }
 
 /// One of the circumstances, by its type.
@@ -421,6 +395,7 @@ pub fn render(calibration: &Calibration) -> String {
         machine,
         evidence,
         udp_message,
+        packets,
         circumstances,
     } = calibration;
     let mut text = String::from(
@@ -460,21 +435,9 @@ pub fn render(calibration: &Calibration) -> String {
         }
         text.push_str("]\n");
     }
-    text.push_str(&rendered_message(udp_message));
+    text.push_str(&packets::rendered_message(udp_message));
+    text.push_str(&packets::rendered_packets(packets));
     text
-}
-
-fn rendered_message(message: &Result<Cost, String>) -> String {
-    let about = "What a UDP message takes, sent and received over loopback: so much each, and so many picoseconds a byte.";
-    let keys = match message {
-        Ok(cost) => {
-            let [each, byte_ps] = OF_MESSAGE;
-            let span = format_span(cost.each.as_dedicated_span());
-            format!("{each} = \"{span}\"\n{byte_ps} = {}\n", cost.byte_ps)
-        }
-        Err(why) => format!("{NOT_MEASURED} = {}\n", quoted(why)),
-    };
-    format!("\n# {about}\n[{UDP_MESSAGE}]\n{keys}")
 }
 
 #[cfg(test)]

@@ -58,12 +58,14 @@ fn every_figure_is_measured_and_plausible_and_nothing_remains() {
         machine,
         evidence,
         udp_message,
+        packets,
         circumstances,
     }) = found
     else {
         return;
     };
     println!("{machine:#?}\n{evidence:#?}\n{udp_message:?}\n{circumstances:#?}");
+    assert!(packets.is_empty(), "nobody measured them: {packets:?}");
     match udp_message {
         Ok(cost) => assert!(cost.of(MESSAGE_BYTES[0]) > Service::ZERO, "{cost:?}"),
         Err(why) => assert!(why.contains("loopback"), "{why}"),

@@ -104,6 +104,7 @@ fn receiver(program: &mut Program, far: &Card, rung: [SemaphoreId; 2], taken: &A
         costs: Costs {
             interrupt: Service::from_micros(1),
             packet: Service::from_nanos(500),
+            ..Costs::default()
         },
         most: None,
     };

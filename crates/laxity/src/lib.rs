@@ -168,6 +168,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod calibrate;
 mod error;
 mod event_log;
 pub mod net;
@@ -188,7 +189,7 @@ pub use laxity_linux::os::clock::{now, sleep_until};
 pub use laxity_linux::os::fact::Unknown;
 pub use laxity_linux::os::fork::PerProcess;
 pub use laxity_linux::os::signals::{Watch, survive_file_size_limit};
-pub use laxity_linux::{LiveConfig, LiveHost, calibrate};
+pub use laxity_linux::{LiveConfig, LiveHost};
 pub use laxity_model::enforce::Witness;
 pub use laxity_model::enforce::machine::Machine;
 pub use laxity_model::verify::delivery::Delivery;

@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use laxity::calibrate::{Calibration, Circumstances};
+use laxity::calibrate::{Calibration, Circumstances, PacketCost, Packets};
 use laxity_model::enforce::machine::Machine;
 
 use super::{default_path, parse};
@@ -29,6 +29,8 @@ pub enum Known {
 pub struct Measured {
     /// What it costs.
     pub machine: Machine,
+    /// What packets take of its drivers.
+    pub packets: Packets,
     /// In what it differs from the machine that it is taken for; none where it is that.
     pub elsewhere: Option<Elsewhere>,
 }
@@ -79,8 +81,40 @@ impl Known {
     /// What was measured, taken for a machine in these circumstances.
     pub fn of(calibration: Calibration, here: &Circumstances) -> Self {
         let elsewhere = Elsewhere::of(&calibration.circumstances, here);
-        let machine = calibration.machine;
-        Self::Measured(Box::new(Measured { machine, elsewhere }))
+        let Calibration {
+            machine, packets, ..
+        } = calibration;
+        Self::Measured(Box::new(Measured {
+            machine,
+            packets,
+            elsewhere,
+        }))
+    }
+
+    /// What packets take of a driver of this way to an interface, and where that was measured.
+    ///
+    /// # Errors
+    ///
+    /// Why that is not known, and what to do about it.
+    pub(crate) fn packets(&self, way: &str) -> Result<(PacketCost, String), String> {
+        let measures = "`laxity calibrate` measures it";
+        let known = match self {
+            Self::Measured(known) => known,
+            Self::Nothing => return Err(format!("nobody measured it here, and {measures}")),
+            Self::LeftOut => return Err("`--machine none` leaves out what was measured".to_owned()),
+            Self::Unreadable(why) => return Err(why.clone()),
+        };
+        let why = match known.packets.get(way) {
+            Some(Ok(cost)) => {
+                let elsewhere = known.elsewhere.as_ref().map(Elsewhere::sentence);
+                let elsewhere = elsewhere.map(|words| format!("; {words}"));
+                let from = &known.machine.provenance;
+                return Ok((*cost, format!("{from}{}", elsewhere.unwrap_or_default())));
+            }
+            Some(Err(why)) => why,
+            None => "the machine file is of a version that did not measure it",
+        };
+        Err(format!("{why}; {measures}"))
     }
 
     /// The machine, if it was measured.

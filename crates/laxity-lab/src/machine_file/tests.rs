@@ -1,5 +1,9 @@
+use laxity::calibrate::{PacketCost, Packets, WAYS};
+use laxity_model::Service;
+use laxity_model::program::upcalls::qos::Cost;
 use proptest::prelude::*;
 
+use super::packets::BYTE_PS;
 use super::*;
 
 fn us(n: u64) -> Span {
@@ -34,6 +38,11 @@ fn example() -> Calibration {
             each: Service::from_micros(7),
             byte_ps: 1_250,
         }),
+        packets: [
+            ("packet", Ok(packets([11, 2, 310, 3, 420]))),
+            ("xdp", Err("no right; run as root".to_owned())),
+        ]
+        .into(),
         circumstances: Circumstances {
             model: "Some \"Model\"".to_owned(),
             processors: 2,
@@ -43,6 +52,19 @@ fn example() -> Calibration {
             load_thousandths: 70,
             ..Circumstances::default()
         },
+    }
+}
+
+/// In microseconds, and picoseconds a byte.
+fn packets([wake, receive, receive_byte_ps, send, send_byte_ps]: [u64; 5]) -> PacketCost {
+    let cost = |each, byte_ps| Cost {
+        each: Service::from_micros(each),
+        byte_ps,
+    };
+    PacketCost {
+        wake: Service::from_micros(wake),
+        receive: cost(receive, receive_byte_ps),
+        send: cost(send, send_byte_ps),
     }
 }
 
@@ -95,6 +117,52 @@ fn a_file_that_has_no_message_says_so_and_one_that_could_not_be_measured_says_wh
     );
     let none = only_finding("byte_ps = 1250\n", "");
     assert!(none.cause.contains("lacks the key `byte_ps`"), "{none}");
+}
+
+#[test]
+fn what_packets_take_is_there_by_each_way_that_was_measured_and_right_or_refused() {
+    let found = example();
+    let text = render(&found);
+    assert_eq!(parse(&text, "x").unwrap(), found);
+    let (older, _) = text
+        .split_once("\n# What packets take")
+        .expect("it is there");
+    assert_eq!(
+        parse(older, "x").expect("an older file").packets,
+        Packets::new()
+    );
+    for (from, to, cause) in [
+        ("wake = \"11us\"", "wake = \"11s\"", "11s is no cost"),
+        ("wake = \"11us\"", "wake = 11", "no unit"),
+        ("wake = \"11us\"", "wake = \"-11us\"", "-11us"),
+        ("wake = \"11us\"\n", "", "lacks the key `wake`"),
+        ("send_byte_ps = 420", "send_byte_ps = -1", "send_byte_ps"),
+        (
+            "receive_byte_ps = 310",
+            "receive_byte_ps = 9999999999",
+            "receive_byte_ps",
+        ),
+        (
+            "send_byte_ps = 420",
+            "send_byte_ps = 420\nburst = 3",
+            "no key `burst`",
+        ),
+        ("[packets.xdp]", "[packets.xpd]", "no key `xpd`"),
+        (
+            "[packets.xdp]\n",
+            "[packets.xdp]\nwake = \"1us\"\n",
+            "no key `wake`",
+        ),
+    ] {
+        let found = only_finding(from, to);
+        assert!(found.cause.contains(cause), "{found}");
+    }
+    let costs = packets([11, 2, 310, 3, 420]).costs();
+    assert_eq!(costs.interrupt, Service::from_micros(11));
+    assert_eq!(
+        (costs.packet, costs.byte_ps),
+        (Service::from_micros(3), 420)
+    );
 }
 
 #[test]
@@ -255,6 +323,30 @@ fn message_of_any_kind() -> impl Strategy<Value = Result<Cost, String>> {
     prop_oneof![known, why]
 }
 
+fn packets_of_any_kind() -> impl Strategy<Value = Packets> {
+    let known = (cost(), [cost(), cost()], [BYTE_PS, BYTE_PS]);
+    let known = known.prop_map(|(wake, [receive, send], [receive_ps, send_ps])| {
+        let service = |span: Span| Service::from_nanos(span.as_nanos());
+        let cost = |each, byte_ps| Cost {
+            each: service(each),
+            byte_ps,
+        };
+        Ok::<_, String>(PacketCost {
+            wake: service(wake),
+            receive: cost(receive, receive_ps),
+            send: cost(send, send_ps),
+        })
+    });
+    let why = any::<String>().prop_map(|why| Err::<PacketCost, _>(plain(&why).into_owned()));
+    let by_way = prop::collection::vec(prop::option::of(prop_oneof![known, why]), WAYS.len());
+    by_way.prop_map(|all| {
+        WAYS.into_iter()
+            .zip(all)
+            .filter_map(|(way, cost)| Some((way, cost?)))
+            .collect()
+    })
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read_back_the_same(
@@ -264,6 +356,7 @@ proptest! {
         tick_hz in 0..=10_000_u32,
         slot_lead in cost(),
         udp_message in message_of_any_kind(),
+        packets in packets_of_any_kind(),
     ) {
         let mut machine = Machine::without_costs(tick_hz);
         [machine.description, machine.provenance] = texts.map(|text| plain(&text).into_owned());
@@ -273,7 +366,7 @@ proptest! {
             *machine.figure_mut(figure) = quantiles;
             evidence.extend(seen.map(|seen| (figure, seen)));
         }
-        let calibration = Calibration { machine, evidence, udp_message, circumstances };
+        let calibration = Calibration { machine, evidence, udp_message, packets, circumstances };
         let text = render(&calibration);
         prop_assume!(text.len() <= LARGEST_FILE);
         prop_assert_eq!(parse(&text, "x").map_err(|found| found[0].to_string()), Ok(calibration));

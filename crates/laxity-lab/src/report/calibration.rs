@@ -1,6 +1,6 @@
 //! What a calibration leaves for people: a table of a machine's costs, and in the page the distribution of each.
 
-use laxity::calibrate::{Calibration, MESSAGE_BYTES};
+use laxity::calibrate::{Calibration, MESSAGE_BYTES, PacketCost};
 use laxity_model::Span;
 use laxity_model::enforce::machine::{Figure as Cost, Machine};
 
@@ -55,7 +55,11 @@ pub fn report(found: &Calibration) -> Report {
             ),
             ("tick", tick),
         ],
-        figures: [costs_figure].into_iter().chain(messages(found)).collect(),
+        figures: [costs_figure]
+            .into_iter()
+            .chain(messages(found))
+            .chain(packets(found))
+            .collect(),
         ..Report::default()
     }
 }
@@ -120,13 +124,45 @@ fn messages(found: &Calibration) -> Option<Figure> {
     Some(Figure::of_table("udp_message", title, table))
 }
 
-/// Why it is not known, if it is not.
-fn unknown(found: &Calibration) -> Option<String> {
-    let why = found.udp_message.as_ref().err()?;
-    Some(format!(
-        "What a UDP message takes is not known: {}",
-        plain(why)
-    ))
+/// What packets take of a driver, a line a way to an interface, of those that could be measured.
+fn packets(found: &Calibration) -> Option<Figure> {
+    let known = found.packets.iter();
+    let known = known.filter_map(|(way, cost)| Some((way, cost.as_ref().ok()?)));
+    let row = |(way, cost): (&&str, &PacketCost)| {
+        let mut row = vec![Origin::Charged.cell(*way), Origin::Measured.cell(cost.wake)];
+        for way in [cost.receive, cost.send] {
+            row.extend([64, 1_514].map(|bytes| Origin::Measured.cell(way.of(bytes))));
+        }
+        row
+    };
+    let table = Table {
+        caption: "A quarter more than what was measured, the slowest twentieth left out".into(),
+        columns: [
+            "interface",
+            "a look",
+            "received: 64 bytes",
+            "1514 bytes",
+            "sent: 64 bytes",
+            "1514 bytes",
+        ]
+        .map(String::from)
+        .into(),
+        rows: known.map(row).collect(),
+    };
+    let title = "What packets take of a driver";
+    (!table.rows.is_empty()).then(|| Figure::of_table("packets", title, table))
+}
+
+/// Why what messages and packets take is not known, where it is not.
+fn unknown(found: &Calibration) -> Vec<String> {
+    let message = found.udp_message.as_ref().err();
+    let message =
+        message.map(|why| format!("What a UDP message takes is not known: {}", plain(why)));
+    let packets = found.packets.iter().filter_map(|(way, cost)| {
+        let why = plain(cost.as_ref().err()?);
+        Some(format!("What packets take by `{way}` is not known: {why}"))
+    });
+    message.into_iter().chain(packets).collect()
 }
 
 /// Which costs were not measured, if any.
@@ -170,15 +206,28 @@ mod tests {
     #[test]
     fn what_a_message_takes_is_told_or_why_it_is_not_known() {
         let mut found = machine_file::parse(MACHINE, "machine.toml").unwrap();
-        let why = unknown(&found).unwrap();
-        assert!(why.contains("did not measure it"), "{why}");
-        assert_eq!(messages(&found), None);
+        let why = unknown(&found);
+        assert!(why[0].contains("did not measure it"), "{why:?}");
+        assert_eq!((messages(&found), packets(&found)), (None, None));
         let cost = qos::Cost {
             each: Service::from_micros(5),
             byte_ps: 1_000,
         };
         found.udp_message = Ok(cost);
-        assert_eq!(unknown(&found), None);
+        found.packets.insert("xdp", Err("no right".to_owned()));
+        let why = "What packets take by `xdp` is not known: no right";
+        assert_eq!(
+            (unknown(&found), packets(&found)),
+            (vec![why.to_owned()], None)
+        );
+        let packet = PacketCost {
+            wake: Service::from_micros(2),
+            receive: cost,
+            send: cost,
+        };
+        found.packets.insert("xdp", Ok(packet));
+        assert_eq!(packets(&found).unwrap().tables[0].rows.len(), 1);
+        assert_eq!(unknown(&found), Vec::<String>::new());
         let told = messages(&found).unwrap();
         let took = |row: &Row| row[1].as_ref().map(|cell| cell.value.clone());
         let took: Vec<_> = told.tables[0].rows.iter().filter_map(took).collect();

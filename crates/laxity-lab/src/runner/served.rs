@@ -169,7 +169,7 @@ fn highest(request: ReservationRequest, placed: Priority) -> Option<Priority> {
 fn interrupts(variant: &ResolvedVariant, on: ProcessorId, machine: &Machine) -> Option<Task> {
     let interface = variant.interface().filter(|one| one.processor == on)?;
     match interface.most {
-        Some(most) => most.task(machine.handler(interface.costs.each())),
+        Some(most) => most.task(machine.handler(interface.each())),
         None => Task::new(Service::from_secs(1), Span::from_secs(1)).ok(),
     }
 }

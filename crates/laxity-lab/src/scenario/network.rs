@@ -8,6 +8,7 @@ use laxity_model::{Priority, Service, Span};
 
 use super::keys::{Any, Integers, Key, Other, Own, Table, Texts, Within, Without, Words};
 use super::kinds;
+use super::packets::INTERRUPT;
 use super::placing::thread_of_own;
 use super::quantities::{MOST, RATE, SERVICE, SHARE, SIZE, SPAN};
 use super::reader::Section;
@@ -74,16 +75,16 @@ static CORRUPTION: Key<u32> = Key::new(
     "How many arrive with one bit wrong. Whoever takes such a packet drops it for its checksum.",
 );
 static ENTERS: Key<Service> = Key::new(
-    "interrupt",
+    INTERRUPT,
     &Within(&SERVICE, SHORT),
     Without::Is("\"50us\""),
-    "What an interrupt takes at the most: the twin charges it, and on Linux it takes what it takes. Where there is a `most`, admission counts so much.",
+    "What an interrupt takes at the most: the twin charges it, and on Linux it takes what it takes. Where there is a `most`, admission counts so much. Without it, what `laxity calibrate` measured of packet sockets is taken on Linux, if that was measured, and in the twin where `--machine` names a file.",
 );
 static PACKET: Key<Service> = Key::new(
     "packet",
     &Within(&SERVICE, SHORT),
     Without::Is("\"50us\""),
-    "The same of each packet of it, and of each frame that is sent.",
+    "The same of each packet of it, and of each frame that is sent. What was measured has so much for each byte, too.",
 );
 static MOST_KEY: Key<Most> = Key::new(
     "most",
@@ -261,6 +262,7 @@ pub(super) fn networks(root: &Section<'_>, host: &HostSpec) -> Networks {
 
 fn interface(section: &Section<'_>, name: &str, host: &HostSpec) -> Interface {
     section.keyed([&INTERFACE_KEYS]);
+    let keys = [ENTERS.name, PACKET.name].into_iter();
     Interface {
         name: name.to_owned(),
         processor: processor(section, host),
@@ -269,7 +271,10 @@ fn interface(section: &Section<'_>, name: &str, host: &HostSpec) -> Interface {
         costs: Costs {
             interrupt: section.take(&ENTERS),
             packet: section.take(&PACKET),
+            byte_ps: 0,
         },
+        unstated: keys.filter(|key| !section.has(key)).collect(),
+        calibrated: None,
         most: section.optional(&MOST_KEY),
     }
 }

@@ -194,3 +194,73 @@ clients = ["viewer"]
     );
     assert!(gap > Some(6_400_000));
 }
+
+/// As it was measured before packets were.
+const MACHINE: &str = include_str!("../../../../docs/results/epyc-2-processors/machine.toml");
+const DEAR: &str = "[packets.packet]\nwake = \"100us\"\nreceive = \"60us\"\nreceive_byte_ps = 100000\nsend = \"20us\"\nsend_byte_ps = 200000\n";
+const UNSTATED: &str = "rate = \"1 Gbit/s\"\nduplex = \"full\"\nmost = \"8 packets every 20ms\"\n";
+
+fn measured(packets: &str) -> Known {
+    Known::read(&format!("{MACHINE}{packets}"), "machine.toml").expect("it is right")
+}
+
+#[test]
+fn what_was_measured_of_packets_is_charged_where_a_file_does_not_state_it() {
+    let mut resolved = resolved(UNSTATED, "0.5ms", ALONE, 1);
+    let (_, assumed) = line(&planned(&resolved).variants[0], "lan");
+    let told = resolved.charge_packets(&measured(DEAR), false);
+    let [told] = &told[..] else {
+        panic!("{told:?}");
+    };
+    for words in [
+        "`interrupt` 100us and `packet` 60us and 200000 ps a byte",
+        "is calibrated",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    let of = planned(&resolved);
+    let (bound, seen) = line(&of.variants[0], "lan");
+    // One packet of 1,474 bytes, of the dearer way: 100 + 60 + 294.8 us.
+    assert!(seen >= 454_800 && seen > assumed, "{seen} {assumed}");
+    assert!(bound.is_some_and(|bound| seen <= bound), "{bound:?} {seen}");
+    assert!(format!("{of:?}").contains("(calibrated)"));
+}
+
+#[test]
+fn what_a_file_states_stays_and_what_nobody_measured_is_assumed_and_said() {
+    let told = |interface: &str, known: &Known, is_live: bool| {
+        let mut resolved = resolved(interface, "0.5ms", ALONE, 1);
+        resolved.charge_packets(known, is_live).join("\n")
+    };
+    let stated = format!("{UNSTATED}interrupt = \"7us\"\n");
+    let one = told(&stated, &measured(DEAR), false);
+    assert!(
+        one.contains("`packet` 60us") && !one.contains("`interrupt`"),
+        "{one}"
+    );
+    let both = format!("{stated}packet = \"3us\"\n");
+    assert_eq!(told(&both, &measured(DEAR), true), "");
+    // Nobody is charged, or nobody asks.
+    assert_eq!(told("rate = \"1 Gbit/s\"\n", &measured(DEAR), true), "");
+    assert_eq!(told(UNSTATED, &Known::Nothing, false), "");
+    let refused = "[packets.packet]\nnot_measured = \"no right; run as root\"\n";
+    for (known, why) in [
+        (
+            Known::Nothing,
+            "nobody measured it here, and `laxity calibrate` measures it; or state it",
+        ),
+        (Known::LeftOut, "`--machine none` leaves out"),
+        (
+            measured(""),
+            "of a version that did not measure it; `laxity calibrate` measures it",
+        ),
+        (
+            measured(refused),
+            "no right; run as root; `laxity calibrate`",
+        ),
+    ] {
+        let said = told(UNSTATED, &known, true);
+        let assumed = "`interrupt` 50us and `packet` 50us, is assumed: ";
+        assert!(said.contains(assumed) && said.contains(why), "{said}");
+    }
+}

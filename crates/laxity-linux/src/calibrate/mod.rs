@@ -8,6 +8,7 @@
 //! * `samples`: what they saw; [`Evidence`] of it.
 //! * `switch`, `wakeup`, `tick`, `policy`, `cache`, `budget`, `edges`: the measurements.
 //! * [`pdu_cost`]: what a handler's work on a PDU takes, in the calling thread; [`message_cost`]: of a UDP message, which is measured with the rest.
+//! * [`PacketCost`]: what packets take of a driver's thread, which [`calibrate_with`] has measured by whoever has drivers.
 //! * [`Circumstances`]: where and when.
 
 mod bench;
@@ -15,6 +16,7 @@ mod budget;
 mod cache;
 mod circumstances;
 mod edges;
+mod packets;
 mod pdu;
 mod policy;
 mod samples;
@@ -32,7 +34,8 @@ use laxity_model::{HostError, Span};
 
 pub use cache::{WALKED_BYTES, WORKING_SET_BYTES};
 pub use circumstances::Circumstances;
-pub use pdu::{MESSAGE_BYTES, message_cost, pdu_cost};
+pub use packets::{Measure, PacketCost, Packets, WAYS, wait};
+pub use pdu::{MESSAGE_BYTES, cost_of, message_cost, pdu_cost};
 pub use samples::Evidence;
 
 use crate::doctor;
@@ -95,6 +98,8 @@ pub struct Calibration {
     pub evidence: BTreeMap<Figure, Evidence>,
     /// What a UDP message takes that is sent and received over loopback, both together, by its size: what upcalls that do so are mapped by. Otherwise why that is not known.
     pub udp_message: Result<Cost, String>,
+    /// What packets take of a driver's thread, by the ways to an interface that can be had here; none of them where that was not measured.
+    pub packets: Packets,
     /// Where and when.
     pub circumstances: Circumstances,
 }
@@ -216,6 +221,9 @@ const MEASUREMENTS: [Measurement; 11] = [
     }),
 ];
 
+/// What is measured by each way to an interface.
+const PACKETS: &str = "packets of a driver";
+
 /// What has been found so far.
 struct Report {
     processor: usize,
@@ -272,6 +280,19 @@ impl Report {
 ///
 /// See [`CalibrateError`].
 pub fn calibrate(settings: &Settings, progress: &mut dyn FnMut(Progress)) -> Result<Calibration> {
+    calibrate_with(settings, None, progress)
+}
+
+/// The same, and then what packets take by each of the [`WAYS`], measured so. That a way cannot be had is no error.
+///
+/// # Errors
+///
+/// See [`CalibrateError`].
+pub fn calibrate_with(
+    settings: &Settings,
+    packets: Option<Measure>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Calibration> {
     // What is checked changes a thread's policy too.
     let watch = Watch::begin();
     check(settings)?;
@@ -283,11 +304,24 @@ pub fn calibrate(settings: &Settings, progress: &mut dyn FnMut(Progress)) -> Res
         circumstances::Start::now(settings.processor).map_err(|unknown| hidden(&unknown))?;
     let bench = Bench::new(settings, &watch);
     let mut report = Report::new(settings.processor);
-    let all = MEASUREMENTS.len();
+    let all = MEASUREMENTS.len() + packets.map_or(0, |_| WAYS.len());
     for (done, (what, measure)) in MEASUREMENTS.into_iter().enumerate() {
         progress(Progress { done, all, what });
         bench.go_on()?;
         measure(&bench, &mut report)?;
+    }
+    let mut by_way = Packets::new();
+    for (measure, (done, way)) in packets
+        .into_iter()
+        .cycle()
+        .zip((MEASUREMENTS.len()..).zip(WAYS))
+    {
+        progress(Progress {
+            done,
+            all,
+            what: PACKETS,
+        });
+        by_way.insert(way, bench.alone(|| measure(way))?);
     }
     bench.go_on()?;
     let circumstances = start.end();
@@ -299,6 +333,7 @@ pub fn calibrate(settings: &Settings, progress: &mut dyn FnMut(Progress)) -> Res
         machine,
         evidence: report.evidence,
         udp_message: report.udp_message,
+        packets: by_way,
         circumstances,
     })
 }

@@ -10,7 +10,7 @@ use laxity_model::program::upcalls::qos::{Cost, Unmappable};
 
 use crate::os::clock;
 
-/// Stretches of each size.
+/// Stretches of each size of a PDU.
 const STRETCHES: usize = 60;
 /// So long a stretch lasts at least: to read the clock is nothing beside it, and a quantum is as long.
 const STRETCH: Service = Service::from_micros(50);
@@ -29,23 +29,35 @@ const MOST_REPEATED: u32 = 1 << 16;
 ///
 /// [`Unmappable::TooFewSizes`]: one size tells nothing of others.
 pub fn pdu_cost(sizes: &[u32], mut work: impl FnMut(u32)) -> Result<Cost, Unmappable> {
-    let mut takes = |bytes, times| {
+    cost_of(sizes, STRETCHES, |bytes, times| {
         let before = clock::thread_service();
         for _ in 0..times {
             work(bytes);
         }
         clock::thread_service().saturating_sub(before)
-    };
+    })
+}
+
+/// The same of work on so many PDUs of so many bytes that tells itself what all of them took, such as without what is made ready before; in so many stretches of each size.
+///
+/// # Errors
+///
+/// [`Unmappable::TooFewSizes`].
+pub fn cost_of(
+    sizes: &[u32],
+    stretches: usize,
+    mut takes: impl FnMut(u32, u32) -> Service,
+) -> Result<Cost, Unmappable> {
     let mut measured: Vec<(u32, u32, Vec<u64>)> = Vec::new();
     for &bytes in sizes {
         let mut times = 1;
         while takes(bytes, times) < STRETCH && times < MOST_REPEATED {
             times *= 2;
         }
-        measured.push((bytes, times, Vec::with_capacity(STRETCHES)));
+        measured.push((bytes, times, Vec::with_capacity(stretches)));
     }
     // All sizes meet the same moments of the machine.
-    for _ in 0..STRETCHES {
+    for _ in 0..stretches {
         for (bytes, times, took) in &mut measured {
             let stretch = takes(*bytes, *times).as_nanos();
             took.push(stretch.div_ceil(u64::from(*times)));
@@ -53,7 +65,7 @@ pub fn pdu_cost(sizes: &[u32], mut work: impl FnMut(u32)) -> Result<Cost, Unmapp
     }
     let slowest = |(bytes, _, mut took): (u32, u32, Vec<u64>)| {
         took.sort_unstable();
-        let kept = Service::from_nanos(took[STRETCHES * 19 / 20 - 1]);
+        let kept = Service::from_nanos(took[(stretches * 19 / 20).max(1) - 1]);
         (bytes, with_margin(kept))
     };
     let samples: Vec<(u32, Service)> = measured.into_iter().map(slowest).collect();

@@ -1,4 +1,4 @@
-//! Two interfaces that are each other's other end (veth), in a network namespace that nobody else is in, or in two.
+//! Two interfaces that are each other's other end, in a network namespace that nobody else is in, or in two.
 //!
 //! A namespace has no name and no process: it is there as long as a socket that was opened in it is, or its [`Namespace`], and the interfaces with it. So nothing of it is
 //! left however its user ends, by a signal that nobody can catch too, and there is nothing to be removed.
@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::process::{self, Command, Stdio};
 use std::thread;
@@ -36,6 +37,9 @@ pub enum PairError {
     /// What `ip` says of what it was asked for.
     #[error("`ip {0}`: {1}")]
     Refused(String, String),
+    /// There are no two ports for UDP.
+    #[error("no ports of UDP can be had: {0}")]
+    NoPorts(io::Error),
     /// One of them cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -60,6 +64,7 @@ impl PairError {
             Self::Refused(..) => "as root `modprobe veth`",
             Self::Offloads(..) | Self::Socket(_) => "run as root",
             Self::Place(_) => "run as root, and see what `laxity doctor` says of real-time threads",
+            Self::NoPorts(_) => "set up the interface `lo`",
             Self::Open(error) => return error.cause.remedy(),
         };
         text.to_owned()
@@ -78,17 +83,43 @@ pub fn may_pair() -> Result<(), PairError> {
     })
 }
 
-/// Makes a pair of interfaces, and opens both by packet sockets. They are gone when both links are dropped.
+/// Makes a pair of interfaces (veth), and opens both by packet sockets. They are gone when both links are dropped.
 ///
 /// # Errors
 ///
 /// [`PairError`]: nothing is left.
 pub fn pair(settings: &Settings) -> Result<[AnyLink; 2], PairError> {
+    joined("packet", settings)
+}
+
+/// The same by any way to an interface, as its name begins: `packet` or `xdp`; `tap`, whose other end is a packet socket of the kernel's interface; `udp`, over the loopback, which is in this namespace and takes no right.
+///
+/// # Errors
+///
+/// [`PairError`]: nothing is left.
+pub fn joined(way: &str, settings: &Settings) -> Result<[AnyLink; 2], PairError> {
+    let both = |[near, far]: [String; 2]| Ok([opened(&near, settings)?, opened(&far, settings)?]);
+    if way == "udp" {
+        let [near, far] = ports().map_err(PairError::NoPorts)?;
+        return both([format!("udp:{near}-{far}"), format!("udp:{far}-{near}")]);
+    }
     in_thread(|| {
-        made()?;
-        let [near, far] = NAMES.map(|name| opened(name, settings));
-        Ok([near?, far?])
+        enter_own_namespace()?;
+        be_quiet();
+        let [near, far] = NAMES;
+        if way == "tap" {
+            return both([format!("tap:{near}"), format!("packet:{near}")]);
+        }
+        make()?;
+        both([near, far].map(|name| format!("{way}:{name}")))
     })
+}
+
+/// Two of the loopback that are free now.
+fn ports() -> io::Result<[SocketAddr; 2]> {
+    let bind = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
+    let both = [bind()?, bind()?];
+    Ok([both[0].local_addr()?, both[1].local_addr()?])
 }
 
 /// Makes a pair of which the kernel has the one end, with this address (`10.0.0.2/24`) and without offloads, and opens the other by a packet socket. `open` opens what sockets of the kernel's there are to
@@ -103,12 +134,14 @@ pub fn pair_with_kernel<T: Send>(
     open: impl FnOnce() -> io::Result<T> + Send,
 ) -> Result<(T, AnyLink), PairError> {
     in_thread(|| {
-        made()?;
+        enter_own_namespace()?;
+        be_quiet();
+        make()?;
         let [near, far] = NAMES;
         offloads(near, false)?;
         ip(&format!("address add {address} dev {near}"))?;
         let sockets = open().map_err(PairError::Socket)?;
-        Ok((sockets, opened(far, settings)?))
+        Ok((sockets, opened(&format!("packet:{far}"), settings)?))
     })
 }
 
@@ -224,24 +257,19 @@ fn enter_own_namespace() -> Result<(), PairError> {
     }
 }
 
-/// Both are up, in a namespace that this thread has entered.
-fn made() -> Result<(), PairError> {
-    enter_own_namespace()?;
-    be_quiet();
+/// Makes both, up, in this thread's namespace.
+fn make() -> Result<(), PairError> {
     let [near, far] = NAMES;
     ip(&format!("link add {near} type veth peer name {far}"))?;
     for name in NAMES {
         ip(&format!("link set {name} up"))?;
     }
-    for name in NAMES {
-        comes_up(name)?;
-    }
-    Ok(())
+    NAMES.into_iter().try_for_each(comes_up)
 }
 
+/// By a name with its way, in this thread's namespace.
 fn opened(name: &str, settings: &Settings) -> Result<AnyLink, PairError> {
-    let name = format!("packet:{name}").parse()?;
-    let Opened { link, .. } = open(&name, settings)?;
+    let Opened { link, .. } = open(&name.parse()?, settings)?;
     Ok(link)
 }
 

@@ -49,7 +49,7 @@ pub(crate) fn unsteered() -> Instant {
 }
 
 /// The processor time that the calling thread has received. A system call (about 0.2 µs).
-pub(crate) fn thread_service() -> Service {
+pub fn thread_service() -> Service {
     Service::from_nanos(read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0))
 }
 

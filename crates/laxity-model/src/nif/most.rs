@@ -19,20 +19,31 @@ pub struct Most {
 }
 
 /// What a driver takes of its processor.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Costs {
     /// Each time that it is called, at the most.
     pub interrupt: Service,
     /// And each packet then, whichever way it goes: finding whose it is, and the client's call.
     pub packet: Service,
+    /// And each byte of them, in picoseconds.
+    pub byte_ps: u64,
 }
 
 impl Costs {
-    /// One packet that has an interrupt of its own. What is longer than can be counted is that.
+    /// The same for one packet of so many bytes, with an interrupt of its own.
     #[must_use]
-    pub fn each(self) -> Service {
-        let each = self.interrupt.checked_add(self.packet);
-        each.unwrap_or(Service::MAX)
+    pub fn each(self, bytes: u32) -> Service {
+        self.of(1, bytes.into())
+    }
+
+    /// To be called once, for so many packets of so many bytes together. What is longer than can be counted is the longest.
+    #[must_use]
+    pub fn of(self, packets: u64, bytes: u64) -> Service {
+        let nanos = (u128::from(bytes) * u128::from(self.byte_ps)).div_ceil(1_000);
+        let bytes = Service::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        let packets = self.packet.checked_mul(packets);
+        let all = packets.and_then(|all| all.checked_add(bytes)?.checked_add(self.interrupt));
+        all.unwrap_or(Service::MAX)
     }
 }
 
@@ -56,11 +67,11 @@ impl Most {
         self.every
     }
 
-    /// What a driver with these costs takes: all of them at once, as soon as it may.
+    /// What a driver with these costs takes of packets of so many bytes: all of them at once, as soon as it may.
     #[must_use]
-    pub fn work(self, costs: Costs) -> Work {
+    pub fn work(self, costs: Costs, bytes: u32) -> Work {
         Work {
-            service: self.all(costs.each()),
+            service: self.all(costs.each(bytes)),
             period: self.every,
         }
     }
@@ -235,15 +246,19 @@ mod tests {
         let costs = Costs {
             interrupt: Service::from_micros(3),
             packet: Service::from_micros(2),
+            byte_ps: 1_001,
         };
-        let work = most(8, 100).work(costs);
+        let work = most(8, 100).work(costs, 0);
         assert_eq!(work.service, Service::from_micros(40));
         assert_eq!(work.period, US * 100);
+        // 1,001 ns and a picosecond begun.
+        assert_eq!(costs.each(1_001).as_nanos(), 5_000 + 1_003);
+        assert_eq!(costs.of(3, 1_000).as_nanos(), 3_000 + 6_000 + 1_001);
         let far = Costs {
             interrupt: Service::MAX,
             ..costs
         };
-        assert_eq!(most(8, 100).work(far).service, Service::MAX);
+        assert_eq!(most(8, 100).work(far, 0).service, Service::MAX);
     }
 
     #[test]

@@ -3,9 +3,7 @@
 use laxity_model::nif::link::{Link, LinkError};
 use laxity_model::nif::most::{Costs, Most, Pace};
 use laxity_model::nif::registry::Demultiplex;
-use laxity_model::{
-    ActivityId, Body, Context, EventKind, Instant, PortId, SemaphoreId, Service, Step,
-};
+use laxity_model::{ActivityId, Body, Context, EventKind, Instant, PortId, SemaphoreId, Step};
 
 use crate::client::{Effects, Rank};
 use crate::driver::{Driver, DriverError, Polled};
@@ -54,13 +52,10 @@ impl<L: Link, D: Demultiplex> Handler<L, D> {
         let left = self.pace.left(now);
         match self.driver.poll_at_most(now, &mut Through(context), left) {
             Ok(polled) => {
-                let Costs { interrupt, packet } = self.interrupt.costs;
                 let done = polled.all();
                 self.pace.took(now, done);
-                let packets = packet.checked_mul(done as u64);
-                let charged = packets.and_then(|packets| packets.checked_add(interrupt));
                 self.polled = Some(polled);
-                Step::Charge(charged.unwrap_or(Service::MAX))
+                Step::Charge(self.interrupt.costs.of(done as u64, polled.bytes))
             }
             Err(DriverError::Link(LinkError::Gone)) => Step::Finish,
             Err(_) => {

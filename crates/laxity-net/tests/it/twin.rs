@@ -346,6 +346,7 @@ fn ran_within(arrangement: Arrangement, most: Option<Most>) -> (Vec<(bool, Span)
         costs: Costs {
             interrupt: Service::from_micros(10),
             packet: Service::from_micros(5),
+            ..Costs::default()
         },
         most,
     };

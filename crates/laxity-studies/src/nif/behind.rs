@@ -130,6 +130,7 @@ impl AtEnds for Stage {
             costs: Costs {
                 interrupt: INTERRUPT.0,
                 packet: INTERRUPT.1,
+                ..Costs::default()
             },
             most: None,
         };

@@ -216,6 +216,7 @@ pub fn run(host: &mut Runner<'_>, case: Case) -> Result<Seen, HostError> {
         costs: Costs {
             interrupt: INTERRUPT.0,
             packet: INTERRUPT.1,
+            ..Costs::default()
         },
         most: None,
     };

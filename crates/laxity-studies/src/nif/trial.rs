@@ -273,6 +273,7 @@ pub fn run(host: &mut Runner<'_>, setup: Setup, length: Span) -> Result<Outcome,
         costs: Costs {
             interrupt: enters,
             packet,
+            ..Costs::default()
         },
         most: None,
     };

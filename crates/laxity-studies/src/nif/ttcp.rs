@@ -417,6 +417,7 @@ impl AtEnds for Both {
             costs: Costs {
                 interrupt: setup.interrupt.0,
                 packet: setup.interrupt.1,
+                ..Costs::default()
             },
             most: None,
         };

@@ -37,6 +37,7 @@
 //! What a client may do in its call is in [`client`].
 
 pub mod capture;
+mod cost;
 mod effects;
 mod error;
 mod flow;
@@ -84,6 +85,7 @@ pub use laxity_net::{bodies, buffers, client, clients, driver, sockets};
 /// Cards and the wires between them, for the twin.
 pub use laxity_sim::net as twin;
 
+pub(crate) use self::cost::measure;
 pub use self::error::{Ended, Error};
 pub use self::flow::{FlowOptions, FlowQueue, Packet};
 pub use self::link::LiveLink;
@@ -177,7 +179,7 @@ impl Interface {
         let bounded = options.most.zip(options.costs);
         let driver = laxity_model::admission::Driver {
             name: format!("network driver of {}", facts.name),
-            work: bounded.map(|(most, costs)| most.work(costs)),
+            work: bounded.map(|(most, costs)| most.work(costs, serving::longest(&facts))),
         };
         let thread = (options.priority, options.processor);
         Ok(Self {

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use laxity_linux::host::alone::served::{Next, Serve};
-use laxity_model::nif::link::LinkError;
+use laxity_model::nif::frame::HEADER;
+use laxity_model::nif::link::{Facts, LinkError};
 use laxity_model::nif::most::{Costs, Most, Pace};
 use laxity_model::{Instant, Service, Span};
 use laxity_net::driver::{DriverError, Polled};
@@ -48,13 +49,18 @@ impl Told {
     }
 }
 
+/// Of so many bytes is a packet of this interface at the most.
+pub(super) fn longest(interface: &Facts) -> u32 {
+    u32::try_from(interface.mtu + HEADER).unwrap_or(u32::MAX)
+}
+
 /// What the thread has.
 pub(super) struct Serving {
     driver: LiveDriver,
     effects: Live,
     told: Arc<Told>,
     pace: Pace,
-    /// What each that the bound counts is charged.
+    /// What each that the bound counts is charged: a packet as long as one may be, as admission charged it.
     each: Service,
     lies: u32,
 }
@@ -66,12 +72,13 @@ impl Serving {
         told: Arc<Told>,
         (most, costs): (Option<Most>, Option<Costs>),
     ) -> Self {
+        let longest = longest(driver.facts());
         Self {
             driver,
             effects,
             told,
             pace: Pace::new(most),
-            each: costs.map_or(Service::ZERO, Costs::each),
+            each: costs.map_or(Service::ZERO, |costs| costs.each(longest)),
             lies: 0,
         }
     }

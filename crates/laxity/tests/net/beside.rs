@@ -62,6 +62,7 @@ fn beside_a_client_that_takes(each: Duration, packets: u64) -> Option<[String; 2
         costs: Some(Costs {
             interrupt: Service::from_micros(80),
             packet: Service::from_micros(5),
+            ..Costs::default()
         }),
         ..Options::default()
     };
@@ -147,6 +148,7 @@ fn slots_beside_a_driver_that_is_bounded_are_admitted_below_it() {
     let costs = Costs {
         interrupt: Service::from_micros(20),
         packet: Service::from_micros(5),
+        ..Costs::default()
     };
     // In a quarter of a second, which is more than goes unnoticed of one that nobody admitted.
     for grade in granted_beside(Some((most, costs)), 120).unwrap() {

@@ -30,9 +30,13 @@ pub(super) fn note(variant: &ResolvedVariant) -> Option<String> {
             "nobody says how many packets come: neither the interrupts of an interface nor what its clients work on them are charged to anybody{wrong}"
         ));
     };
-    let each = interface.costs.each();
+    let each = interface.each();
+    let whence = match interface.calibrated {
+        Some(_) => " (calibrated)",
+        None => "",
+    };
     Some(format!(
-        "`{}` takes no more than {}, each {each} with an interrupt of its own, and is charged that; what comes beyond waits in it, or is lost there. A client's bound is of a packet that is not lost, from its arrival until a thread is done with it, as long as no frame is sent later than its `jitter`{wrong}",
+        "`{}` takes no more than {}, each {each}{whence} with an interrupt of its own, and is charged that; what comes beyond waits in it, or is lost there. A client's bound is of a packet that is not lost, from its arrival until a thread is done with it, as long as no frame is sent later than its `jitter`{wrong}",
         interface.name,
         format_most(most),
     ))

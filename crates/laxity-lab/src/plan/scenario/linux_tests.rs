@@ -40,6 +40,7 @@ fn compared(text: &str, seed: u64, machine: Machine) -> (usize, usize) {
     let supply = supply(&mut host, &resolved).expect("a supply");
     let known = Known::Measured(Box::new(Measured {
         machine,
+        packets: Default::default(),
         elsewhere: None,
     }));
     let live = Live::of(&supply, &known);
@@ -252,6 +253,7 @@ fn with_lines(text: &str, change: impl FnOnce(&mut Strangers)) -> VariantPlan {
     change(&mut supply.processors[0].outranking);
     let known = Known::Measured(Box::new(Measured {
         machine,
+        packets: Default::default(),
         elsewhere: None,
     }));
     let live = Live::of(&supply, &known);

@@ -32,11 +32,11 @@ pub(super) fn of_network(stage: &Stage<'_>, sources: &mut Vec<Source>) {
     let own = program.numbered().find(|(_, activity)| {
         activity.name == interface.name && matches!(activity.placement, Placement::Interrupt(_))
     });
-    let each = interface.costs.each();
+    let each = interface.each();
     let interrupts = own.and_then(|(id, _)| {
         let work = Work::Jobs {
             task: most.task(machine.handler(each))?,
-            net: most.work(interface.costs).service,
+            net: most.work(interface.costs, LONGEST_FRAME as u32).service,
         };
         Some(Source::new(&interface.name, Some(id), stage.rank(id), work))
     });

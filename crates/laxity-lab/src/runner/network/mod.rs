@@ -179,6 +179,11 @@ pub(super) fn install(
 }
 
 impl Interface {
+    /// What a packet of it takes at the most, with an interrupt of its own.
+    pub(crate) fn each(&self) -> Service {
+        self.costs.each(LONGEST_FRAME as u32)
+    }
+
     /// So many packets wait in it for its driver at the most. In the twin, where the driver is bounded, that is as many as it may take: who waits for longer waits in vain.
     pub(crate) fn room(&self, is_twin: bool) -> usize {
         let most = self.most.filter(|_| is_twin);
@@ -259,7 +264,8 @@ where
     let level = Placement::Interrupt(InterruptLevel(1));
     let interrupts = program.add(&plan.interface.name, processor, level, handler);
     if let Some(most) = plan.interface.most {
-        program.declare_work(interrupts, most.work(plan.interface.costs));
+        let work = most.work(plan.interface.costs, LONGEST_FRAME as u32);
+        program.declare_work(interrupts, work);
     }
     let sender = Far::new(far, doorbell, &plan.flows, plan.seed)?;
     program.add("far end", processor, Placement::External, sender);
@@ -273,11 +279,11 @@ fn charge_clients(program: &mut Program, plan: &Plan<'_>, threads: &Threads) {
     };
     for (task, client) in &plan.clients {
         let costs = Costs {
-            interrupt: Service::ZERO,
             packet: client.packet,
+            ..Costs::default()
         };
         for thread in threads.get(&task.name).into_iter().flatten() {
-            program.declare_work(*thread, most.work(costs));
+            program.declare_work(*thread, most.work(costs, 0));
         }
     }
 }

@@ -22,6 +22,10 @@ pub struct Interface {
     pub is_half_duplex: bool,
     /// What an interrupt takes at the most, and each packet of it: charged in the twin, and by admission.
     pub costs: Costs,
+    /// The keys of costs that the file does not state.
+    pub(crate) unstated: Vec<&'static str>,
+    /// Where these were measured; `None`: they are assumed.
+    pub(crate) calibrated: Option<String>,
     /// How much its driver takes at the most; `None`: nobody says.
     pub most: Option<Most>,
 }

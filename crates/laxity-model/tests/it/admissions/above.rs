@@ -102,6 +102,7 @@ fn a_driver_of_the_process_is_charged_where_it_is_bounded_and_named_where_not() 
     let costs = Costs {
         interrupt: Service::from_micros(3),
         packet: Service::from_micros(2),
+        ..Costs::default()
     };
     let beside = |work| {
         let mut machine = machine();
@@ -114,7 +115,7 @@ fn a_driver_of_the_process_is_charged_where_it_is_bounded_and_named_where_not() 
         assert_eq!(launch.unwrap().grades, [Some(asked.grade.clone())]);
         (shares, asked)
     };
-    let (shares, asked) = beside(Some(most.work(costs)));
+    let (shares, asked) = beside(Some(most.work(costs, 1_514)));
     assert_eq!((shares, asked.grade), (160_000, Grade::Enforced));
     assert_eq!(
         asked.notes,
