@@ -3,14 +3,17 @@
 //!
 //! * [`throughput`]: tables 1 and 2; [`ttcp`]: a run.
 //! * [`segment`]: who sends video and bulk data of tables 3 and 4; [`trial`]: a run; [`here`]: the same with TCP, also on this machine.
-//! * [`intervals`]: how evenly frames were shown; `quoted`: what the paper prints of that.
+//! * [`intervals`]: how evenly frames were shown; `quoted`: what the paper prints of that; `jitter`: what is shown of tables 3 and 4 in the twin.
 //! * [`behind`]: what others' packets cost a packet that comes behind them, and a task beside them; [`outbound`]: video that is sent beside bulk data; `waits`: what is shown of both.
 //! * [`stacks`]: the kernel's own TCP beside ours, over each driver of this machine.
+//! * `others`: what others had of this machine meanwhile.
 //! * `wire`: the ends of a wire, in the twin and on this machine.
 
 pub mod behind;
 pub mod here;
 pub mod intervals;
+mod jitter;
+mod others;
 pub mod outbound;
 mod quoted;
 pub mod segment;
@@ -28,14 +31,12 @@ use std::sync::LazyLock;
 
 use laxity::Twin;
 use laxity::study::Profile;
-use laxity_lab::bench::{Draft, Holes, Made, Round, Runner, Study, Text};
-use laxity_lab::report::{Axis, Chart, Compared, Mark, Origin, Row, Series, Value, nanos};
+use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Study, Text};
+use laxity_lab::report::Value;
 use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Service, Span};
 
 use crate::register::{self, Constant};
-use intervals::{Intervals, square};
-use quoted::Quoted;
 use segment::{BLOCK_PACKETS, FRAME_PACKETS, FRAME_PERIOD, PACKET_BYTES, Senders, WIRE_RATE};
 use trial::{Outcome, Setup, Way};
 
@@ -55,6 +56,8 @@ pub const RESERVED: (Service, Span) = (Service::from_millis(2), Span::from_milli
 pub const LENGTH: Span = Span::from_secs(300);
 /// The most streams.
 const STREAMS: u64 = 3;
+/// So often what is random is run in the twin, each time from another seed: a number hangs on no single draw.
+const RUNS: u32 = 9;
 /// The most of the jitter that the wire may make beside three streams, in percent.
 const OF_THE_WIRE: u64 = 10;
 /// So many times less it has to be, beside three streams.
@@ -85,8 +88,8 @@ pub enum Run {
 /// What was seen in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Bytes a second.
-    Throughput(u64),
+    /// Bytes a second; and what others had of this machine's processors meanwhile, in parts per million, if it was one of its runs and that is known.
+    Throughput(u64, Option<u64>),
     /// Frames of video.
     Jitter(Outcome),
     /// The same where TCP is spoken.
@@ -137,6 +140,18 @@ fn wire(seed: u64) -> Case {
     case
 }
 
+/// Tables 3 and 4 from this seed on.
+fn jitter_cases(seed: u64) -> impl Iterator<Item = Case> {
+    let ways = Way::ALL.into_iter();
+    let all = ways.flat_map(move |way| (0..=STREAMS).map(move |streams| case(way, streams, seed)));
+    all.chain([wire(seed)])
+}
+
+/// How often what is random is run in the twin.
+fn runs(request: &Request) -> u32 {
+    request.repeats.unwrap_or(RUNS)
+}
+
 impl Study for Nif {
     type Case = Run;
     type Seen = Seen;
@@ -160,10 +175,9 @@ impl Study for Nif {
             let stacks = stacks.filter(|_| made.request.wants("stacks"));
             return Ok(throughput.chain(stacks).chain(here).collect());
         }
-        let seed = made.request.seed;
-        let ways = Way::ALL.into_iter();
-        let all = ways.flat_map(|way| (0..=STREAMS).map(move |streams| case(way, streams, seed)));
-        let jitter = all.chain([wire(seed)]).map(Run::Jitter);
+        let seeds = 0..runs(made.request);
+        let seeds = seeds.map(|run| made.request.seed.wrapping_add(run.into()));
+        let jitter = seeds.flat_map(jitter_cases).map(Run::Jitter);
         Ok(throughput::Case::all()
             .map(Run::Throughput)
             .filter(|_| made.request.wants("throughput"))
@@ -207,7 +221,10 @@ impl Study for Nif {
     fn run(&self, case: &Run, host: &mut Runner<'_>) -> Result<Seen, HostError> {
         match case {
             Run::Throughput(case) => {
-                ttcp::run(host, case.setup(), case.length).map(Seen::Throughput)
+                let before = others::Had::now().filter(|_| host.is_live());
+                let rate = ttcp::run(host, case.setup(), case.length)?;
+                let others = before.and_then(|before| others::Had::now()?.others_since(before));
+                Ok(Seen::Throughput(rate, others))
             }
             Run::Jitter(case) => trial::run(host, case.setup, LENGTH).map(Seen::Jitter),
             Run::Here(case) => here::run(host, case).map(Seen::Here),
@@ -223,17 +240,22 @@ impl Study for Nif {
             (Run::Jitter(case), Seen::Jitter(seen)) => Some((case, seen)),
             _ => None,
         });
-        let jitters: Vec<Trial<'_>> = jitters.collect();
+        let jitters: Vec<jitter::Trial<'_>> = jitters.collect();
         if !rates.is_empty() {
             throughput::judge(&rates, draft);
         }
         if !jitters.is_empty() {
-            jitter(&jitters, draft);
+            jitter::judge(&jitters, draft);
         }
         let rates: Vec<_> = made.live.iter().filter_map(rate).collect();
         if !rates.is_empty() {
             let said = made.said(|run| matches!(run, Run::Throughput(_)));
-            throughput::judge_here(&rates, &said, draft);
+            let others = made.live.iter().filter_map(|(_, seen)| match seen {
+                Seen::Throughput(_, others) => *others,
+                _ => None,
+            });
+            let doubt = others.max().and_then(throughput::doubt);
+            throughput::judge_here(&rates, &said.but(doubt), draft);
         }
         here::shown::judge(draft, made);
         stacks::judge(draft, made);
@@ -252,40 +274,21 @@ impl Study for Nif {
 /// A run of tables 1 and 2, and what was seen in it.
 const fn rate(trial: &(Run, Seen)) -> Option<(throughput::Case, u64)> {
     match trial {
-        (Run::Throughput(case), Seen::Throughput(rate)) => Some((*case, *rate)),
+        (Run::Throughput(case), Seen::Throughput(rate, _)) => Some((*case, *rate)),
         _ => None,
     }
 }
 
-/// Draws tables 3 and 4.
-fn jitter(trials: &[Trial<'_>], draft: &mut Draft<'_>) {
-    let quoted = Quoted::all();
-    draft.table(
-        "jitter",
-        "jitter",
-        &[],
-        trials.iter().map(|trial| row(*trial, &quoted)),
-    );
-    draft.chart("jitter", chart(trials));
-    for row in &quoted {
-        compare(draft, row, trials);
-    }
-    claims(draft, trials);
-}
-
-type Trial<'a> = (&'a Case, &'a Outcome);
-
 fn values() -> BTreeMap<&'static str, Value> {
     let mut all = throughput::values();
-    let ((packet, pause, jitter), reserved) = here::constants();
-    let reserved = reserved.map(|one| (one.service().as_dedicated_span(), one.period()));
-    let (service, period) = reserved.unwrap_or_default();
+    all.extend(here::values());
     all.extend([
-        ("tcp-packet", packet.as_dedicated_span().into()),
-        ("tcp-pause", pause.into()),
-        ("tcp-jitter", jitter.into()),
-        ("tcp-reserved", service.into()),
-        ("tcp-reserved-period", period.into()),
+        ("pool", (trial::POOL as u64).into()),
+        ("buffers", u64::from(trial::BUFFERS).into()),
+        ("ordinary", u64::from(trial::ORDINARY.level()).into()),
+        ("first", u64::from(trial::FIRST.level()).into()),
+        ("runs", u64::from(RUNS).into()),
+        ("square", "ms²".into()),
         ("packet", PACKET.as_dedicated_span().into()),
         ("disk", DISK.into()),
         ("video-jitter", VIDEO_JITTER.into()),
@@ -316,142 +319,4 @@ fn values() -> BTreeMap<&'static str, Value> {
         ("reach", (outbound::REACH as u64).into()),
     ]);
     all
-}
-
-/// What was seen in this way beside so many streams.
-fn of<'a>(trials: &[Trial<'a>], way: Way, streams: u64) -> Option<&'a Intervals> {
-    let mut all = trials.iter();
-    let found = all.find(|(case, _)| {
-        !case.is_wire && case.setup.way == way && case.setup.senders.streams == streams
-    });
-    found.map(|(_, seen)| &seen.intervals)
-}
-
-fn variance_of(trials: &[Trial<'_>], way: Way, streams: u64) -> Option<u64> {
-    of(trials, way, streams)?.variance()
-}
-
-fn row((case, seen): Trial<'_>, quoted: &[Quoted]) -> Row {
-    let (way, streams) = (case.setup.way, case.setup.senders.streams);
-    let name = if case.is_wire { "wire" } else { way.key() };
-    let mut row = Origin::Charged.row([TEXT.say(name, &[]).into(), streams.into()]);
-    let mut quoted = quoted.iter();
-    let paper = quoted.find(|row| !case.is_wire && row.is_of(way, streams));
-    let intervals = &seen.intervals;
-    let both = |paper: Option<Value>, twin: Option<Value>| {
-        [
-            paper.and_then(|value| Origin::Quoted.cell(value)),
-            twin.and_then(|value| Origin::Simulated.cell(value)),
-        ]
-    };
-    let ms = |ms: u64| Value::from(Span::from_millis(ms));
-    row.extend(both(
-        paper.map(|row| square(row.variance * 1_000).into()),
-        intervals.variance().map(|variance| square(variance).into()),
-    ));
-    row.extend(both(
-        paper.map(|row| ms(row.longest_ms)),
-        intervals.longest().map(Value::from),
-    ));
-    row.extend(both(
-        paper.map(|row| ms(row.shortest_ms)),
-        intervals.shortest().map(Value::from),
-    ));
-    row.push(Origin::Simulated.cell(Value::share(seen.busy_ppm)));
-    row
-}
-
-fn chart(trials: &[Trial<'_>]) -> Chart {
-    let series = Way::ALL.map(|way| {
-        let points = (0..=STREAMS).filter_map(|streams| {
-            let seen = of(trials, way, streams)?;
-            let longest = seen.longest()?.saturating_sub(FRAME_PERIOD);
-            Some((streams.try_into().ok()?, nanos(longest)))
-        });
-        Series::new(TEXT.say(way.key(), &[]), Mark::Line, points.collect())
-    });
-    let axes = (
-        Axis::count("bulk streams"),
-        Axis::time("longest interval beyond 100 ms"),
-    );
-    Chart::new(TEXT.say("chart", &[]), axes, series.into())
-}
-
-/// What was chosen by a row: the variance beside none and one, and the longest interval beside one.
-fn is_chosen(way: &str, streams: u64, what: &str) -> bool {
-    way == Way::Late.key() && matches!((streams, what), (0 | 1, "variance") | (1, "longest"))
-}
-
-fn compare(draft: &mut Draft<'_>, row: &Quoted, trials: &[Trial<'_>]) {
-    let way = Way::ALL.into_iter().find(|way| way.key() == row.way);
-    let seen = way.and_then(|way| of(trials, way, row.streams));
-    for number in row.numbers() {
-        let twin = seen.and_then(number.of);
-        let is_chosen = is_chosen(&row.way, row.streams, number.what);
-        if let Some(figure) = draft.figure("jitter") {
-            figure.compared.push(Compared {
-                paper: Origin::Quoted.cell((number.value)(number.paper)),
-                twin: twin.and_then(|twin| Origin::Simulated.cell((number.value)(twin))),
-                verdict: number.verdict(twin, is_chosen),
-                ..Compared::new(row.name(&number))
-            });
-        }
-    }
-}
-
-fn claims(draft: &mut Draft<'_>, trials: &[Trial<'_>]) {
-    let all = |way: Way| {
-        let all = (0..=STREAMS).map(|streams| variance_of(trials, way, streams));
-        all.collect::<Option<Vec<u64>>>().unwrap_or_default()
-    };
-    let [late, bsd, alike, early] = [Way::Late, Way::Bsd, Way::EarlyAlike, Way::Early].map(all);
-    let further = [Way::BsdFirst, Way::Slots, Way::Due].map(all);
-    let words = |all: &[u64]| {
-        let words: Vec<String> = all.iter().map(|one| square(*one)).collect();
-        words.join(", ")
-    };
-    let wire = trials.iter().find(|(case, _)| case.is_wire);
-    let wire = wire.and_then(|(_, seen)| seen.intervals.variance());
-    let last = |all: &[u64]| all.last().copied();
-    let times = last(&late).zip(last(&early));
-    let times = times.and_then(|(late, early)| (late * 10).checked_div(early));
-    let or = |seen: Option<String>| crate::or(seen, "nothing was shown");
-    let least = further.each_ref().map(|all| last(all));
-    let holes: Holes<'_> = &[
-        ("late", &words(&late)),
-        ("bsd", &words(&bsd)),
-        ("alike", &words(&alike)),
-        ("early", &words(&early)),
-        ("wire", &or(wire.map(square))),
-        ("further", &least.map(|one| or(one.map(square))).join(", ")),
-        ("less", &FURTHER),
-        ("of-the-wire", &OF_THE_WIRE),
-        ("better", &BETTER),
-        (
-            "times",
-            &or(times.map(|times| format!("{}.{}", times / 10, times % 10))),
-        ),
-    ];
-    let grows = late.len() > 1 && late.windows(2).all(|pair| pair[0] < pair[1]);
-    draft.claim("grows", grows, holes);
-    let is_less = wire.zip(last(&late));
-    let is_less = is_less.is_some_and(|(wire, late)| wire * 100 <= late * OF_THE_WIRE);
-    draft.claim("wire-is-little", is_less, holes);
-    let pairs = || late.iter().zip(&early).skip(1);
-    draft.claim(
-        "early-is-less",
-        pairs().len() > 0 && pairs().all(|(late, early)| early < late),
-        holes,
-    );
-    draft.claim(
-        "much-less",
-        times.is_some_and(|times| times >= BETTER * 10),
-        holes,
-    );
-    let is_less = |one: &Option<u64>| {
-        let both = last(&late).zip(*one);
-        both.is_some_and(|(late, one)| one * FURTHER <= late)
-    };
-    draft.claim("further-is-less", least.iter().all(is_less), holes);
-    draft.say("found", holes);
 }

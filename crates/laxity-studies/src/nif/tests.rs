@@ -1,14 +1,18 @@
+use std::collections::BTreeSet;
+
 use laxity_lab::bench::{Made, Request, judge, make};
-use laxity_lab::report::Report;
+use laxity_lab::report::{Report, Verdict};
 
 use laxity_lab::runner::Silent;
 
+use super::intervals::Intervals;
 use super::*;
 
 fn report(seed: u64) -> Report {
     let request = Request {
         seed,
         threads: 1,
+        repeats: Some(1),
         ..Request::default()
     };
     let made = make(&Nif, &request, &mut Silent).expect("it runs");
@@ -30,6 +34,53 @@ fn the_tables_come_out_in_order_and_the_same_twice() {
     assert_ne!(report_of_one, report(2));
 }
 
+/// What is near by one draw is not by the median, and what a constant was chosen by never counts as agreement.
+#[test]
+fn a_verdict_hangs_on_no_single_draw_and_on_nothing_that_was_chosen() {
+    let request = Request {
+        figures: vec!["jitter".to_owned()],
+        ..Request::default()
+    };
+    let round = Round {
+        live: false,
+        number: 0,
+    };
+    let cases = Nif
+        .cases(round, &Made::nothing(&request))
+        .expect("they are");
+    let seeds = cases.iter().map(|run| match run {
+        Run::Jitter(case) => case.setup.senders.seed,
+        _ => panic!("it is not asked for"),
+    });
+    let seeds: BTreeSet<u64> = seeds.collect();
+    assert_eq!((cases.len(), seeds.len()), (9 * 29, 9));
+    let quoted = quoted::Quoted::all();
+    let row = |way, streams| quoted.iter().find(|row| row.is_of(way, streams));
+    let row = |way, streams| row(way, streams).expect("it is printed");
+    let verdict = |seen: &[u64]| {
+        let variance = row(Way::Late, 2).numbers(false).remove(0);
+        let seen: Vec<Option<u64>> = seen.iter().map(|seen| Some(*seen)).collect();
+        variance.verdict(&seen)
+    };
+    assert!(matches!(verdict(&[30_000]), Verdict::Agrees(_)));
+    let Verdict::Disagrees(why) = verdict(&[30_000, 20_000, 10_000]) else {
+        panic!("the median is 20 ms², where the paper has 49");
+    };
+    assert!(why.ends_with("the median; 1 of 3 runs are within a factor of 2"));
+    for way in [Way::Late, Way::Early] {
+        for number in row(way, 0).numbers(true) {
+            let verdict = number.verdict(&[Some(number.paper)]);
+            assert!(matches!(verdict, Verdict::Consistent(_)), "{verdict:?}");
+        }
+    }
+    let improvements = (0..=STREAMS).filter_map(|streams| {
+        let numbers = row(Way::Early, streams).numbers(false);
+        numbers.last().map(|number| number.paper)
+    });
+    let improvements: Vec<u64> = improvements.collect();
+    assert_eq!(improvements, [1_000, 2_200, 8_200, 14_800]);
+}
+
 /// As if the video's thread were as slow as the others: what is claimed is not.
 #[test]
 fn what_is_claimed_can_fail() {
@@ -38,10 +89,7 @@ fn what_is_claimed_can_fail() {
         intervals: Intervals(intervals.map(Span::from_millis).to_vec()),
         ..Outcome::default()
     };
-    let all = Way::ALL.into_iter();
-    let all = all.flat_map(|way| (0..=STREAMS).map(move |streams| case(way, streams, 1)));
-    let all = all.chain([wire(1)]);
-    let jitter = all.map(|case| {
+    let jitter = jitter_cases(1).map(|case| {
         let seen = outcome([95, 100, 105]);
         (Run::Jitter(case), Seen::Jitter(seen))
     });
@@ -52,7 +100,7 @@ fn what_is_claimed_can_fail() {
         } else {
             1_000_000
         };
-        (Run::Throughput(case), Seen::Throughput(rate))
+        (Run::Throughput(case), Seen::Throughput(rate, None))
     });
     // And as if the streams with TCP took nothing.
     let here = here::cases(&request, false).map(|case| {

@@ -1,5 +1,8 @@
 //! Tables 1 and 2: TCP's throughput with the protocols as a client of the interface, and in BSD's way.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use laxity_lab::bench::{Draft, Holes, Request, Said};
@@ -8,8 +11,8 @@ use laxity_model::{Service, Span};
 use laxity_net::bodies::Work;
 use serde::Deserialize;
 
-use super::TEXT;
-use super::ttcp::{Protocols, Setup};
+use super::ttcp::{CARD, Protocols, Setup, TICK, WARM, WINDOWS};
+use super::{TEXT, others};
 use crate::or;
 use crate::spread::Spread;
 
@@ -29,6 +32,8 @@ const LIVE_LENGTHS: [Span; 2] = [Span::from_secs(3), Span::from_millis(1_200)];
 const LIVE_ROUNDS: [u32; 2] = [5, 3];
 /// Bytes of each call: table 1's, which constants were chosen by, and table 2's.
 pub const MESSAGES: [usize; 2] = [1_024, 4_096];
+/// Bytes of the paper's KB, as we read it.
+const KILOBYTE: u64 = 1_024;
 /// So near a number of table 2 is to be, in percent.
 const NEAR: u64 = 10;
 /// So much of what it does in BSD's way TCP is to carry as a client, in percent.
@@ -178,6 +183,14 @@ pub(super) fn values() -> BTreeMap<&'static str, Value> {
             "ttcp-interrupt-packet",
             INTERRUPT.1.as_dedicated_span().into(),
         ),
+        ("ttcp-window", (WINDOWS.0 as u64).into()),
+        ("ttcp-window-far", (WINDOWS.1 as u64).into()),
+        ("ttcp-bus", Value::BitRate(CARD.transfers.rate)),
+        ("ttcp-bus-begin", CARD.transfers.begin.into()),
+        ("ttcp-tick", TICK.into()),
+        ("ttcp-warm", WARM.into()),
+        ("ttcp-length", LENGTH.into()),
+        ("kilobyte", KILOBYTE.into()),
     ]);
     let names = [
         ("x-kernel-received", "x-kernel-sent"),
@@ -193,7 +206,7 @@ pub(super) fn values() -> BTreeMap<&'static str, Value> {
 
 /// As the paper has it: kilobytes of 1,024 bytes a second.
 fn kilobytes(bytes: u64) -> u64 {
-    bytes / 1_024
+    bytes / KILOBYTE
 }
 
 /// In percent of the paper's number, how far the twin's is from it.
@@ -252,9 +265,32 @@ pub(super) fn judge(trials: &[(Case, u64)], draft: &mut Draft<'_>) {
     claims(&compared, draft);
 }
 
+/// In tenths of a percent, how far table 2 is predicted off in the mean, how far off the guess is that it is as table 1, and how many of its numbers the guess is nearer to.
+fn beside_a_guess(compared: &[(Case, u64, u64)]) -> Option<(u64, u64, u64)> {
+    let (mut twins, mut guesses, mut nearer, mut count) = (0, 0, 0, 0);
+    for (case, paper, twin) in compared.iter().filter(|(case, ..)| !case.is_chosen_by()) {
+        let mut all = compared.iter();
+        let (_, guess, _) = all.find(|(other, ..)| {
+            other.is_chosen_by() && (other.platform, other.sends) == (case.platform, case.sends)
+        })?;
+        let off = |seen: &u64| seen.abs_diff(*paper) * 1_000_000 / paper;
+        twins += off(twin);
+        guesses += off(guess);
+        nearer += u64::from(off(guess) < off(twin));
+        count += 1_000;
+    }
+    Some((
+        twins.checked_div(count)?,
+        guesses.checked_div(count)?,
+        nearer,
+    ))
+}
+
 fn claims(compared: &[(Case, u64, u64)], draft: &mut Draft<'_>) {
     let predicted = compared.iter().filter(|(case, ..)| !case.is_chosen_by());
     let farthest = predicted.map(|(_, paper, twin)| off(*paper, *twin)).max();
+    let (twins, guesses, nearer) = beside_a_guess(compared).unwrap_or_default();
+    let [twins, guesses] = [twins, guesses].map(|tenths| fixed(tenths, 10, 1));
     let of = |key: &str, sends: bool, message: usize| {
         let mut all = compared.iter();
         let found = all.find(|(case, ..)| {
@@ -262,29 +298,25 @@ fn claims(compared: &[(Case, u64, u64)], draft: &mut Draft<'_>) {
         });
         found.map_or(0, |(.., twin)| *twin)
     };
-    // In percent of BSD's way, rounded down.
-    let all: Vec<u64> = MESSAGES
-        .into_iter()
-        .flat_map(|message| [(message, false), (message, true)])
-        .filter_map(|(message, sends)| {
-            let bsd = of(BSD, sends, message);
-            (of(CLIENT, sends, message) * 100).checked_div(bsd)
-        })
-        .collect();
-    let least = all.iter().min().copied();
-    let words: Vec<String> = all.iter().map(|share| format!("{share} %")).collect();
+    // In percent of BSD's way, rounded down: of table 2, as constants were chosen by table 1.
+    let [receives, sends] = [false, true].map(|sends| {
+        let bsd = of(BSD, sends, MESSAGES[1]);
+        (of(CLIENT, sends, MESSAGES[1]) * 100).checked_div(bsd)
+    });
+    let words = |share: Option<u64>| or(share.map(|share| format!("{share} %")), "nothing");
     let holes: Holes<'_> = &[
         ("near", &NEAR),
         ("least", &LEAST),
         ("farthest", &farthest.unwrap_or(100)),
-        ("shares", &words.join(", ")),
+        ("mean", &twins),
+        ("guess", &guesses),
+        ("nearer", &nearer),
+        ("receives", &words(receives)),
+        ("sends", &words(sends)),
     ];
     draft.claim("predicted", farthest.is_some_and(|off| off <= NEAR), holes);
-    draft.claim(
-        "client-is-near",
-        least.is_some_and(|least| least >= LEAST),
-        holes,
-    );
+    let is_near = sends.is_some_and(|share| share >= LEAST);
+    draft.claim("client-is-near", is_near, holes);
 }
 
 /// What the stack as a client carried on this machine, of what BSD's arrangement did.
@@ -334,6 +366,17 @@ impl Share {
         Some(self.share?.median >= LEAST * 10)
     }
 
+    /// Whether some of its rounds say that it is near, and some that it is not.
+    fn is_torn(&self) -> bool {
+        let range = |share: Spread| share.least < LEAST * 10 && share.most >= LEAST * 10;
+        self.share.is_some_and(range)
+    }
+
+    /// Whether every round says that it is not near.
+    fn is_far(&self) -> bool {
+        self.share.is_none_or(|share| share.most < LEAST * 10)
+    }
+
     fn row(&self, quoted: &[Quoted]) -> Row {
         let mut row = Origin::Charged.row([self.way().into(), (self.message as u64).into()]);
         let rate = |rate: Spread| {
@@ -353,6 +396,8 @@ impl Share {
     }
 
     fn compared(&self, quoted: &[Quoted], doubt: Option<&String>) -> Compared {
+        let torn = self.is_torn().then(|| TEXT.say("torn", &[]));
+        let doubt = doubt.or(torn.as_ref());
         let holes: Holes<'_> = &[("way", &self.way()), ("message", &self.message)];
         let why = TEXT.say("least", &[("least", &LEAST)]);
         let live_verdict = match (self.is_near(), doubt) {
@@ -374,6 +419,15 @@ impl Share {
 /// Thousandths, in words.
 fn ratio(thousandths: u64) -> String {
     fixed(thousandths, 1_000, 2)
+}
+
+/// Why nothing is told of runs on this machine beside which others had so much of it, in parts per million; `None`: nothing stands against it.
+pub(super) fn doubt(others_ppm: u64) -> Option<String> {
+    let holes: Holes<'_> = &[
+        ("had", &fixed(others_ppm, 10_000, 0)),
+        ("limit", &(others::LIMIT_PPM / 10_000)),
+    ];
+    (others_ppm > others::LIMIT_PPM).then(|| TEXT.say("others", holes))
 }
 
 /// Draws what was seen on this machine: bytes a second of each run, in order, whose runs `said` this of themselves.
@@ -400,5 +454,8 @@ pub(super) fn judge_here(trials: &[(Case, u64)], said: &Said, draft: &mut Draft<
         ("shares", &words.collect::<Vec<_>>().join(", ")),
     ];
     let is_near = shares.iter().all(|share| share.is_near() == Some(true));
-    draft.claim_here("client-is-near-here", (is_near, false), holes, said);
+    // What every round says is not undone by others that are torn.
+    let is_torn = shares.iter().any(Share::is_torn) && !shares.iter().any(Share::is_far);
+    let said = said.clone().but(is_torn.then(|| TEXT.say("torn", &[])));
+    draft.claim_here("client-is-near-here", (is_near, false), holes, &said);
 }

@@ -23,12 +23,12 @@ use super::wire::failed;
 
 const CPU: ProcessorId = ProcessorId(0);
 /// Threads that take from the one queue.
-const POOL: usize = 4;
+pub(super) const POOL: usize = 4;
 /// Empty buffers of each client, which are never too few.
-const BUFFERS: u32 = 256;
+pub(super) const BUFFERS: u32 = 256;
 /// The priority of everybody, and of the threads of the video where it goes first.
-const ORDINARY: Priority = Priority::NORMAL;
-const FIRST: Priority = Priority::REAL_TIME;
+pub(super) const ORDINARY: Priority = Priority::NORMAL;
+pub(super) const FIRST: Priority = Priority::REAL_TIME;
 
 /// Which way a packet takes to the thread that works on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

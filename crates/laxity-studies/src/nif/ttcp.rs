@@ -28,11 +28,11 @@ const PORT: u16 = 5_001;
 /// The machine's two socket buffers, and the reference machine's.
 pub const WINDOWS: (usize, usize) = (16 * 1_024, 32 * 1_024);
 /// What is carried before this is not counted, nor in the first fourth of a shorter run.
-const WARM: Span = Span::from_secs(1);
+pub(super) const WARM: Span = Span::from_secs(1);
 /// How often the protocols look at their clock: a deferred call cannot wait for a time.
-const TICK: Span = Span::from_millis(10);
+pub(super) const TICK: Span = Span::from_millis(10);
 /// Both cards: an interrupt for each packet, and memory over a bus of 320 Mbit/s.
-const CARD: Shape = Shape {
+pub(super) const CARD: Shape = Shape {
     queues: 1,
     receive: 64,
     send: 64,

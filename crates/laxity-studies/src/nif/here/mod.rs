@@ -6,19 +6,20 @@ pub mod shown;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use laxity_devices::modem::CardClock;
 use laxity_lab::bench::{Holes, Request, Runner, scene};
 use laxity_lab::observe::FlowProbe;
+use laxity_lab::report::Value;
 use laxity_lab::runner::compose::RunSpec;
 use laxity_lab::scenario::{
     Demultiplexing, Flow, NetworkClient, Placing, Resolved, ResolvedTask, ResolvedVariant, Start,
     Taking, TaskKind, Traffic,
 };
 use laxity_model::{
-    ActivityId, Disturbances, HostError, Instant, Placement, Priority, Program, Reservation,
-    RunRecord, Service, Span,
+    ActivityId, Disturbances, HostError, Instant, Placement, Priority, Program, RunRecord, Span,
 };
 
 use super::TEXT;
@@ -43,6 +44,8 @@ pub const FURTHER: [Way; 7] = [
 ];
 /// Of them, what the twin's machine has not: `SCHED_DEADLINE`, and a kernel's sockets.
 const HERE_ALONE: [Way; 3] = [Way::Deadline, Way::Kernel, Way::KernelFifo];
+/// The client whose thread goes first, as the scenes name it.
+const FIRST: &str = "urgent-viewer";
 /// Intervals between frames of a run: in the twin and at full length, and otherwise on this machine. Of the further ways as many as these, and half as many.
 const FULL: u64 = 300;
 const QUICK: u64 = 100;
@@ -89,18 +92,18 @@ impl Seen {
     }
 }
 
-/// What is run: in the twin each way beside each number of streams, once. On this machine in turn, beside none and all, at full length several times; and then beside the others, too, once.
+/// What is run: in the twin each way beside each number of streams, from several seeds. On this machine in turn, beside none and all, at full length several times; and then beside the others, too, once.
 pub(super) fn cases(request: &Request, live: bool) -> impl Iterator<Item = Case> + use<> {
     let (seed, is_full) = (request.seed, request.full || !live);
     let rounds = match (live, request.full) {
-        (false, _) => 1,
+        (false, _) => super::runs(request),
         (true, false) => request.repeats.unwrap_or(1),
         (true, true) => request.repeats.unwrap_or(ROUNDS),
     };
     let intervals = if is_full { FULL } else { QUICK };
     let cells = (0..rounds).flat_map(|round| (0..=STREAMS).map(move |streams| (round, streams)));
     let wanted = cells.filter(move |(round, streams)| {
-        matches!(*streams, 0 | STREAMS) || (is_full && *round == 0)
+        matches!(*streams, 0 | STREAMS) || !live || (is_full && *round == 0)
     });
     let case = move |way, (round, streams), intervals| Case {
         way,
@@ -266,24 +269,62 @@ fn evenness(record: &RunRecord, video: &FlowProbe, intervals: usize) -> Seen {
     }
 }
 
-/// What was put in: what a packet takes, how long a sender pauses, how late a frame may leave; and what is reserved.
-pub(super) fn constants() -> ((Service, Span, Span), Option<Reservation>) {
-    let (mut all, mut reserved) = ((Service::ZERO, Span::ZERO, Span::ZERO), None);
+/// What was put in, by the names that the study's words have for it. Of what several clients have alike, any one's.
+pub(super) fn values() -> BTreeMap<&'static str, Value> {
+    let mut all = BTreeMap::new();
     let tasks = SCENES.variants.iter().flat_map(|variant| &variant.tasks);
     for task in tasks {
         match &task.kind {
-            TaskKind::Client(client) => all.0 = packet(client),
+            TaskKind::Client(client) => all.extend(of_a_client(client)),
             TaskKind::Flow(flow) => match flow.traffic {
-                Traffic::Bulk { pause, .. } => all.1 = pause,
-                Traffic::Video { jitter, .. } => all.2 = jitter,
+                Traffic::Bulk { pause, block, .. } => all.extend([
+                    ("tcp-pause", pause.into()),
+                    ("tcp-block", u64::from(block).into()),
+                ]),
+                Traffic::Video { jitter, .. } => {
+                    all.insert("tcp-jitter", jitter.into());
+                }
             },
             _ => {}
         }
-        reserved = reserved.or(task.placing.and_then(|placing| placing.request()));
+        if let Some(Placing::Thread(priority)) = task.placing {
+            let level = u64::from(priority.level());
+            let name = match task.name.as_str() {
+                FIRST => "tcp-first",
+                _ => "tcp-ordinary",
+            };
+            all.insert(name, level.into());
+        }
+        let request = task.placing.and_then(|placing| placing.request());
+        if let Some(reserved) = request.map(|request| request.reservation) {
+            all.extend([
+                (
+                    "tcp-reserved",
+                    reserved.service().as_dedicated_span().into(),
+                ),
+                ("tcp-reserved-period", reserved.period().into()),
+            ]);
+        }
     }
-    (all, reserved.map(|request| request.reservation))
+    all
 }
 
-const fn packet(client: &NetworkClient) -> Service {
-    client.packet
+/// The same of a client and its interface.
+fn of_a_client(client: &NetworkClient) -> impl Iterator<Item = (&'static str, Value)> + use<> {
+    let interface = &client.interface;
+    let costs = interface.costs;
+    let [packet, interrupt, each] = [client.packet, costs.interrupt, costs.packet]
+        .map(|service| Value::from(service.as_dedicated_span()));
+    let threads = match client.demultiplexing {
+        Demultiplexing::Late { threads } => Some(("tcp-pool", u64::from(threads).into())),
+        Demultiplexing::Early => None,
+    };
+    let all = [
+        ("tcp-packet", packet),
+        ("tcp-interrupt", interrupt),
+        ("tcp-interrupt-packet", each),
+        ("tcp-rate", Value::BitRate(interface.rate)),
+        ("tcp-buffers", u64::from(client.buffers).into()),
+    ];
+    all.into_iter().chain(threads)
 }

@@ -6,9 +6,9 @@ use laxity_model::Span;
 use laxity_model::base::number::upper_median;
 
 use super::super::intervals::{Intervals, square};
-use super::super::quoted::{Number, Quoted};
+use super::super::quoted::Quoted;
 use super::super::trial::Way;
-use super::super::{BETTER, FURTHER as LESS, Nif, OF_THE_WIRE, Run, TEXT, is_chosen};
+use super::super::{BETTER, FURTHER as LESS, Nif, OF_THE_WIRE, Run, TEXT};
 use super::{FURTHER, STREAMS, Seen, WAYS};
 use crate::or;
 use crate::spread::Spread;
@@ -38,8 +38,9 @@ impl<'a> Cell<'a> {
         }
     }
 
-    fn twin(self) -> Option<&'a Seen> {
-        self.made.twin.iter().find_map(|run| self.of(run))
+    /// Its runs in the twin, by the order of their seeds.
+    fn twin(self) -> impl Iterator<Item = &'a Seen> + Clone {
+        self.made.twin.iter().filter_map(move |run| self.of(run))
     }
 
     /// Its runs on this machine, in order.
@@ -47,13 +48,19 @@ impl<'a> Cell<'a> {
         self.made.live.iter().filter_map(move |run| self.of(run))
     }
 
-    /// How a number of its runs on this machine is spread; `None` where there are none.
-    fn spread(self, number: impl Fn(&Seen) -> Option<u64>) -> Option<Spread> {
-        Spread::of(self.live().map(number))
+    /// How a number of its runs in the twin is spread; `None` where there are none.
+    fn spread_in_twin(self, number: impl Fn(&Seen) -> Option<u64>) -> Option<Spread> {
+        Spread::of(self.twin().map(number))
     }
 
     fn median(self, number: impl Fn(&Seen) -> Option<u64>) -> Option<u64> {
-        self.spread(number).map(|spread| spread.median)
+        Spread::of(self.live().map(number)).map(|spread| spread.median)
+    }
+
+    /// The variance with all frames, in the twin.
+    fn variance_in_twin(self) -> Option<u64> {
+        let spread = self.spread_in_twin(|seen| seen.all.variance());
+        spread.map(|spread| spread.median)
     }
 
     /// The upper one of two medians: of what is the better the less it is.
@@ -75,9 +82,8 @@ impl<'a> Cell<'a> {
     }
 
     fn row(self) -> Option<Row> {
-        let twin = self.twin();
         let runs = self.live().count() as u64;
-        if runs == 0 && twin.is_none() {
+        if runs == 0 && self.twin().next().is_none() {
             return None;
         }
         let simulated = |value: Option<Value>| Origin::Simulated.cell(value?);
@@ -92,9 +98,10 @@ impl<'a> Cell<'a> {
         };
         let mut row =
             Origin::Charged.row([TEXT.say(self.way.key(), &[]).into(), self.streams.into()]);
-        let variance = twin.and_then(|twin| twin.all.variance());
+        let variance = self.spread_in_twin(|seen| seen.all.variance());
+        let busy = self.spread_in_twin(|seen| Some(seen.busy_ppm));
         row.extend([
-            simulated(variance.map(|variance| square(variance).into())),
+            simulated(variance.map(|spread| spread.briefly(square).into())),
             measured((runs > 0).then(|| runs.into())),
             words(|seen| &seen.all),
             words(|seen| &seen.undisturbed),
@@ -102,31 +109,43 @@ impl<'a> Cell<'a> {
             span(Intervals::longest),
             span(Intervals::shortest),
             measured(self.median(Seen::excused_ppm).map(Value::share)),
-            simulated(twin.map(|twin| Value::share(twin.busy_ppm))),
+            simulated(busy.map(|busy| Value::share(busy.median))),
             measured(self.median(|seen| Some(seen.busy_ppm)).map(Value::share)),
             measured(self.median(|seen| Some(seen.packets)).map(Value::Count)),
         ]);
         Some(row)
     }
 
-    fn compare(self, draft: &mut Draft<'_>, row: &Quoted, number: &Number) {
-        let twin = self.twin().and_then(|twin| (number.of)(&twin.all));
-        let live = self.median(|seen| (number.of)(&seen.undisturbed));
-        let live_verdict = match (self.live().next(), self.said().doubt()) {
-            (None, _) => Verdict::Alone,
-            (Some(_), Some(doubt)) => Verdict::Inconclusive(doubt),
-            (Some(_), None) => number.verdict(live, false),
-        };
-        let is_chosen = is_chosen(&row.way, row.streams, number.what);
-        if let Some(figure) = draft.figure("here") {
-            figure.compared.push(Compared {
-                paper: Origin::Quoted.cell((number.value)(number.paper)),
-                twin: twin.and_then(|twin| Origin::Simulated.cell((number.value)(twin))),
-                live: live.and_then(|live| Origin::Measured.cell((number.value)(live))),
-                verdict: number.verdict(twin, is_chosen && number.what == "variance"),
-                live_verdict,
-                ..Compared::new(row.name(number))
-            });
+    /// Compares its row of the paper, beside that with one queue.
+    fn compare(self, draft: &mut Draft<'_>, row: &Quoted, late: Self) {
+        for number in row.numbers(true) {
+            let twin = self.twin().zip(late.twin());
+            let twin: Vec<_> = twin
+                .map(|(own, late)| (number.of)(&own.all, &late.all))
+                .collect();
+            let live = self.live().zip(late.live());
+            let live: Vec<_> = live
+                .map(|(own, late)| (number.of)(&own.undisturbed, &late.undisturbed))
+                .collect();
+            let mut said = self.said();
+            if number.what == "improvement" {
+                said = said.and(&late.said());
+            }
+            let live_verdict = match (live.is_empty(), said.doubt()) {
+                (true, _) => Verdict::Alone,
+                (false, Some(doubt)) => Verdict::Inconclusive(doubt),
+                (false, None) => number.verdict(&live),
+            };
+            if let Some(figure) = draft.figure("here") {
+                figure.compared.push(Compared {
+                    paper: Origin::Quoted.cell((number.value)(number.paper)),
+                    twin: number.cell(Origin::Simulated, &twin),
+                    live: number.cell(Origin::Measured, &live),
+                    verdict: number.verdict(&twin),
+                    live_verdict,
+                    ..Compared::new(row.name(&number))
+                });
+            }
         }
     }
 }
@@ -145,14 +164,13 @@ pub(in super::super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Nif>) {
     draft.table("here", "here", &[], rows);
     for row in Quoted::all() {
         let way = WAYS.into_iter().find(|way| row.is_of(*way, row.streams));
-        for number in row.numbers() {
-            if let Some(way) = way {
-                cell(way, row.streams).compare(draft, &row, &number);
-            }
+        if let Some(way) = way {
+            let late = cell(Way::Late, row.streams);
+            cell(way, row.streams).compare(draft, &row, late);
         }
     }
     let all = WAYS.map(|way| cell(way, STREAMS));
-    if all.iter().all(|cell| cell.twin().is_some()) {
+    if all.iter().all(|cell| cell.twin().next().is_some()) {
         claim_in_twin(draft, all);
         claim_further(draft, all, further, false);
     }
@@ -180,9 +198,14 @@ fn load_holes() -> [String; 2] {
 
 /// Beside all streams, in the twin.
 fn claim_in_twin(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
-    let busy = all.map(|cell| cell.twin().map_or(0, |twin| twin.busy_ppm));
-    let [late, _, early] = all.map(|cell| cell.twin().and_then(|twin| twin.all.variance()));
-    let better = late.zip(early).and_then(|(late, early)| times(late, early));
+    let busy = all.map(|cell| {
+        let spread = cell.spread_in_twin(|seen| Some(seen.busy_ppm));
+        spread.map_or(0, |busy| busy.median)
+    });
+    let [late, _, early] = all;
+    let both = late.twin().zip(early.twin());
+    let better =
+        Spread::of(both.map(|(late, early)| times(late.all.variance()?, early.all.variance()?)));
     let [least, most] = load_holes();
     let nothing = "nothing was shown";
     let holes: Holes<'_> = &[
@@ -190,11 +213,14 @@ fn claim_in_twin(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
         ("most", &most),
         ("load", &busy.map(percent).join(", ")),
         ("better", &BETTER),
-        ("times", &or(better.map(tenths), nothing)),
+        (
+            "times",
+            &or(better.map(|times| times.briefly(tenths)), nothing),
+        ),
     ];
     let is_loaded = busy.iter().all(|ppm| LOAD_PPM.contains(ppm));
     draft.claim("tcp-load", is_loaded, holes);
-    let is_better = better.is_some_and(|better| better >= BETTER * 10);
+    let is_better = better.is_some_and(|times| times.median >= BETTER * 10);
     draft.claim("tcp-much-less", is_better, holes);
 }
 
@@ -279,10 +305,10 @@ fn claim_further(
 ) {
     let variance = |cell: Cell<'_>| match is_live {
         true => cell.median(|seen| seen.undisturbed.variance()),
-        false => cell.twin().and_then(|twin| twin.all.variance()),
+        false => cell.variance_in_twin(),
     };
     // What was not run there is not claimed of.
-    let is_there = |cell: &Cell<'_>| is_live || cell.twin().is_some();
+    let is_there = |cell: &Cell<'_>| is_live || cell.twin().next().is_some();
     // The kernel's sockets stand beside them: what they do is the kernel's affair.
     let [bsd, others @ .., _, _] = further;
     let others: Vec<Cell<'_>> = others.into_iter().filter(is_there).collect();
