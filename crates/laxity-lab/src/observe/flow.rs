@@ -101,6 +101,10 @@ pub(super) struct FlowReader<'a> {
     missing: BTreeMap<u64, Instant>,
     frames: Frames,
     shown: Option<Instant>,
+    /// When the first packet left, and when the first frame was shown.
+    began: [Option<Instant>; 2],
+    /// The least that a frame took from when the last of it left.
+    quickest: Span,
     /// The longest interval between frames, and the longest wait for a thread.
     longest: [Span; 2],
 }
@@ -114,6 +118,8 @@ impl<'a> FlowReader<'a> {
             missing: BTreeMap::new(),
             frames: Frames(BTreeMap::new()),
             shown: None,
+            began: [None; 2],
+            quickest: Span::MAX,
             longest: [Span::ZERO; 2],
         }
     }
@@ -128,6 +134,8 @@ impl<'a> FlowReader<'a> {
         if self.frames.completed_by(number, packets).is_none() {
             return;
         }
+        self.quickest = self.quickest.min(at.saturating_since(sent));
+        self.began[1].get_or_insert(at);
         if let Some(before) = self.shown.replace(at) {
             self.interval(before, at, period);
         }
@@ -142,12 +150,23 @@ impl<'a> FlowReader<'a> {
         self.recorder.value(FRAME_JITTER, jitter, [before, at]);
     }
 
-    /// What was not over at the end had taken that long at the least: it counts where it is more than all that was over.
+    /// What had no beginning or was not over at the end had taken that long at the least: it counts where it is more than all that had both.
     fn open(&mut self) {
-        if let (Traffic::Video { period, .. }, Some(before)) = (self.probe.traffic, self.shown)
-            && self.end.saturating_since(before) > self.longest[0].max(period)
-        {
-            self.interval(before, self.end, period);
+        if let Traffic::Video { period, .. } = self.probe.traffic {
+            let [left, shown] = self.began;
+            // The first frame was due when it would have come as quickly as any.
+            let due = match shown {
+                Some(_) => left.and_then(|left| left.checked_add(self.quickest)),
+                None => left,
+            };
+            let ends = [(due, shown.unwrap_or(self.end)), (self.shown, self.end)];
+            for (before, at) in ends {
+                let before = before
+                    .filter(|before| at.saturating_since(*before) > self.longest[0].max(period));
+                if let Some(before) = before {
+                    self.interval(before, at, period);
+                }
+            }
         }
         let waiting = self.probe.waiting.0.as_ref();
         for arrived in waiting.map(|waiting| waiting()).into_iter().flatten() {
@@ -168,7 +187,10 @@ impl Reader for FlowReader<'_> {
         let marks = self.probe.marks;
         let at = Instant::from_nanos(second);
         match self.probe.traffic {
-            _ if mark == marks.sent => drop(self.missing.insert(first, at)),
+            _ if mark == marks.sent => {
+                self.began[0].get_or_insert(at);
+                self.missing.insert(first, at);
+            }
             _ if mark == marks.taken => {
                 let taken = Instant::from_nanos(first);
                 let arrived = Instant::from_nanos(first.saturating_sub(second));
@@ -318,6 +340,23 @@ mod tests {
         assert_eq!(shown(&[4, 104])(FRAME_JITTER)[..2], [0, 1_296 * MS]);
         assert_eq!(shown(&[1_300, 1_450])(FRAME_INTERVAL), [150 * MS; 3]);
         assert_eq!(shown(&[1_450])(FRAME_INTERVAL), [0], "none is due");
+    }
+
+    #[test]
+    fn a_picture_that_stands_still_from_the_beginning_has_done_so_for_that_long() {
+        let sent = (0..30).map(|number| (MARKS.sent, number, number / 2 * 100 * MS));
+        let worked = |from: u64, at: u64| {
+            let both = (from..30).map(move |number| (number, (number / 2 * 100 + 10).max(at)));
+            both.map(|(number, at)| (MARKS.worked, number, at * MS))
+        };
+        let late = seen(&sent.clone().chain(worked(0, 1_005)).collect::<Vec<_>>());
+        assert_eq!(late(FRAME_INTERVAL)[..2], [0, 995 * MS]);
+        let at_once = seen(&sent.clone().chain(worked(0, 0)).collect::<Vec<_>>());
+        assert_eq!(at_once(FRAME_INTERVAL)[..2], [100 * MS; 2]);
+        assert_eq!(
+            seen(&sent.collect::<Vec<_>>())(FRAME_INTERVAL),
+            [1_500 * MS; 3]
+        );
     }
 
     #[test]

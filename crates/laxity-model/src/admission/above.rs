@@ -46,6 +46,11 @@ fn named(activity: &Activity) -> String {
     }
 }
 
+/// One that may take anything.
+fn unbounded(name: &str) -> String {
+    format!("{name}, of which nobody bounds what it takes")
+}
+
 /// How much it is, and how often.
 fn told(work: Work) -> String {
     let Work { service, period } = work;
@@ -114,7 +119,9 @@ impl Above {
             let known: Vec<_> = known.map(|(_, work)| (name.clone(), *work)).collect();
             if known.is_empty() {
                 // Of a thread nobody says that it keeps its work short, as a handler does.
-                if matches!(
+                if program.unbounded.contains(&id) {
+                    this.interfering.push((id, unbounded(name)));
+                } else if matches!(
                     activity.placement,
                     Placement::Linux(_) | Placement::Thread(_)
                 ) {
@@ -129,8 +136,7 @@ impl Above {
             match driver.work {
                 Some(work) => this.known.push((name.clone(), work)),
                 None => {
-                    let named = format!("{name}, of which nobody bounds what it takes");
-                    this.unbounded.push(named);
+                    this.unbounded.push(unbounded(name));
                     this.uncharged.push(name.clone());
                 }
             }

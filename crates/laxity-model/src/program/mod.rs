@@ -282,6 +282,8 @@ pub struct Program {
     raises: Vec<raises::Declared>,
     /// What is known of the work of activities before they run; see [`Self::declare_work`].
     pub work: Vec<(ActivityId, Work)>,
+    /// Handlers that may do any amount of work; see [`Self::declare_unbounded`].
+    pub unbounded: Vec<ActivityId>,
 }
 
 impl Program {
@@ -327,6 +329,11 @@ impl Program {
     /// Says what work an activity will have beside what was said before.
     pub fn declare_more_work(&mut self, activity: ActivityId, work: Work) {
         self.work.push((activity, work));
+    }
+
+    /// Says of a handler that it does not keep its work short, as admission takes for granted of others: slots below it are `unenforced`, by its name.
+    pub fn declare_unbounded(&mut self, activity: ActivityId) {
+        self.unbounded.push(activity);
     }
 
     /// The activities with their ids, in order.

@@ -266,6 +266,8 @@ where
     if let Some(most) = plan.interface.most {
         let work = most.work(plan.interface.costs, LONGEST_FRAME as u32);
         program.declare_work(interrupts, work);
+    } else {
+        program.declare_unbounded(interrupts);
     }
     let sender = Far::new(far, doorbell, &plan.flows, plan.seed)?;
     program.add("far end", processor, Placement::External, sender);

@@ -21,6 +21,30 @@ fn a_thread_above_slots_whose_work_is_known_is_charged_and_not_named() {
     assert_eq!(prediction.keeps, Keeps::EveryWindowLess(less));
 }
 
+/// Of a handler it is taken for granted that its work is short, unless it is said that nobody bounds it, as of an interface's.
+#[test]
+fn a_handler_that_nobody_bounds_is_named() {
+    for is_unbounded in [false, true] {
+        let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
+        let lan = activity("lan", Placement::Interrupt(InterruptLevel(1)));
+        let mut program = program(vec![modem, lan]);
+        if is_unbounded {
+            program.declare_unbounded(ActivityId(1));
+        }
+        let admission = found(program, &machine());
+        let asked = admission.requests[0].asked.as_ref().unwrap();
+        let reason =
+            "ranked above the slot on its processor: lan, of which nobody bounds what it takes";
+        let expected = match is_unbounded {
+            false => Grade::Enforced,
+            true => Grade::Unenforced {
+                reason: reason.into(),
+            },
+        };
+        assert_eq!(asked.grade, expected);
+    }
+}
+
 #[test]
 fn nothing_is_promised_of_slots_that_what_runs_above_may_take_whole() {
     let modem = reserved("modem", every(2_000, 8_000), Enforcer::Slots);
