@@ -21,7 +21,6 @@ mod lengths;
 mod limits;
 mod links;
 pub(crate) mod network;
-mod packets;
 mod periodic;
 mod placing;
 mod profile;
@@ -42,6 +41,7 @@ pub use diagnostic::{Diagnostic, Severity, Style};
 /// Where a device's driver runs, or a command, which is in threads.
 pub use laxity_devices::modem::DriverPlacement as Placing;
 pub use lengths::{Length, LengthSpec};
+pub(crate) use network::INTERRUPT;
 pub(crate) use placing::show_placing;
 pub use profile::TwinProfile;
 pub use reference::reference;

@@ -8,7 +8,6 @@ use laxity_model::{Priority, Service, Span};
 
 use super::keys::{Any, Integers, Key, Other, Own, Table, Texts, Within, Without, Words};
 use super::kinds;
-use super::packets::INTERRUPT;
 use super::placing::thread_of_own;
 use super::quantities::{MOST, RATE, SERVICE, SHARE, SIZE, SPAN};
 use super::reader::Section;
@@ -18,6 +17,8 @@ use super::types::{
     Traffic,
 };
 
+/// The key of what an interrupt takes.
+pub(crate) const INTERRUPT: &str = "interrupt";
 /// What takes no longer than this may take nothing.
 const SHORT: std::ops::RangeInclusive<Service> = Service::ZERO..=Service::from_secs(1);
 /// From nothing to as long as any time of a scenario.

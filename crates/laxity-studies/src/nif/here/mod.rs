@@ -323,7 +323,7 @@ fn of_a_client(client: &NetworkClient) -> impl Iterator<Item = (&'static str, Va
         ("tcp-packet", packet),
         ("tcp-interrupt", interrupt),
         ("tcp-interrupt-packet", each),
-        ("tcp-rate", Value::BitRate(interface.rate)),
+        ("tcp-rate", Value::BitRate(interface.wire.rate)),
         ("tcp-buffers", u64::from(client.buffers).into()),
     ];
     all.into_iter().chain(threads)
