@@ -21,7 +21,6 @@ mod lengths;
 mod limits;
 mod links;
 pub(crate) mod network;
-mod packets;
 mod periodic;
 mod placing;
 mod profile;

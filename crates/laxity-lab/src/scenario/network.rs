@@ -7,7 +7,6 @@ use laxity_model::{Priority, Service, Span};
 
 use super::keys::{Any, Integers, Key, Other, Own, Table, Texts, Within, Without, Words};
 use super::kinds;
-use super::packets::INTERRUPT;
 use super::placing::thread_of_own;
 use super::quantities::{MOST, RATE, SERVICE, SIZE, SPAN};
 use super::reader::Section;
@@ -40,6 +39,8 @@ static DELAY: Key<Span> = Key::new(
     Without::Is("\"0ms\""),
     "From when the last bit of a frame leaves until it arrives, in the twin.",
 );
+/// The key of what an interrupt takes.
+pub(crate) const INTERRUPT: &str = "interrupt";
 static ENTERS: Key<Service> = Key::new(
     INTERRUPT,
     &Within(&SERVICE, SHORT),

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::types::{Interface, Resolved, ResolvedVariant, TaskKind};
+use super::Known;
 use crate::each_once::each_once;
-use crate::machine_file::Known;
+use crate::scenario::network::INTERRUPT;
+use crate::scenario::{Interface, Resolved, ResolvedVariant, TaskKind};
 
 /// By which way a scenario's interface is opened on Linux, and whose figures the twin's card has.
 const WAY: &str = "packet";
-/// The key of what an interrupt takes.
-pub(super) const INTERRUPT: &str = "interrupt";
 
 impl Resolved {
     /// Whether a network takes part in one of its variants.
