@@ -20,7 +20,7 @@
 //!
 //! A figure without `samples`, `disturbed` and `medians` was not measured, but is what theory allows, or what somebody wrote. A file without `[udp_message]` or `[packets]` is of a version that did not measure that.
 
-mod charged;
+mod charge;
 mod known;
 mod packets;
 
