@@ -24,6 +24,8 @@ const SIZES: [u32; 3] = [64, 512, 1_514];
 const STRETCHES: usize = 20;
 /// What is not through after so long was lost.
 const PATIENCE: Span = Span::from_millis(200);
+/// So long a thread sleeps before it looks: to go to sleep and to wake is a part of what a look takes.
+const SLEEP: Span = Span::from_micros(1);
 const LOOK: Span = Span::from_millis(5);
 
 /// What packets take by one of the [ways](laxity_linux::calibrate::WAYS), of the calling thread's processor time.
@@ -155,11 +157,11 @@ impl Ends {
         }
     }
 
-    /// So many looks that find nothing, as the thread makes them that serves an interface.
+    /// So many looks that find nothing, each after a sleep, as the thread makes them that serves an interface.
     fn look(&mut self, times: u32) -> Service {
         let before = clock::thread_service();
         for _ in 0..times {
-            wait(self.driver.link(), Span::ZERO);
+            wait(self.driver.link(), SLEEP);
             // What it finds is nobody's.
             let _ = self.driver.poll(clock::now(), &mut ());
         }
