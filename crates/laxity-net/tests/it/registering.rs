@@ -77,7 +77,7 @@ fn what_nobody_registered_for_is_the_defaults_or_is_counted() {
 /// What of four packets a client of four buffers had, and how many were counted as had and as refused.
 fn of_four<T>(
     client: impl Client<Counted> + 'static,
-    mut next: impl FnMut() -> Option<T>,
+    next: impl FnMut() -> Option<T>,
 ) -> (usize, u64, u64) {
     let (mut pair, sender) = with_sender();
     let size = PoolSize {
@@ -89,7 +89,7 @@ fn of_four<T>(
     assert_eq!(registered.pool.give(4), 4);
     (0..4).for_each(|fill| send(&sender, &packet(1, fill, 60)));
     (0..3).for_each(|_| poll(&mut pair));
-    let got = std::iter::from_fn(|| next()).count();
+    let got = std::iter::from_fn(next).count();
     let account = pair.far.account_of(registered.id).unwrap();
     assert!(account.is_conserved() && account == pair.far.account());
     (got, account.swapped, account.dropped(Reason::Refused))
