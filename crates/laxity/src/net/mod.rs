@@ -74,7 +74,8 @@ pub use laxity_linux::net::xdp::Mode;
 pub use laxity_linux::net::xdp::early::Flow;
 pub use laxity_linux::net::xdp::program::Rest;
 pub use laxity_linux::net::{
-    AnyLink, AnyMemory, InterfaceName, OpenCause, OpenError, Opened, Settings,
+    AnyLink, AnyMemory, InterfaceName, OpenCause, OpenError, Opened, Settings, Shown,
+    interface_names, shown,
 };
 pub use laxity_model::nif::frames::Frames;
 pub use laxity_model::nif::link::{Facts, Losses};
