@@ -8,6 +8,7 @@ mod namespace;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use common::machine::{Scheduling, threads_of};
 use common::{Bench, assert_code, assert_says, eventually, said, stdout};
@@ -290,6 +291,57 @@ fn a_capture_that_is_stopped_ends_well_and_says_whose_each_packet_was() {
     assert!(has(b"nobody's") && has(b"udp port 2000"));
 }
 
+/// Two frames, an hour from each other.
+fn written_far_apart(bench: &Bench) {
+    let mut file = pcap(&[frame(1, 40), frame(2, 40)], 1);
+    let second = 24 + 16 + frame(1, 40).len();
+    file[second..second + 4].copy_from_slice(&1_700_003_600_u32.to_le_bytes());
+    std::fs::write(bench.path("in.pcap"), file).unwrap();
+}
+
+#[test]
+fn a_replay_that_is_stopped_sends_nothing_before_its_time() {
+    let bench = Bench::new();
+    written_far_apart(&bench);
+    let far = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let name = format!("udp:127.0.0.1:0-{}", far.local_addr().unwrap());
+    let mut replay = bench.command();
+    replay.args(["net", "replay", "in.pcap", &name]);
+    let replay = replay.stderr(Stdio::piped()).spawn().unwrap();
+    let mut bytes = [0; 100];
+    far.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    assert_eq!(far.recv(&mut bytes).unwrap(), frame(1, 40).len());
+    let output = interrupted(replay);
+    assert_code(&output, 0);
+    assert_says(&said(&output), &["1 of 1 frames sent", "0 late"]);
+    far.set_nonblocking(true).unwrap();
+    assert!(far.recv(&mut bytes).is_err(), "the second was not due");
+}
+
+#[test]
+fn frames_that_do_not_leave_are_told_with_the_cause() {
+    in_namespace(|| {
+        pair("near", "far");
+        assert!(ip("link set near down"));
+        let bench = Bench::new();
+        written(&bench, &[frame(1, 40), frame(2, 40)]);
+        let output = bench.run(&["net", "replay", "in.pcap", "near"]);
+        assert_code(&output, 1);
+        assert_says(&said(&output), &["2 frames were not sent", "is down"]);
+    });
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_says_what_the_system_says() {
+    let bench = Bench::new();
+    let full = ["--write", "/dev/full", "--for", "60s"];
+    let udp = ["net", "capture", "udp:127.0.0.1:0-127.0.0.1:9"];
+    let output = bench.run(&[&udp[..], &full].concat());
+    assert_code(&output, 1);
+    assert_says(&said(&output), &["/dev/full", "No space left"]);
+    assert!(!said(&output).contains("reading"), "{}", said(&output));
+}
+
 #[test]
 fn what_is_wrong_is_said_with_its_exit_code() {
     let bench = Bench::new();
@@ -304,7 +356,11 @@ fn what_is_wrong_is_said_with_its_exit_code() {
     refused(64, &["column 1"], &filter);
     refused(64, &["remedy", "packet:NAME"], &["show", "a:b:c"]);
     refused(64, &["factor"], &["replay", "in.pcap", udp, "--speed", "0"]);
-    refused(1, &["1 frames were not sent"], &["replay", "in.pcap", udp]);
+    refused(
+        1,
+        &["1 frames were not sent: too long"],
+        &["replay", "in.pcap", udp],
+    );
     refused(1, &["none.pcap"], &["replay", "none.pcap", udp]);
     bench.write("text.pcap", "no capture at all, though long enough");
     refused(1, &["pcap or pcapng"], &["replay", "text.pcap", udp]);
@@ -318,6 +374,29 @@ fn what_is_wrong_is_said_with_its_exit_code() {
         assert_code(&output, 4);
         assert_says(&said(&output), &["CAP_NET_RAW", "remedy"]);
     }
+    if let Some(mut command) = bench.command_without_rights(&programs) {
+        let output = command.args(["net", "show"]).output().unwrap();
+        let shown = stdout(&output);
+        let row = shown.lines().find(|line| line.starts_with("tap"));
+        assert!(!row.unwrap_or_default().contains("ok"), "{shown}");
+    }
+}
+
+/// In a network namespace whose `/sys` is still another's, too.
+#[test]
+fn interfaces_are_shown_of_the_network_namespace_that_this_is() {
+    in_namespace(|| {
+        pair("near", "far");
+        assert!(ip("link set far mtu 1234"));
+        let bench = Bench::new();
+        let output = bench.run(&["net", "show"]);
+        assert_code(&output, 0);
+        let shown = stdout(&output);
+        let far = shown.lines().find(|line| line.starts_with("far "));
+        let far = far.unwrap_or_default();
+        assert!(far.contains("up ") && far.contains("MTU 1234"), "{shown}");
+        assert_says(&shown, &["through ", "checksums"]);
+    });
 }
 
 #[test]

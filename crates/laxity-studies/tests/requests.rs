@@ -5,6 +5,7 @@ use laxity_lab::report::json;
 use laxity_lab::runner::Silent;
 use laxity_studies::constraints::Constraints;
 use laxity_studies::modem::Modem;
+use laxity_studies::nif::Nif;
 use laxity_studies::on_hook::OnHook;
 
 fn report_of(
@@ -41,6 +42,17 @@ fn what_is_claimed_of_time_constraints_is_so() {
     expect_held(&report);
     let drawn = report.figures.iter().map(|figure| &figure.key);
     assert!(drawn.eq(Constraints.text().figures.iter().map(|figure| &figure.key)));
+}
+
+/// In the twin nothing is run for it.
+#[test]
+fn a_figure_of_this_machine_alone_says_so() {
+    let report = report_of(&Nif, 0, &["stacks"], 1);
+    let [figure] = &report.figures[..] else {
+        panic!("{:?}", report.figures)
+    };
+    let remarks = figure.remarks.join(" ");
+    assert!(remarks.contains("--on linux"), "{remarks}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! Takes the right to open the interface; `udp:LOCAL-REMOTE` takes none. Without the right to be real-time the thread stays an ordinary one, and says so.
 
+use std::process::ExitCode;
 use std::thread;
 
 use laxity::hold::Tid;
@@ -11,7 +12,7 @@ use laxity::{ActivityId, Span, now};
 
 const VIDEO: ActivityId = ActivityId(0);
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(name), Some(own)) = (arguments.next(), arguments.next()) else {
         return Err("early INTERFACE ADDRESS:PORT".into());
@@ -64,10 +65,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         "by the driver"
     };
+    let grade = interface.grade();
+    let why = grade.reason().map(|reason| format!(" ({reason})"));
     println!(
-        "found {how}; the driver is {}; raised in vain: {}",
-        interface.grade(),
+        "found {how}; the driver is {grade}{}; raised in vain: {}",
+        why.unwrap_or_default(),
         interface.refused_raises()
     );
     Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("early: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

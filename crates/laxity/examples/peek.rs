@@ -1,5 +1,7 @@
 //! A client that looks at packets of a filter as they arrive: `peek packet:eth0 "udp port 53"`.
 
+use std::process::ExitCode;
+
 use laxity::net::client::{Context, Loan, Peek};
 use laxity::net::{Interface, Options};
 use laxity::{Span, now, sleep_until};
@@ -13,7 +15,7 @@ impl Peek for Lengths {
     }
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn run() -> Result<(), Box<dyn std::error::Error>> {
     let [name, filter] = [1, 2].map(|at| std::env::args().nth(at).unwrap_or_default());
     let (tell, told) = std::sync::mpsc::sync_channel(1_024);
     let interface = Interface::open(&name, Options::default())?;
@@ -26,4 +28,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         told.try_iter().sum::<usize>()
     );
     Ok(())
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("peek: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -5,12 +5,12 @@ mod gstreamer;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, UdpSocket};
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use laxity::net::sockets::TcpStream;
-use laxity::net::{Interface, Options, StackConfig};
+use laxity::net::{Interface, LiveStack, Options, StackConfig};
 use laxity_linux::doctor::rights::{self, Right};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
@@ -227,11 +227,41 @@ fn peek_and_early_tell_of_the_packets_that_arrive() {
         let before = words.by_ref().take_while(|word| *word != "packets").last();
         let packets: u32 = before.unwrap().parse().unwrap();
         assert!(packets > 10, "{shown}");
+        // A driver that could be taken from says by whom, or what it lacks.
+        assert!(!shown.contains("is unenforced; "), "{shown}");
     }
 }
 
 #[test]
-fn a_server_of_tcp_sends_back_what_comes() {
+fn examples_of_packets_say_what_is_wrong_with_its_remedy() {
+    for (name, rest) in [
+        ("peek", &["udp"][..]),
+        ("early", &["10.0.0.2:2000"]),
+        ("tcp_server", &["10.0.0.2/24", "7"]),
+    ] {
+        let mut command = Command::new(built(name));
+        let output = command.arg("a:b:c").args(rest).output().unwrap();
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains("remedy: name it `auto:NAME`"), "{error}");
+    }
+}
+
+#[test]
+fn a_server_of_tcp_counts_what_it_sent_back_before_a_connection_failed() {
+    let (server, _interface, host) = server_and_host();
+    let mut stream = TcpStream::connect(&host, ([10, 0, 0, 2], 7).into()).unwrap();
+    stream.write_all(&[1; 1_000]).unwrap();
+    stream.read_exact(&mut [0; 1_000]).unwrap();
+    stream.abort();
+    drop(stream);
+    let output = server.wait_with_output().unwrap();
+    let shown = text(&output.stdout);
+    assert!(shown.ends_with("1 connections, 1000 bytes\n"), "{shown}");
+}
+
+/// A server of TCP over UDP, and a host beside it.
+fn server_and_host() -> (Child, Interface, LiveStack) {
     // The kernel gives such numbers out in turn, so that they stay free.
     let free = || UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     let (own, servers) = (free().unwrap(), free().unwrap());
@@ -244,6 +274,12 @@ fn a_server_of_tcp_sends_back_what_comes() {
         ..StackConfig::default()
     });
     let host = host.unwrap();
+    (server, interface, host)
+}
+
+#[test]
+fn a_server_of_tcp_sends_back_what_comes() {
+    let (server, _interface, host) = server_and_host();
     // What is sent before the server is there is sent again.
     let mut stream = TcpStream::connect(&host, ([10, 0, 0, 2], 7).into()).unwrap();
     let sent: Vec<u8> = (0..100_000_u32).map(|at| (at % 251) as u8).collect();

@@ -33,7 +33,7 @@ use crate::progress::Reporter;
 pub(crate) struct Capture {
     /// The interface.
     interface: String,
-    /// Only packets that this matches: pcap's language without `not`; without it, all.
+    /// Only packets that this matches: words of pcap's language, such as `udp port 53`, without `not` (docs/net.md lists them); without one, all.
     filter: Vec<String>,
     /// The file of pcapng; `-` is standard output.
     #[arg(long, short, value_name = "FILE")]
@@ -242,7 +242,11 @@ impl Target {
 }
 
 fn wrong(name: &str, error: &PcapError) -> Failure {
-    Failure::new(ERROR, format!("{name}: {error}"))
+    match error {
+        // Its words are of reading, whatever failed.
+        PcapError::IoError(error) => failed(name)(error),
+        error => Failure::new(ERROR, format!("{name}: {error}")),
+    }
 }
 
 /// Whose a packet was, and what became of it.

@@ -17,7 +17,7 @@ use crate::files;
 /// Examples of all that is done.
 pub(crate) const HELP: &str = "\
 An INTERFACE is named by the way to it: packet:eth0 (a packet socket), xdp:eth0 (the hook of the interface, whose packets the kernel then has no more), tap:lax0,
-tun:lax0 (IP alone), or udp:LOCAL-REMOTE, which needs no rights. A bare name is a packet socket here, as that is in nobody's way.
+tun:lax0 (IP alone), or udp:LOCAL-REMOTE, which needs no rights; xdp-native:eth0 is the hook in the driver's own mode, auto:eth0 whichever of xdp: and packet: can be had. A bare name is a packet socket here, as that is in nobody's way.
 
 Exit codes: 0 done, also when stopped by Ctrl-C; 1 error, also a frame that was not sent; 4 cannot run here; 64 usage, also a filter that is wrong.
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
 use laxity::net::buffers::{Buffer, Filled, Pool, Sending, Unavailable};
-use laxity::net::client::{Client, Context};
+use laxity::net::client::{Client, Context, News};
 use laxity::net::{AnyMemory, Interface, Options};
 use laxity::{Instant, Span, now, sleep_until};
 use laxity_lab::capture_file::Frame;
@@ -57,6 +57,9 @@ const FRAMES: u32 = 64;
 /// Frames that are on their way when all were handed over are waited for so long.
 const PATIENCE: Span = Span::from_secs(2);
 
+/// Why frames do not leave, and what mends that.
+const DOWN: &str = "the interface, or the other end of its wire, is down (`ip link set NAME up`)";
+
 /// What became of frames, as their driver tells.
 #[derive(Default)]
 struct Sent {
@@ -76,6 +79,19 @@ impl Client<AnyMemory> for Told {
             return;
         };
         self.0.refused.fetch_add(1, Ordering::Relaxed);
+        self.because(error);
+    }
+
+    fn told(&mut self, news: News, _: &mut Context<'_>) {
+        // What waits in the kernel then may never be told of.
+        if news == News::Down {
+            self.because(LinkError::Down);
+        }
+    }
+}
+
+impl Told {
+    fn because(&self, error: LinkError) {
         // Who reads it just now has one like it.
         if let Ok(mut why) = self.0.why.try_lock() {
             *why = Some(error);
@@ -138,11 +154,15 @@ fn conclude(interface: &Interface, done: &Done, sent: &Sent) -> Result<u8, Failu
         return Ok(MET);
     }
     let why = sent.why.lock().unwrap_or_else(PoisonError::into_inner);
-    let why = why
-        .as_ref()
-        .map_or_else(String::new, |why| format!(": {why}"));
+    let silent = done.handed > has_left + sent.refused.load(Ordering::Relaxed);
+    let why = match why.as_ref() {
+        Some(LinkError::Down) => DOWN.to_owned(),
+        Some(why) => why.to_string(),
+        None if silent => format!("they had not left {PATIENCE} after the last one; {DOWN}?"),
+        None => "too long for the interface, or cut in the file".to_owned(),
+    };
     let missing = done.frames - has_left.min(done.frames);
-    let message = format!("{missing} frames were not sent{why}");
+    let message = format!("{missing} frames were not sent: {why}");
     Err(Failure::new(ERROR, plain(&message).into_owned()))
 }
 
@@ -204,15 +224,16 @@ impl Replayed<'_> {
     ) -> Result<(), Failure> {
         while let Some(frame) = packets.next() {
             let frame = frame?;
-            if self.is_over() {
-                return Ok(());
-            }
-            self.done.frames += 1;
             let due = match arguments.as_fast {
                 true => None,
                 false => self.due(&frame, arguments.speed),
             };
             self.wait(due);
+            // Stopped while it waits for its time, it is not sent before that.
+            if self.is_over() {
+                return Ok(());
+            }
+            self.done.frames += 1;
             self.send(&frame, due);
             let frames = self.done.frames as usize;
             reporter.tell(frames, frames, "frames");

@@ -1,12 +1,10 @@
 //! `laxity net show`: which ways to interfaces there are, and what comes through one.
 
-use std::fs;
-
 use clap::Args;
 use laxity::doctor::{Finding, Machine, diagnose};
 use laxity::net::exchange::{Account, Reason};
 use laxity::net::registry::Fallback;
-use laxity::net::{Counters, Error, Interface, Options};
+use laxity::net::{Counters, Error, Interface, Options, Shown, interface_names, shown};
 use laxity::{Span, now, sleep_until};
 use laxity_lab::plain;
 use laxity_lab::report::doctor;
@@ -53,20 +51,21 @@ struct There {
 }
 
 fn interfaces() -> Result<Vec<There>, Failure> {
-    let table = fs::read_to_string("/proc/self/net/dev").map_err(failed("/proc/self/net/dev"))?;
-    let names = table.lines().filter_map(|line| line.split_once(':'));
-    let all = names.map(|(name, _)| {
-        let name = name.trim().to_owned();
-        let of = |what: &str| {
-            let told = fs::read_to_string(format!("/sys/class/net/{name}/{what}"));
-            told.map_or_else(|_| "unknown".to_owned(), |told| told.trim().to_owned())
-        };
-        let [state, mtu, address] = ["operstate", "mtu", "address"].map(of);
+    let names = interface_names()
+        .map_err(failed("the interfaces"))?
+        .into_iter();
+    let all = names.map(|name| {
+        let shown = shown(&name).ok();
+        let of =
+            |what: fn(&Shown) -> String| shown.as_ref().map_or_else(|| "unknown".to_owned(), what);
         There {
+            state: of(|shown| if shown.is_up { "up" } else { "down" }.to_owned()),
+            mtu: of(|shown| shown.mtu.to_string()),
+            address: of(|shown| {
+                let bytes = shown.address.map(|byte| format!("{byte:02x}"));
+                bytes.join(":")
+            }),
             name,
-            state,
-            mtu,
-            address,
         }
     });
     Ok(all.collect())

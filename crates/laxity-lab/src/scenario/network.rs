@@ -24,9 +24,12 @@ const SHORT: std::ops::RangeInclusive<Service> = Service::ZERO..=Service::from_s
 /// From nothing to as long as any time of a scenario.
 const DELAYS: std::ops::RangeInclusive<Span> = Span::ZERO..=*DURATIONS.end();
 
+/// In bits a second, from 1 kbit/s to 1 Tbit/s.
+const RATES: std::ops::RangeInclusive<u64> = 1_000..=1_000_000_000_000;
+
 static RATE_KEY: Key<u64> = Key::new(
     "rate",
-    &Any(&RATE),
+    &Within(&RATE, RATES),
     Without::Is("\"10 Mbit/s\""),
     "Of the wire, in the twin. On Linux it is a pair of interfaces, which takes no time.",
 );

@@ -63,8 +63,7 @@ pub(crate) const LOAD: Quantity<units::Load> = Quantity {
 pub(crate) const SIZE: Quantity<u64> =
     Quantity::of(&units::SIZE, units::bytes, |bytes| format!("{bytes} B"));
 /// Bits a second.
-pub(crate) const RATE: Quantity<u64> =
-    Quantity::of(&units::RATE, units::rate, |rate| format!("{rate} bit/s"));
+pub(crate) const RATE: Quantity<u64> = Quantity::of(&units::RATE, units::rate, units::format_rate);
 /// A share in millionths.
 pub(crate) const SHARE: Quantity<u32> =
     Quantity::of(&units::SHARE, units::millionths, units::format_share);

@@ -275,6 +275,14 @@ pub fn rate(text: &str) -> Result<u64, UnitError> {
     RATE.read(text)
 }
 
+/// In the largest unit of which it is a whole number.
+pub(crate) fn format_rate(rate: u64) -> String {
+    let mut units = RATE.units.iter().rev();
+    let whole = units.find(|(_, size)| rate > 0 && rate.is_multiple_of(*size));
+    let (unit, size) = whole.copied().unwrap_or(("bit/s", 1));
+    format!("{} {unit}", rate / size)
+}
+
 /// A level in thousandths of a decibel: `52 dB`.
 pub fn level_mdb(text: &str) -> Result<u64, UnitError> {
     LEVEL.read(text)

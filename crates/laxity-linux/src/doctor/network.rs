@@ -2,9 +2,7 @@
 
 use super::checks::{Judgement, limited, ok};
 use super::machine::{Fact, Machine, Network};
-use crate::net::OpenCause;
-use crate::net::tried;
-use crate::os::fact::names_in;
+use crate::net::{self, OpenCause, tried};
 
 /// So many packets are tried to be kept in memory that the kernel shares, as an interface has unless it is asked for others.
 const PACKETS: usize = 1_024;
@@ -16,7 +14,7 @@ impl Network {
             packet: tried::packet(),
             xdp: tried::xdp(PACKETS),
             tap: tried::tap(),
-            unfinished: names_in("/sys/class/net").map(|names| {
+            unfinished: net::interface_names().map(|names| {
                 let pairs = names.into_iter().filter(|name| tried::is_pair(name));
                 pairs.collect()
             }),
@@ -44,7 +42,7 @@ pub(super) fn check_xdp(machine: &Machine) -> Fact<Judgement> {
 pub(super) fn check_tap(machine: &Machine) -> Fact<Judgement> {
     tell(
         &machine.network.tap,
-        "/dev/net/tun may be opened (`tap:NAME`, `tun:NAME`)",
+        "TAP and TUN interfaces may be made (`tap:NAME`, `tun:NAME`)",
     )
 }
 

@@ -164,7 +164,7 @@ impl fmt::Display for OpenCause {
                 "no XDP program may be had without CAP_BPF and CAP_NET_ADMIN of the first user namespace: the {step} was refused"
             ),
             Self::NoInterfaceRights => {
-                f.write_str("no TAP or TUN interface may be made without CAP_NET_ADMIN")
+                f.write_str("without CAP_NET_ADMIN no TAP or TUN interface may be made, and only one that was made for this user opened")
             }
             Self::NoTunDevice => f.write_str("there is no /dev/net/tun"),
             Self::TunDeviceClosed => f.write_str("/dev/net/tun may not be opened"),

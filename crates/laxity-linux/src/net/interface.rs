@@ -11,6 +11,10 @@ use rustix::net::netdevice::index_to_name;
 
 use super::call;
 use super::error::OpenCause;
+use crate::os::fact::{Fact, read};
+
+/// The interfaces of the network namespace of whichever thread opens it.
+const DEVICES: &str = "/proc/thread-self/net/dev";
 
 /// How often an idle interface is asked whether it is still there and up: two system calls of about a microsecond together.
 const LOOKS_EVERY: Span = Span::from_millis(10);
@@ -35,17 +39,7 @@ impl Interface {
 
     /// The one of this name, if it carries that. One that carries IP alone has no address.
     pub(super) fn find_of(name: &str, medium: Medium) -> std::result::Result<Self, OpenCause> {
-        let socket = call::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
-            .map_err(|errno| OpenCause::System("socket", errno))?;
-        let mut found = Self {
-            socket,
-            name: name.to_owned(),
-            index: 0,
-            address: [0; 6],
-            mtu: 0,
-            // A file that is open tells of the namespace that it was opened in.
-            statistics: File::open("/proc/thread-self/net/dev").ok(),
-        };
+        let mut found = Self::named(name).map_err(|errno| OpenCause::System("socket", errno))?;
         let ask = |request: libc::c_ulong| match found.ask(request) {
             Ok(answer) => Ok(answer),
             Err(Errno::NODEV) => Err(OpenCause::Missing),
@@ -69,6 +63,19 @@ impl Interface {
         found.mtu = unsafe { mtu.ifr_ifru.ifru_mtu } as usize;
         found.address = std::array::from_fn(|at| address.sa_data[at] as u8);
         Ok(found)
+    }
+
+    /// Of which nothing has been asked.
+    fn named(name: &str) -> Result<Self> {
+        Ok(Self {
+            socket: call::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?,
+            name: name.to_owned(),
+            index: 0,
+            address: [0; 6],
+            mtu: 0,
+            // A file that is open tells of the namespace that it was opened in.
+            statistics: File::open(DEVICES).ok(),
+        })
     }
 
     fn ask(&self, request: libc::c_ulong) -> Result<libc::ifreq> {
@@ -121,6 +128,59 @@ fn dropped_of(name: &str, table: &str) -> Option<[u64; 2]> {
         .map_while(|value| value.parse().ok())
         .collect();
     Some([*values.get(3)?, *values.get(11)?])
+}
+
+/// What the kernel says of an interface of this thread's network namespace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// Whether it is up, and its other end is.
+    pub is_up: bool,
+    /// The longest packet that it carries, in bytes, without an Ethernet header.
+    pub mtu: usize,
+    /// Its hardware address; zeros where it has none.
+    pub address: [u8; 6],
+}
+
+/// The names of all interfaces of this thread's network namespace. `/sys` may show those of another one.
+///
+/// # Errors
+///
+/// The system does not tell.
+pub fn interface_names() -> Fact<Vec<String>> {
+    let table = read(DEVICES)?;
+    let names = table.lines().filter_map(|line| line.split_once(':'));
+    Ok(names.map(|(name, _)| name.trim().to_owned()).collect())
+}
+
+/// What the kernel says of the interface of this name.
+///
+/// # Errors
+///
+/// There is none of this name, or the system does not tell.
+pub fn shown(name: &str) -> std::io::Result<Shown> {
+    let asked = Interface::named(name)?;
+    let [flags, mtu, address] = [
+        asked.ask(libc::SIOCGIFFLAGS)?,
+        asked.ask(libc::SIOCGIFMTU)?,
+        asked.ask(libc::SIOCGIFHWADDR)?,
+    ];
+    // SAFETY: the kernel wrote this member for this request, as also below.
+    let flags = unsafe { flags.ifr_ifru.ifru_flags };
+    // SAFETY: as above.
+    let mtu = unsafe { mtu.ifr_ifru.ifru_mtu } as usize;
+    // SAFETY: as above.
+    let address = unsafe { address.ifr_ifru.ifru_hwaddr };
+    Ok(Shown {
+        is_up: is_up(flags.into()),
+        mtu,
+        address: std::array::from_fn(|at| address.sa_data[at] as u8),
+    })
+}
+
+/// Without the other end of its wire it is as good as down.
+const fn is_up(flags: libc::c_int) -> bool {
+    let wanted = libc::IFF_UP | libc::IFF_RUNNING;
+    flags & wanted == wanted
 }
 
 /// Whether an interface is one of a pair (veth), by what the kernel calls its driver.
@@ -208,9 +268,7 @@ impl Watch {
         let was_up = self.is_up;
         match self.interface.flags() {
             Ok(flags) => {
-                // Without the other end of its wire it is as good as down.
-                let wanted = libc::IFF_UP | libc::IFF_RUNNING;
-                self.is_up = flags & wanted == wanted;
+                self.is_up = is_up(flags);
                 match was_up && !self.is_up {
                     true => Err(LinkError::Down),
                     false => Ok(()),

@@ -26,6 +26,7 @@ pub mod xdp;
 
 pub use copied::Copied;
 pub use error::{OpenCause, OpenError};
+pub use interface::{Shown, interface_names, shown};
 pub use names::{AnyLink, AnyMemory, CopyingLink, InterfaceName, Opened, open};
 pub use packet::PacketLink;
 pub use tap::TapLink;

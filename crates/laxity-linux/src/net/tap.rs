@@ -67,6 +67,17 @@ impl TapLink {
     }
 }
 
+/// Whether an interface could be made, which none is for that: the kernel asks for the right before it refuses one of no kind.
+pub(super) fn try_right() -> Result<(), OpenCause> {
+    let file = device()?;
+    let mut request = request_of("laxity%d").map_err(|_| OpenCause::Missing)?;
+    // SAFETY: the request takes an `ifreq` without an address in it.
+    match unsafe { call::ioctl(&file, libc::TUNSETIFF, &mut request) } {
+        Err(Errno::PERM | Errno::ACCESS) => Err(OpenCause::NoInterfaceRights),
+        _ => Ok(()),
+    }
+}
+
 impl Tap {
     fn open(
         name: &str,

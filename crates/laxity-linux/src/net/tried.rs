@@ -13,9 +13,9 @@ pub(crate) fn xdp(packets: usize) -> Result<(), OpenCause> {
     hooks::try_program(packets)
 }
 
-/// The device of TAP interfaces.
+/// The device of TAP interfaces, and the right to make one.
 pub(crate) fn tap() -> Result<(), OpenCause> {
-    taps::device().map(drop)
+    taps::try_right()
 }
 
 /// Whether an interface has its other end on this machine. One that does not say what it is has none.

@@ -234,6 +234,12 @@ fn each_way_to_an_interface_is_told_with_what_it_takes() {
         assert!(remedy.contains(word), "{row}: {remedy}");
     }
     assert!(found(&machine, "unfinished-packets").1.contains("veth0"));
+    // That the device may be opened is no right to make an interface.
+    machine.network.tap = Err(OpenCause::NoInterfaceRights);
+    let (status, cause, remedy) = found(&machine, "tap");
+    assert_eq!(status, Status::Limited);
+    assert!(cause.contains("made for this user"), "{cause}");
+    assert!(remedy.contains("ip tuntap add"), "{remedy}");
     machine.network.unfinished = Err(Unknown("/sys is hidden".to_owned()));
     let unknown = found(&machine, "unfinished-packets");
     assert_eq!(unknown.0, Status::Unknown);

@@ -19,6 +19,9 @@ pub struct PoolSize {
 }
 
 impl PoolSize {
+    /// A pool has fewer.
+    pub(crate) const END: u32 = 1 << 24;
+
     /// So many, and never more.
     #[must_use]
     pub const fn fixed(buffers: u32) -> Self {

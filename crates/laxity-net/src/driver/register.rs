@@ -146,6 +146,10 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         if let (Interest::Default, Fallback::Client(other)) = (interest, self.fallback) {
             return Err(RegisterError::DefaultTaken(other));
         }
+        // Before there is memory for them.
+        if size.buffers.max(size.most) >= PoolSize::END {
+            return Err(RegisterError::PoolTooLarge);
+        }
         let memories = self.link.allocate(size.buffers as usize);
         let memories = memories.map_err(RegisterError::Link)?;
         let line = Some((Arc::clone(&self.line), id.0));

@@ -12,6 +12,8 @@ use laxity_model::nif::table::Overlap;
 use laxity_net::driver::{DriverError, RegisterError};
 use laxity_net::stack::StackError;
 
+use super::flow::FlowOptions;
+
 /// Why nothing is asked of an interface any more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ended {
@@ -60,6 +62,9 @@ pub enum Error {
     /// As many flows or buffers of theirs are there as were asked for when the interface was opened.
     #[error("there is room for no more flows found early, or for no more buffers of theirs")]
     TooManyFlows,
+    /// A client of a flow with more buffers than it may have.
+    #[error("a client of a flow has {most} buffers at the most, and not {0}", most = FlowOptions::MOST_BUFFERS)]
+    TooManyBuffers(u32),
     /// The kernel refuses a flow.
     #[error("the flow cannot be found at the hook: {0}")]
     Hook(io::Error),

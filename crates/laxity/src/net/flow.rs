@@ -20,10 +20,15 @@ use super::{Frames, LiveDriver};
 /// What a client of a flow has.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowOptions {
-    /// So many packets may wait for it, or be in its threads' hands.
+    /// So many packets may wait for it, or be in its threads' hands; [`MOST_BUFFERS`](Self::MOST_BUFFERS) at the most.
     pub buffers: u32,
     /// When a packet finds none waiting, the activity that takes them becomes so urgent, from the packet's arrival on.
     pub raises: Option<(ActivityId, Priority)>,
+}
+
+impl FlowOptions {
+    /// The most buffers of a client: each takes memory from the beginning, 1.5 KiB of most interfaces and 64 KiB where [segments](super::Settings::segments) come.
+    pub const MOST_BUFFERS: u32 = 1 << 16;
 }
 
 /// Packets of a flow, first come, first served. Any number of threads may take them. Dropped, the client ends.

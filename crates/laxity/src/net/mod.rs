@@ -74,7 +74,8 @@ pub use laxity_linux::net::xdp::Mode;
 pub use laxity_linux::net::xdp::early::Flow;
 pub use laxity_linux::net::xdp::program::Rest;
 pub use laxity_linux::net::{
-    AnyLink, AnyMemory, InterfaceName, OpenCause, OpenError, Opened, Settings,
+    AnyLink, AnyMemory, InterfaceName, OpenCause, OpenError, Opened, Settings, Shown,
+    interface_names, shown,
 };
 pub use laxity_model::nif::frames::Frames;
 pub use laxity_model::nif::link::{Facts, Losses};
@@ -314,8 +315,11 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyFlows`] and [`Error::Hook`] of one that is found early; those of [`register`](Self::register).
+    /// [`Error::TooManyBuffers`]; [`Error::TooManyFlows`] and [`Error::Hook`] of one that is found early; those of [`register`](Self::register).
     pub fn flow(&self, flow: Flow, options: &FlowOptions) -> Result<FlowQueue, Error> {
+        if options.buffers > FlowOptions::MOST_BUFFERS {
+            return Err(Error::TooManyBuffers(options.buffers));
+        }
         let filter = Filter::to(flow.is_tcp, flow.own, flow.far)?;
         let (buffers, sleeper) = (options.buffers, Sleeper::new(Futex));
         let (client, queue) = early::client(buffers as usize, options.raises, &sleeper);

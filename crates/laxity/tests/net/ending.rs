@@ -55,6 +55,31 @@ fn whoever_waits_is_told_when_it_is_closed() {
     assert!(queue.counts().is_err());
 }
 
+/// Before anything is allocated for it, so that the process lives.
+#[test]
+fn a_client_of_a_flow_with_more_buffers_than_may_be_is_refused() {
+    let (interface, _far) = over_udp(Options::default());
+    let wanted = Flow {
+        is_tcp: false,
+        own: OWN.parse().unwrap(),
+        far: None,
+    };
+    for buffers in [FlowOptions::MOST_BUFFERS + 1, u32::MAX] {
+        let options = FlowOptions {
+            buffers,
+            raises: None,
+        };
+        let Err(refused) = interface.flow(wanted, &options) else {
+            panic!("{buffers} buffers");
+        };
+        assert!(refused.to_string().contains("65536 buffers at the most"));
+    }
+    // A pool of any other client, too.
+    let (client, _told) = tells();
+    assert!(interface.register("arp", u32::MAX, client).is_err());
+    drop(flow(&interface, 2));
+}
+
 #[test]
 fn a_driver_that_panics_ends_as_one_that_is_closed() {
     let (interface, _far) = over_udp(Options::default());
