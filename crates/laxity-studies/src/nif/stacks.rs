@@ -429,7 +429,7 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Nif>) {
     let runs: Vec<&Seen> = runs.collect();
     // Beside others its absence from the twin is nothing to tell.
     if !made.request.live && !made.request.figures.is_empty() {
-        draft.remark("stacks", TEXT.say("stacks-live-only", &[]));
+        draft.say("stacks-live-only", &[]);
     }
     if runs.is_empty() {
         return;
