@@ -12,22 +12,20 @@ pub trait Sleeping {
     fn wake_all(&self, word: &AtomicU32);
 }
 
-/// A count that threads wait on. Ringing costs one addition where nobody has begun to wait since the last ring.
+/// A count that threads wait on. Ringing costs one addition where nobody waits.
 #[derive(Debug, Default)]
 pub struct Bell {
     rung: AtomicU32,
-    /// Whether somebody may wait whom no ring has woken yet: not 0.
-    awaited: AtomicU32,
+    waiters: AtomicU32,
 }
 
 impl Bell {
-    /// Something has changed. Never waits. Whoever was woken and has not looked yet is not woken again.
+    /// Something has changed. Never waits.
     #[inline]
     pub fn ring(&self, host: &impl Sleeping) {
         // SeqCst on both words: either we see the waiter, or it sees the count before it sleeps.
         self.rung.fetch_add(1, Ordering::SeqCst);
-        let is_awaited = self.awaited.load(Ordering::SeqCst) != 0;
-        if is_awaited && self.awaited.swap(0, Ordering::SeqCst) != 0 {
+        if self.waiters.load(Ordering::SeqCst) > 0 {
             host.wake_all(&self.rung);
         }
     }
@@ -36,7 +34,7 @@ impl Bell {
     #[inline]
     pub fn ring_after_exchange(&self, host: &impl Sleeping) {
         // Either we see the waiter, or it sees the change when it looks.
-        if self.awaited.load(Ordering::SeqCst) != 0 {
+        if self.waiters.load(Ordering::SeqCst) > 0 {
             self.ring(host);
         }
     }
@@ -52,15 +50,17 @@ impl Bell {
         if let Some(found) = look() {
             return Some(found);
         }
-        loop {
-            self.awaited.swap(1, Ordering::SeqCst);
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        let found = loop {
             let seen = self.rung.load(Ordering::SeqCst);
             if let Some(found) = look() {
-                return Some(found);
+                break Some(found);
             }
             if !host.sleep(&self.rung, seen, until) {
-                return look();
+                break look();
             }
-        }
+        };
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
+        found
     }
 }

@@ -5,7 +5,6 @@
 #![cfg(loom)]
 
 mod arrivals;
-mod bell;
 mod ring;
 mod stack;
 mod together;
