@@ -8,6 +8,7 @@ use super::parse;
 use crate::os::cgroup::{Hierarchy, Mount};
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{read, read_as};
+use crate::os::limits;
 
 /// A hierarchy with more groups than this is not walked: the answer would cost more than it is worth.
 const MOST_GROUPS: usize = 10_000;
@@ -19,10 +20,7 @@ pub(super) fn real_time_group(
     mounts: &[Mount],
 ) -> Fact<RealTimeGroup> {
     // Without a limit for the machine there is none for a group.
-    let machine_limit = read_as("/proc/sys/kernel/sched_rt_runtime_us", |text| {
-        text.parse::<i64>().ok()
-    })?;
-    if machine_limit < 0 {
+    if limits::throttling().runtime_us?.is_none() {
         return Ok(RealTimeGroup::NotLimited);
     }
     let own = read(format!("/proc/{of}/cgroup"))?;

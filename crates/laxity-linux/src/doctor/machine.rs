@@ -9,6 +9,7 @@ use super::outranking::{self, Hidden};
 use crate::net::OpenCause;
 use crate::os::cpuset::CpuSet;
 pub use crate::os::fact::{Fact, Unknown};
+pub use crate::os::limits::Throttling;
 use crate::os::proc::RealTimeThread;
 use crate::os::sched::Policy;
 
@@ -85,32 +86,6 @@ pub struct ProcessorFacts {
     pub steal: Fact<Vec<(usize, Span)>>,
     /// Where each interrupt of a device may be handled.
     pub interrupts: Fact<Vec<CpuSet>>,
-}
-
-/// The limit on all real-time work together, and the kernel's bounds on deadline periods.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Throttling {
-    /// `sched_rt_runtime_us`: the real-time work in each period, in microseconds; `None` without a limit (−1).
-    pub runtime_us: Fact<Option<u64>>,
-    /// `sched_rt_period_us`.
-    pub period_us: Fact<u64>,
-    /// The shortest period of a deadline thread.
-    pub deadline_period_min: Fact<Span>,
-    /// The longest period of a deadline thread.
-    pub deadline_period_max: Fact<Span>,
-}
-
-impl Throttling {
-    /// Why a yes of this kernel is no promise: without a limit on real-time work it admits everything.
-    pub(crate) fn admits_all(&self) -> Option<String> {
-        match &self.runtime_us {
-            Ok(Some(_)) => None,
-            Ok(None) => Some(KernelLimits::UNLIMITED.to_owned()),
-            Err(unknown) => Some(format!(
-                "whether the kernel admits reservations by what it has is not known: {unknown}"
-            )),
-        }
-    }
 }
 
 /// The own group of threads under `RT_GROUP_SCHED`.

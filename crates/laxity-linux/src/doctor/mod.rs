@@ -29,6 +29,7 @@ use laxity_model::Span;
 use self::machine::RealTimeGroup;
 use crate::os::clock;
 use crate::os::fact::{Fact, Unknown, read_as};
+use crate::os::limits;
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 
 /// The highest FIFO priority that a live run needs.
@@ -70,7 +71,7 @@ pub(crate) fn group_limit_of(process: u32) -> Option<Diagnosis> {
 fn group_limit(group: &Fact<RealTimeGroup>, process: Option<u32>) -> Option<Diagnosis> {
     let group = group.as_ref().ok()?;
     explain::group_runtime(group, process).or_else(|| {
-        let limited = explain::group_share(group, &probe::throttling(), process);
+        let limited = explain::group_share(group, &limits::throttling(), process);
         limited.unwrap_or_else(|Unknown(why)| {
             let what = format!(
                 "whether its control group leaves real-time threads as much as the machine does is not known: {why}"

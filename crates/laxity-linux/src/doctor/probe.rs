@@ -12,17 +12,17 @@ use rustix::process::{Resource, getrlimit};
 use rustix::system::uname;
 use rustix::time::ClockId;
 
-use super::groups;
 use super::machine::{
     CAP_SYS_PTRACE, DmaLatency, DomainBandwidth, Fact, Kernel, Machine, Network, ProcessorFacts,
     RealTimeGroup, Rights, Servers, Source, Throttling, Unknown, held_on, usual_servers,
 };
-use super::{outranking, parse};
+use super::{groups, outranking, parse};
 use crate::os::cgroup::{self, Mount};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::{number, read, read_as};
 use crate::os::idle::LATENCY_FILE;
+use crate::os::limits::{self, span_of_micros};
 use crate::os::proc::{self, RealTimeThread};
 use crate::os::rseq;
 use crate::os::sched::{self, Attributes, Tid};
@@ -35,7 +35,7 @@ impl Machine {
         let mounts = read("/proc/thread-self/mountinfo").map(|text| cgroup::mounts(&text));
         let kernel = kernel(config.as_deref().ok());
         let processors = processors(&mounts);
-        let throttling = throttling();
+        let throttling = limits::throttling();
         let rights = rights(config.as_deref(), &mounts);
         let threads = proc::real_time_threads();
         let servers = servers(config.as_deref().ok(), &kernel, &processors);
@@ -178,24 +178,6 @@ fn interrupts() -> Fact<Vec<CpuSet>> {
         found.extend(proc::unless_gone(directory, affinity)?);
     }
     Ok(found)
-}
-
-/// The limits on real-time work, as they are now. Four small files.
-pub(crate) fn throttling() -> Throttling {
-    let micros = |name: &str| number(format!("/proc/sys/kernel/{name}"));
-    Throttling {
-        runtime_us: read_as("/proc/sys/kernel/sched_rt_runtime_us", |text| {
-            let runtime: i64 = text.parse().ok()?;
-            Some(u64::try_from(runtime).ok())
-        }),
-        period_us: micros("sched_rt_period_us"),
-        deadline_period_min: micros("sched_deadline_period_min_us").map(span_of_micros),
-        deadline_period_max: micros("sched_deadline_period_max_us").map(span_of_micros),
-    }
-}
-
-fn span_of_micros(micros: u64) -> Span {
-    Span::from_nanos(micros.saturating_mul(1_000))
 }
 
 const STATUS: &str = "/proc/thread-self/status";

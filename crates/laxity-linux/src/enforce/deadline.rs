@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use laxity_model::{HostError, Instant, Reservation, Span};
 
 use crate::os::clock;
+use crate::os::limits;
 use crate::os::sched::{self, Attributes, Policy, Restore, SchedError, Tid};
 
 /// When the bandwidth of everything this process has released is surely back, in nanoseconds.
@@ -93,9 +94,10 @@ fn latest_deadline(reservation: Reservation, now: Instant, tick: Span) -> Instan
     now + reservation.period() * (owed + 1)
 }
 
-/// Asks the kernel, as long as bandwidth is on its way back.
+/// Asks the kernel, as long as bandwidth is on its way back, and once more when it has reckoned anew.
 fn ask(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> {
     let attributes = Attributes::new(Policy::Deadline(reservation.into()), true);
+    let mut is_anew = false;
     loop {
         // Read before trying: what is released after the attempt must not shorten the wait.
         let returned_by = Instant::from_nanos(RETURNED_BY_NS.load(Ordering::SeqCst));
@@ -104,6 +106,11 @@ fn ask(tid: Tid, reservation: Reservation) -> Result<(), DeadlineError> {
             Err(error) if error.errno() == Some(libc::EBUSY) => {
                 let now = clock::now();
                 if now > returned_by {
+                    if !is_anew {
+                        limits::have_reckoned_anew();
+                        is_anew = true;
+                        continue;
+                    }
                     return Err(DeadlineError::NoBandwidth {
                         reservation,
                         source: error,

@@ -13,6 +13,7 @@ pub mod fork;
 pub(crate) mod futex;
 pub mod idle;
 pub(crate) mod life;
+pub mod limits;
 pub mod memory;
 pub mod open_files;
 pub mod proc;

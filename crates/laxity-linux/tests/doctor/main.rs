@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use calls::{Answer, Resource};
 use common::{in_own_process, in_own_process_with, is_own_process, live_turn, until};
+use laxity_linux::ThreadReservation;
 use laxity_linux::doctor::machine::{CAP_IPC_LOCK, CAP_SYS_NICE};
 use laxity_linux::doctor::rights::{lacks, skip};
 use laxity_linux::doctor::{
@@ -23,7 +24,7 @@ use laxity_linux::doctor::{
 };
 use laxity_linux::os::cpuset::CpuSet;
 use laxity_model::analysis::multiprocessor::{Bandwidth, DeadlineRequest};
-use laxity_model::{Service, Span};
+use laxity_model::{Reservation, Service, Span};
 
 fn deadline(runtime_us: u64, deadline_us: u64, period_us: u64) -> DeadlineRequest {
     DeadlineRequest {
@@ -290,6 +291,36 @@ fn no_bandwidth_left() {
             again.len() == admitted
         });
     });
+}
+
+/// What has ended before its zero-lag time is missing in the kernel's books once anybody reads the limit, and is taken off all the same.
+#[test]
+fn bandwidth_that_was_taken_off_twice_is_reckoned_anew() {
+    let _alone = live_turn();
+    in_own_process(
+        "bandwidth_that_was_taken_off_twice_is_reckoned_anew",
+        || {
+            if !may_schedule() {
+                return;
+            }
+            let used = std::thread::spawn(|| {
+                calls::set_deadline(deadline(400_000, 1_000_000, 1_000_000), true).unwrap();
+                let until = Instant::now() + Duration::from_millis(350);
+                while Instant::now() < until {}
+            });
+            used.join().unwrap();
+            let _ = std::fs::read("/proc/sys/kernel/sched_rt_runtime_us");
+            let until = Instant::now() + Duration::from_secs(2);
+            while Holder::new(deadline(1_000, 10_000, 10_000)).is_ok() {
+                if Instant::now() > until {
+                    return skip("this kernel does not reckon anew when its limit is read");
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let some = Reservation::new(Service::from_millis(1), Span::from_millis(10)).unwrap();
+            ThreadReservation::deadline(some).unwrap();
+        },
+    );
 }
 
 #[test]

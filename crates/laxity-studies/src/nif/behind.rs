@@ -67,7 +67,7 @@ const RATE: u64 = 1_000_000_000;
 pub struct Case {
     /// One protocol queue and a software interrupt, or a client and a thread for each.
     pub is_bsd: bool,
-    /// So many packets come before the one that is measured, [`BUFFERS`] less one at the most.
+    /// So many packets come before the one that is measured, 127 at the most.
     pub queued: u64,
     /// How often.
     pub bursts: u64,

@@ -315,7 +315,8 @@ fn it_went_on(said: &[String]) {
     if let Some(why) = said.iter().find_map(|line| line.strip_prefix(CANNOT)) {
         return rights::skip(why);
     }
-    let hit = said.iter().position(|line| line == "hit").unwrap();
+    let hit = said.iter().position(|line| line == "hit");
+    let hit = hit.unwrap_or_else(|| panic!("it was not hit: {said:?}"));
     assert_eq!(said[hit + 1], "back", "{said:?}");
     assert_eq!(said.last().map(|line| &**line), Some("true"), "{said:?}");
 }

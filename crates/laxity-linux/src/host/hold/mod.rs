@@ -30,7 +30,7 @@ use laxity_model::{ActivityId, Enforcer, Grade, HostError, Outside, Reservation}
 use super::supply::kept_of_each;
 use super::unready::await_all;
 use crate::doctor::machine::usual_limits;
-use crate::doctor::{self, Diagnosis, Machine, probe};
+use crate::doctor::{self, Diagnosis, Machine};
 use crate::enforce::deadline::{DeadlineError, ThreadReservation};
 use crate::enforce::holding::Holding;
 use crate::enforce::witness;
@@ -39,6 +39,7 @@ use crate::os::clock;
 use crate::os::cpuset::CpuSet;
 use crate::os::fact::Fact;
 use crate::os::fork;
+use crate::os::limits::throttling;
 use crate::os::proc::shows_own_numbers;
 use crate::os::sched::{self, Policy, Restore, SchedError, Tid};
 use crate::run::own::{Kept, Ought, Own, Role};
@@ -409,7 +410,7 @@ impl Watch {
     fn start(request: &HoldRequest, closely: bool, witnessed: &CpuSet) -> Result<Self, HostError> {
         leaves_room(request.reservation)?;
         let run = Arc::new(Run::new(1, 0, Ports::default()));
-        let no_promise = probe::throttling().admits_all();
+        let no_promise = throttling().admits_all();
         let grade = no_promise.map_or(Grade::Enforced, |reason| Grade::Unenforced { reason });
         let seen = Seen::new(grade);
         let reservation = request.reservation;

@@ -20,8 +20,8 @@ use super::above::is_above;
 use super::seen::{Anew, Holders, Seen};
 use crate::doctor;
 use crate::doctor::machine::Throttling;
-use crate::doctor::probe;
 use crate::os::clock;
+use crate::os::limits;
 use crate::os::proc::RealTimeThread;
 use crate::os::sched::{self, Policy, Tid};
 use crate::os::schedstat::Account;
@@ -405,7 +405,7 @@ impl Watcher {
             }
             None => {
                 self.lookout.look_at_own(run, is_over);
-                self.read_back(&probe::throttling());
+                self.read_back(&limits::throttling());
             }
         }
     }

@@ -78,7 +78,7 @@ fn where_no_more_files_may_be_open_nothing_is_known() {
 fn a_limit_that_is_taken_away_meanwhile_is_no_promise_any_more() {
     let seen = Seen::new(Grade::Enforced);
     let watcher = by_kernel(&seen);
-    let mut limits = probe::throttling();
+    let mut limits = limits::throttling();
     for (runtime_us, is_promise) in [(Some(950_000), true), (None, false)] {
         limits.runtime_us = Ok(runtime_us);
         watcher.read_back(&limits);
