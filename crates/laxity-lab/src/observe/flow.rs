@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use laxity::observe::{Observation, Reader, Recorder, Run};
 use laxity_model::verify::contract::{Phase, Subject};
-use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, RunRecord, Span};
+use laxity_model::{
+    ActivityId, Event, EventKind, Instant, Mark, PortId, RunRecord, SemaphoreId, Span,
+};
 
 use crate::scenario::Traffic;
 use crate::scenario::kinds::{
@@ -35,6 +37,10 @@ pub struct FlowProbe {
     pub traffic: Traffic,
     /// Where its packets wait.
     pub waiting: Waiting,
+    /// Where what happens to it waits for its activity.
+    pub records: PortId,
+    /// What counts frames of the near end, of all flows together, that no buffer was free for; `None` where the kernel has that.
+    pub unsent: Option<SemaphoreId>,
 }
 
 /// Tells when each of a flow's packets arrived that waits for a thread now.
@@ -248,6 +254,8 @@ mod tests {
             jitter: Span::ZERO,
         },
         waiting: Waiting(None),
+        records: PortId(0),
+        unsent: None,
     };
 
     /// Of a run that is over then.

@@ -253,6 +253,7 @@ where
     charge_clients(made.program, plan, &threads);
     let flows = plan.flows.iter();
     let waiting: Vec<Waiting> = flows.map(|known| made.waiting(known)).collect();
+    let unsent = made.unsent();
     let handler = Interrupt {
         raised: near.raised,
         doorbell,
@@ -271,7 +272,8 @@ where
     }
     let sender = Far::new(far, doorbell, &plan.flows, plan.seed)?;
     program.add("far end", processor, Placement::External, sender);
-    Ok(probes(program, plan, (&threads, waiting), Some(interrupts)))
+    let own = Some((interrupts, unsent));
+    Ok(probes(program, plan, (&threads, waiting), own))
 }
 
 /// Declares what each thread of a client may have to do, where it is known how many packets come: all of them.
@@ -293,14 +295,15 @@ fn charge_clients(program: &mut Program, plan: &Plan<'_>, threads: &Threads) {
 /// The threads of each client, by its name.
 type Threads = BTreeMap<String, Vec<ActivityId>>;
 
-/// Of clients and flows, in the order of the variant.
+/// Of clients and flows, in the order of the variant; `own`: the interrupts, and what counts frames that had no buffer to leave from, where the near end is not the kernel's.
 fn probes(
     program: &mut Program,
     plan: &Plan<'_>,
     (threads, waiting): (&Threads, Vec<Waiting>),
-    interrupts: Option<ActivityId>,
+    own: Option<(ActivityId, SemaphoreId)>,
 ) -> Vec<Probe> {
     let of = |name: &str| threads.get(name).cloned().unwrap_or_default();
+    let (interrupts, unsent) = own.unzip();
     let clients = plan.clients.iter().map(|(task, _)| Probe {
         subject: Subject {
             name: task.name.clone(),
@@ -323,7 +326,7 @@ fn probes(
             worked,
         };
         let body = recorder(known.records, marks);
-        let own = program.add(
+        let records = program.add(
             &flow.name,
             plan.interface.processor,
             Placement::External,
@@ -334,12 +337,14 @@ fn probes(
                 name: flow.name.clone(),
                 kind: flow.kind(),
             },
-            activities: vec![own],
+            activities: vec![records],
             watched: Watched::Flow(FlowProbe {
                 marks,
                 holders: holders.into_iter().chain(interrupts).collect(),
                 traffic: flow.traffic,
                 waiting,
+                records: known.records,
+                unsent,
             }),
         });
     }

@@ -50,6 +50,8 @@ struct Shared<M: Memory> {
     raised: SemaphoreId,
     /// Wakes who looks at timers.
     timers: SemaphoreId,
+    /// Counts frames that no buffer was free for.
+    unsent: SemaphoreId,
 }
 
 impl<'a, L> Near<'a, L>
@@ -75,6 +77,7 @@ where
             pool: sender.map_err(failed)?.pool,
             raised,
             timers: program.semaphore(0),
+            unsent: program.semaphore(0),
         });
         Ok(Self {
             program,
@@ -83,6 +86,10 @@ where
             stack,
             queues: Vec::new(),
         })
+    }
+
+    pub(super) fn unsent(&self) -> SemaphoreId {
+        self.stack.unsent
     }
 
     /// Who waits of this flow's packets, at whatever time that is asked.
@@ -398,14 +405,12 @@ impl<M: Memory> Shared<M> {
         }
         let is_any = !done.frames.is_empty();
         for frame in done.frames {
-            // Where none is free, it is as if lost on the way.
-            let filled = self
-                .pool
-                .take()
-                .ok()
-                .and_then(|empty| empty.fill(&frame).ok());
-            if let Some(filled) = filled {
-                filled.send(Sending::default()).ok();
+            let taken = self.pool.take().ok();
+            let filled = taken.and_then(|empty| empty.fill(&frame).ok());
+            let sent = filled.and_then(|filled| filled.send(Sending::default()).ok());
+            if sent.is_none() {
+                // It is as if lost on the way.
+                context.signal(self.unsent);
             }
         }
         if is_any {

@@ -1,6 +1,6 @@
 use laxity_lab::bench::{Made, judge};
 use laxity_lab::report::{Compared, Report};
-use laxity_model::{Disturbance, Event, EventKind, Mark, ProcessorId, Usage, Whereabouts};
+use laxity_model::{Disturbance, Event, EventKind, Mark, PortId, ProcessorId, Usage, Whereabouts};
 
 use super::super::{Nif, Seen as SeenOf};
 use super::*;
@@ -178,6 +178,8 @@ fn a_frame_is_disturbed_while_it_is_under_way() {
         },
         holders: vec![ActivityId(0)],
         waiting: Waiting(None),
+        records: PortId(0),
+        unsent: None,
         traffic: Traffic::Video {
             period: FRAME_PERIOD,
             packets: 2,
