@@ -4,6 +4,7 @@
 //! slot's number touches the slot: what is there is boxed once, and moves in and out by one exchange of a word, which nobody waits for.
 
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -47,12 +48,20 @@ pub(crate) struct Frame {
 
 /// What is at home in a slot.
 struct Contents<M> {
-    /// `None` only while its interface has it.
+    /// `None` only while its interface has it, and where that kept it as its driver ended.
     memory: Option<M>,
     frame: Frame,
     /// Of a frame that is gathered. It is let go of by who takes or gives the buffer next, so not by the driver.
     behind: Gathered<'static>,
     outcome: Option<Result<(), LinkError>>,
+}
+
+impl<M> Drop for Contents<M> {
+    fn drop(&mut self) {
+        // It may be the driver that lets go of them, and what they are made of is their client's.
+        let behind = mem::take(&mut self.behind);
+        catch_unwind(AssertUnwindSafe(|| drop(behind))).ok();
+    }
 }
 
 struct Slot<M> {
@@ -452,18 +461,11 @@ impl<M: Memory> Held<M> {
         }
     }
 
-    /// What is to be put into its slot; `None` if it has no memory.
-    fn laid_down(&mut self) -> Option<Box<Contents<M>>> {
-        self.contents
-            .take()
-            .filter(|contents| contents.memory.is_some())
-    }
-
     pub(crate) fn give(mut self) -> Result<(), Self> {
         if self.pool.is_closed() {
             return Err(self);
         }
-        if let Some(contents) = self.laid_down() {
+        if let Some(contents) = self.contents.take() {
             self.pool.slot(self.index).put(contents, Place::Given);
             self.pool.show_given(self.index);
         }
@@ -475,7 +477,7 @@ impl<M: Memory> Held<M> {
         if let Some((line, _)) = &self.pool.line {
             frame.number = line.sent.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(mut contents) = self.laid_down() {
+        if let Some(mut contents) = self.contents.take() {
             contents.frame = frame;
             self.pool.slot(self.index).put(contents, Place::Sending);
             self.pool.show_outgoing(self.index, frame.is_quiet);
@@ -489,7 +491,7 @@ mod tests;
 
 impl<M: Memory> Drop for Held<M> {
     fn drop(&mut self) {
-        if let Some(contents) = self.laid_down() {
+        if let Some(contents) = self.contents.take() {
             self.pool.slot(self.index).put(contents, Place::Free);
             self.pool.home(self.index);
         }

@@ -130,6 +130,8 @@ struct Queued<M: laxity_model::nif::link::Memory> {
     lent: Lent<M>,
     /// Where it comes home, once its client has ended; `None`: to its client's.
     home: Option<Arc<Shared<M>>>,
+    /// Whoever peeks has seen it, however often it is handed over until it is taken.
+    is_shown: bool,
 }
 
 impl Polled {
@@ -286,10 +288,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         self.send_waiting(now, effects, most, &mut polled)?;
         self.refuse_rest(now, effects, most, &mut polled);
         if !self.is_flushed {
-            self.flush(now, effects)?;
+            self.flush(now, effects, &mut polled)?;
         }
         if self.link.is_silent() {
-            let look = self.looks.next(now, polled.sent, self.transmit.below());
+            let open = self.transmit.below() + usize::from(self.transmit.is_put_back());
+            let look = self.looks.next(now, polled.sent, open);
             polled.is_more |= look == Some(now);
             polled.again = look.into_iter().chain(polled.again).min();
         }

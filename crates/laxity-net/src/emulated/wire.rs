@@ -83,6 +83,8 @@ pub struct End {
     /// Of how many times that the wire went down this end has told.
     told: u64,
     losses: Losses,
+    /// The last look found a packet, and no memory for it.
+    has_discarded: bool,
 }
 
 impl End {
@@ -99,6 +101,7 @@ impl End {
             posted: VecDeque::new(),
             told: 0,
             losses: Losses::default(),
+            has_discarded: false,
         }
     }
 }
@@ -123,6 +126,7 @@ impl Link for End {
     }
 
     fn receive(&mut self, now: Instant) -> Result<Option<Received<Box<[u8]>>>, LinkError> {
+        self.has_discarded = false;
         let mut shared = self.wire.lock();
         if shared.is_gone {
             return Err(LinkError::Gone);
@@ -132,38 +136,40 @@ impl Link for End {
             return Err(LinkError::Down);
         }
         let way = &mut shared.ways[self.side];
-        while let Some(flying) = way.land(now) {
-            let Flying { at, bytes, .. } = flying;
-            let length = bytes.len();
-            let room = self.posted.front().map(|memory| memory.len());
-            let memory = match room.map(|room| room >= length) {
-                None => {
-                    self.losses.no_room += 1;
-                    None
-                }
-                Some(false) => {
-                    self.losses.too_long += 1;
-                    None
-                }
-                Some(true) => self.posted.pop_front(),
-            };
-            let received = memory.map(|mut memory| {
-                memory[..length].copy_from_slice(&bytes);
-                Received {
-                    memory,
-                    length,
-                    at,
-                    stamp: Stamp::Wire,
-                    early: None,
-                    left: Left::default(),
-                }
-            });
-            way.reuse(bytes);
-            if received.is_some() {
-                return Ok(received);
+        let Some(Flying { at, bytes, .. }) = way.land(now) else {
+            return Ok(None);
+        };
+        let length = bytes.len();
+        let room = self.posted.front().map(|memory| memory.len());
+        let memory = match room.map(|room| room >= length) {
+            None => {
+                self.losses.no_room += 1;
+                None
             }
-        }
-        Ok(None)
+            Some(false) => {
+                self.losses.too_long += 1;
+                None
+            }
+            Some(true) => self.posted.pop_front(),
+        };
+        self.has_discarded = memory.is_none();
+        let received = memory.map(|mut memory| {
+            memory[..length].copy_from_slice(&bytes);
+            Received {
+                memory,
+                length,
+                at,
+                stamp: Stamp::Wire,
+                early: None,
+                left: Left::default(),
+            }
+        });
+        way.reuse(bytes);
+        Ok(received)
+    }
+
+    fn has_discarded(&self) -> bool {
+        self.has_discarded
     }
 
     fn send(

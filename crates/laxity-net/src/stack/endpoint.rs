@@ -17,6 +17,7 @@ use super::Common;
 use super::arrival::{Arrivals, Packet};
 use super::edge::Edge;
 use super::moved::{Count, Moved};
+use super::neighbours::PATIENCE;
 use super::registrar::{Registration, State, leave};
 use super::wire::{self, HEADER, Hardware, IPV4, IPV6, Seen, TCP};
 use crate::buffers::{Buffer, Empty, Filled, Pool, Sending};
@@ -198,11 +199,26 @@ impl<M: Memory + 'static> Endpoint<M> {
         if has_more {
             return Some(now);
         }
+        self.retire();
         let next = self.interface.poll_at(net(now), &self.sockets)?;
         let next = Instant::from_micros(u64::try_from(next.total_micros()).unwrap_or(0));
-        // What could not go waits for a buffer, which rings.
+        // What could not go waits for a buffer, which rings; but not one that waited for a neighbour's answer, and is given up.
         let has_buffer = !matches!(&self.device.pool, Some(pool) if pool.census().free == 0);
-        (next > now || has_buffer).then_some(next)
+        let is_next = next > now || has_buffer;
+        Some(if is_next { next } else { now + PATIENCE })
+    }
+
+    /// Where all is said that its peer has to hear, what may still come is for the late client, and its own client ends.
+    fn retire(&mut self) {
+        if self.connects.is_none()
+            && self.device.pool.is_some()
+            && self.sockets.iter().any(|(_, socket)| is_over(socket))
+            && let Some(registration) = self.registration.take()
+        {
+            self.device.arrivals = None;
+            self.device.pool = Some(self.device.common.pool.clone());
+            leave(&*self.device.common.registrar, &registration);
+        }
     }
 
     /// Takes one packet that arrived; `false`: there is none.
@@ -278,6 +294,15 @@ fn is_ending(socket: &Socket<'_>) -> bool {
     use tcp::State::{Closing, FinWait1, LastAck};
     matches!(socket, Socket::Tcp(socket)
         if matches!(socket.state(), FinWait1 | Closing | LastAck) && socket.send_queue() == 0)
+}
+
+/// Both ends have ended, or nothing of it is left.
+fn is_over(socket: &Socket<'_>) -> bool {
+    matches!(socket, Socket::Tcp(socket) if match socket.state() {
+        tcp::State::TimeWait => true,
+        tcp::State::Closed => socket.remote_endpoint().is_none(),
+        _ => false,
+    })
 }
 
 pub(crate) fn net(now: Instant) -> NetInstant {

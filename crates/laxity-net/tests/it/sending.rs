@@ -7,7 +7,8 @@ use laxity_model::nif::registry::Circuits;
 use laxity_model::nif::transmit::ByPriority;
 use laxity_model::{Instant, Priority};
 use laxity_net::buffers::{Gathered, Message as _, Pool, PoolSize, Sending, Unavailable};
-use laxity_net::driver::{Driver, Handed, Host, Interest, Limits, Scope};
+use laxity_net::client::News;
+use laxity_net::driver::{Driver, DriverError, Handed, Host, Interest, Limits, Scope};
 use laxity_net::emulated::{End, Faults, Null, Wire};
 
 use crate::support::{Keeper, Own};
@@ -356,10 +357,9 @@ fn what_finds_no_room_in_the_queue_is_refused_as_far_as_a_poll_goes() {
 #[test]
 fn what_an_interface_throws_away_is_bounded_as_what_is_taken() {
     let (_wire, near, _far) = Wire::new(Faults::default(), 1);
-    let link = Discarding {
-        end: near,
+    let link = Moody {
         waiting: 5,
-        has_discarded: false,
+        ..Moody::new(near)
     };
     let limits = Limits::default();
     let mut driver = Driver::new(link, Circuits::default(), limits, Host::default()).unwrap();
@@ -370,14 +370,133 @@ fn what_an_interface_throws_away_is_bounded_as_what_is_taken() {
     }
 }
 
-/// An interface at which so many packets wait, all of which are too long.
-struct Discarding {
-    end: End,
-    waiting: usize,
-    has_discarded: bool,
+/// Nobody tells that there is room again where nothing is on its way.
+#[test]
+fn a_frame_for_which_there_is_no_room_is_tried_again_though_nothing_is_below() {
+    let (_wire, near, _far) = Wire::new(Faults::default(), 1);
+    let link = Moody {
+        full: 3,
+        ..Moody::new(near)
+    };
+    let limits = Limits::default();
+    let mut driver = Driver::new(link, Circuits::default(), limits, Host::default()).unwrap();
+    let keeper = Keeper::<Memory>::default();
+    let client = driver.register(Interest::Nothing, PoolSize::fixed(1), keeper.clone());
+    let tap = Keeper::<Own>::default();
+    driver.tap(Scope::All, tap.clone());
+    send(&client.unwrap().pool, 1, 7);
+    let mut now = Instant::ZERO;
+    for tries in 1.. {
+        let polled = driver.poll(now, &mut ()).unwrap();
+        if polled.sent > 0 {
+            assert_eq!(tries, 4);
+            break;
+        }
+        now = polled.again.expect("it is tried again");
+        assert!(now <= Instant::from_millis(1));
+    }
+    driver.poll(now, &mut ()).unwrap();
+    assert_eq!(keeper.sent(), [(7, Ok(()))]);
+    assert_eq!(tap.bytes().len(), 1, "however often it was tried");
 }
 
-impl Link for Discarding {
+/// Whoever polls need not do so again, once he is told that it is gone.
+#[test]
+fn an_interface_that_is_gone_when_frames_leave_ends_its_driver_as_any() {
+    let (wire, near, _far) = Wire::new(Faults::default(), 1);
+    let link = Moody {
+        goes: Some(wire),
+        ..Moody::new(near)
+    };
+    let limits = Limits::default();
+    let mut driver = Driver::new(link, Circuits::default(), limits, Host::default()).unwrap();
+    let keeper = Keeper::<Memory>::default();
+    let client = driver.register(Interest::Nothing, PoolSize::fixed(2), keeper.clone());
+    let pool = client.unwrap().pool;
+    send(&pool, 1, 7);
+    let polled = driver.poll(Instant::ZERO, &mut ()).unwrap();
+    assert!(polled.is_more);
+    let polled = driver.poll(Instant::ZERO, &mut ());
+    assert_eq!(polled, Err(DriverError::Link(LinkError::Gone)));
+    assert_eq!((keeper.news(), pool.census().free), (vec![News::Gone], 2));
+}
+
+/// It is still below when the driver ends, and the interface does not give its memory back.
+#[test]
+fn a_buffer_comes_home_without_what_its_interface_keeps() {
+    let (_wire, near, _far) = Wire::new(Faults::default(), 1);
+    let link = Moody {
+        keeps: true,
+        ..Moody::new(near)
+    };
+    let limits = Limits::default();
+    let mut driver = Driver::new(link, Circuits::default(), limits, Host::default()).unwrap();
+    let client = driver.register(
+        Interest::Nothing,
+        PoolSize::fixed(1),
+        Keeper::<Memory>::default(),
+    );
+    let pool = client.unwrap().pool;
+    let filled = pool.take().unwrap().fill(&[1; 60]).unwrap();
+    let waits = std::thread::spawn(|| filled.send_and_wait(Sending::default()).unwrap().outcome);
+    while driver.poll(Instant::ZERO, &mut ()).unwrap().sent == 0 {}
+    drop(driver);
+    assert_eq!(waits.join().unwrap(), Err(LinkError::Gone));
+    assert_eq!(pool.census().free, 1);
+}
+
+/// Whoever lets go of a piece last does so in the driver's thread where its buffer leaves the pool.
+#[test]
+fn a_piece_that_panics_as_it_is_dropped_does_not_take_the_driver_with_it() {
+    struct Bad;
+    impl AsRef<[u8]> for Bad {
+        fn as_ref(&self) -> &[u8] {
+            &[1]
+        }
+    }
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new(()));
+        }
+    }
+    let (mut driver, pool, _far) = gathering();
+    let filled = pool.take().unwrap().fill(&[1]).unwrap();
+    let message = Gathered::default().with(Bad);
+    filled.send_gathered(message, Sending::default()).unwrap();
+    driver.poll(Instant::ZERO, &mut ()).unwrap();
+    pool.shrink(1);
+    driver.poll(Instant::ZERO, &mut ()).unwrap();
+    assert_eq!(pool.census().total(), 0);
+}
+
+/// An interface that does not tell when frames have left, and has its moods.
+struct Moody {
+    end: End,
+    /// So many packets wait, all of which are too long.
+    waiting: usize,
+    has_discarded: bool,
+    /// So many times there is no room for a frame.
+    full: usize,
+    /// It is deleted when frames are to leave.
+    goes: Option<Wire>,
+    /// It gives nothing back.
+    keeps: bool,
+}
+
+impl Moody {
+    const fn new(end: End) -> Self {
+        Self {
+            end,
+            waiting: 0,
+            has_discarded: false,
+            full: 0,
+            goes: None,
+            keeps: false,
+        }
+    }
+}
+
+impl Link for Moody {
     type Memory = Memory;
 
     fn facts(&self) -> &Facts {
@@ -392,10 +511,22 @@ impl Link for Discarding {
         self.end.post(memory)
     }
 
-    fn receive(&mut self, _: Instant) -> Result<Option<Received<Memory>>, LinkError> {
+    fn receive(&mut self, now: Instant) -> Result<Option<Received<Memory>>, LinkError> {
         self.has_discarded = self.waiting > 0;
         self.waiting -= usize::from(self.has_discarded);
-        Ok(None)
+        self.end.receive(now)
+    }
+
+    fn is_silent(&self) -> bool {
+        true
+    }
+
+    fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
+        let Some(wire) = &self.goes else {
+            return Ok(());
+        };
+        wire.delete();
+        Err(LinkError::Gone)
     }
 
     fn has_discarded(&self) -> bool {
@@ -408,14 +539,24 @@ impl Link for Discarding {
         length: usize,
         now: Instant,
     ) -> Result<(), (Memory, LinkError)> {
+        if let Some(full) = self.full.checked_sub(1) {
+            self.full = full;
+            return Err((memory, LinkError::Full));
+        }
         self.end.send(memory, length, now)
     }
 
     fn sent(&mut self, now: Instant) -> Option<Memory> {
+        if self.keeps {
+            return None;
+        }
         self.end.sent(now)
     }
 
     fn reclaim(&mut self) -> Option<Memory> {
+        if self.keeps {
+            return None;
+        }
         self.end.reclaim()
     }
 
