@@ -3,6 +3,7 @@
 mod conservation;
 mod due;
 mod ending;
+mod moods;
 mod registering;
 mod sending;
 mod stack;

@@ -28,7 +28,7 @@
 //! interface.peek("udp dst port 5004", Counts(0))?;
 //! println!("{} is {}", interface.facts().name, interface.grade());
 //! let counters = interface.counters()?;
-//! assert!(counters.account.is_conserved());
+//! assert_eq!(counters.account.arrived, 0);
 //! # Ok::<(), laxity::net::Error>(())
 //! ```
 //!
