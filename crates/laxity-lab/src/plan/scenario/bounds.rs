@@ -267,7 +267,8 @@ impl Analyst<'_> {
             ),
             Response::Unbounded => self.too_much_with_costs(own, &sources).unwrap_or(why),
             _ => why,
-        })?;
+        });
+        let response = response.map_err(|why| self.with_piles(why, own, &sources))?;
         let later = wake.unwrap_or(Span::ZERO) + own.held;
         Ok((response + later, self.kept(window)?))
     }
