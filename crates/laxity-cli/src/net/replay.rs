@@ -272,7 +272,9 @@ impl Replayed<'_> {
             match self.pool.wait(Some(self.lasts.look())) {
                 Ok(empty) => break empty,
                 Err(Unavailable::NoneFree) if !self.is_over() => {}
-                Err(_) => return false,
+                Err(Unavailable::NoneFree) => return false,
+                // The interface is gone: what is not sent is missing.
+                Err(_) => return true,
             }
         };
         let late = due.map_or(Span::ZERO, |due| now().saturating_since(due));
