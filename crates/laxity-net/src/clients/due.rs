@@ -10,7 +10,7 @@
 //!
 //! A packet that arrives while another one is waiting or at work makes it no less urgent, or it would hold up the one before it. So there is one who takes.
 //!
-//! How urgent that is a [module](laxity_model::nif::qos) says, to which both report: each client for itself as above ([`AtArrival`](laxity_model::nif::qos::AtArrival)), or several beside each other.
+//! How urgent that is a [module](laxity_model::nif::qos) says, to which both report: each client for itself as above ([`AtArrival`]), or several beside each other.
 //!
 //! In a program it is [declared](laxity_model::Program::declare_raise) how urgent the activity may become, and admission counts it so: a thread that is placed as for workahead, up to the priority of what is critical; what is on an
 //! executor, due a client's delay after its release. What the activity is made is over when it waits.
