@@ -127,6 +127,37 @@ fn the_bound_of_a_packet_holds_where_things_go_wrong_on_the_wire() {
     }
 }
 
+/// Who states how fast its packets come is bounded as who waits for all that is current, and charged to others as if it always were.
+#[test]
+fn who_is_raised_is_charged_at_its_highest_and_bounded_at_its_lowest() {
+    const STATED: &str = "rate = \"1 packets every 2ms\"\ncritical = 24";
+    let beside = BESIDE.replace("priority = 16", "priority = 12").replace(
+        "packet = \"0.05ms\"",
+        &format!("packet = \"0.5ms\"\n{STATED}"),
+    );
+    let beside = beside.replace("placement = \"thread 20\"", "placement = \"thread 8\"");
+    let most = format!("{QUICK}most = \"8 packets every 8ms\"");
+    for seed in 1..=6 {
+        let of = planned(&resolved(&most, "0.5ms", &beside, seed));
+        for name in ["viewer", "transfers", "below"] {
+            let (bound, seen) = line(&of.variants[0], name);
+            let bound = bound.unwrap_or_else(|| panic!("{name} has no bound: {of:?}"));
+            assert!(seen > 0 && seen <= bound, "{seed} {name}: {seen} {bound}");
+        }
+    }
+    // It is charged to who is between, and to itself all that is between.
+    let bounds = |text: &str| {
+        let of = planned(&resolved(&most, "0.5ms", text, 1));
+        ["transfers", "below"].map(|name| line(&of.variants[0], name).0)
+    };
+    let [own, between] = bounds(&beside);
+    let [lowest, alone] = bounds(&beside.replace(STATED, ""));
+    assert!(
+        own == lowest && between > alone,
+        "{own:?} {lowest:?} {between:?} {alone:?}"
+    );
+}
+
 /// A frame's three packets come together, and their thread is done with the last one when it has worked on all.
 #[test]
 fn the_bound_of_a_packet_is_next_to_what_happens() {

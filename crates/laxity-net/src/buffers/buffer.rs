@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use laxity_model::nif::link::{Left, LinkError, MOST_PIECES, Memory, Received, Stamp};
+use laxity_model::nif::urgency::Due;
 use laxity_model::{Instant, Priority};
 
 use super::message::{Gathered, Message};
@@ -61,6 +62,7 @@ pub struct Empty(());
 pub struct Filled {
     length: usize,
     arrived: Option<Arrived>,
+    due: Option<Due>,
 }
 
 /// When a packet arrived, and how.
@@ -158,10 +160,13 @@ impl<M: Memory> Buffer<M, Empty> {
             let why = Unavailable::TooLong { length, room };
             return Err(Back { buffer: self, why });
         }
-        let arrived = None;
         Ok(Buffer {
             held: self.held,
-            state: Filled { length, arrived },
+            state: Filled {
+                length,
+                arrived: None,
+                due: None,
+            },
         })
     }
 
@@ -193,10 +198,13 @@ impl<M: Memory> Buffer<M, Empty> {
 impl<M: Memory> Buffer<M, Filled> {
     pub(crate) fn received(held: Held<M>, length: usize, arrived: Arrived) -> Self {
         held.is_held();
-        let arrived = Some(arrived);
         Self {
             held,
-            state: Filled { length, arrived },
+            state: Filled {
+                length,
+                arrived: Some(arrived),
+                due: None,
+            },
         }
     }
 
@@ -213,6 +221,15 @@ impl<M: Memory> Buffer<M, Filled> {
     /// When it arrived, and how; `None` if it never did.
     pub const fn arrived(&self) -> Option<Arrived> {
         self.state.arrived
+    }
+
+    /// When it is due, where its client [says so](crate::clients::due).
+    pub const fn due(&self) -> Option<Due> {
+        self.state.due
+    }
+
+    pub(crate) const fn set_due(&mut self, due: Due) {
+        self.state.due = Some(due);
     }
 
     /// What the event of [its delivery](laxity_model::EventKind::Deliver) says of it: when it arrived, and its bytes.

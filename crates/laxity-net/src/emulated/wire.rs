@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use laxity_model::Instant;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received, Stamp};
+use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory, Received, Stamp};
 use laxity_model::nif::wire::{Faults, Flying, Way};
 
 use super::departures::{Departures, allocate, facts};
@@ -106,6 +106,46 @@ impl End {
     }
 }
 
+/// The first packet that has landed and for which there is memory; those before it for which there is none are lost.
+pub(super) fn land<M: Memory>(
+    way: &mut Way,
+    posted: &mut VecDeque<M>,
+    losses: &mut Losses,
+    now: Instant,
+) -> Option<Received<M>> {
+    while let Some(Flying { at, bytes, .. }) = way.land(now) {
+        let length = bytes.len();
+        let room = posted.front().map(|memory| memory.bytes().len());
+        let memory = match room.map(|room| room >= length) {
+            None => {
+                losses.no_room += 1;
+                None
+            }
+            Some(false) => {
+                losses.too_long += 1;
+                None
+            }
+            Some(true) => posted.pop_front(),
+        };
+        let received = memory.map(|mut memory| {
+            memory.bytes_mut()[..length].copy_from_slice(&bytes);
+            Received {
+                memory,
+                length,
+                at,
+                stamp: Stamp::Wire,
+                early: None,
+                left: Left::default(),
+            }
+        });
+        way.reuse(bytes);
+        if received.is_some() {
+            return received;
+        }
+    }
+    None
+}
+
 impl Link for End {
     type Memory = Box<[u8]>;
 
@@ -136,6 +176,7 @@ impl Link for End {
             return Err(LinkError::Down);
         }
         let way = &mut shared.ways[self.side];
+<<<<<<< HEAD
         let Some(Flying { at, bytes, .. }) = way.land(now) else {
             return Ok(None);
         };
@@ -170,6 +211,9 @@ impl Link for End {
 
     fn has_discarded(&self) -> bool {
         self.has_discarded
+=======
+        Ok(land(way, &mut self.posted, &mut self.losses, now))
+>>>>>>> 9843e6a031e3239f234e7923afe6db72f57ca8e4
     }
 
     fn send(

@@ -87,13 +87,14 @@ pub(super) fn of_client(
     let own = probes.find(|probe| (probe.subject.kind == CLIENT) && probe.subject.name == *name);
     let id = *own?.activities.first()?;
     let (rank, slots, beside) = match task.placing? {
-        Placing::Thread(priority) => (thread_rank(priority), None, None),
+        Placing::Thread(_) => (thread_rank(network::highest(task)), None, None),
         Placing::Reserved(request, before) => {
             let rank = holder_rank(&stage.machine, request, before);
             (rank, Some(id), rank_beside(request, before))
         }
         Placing::Interrupt | Placing::Deferred => return None,
     };
+    let least = client.due().map(|_| thread_rank(network::priority(task)));
     let each = stage.machine.thread(client.packet);
     let held = held(stage, &client.interface, most);
     let (packets, task) = match arrivals(stage, client) {
@@ -104,6 +105,7 @@ pub(super) fn of_client(
     Some(Source {
         slots,
         beside,
+        least,
         waits: true,
         held,
         shared: (client.threads() > 1).then_some(each),
@@ -113,6 +115,11 @@ pub(super) fn of_client(
 }
 
 impl Source {
+    /// The rank at which it is whenever it has work.
+    pub(super) fn at_least(&self) -> u16 {
+        self.least.unwrap_or(self.rank)
+    }
+
     /// How long it takes at the most, or why that is not known.
     pub(super) fn answer(&self, response: Response) -> Result<Span, Reason> {
         let seen = response.bound().filter(|_| self.is_seen_at_release);

@@ -51,6 +51,8 @@ const RECORDS: u32 = 4_096;
 /// A flow's records say in their first word what they are of: a packet that was sent, or was taken by a thread; or else its number, when it has been worked on.
 const SENT: u64 = 1 << 63;
 const TAKEN: u64 = 1 << 62;
+/// Or what became of one that was due.
+const KEPT: u64 = 1 << 61;
 
 /// A flow in a variant: where its packets go to, and where what becomes of them is recorded.
 #[derive(Clone, Debug)]
@@ -318,12 +320,13 @@ fn probes(
         let mut owners = plan.clients.iter();
         let owner = owners.find(|(_, client)| client.flows.contains(flow));
         let holders = owner.map_or_else(Vec::new, |(task, _)| of(&task.name));
-        let [sent, taken, worked] = ["sent", "taken", "worked on"]
+        let [sent, taken, worked, kept] = ["sent", "taken", "worked on", "was due"]
             .map(|what| program.mark(&format!("{}: {what}", flow.name)));
         let marks = FlowMarks {
             sent,
             taken,
             worked,
+            kept,
         };
         let body = recorder(known.records, marks);
         let records = program.add(
@@ -363,6 +366,8 @@ fn recorder(
                 (marks.sent, [first & !SENT, arrival.at.as_nanos()])
             } else if first & TAKEN != 0 {
                 (marks.taken, [first & !TAKEN, second])
+            } else if first & KEPT != 0 {
+                (marks.kept, [first & !KEPT, second])
             } else {
                 (marks.worked, [first, arrival.at.as_nanos()])
             };
