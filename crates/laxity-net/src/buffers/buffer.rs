@@ -132,7 +132,7 @@ impl<M: Memory> Buffer<M, Empty> {
         }
     }
 
-    /// Its memory, to write a packet into before it is [filled](Self::filled). What is there is left over.
+    /// Its memory, to write a packet into before it is [filled](Self::filled). What is there is left over, perhaps from another client's packet.
     pub fn space(&mut self) -> &mut [u8] {
         self.held.bytes_mut()
     }

@@ -167,7 +167,9 @@ pub struct Driver<L: Link, D: Demultiplex> {
     spare: Vec<L::Memory>,
     transmit: Transmit,
     frames: Vec<Option<Queued<L::Memory>>>,
-    /// Empty between calls, with room for all that clients can send.
+    /// How many frames clients can send: the most buffers of their pools.
+    sendable: usize,
+    /// Empty between calls, with room for all of these.
     collected: Vec<Queued<L::Memory>>,
     /// Frames for which the queue had no room, in the order in which they were sent: they are refused, or have a place that becomes free before.
     left_over: VecDeque<Queued<L::Memory>>,
@@ -234,6 +236,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             spare,
             transmit: Transmit::new(order, limits.queue, reach),
             frames: (0..limits.queue).map(|_| None).collect(),
+            sendable: 0,
             collected: Vec::new(),
             left_over: VecDeque::new(),
             account: Account::default(),

@@ -33,6 +33,8 @@ pub struct Faulty<L: Link> {
     /// Frames that the interface has.
     below: usize,
     losses: Losses,
+    /// The last look found a packet, and no memory for it.
+    has_discarded: bool,
     again: Again,
 }
 
@@ -73,6 +75,7 @@ impl<L: Link> Faulty<L> {
             own,
             below: 0,
             losses: Losses::default(),
+            has_discarded: false,
             again: Again(Arc::new(AtomicU64::new(Instant::MAX.as_nanos()))),
         })
     }
@@ -142,9 +145,15 @@ impl<L: Link> Link for Faulty<L> {
                 self.own.push(memory);
             }
         }
-        let landed = land(&mut self.inward, &mut self.posted, &mut self.losses, now);
+        let landed;
+        (landed, self.has_discarded) =
+            land(&mut self.inward, &mut self.posted, &mut self.losses, now);
         self.send_landed(now);
         Ok(landed)
+    }
+
+    fn has_discarded(&self) -> bool {
+        self.has_discarded
     }
 
     fn send(

@@ -106,44 +106,43 @@ impl End {
     }
 }
 
-/// The first packet that has landed and for which there is memory; those before it for which there is none are lost.
+/// The packet that has landed next, and whether it is lost, as there is no memory for it.
 pub(super) fn land<M: Memory>(
     way: &mut Way,
     posted: &mut VecDeque<M>,
     losses: &mut Losses,
     now: Instant,
-) -> Option<Received<M>> {
-    while let Some(Flying { at, bytes, .. }) = way.land(now) {
-        let length = bytes.len();
-        let room = posted.front().map(|memory| memory.bytes().len());
-        let memory = match room.map(|room| room >= length) {
-            None => {
-                losses.no_room += 1;
-                None
-            }
-            Some(false) => {
-                losses.too_long += 1;
-                None
-            }
-            Some(true) => posted.pop_front(),
-        };
-        let received = memory.map(|mut memory| {
-            memory.bytes_mut()[..length].copy_from_slice(&bytes);
-            Received {
-                memory,
-                length,
-                at,
-                stamp: Stamp::Wire,
-                early: None,
-                left: Left::default(),
-            }
-        });
-        way.reuse(bytes);
-        if received.is_some() {
-            return received;
+) -> (Option<Received<M>>, bool) {
+    let Some(Flying { at, bytes, .. }) = way.land(now) else {
+        return (None, false);
+    };
+    let length = bytes.len();
+    let room = posted.front().map(|memory| memory.bytes().len());
+    let memory = match room.map(|room| room >= length) {
+        None => {
+            losses.no_room += 1;
+            None
         }
-    }
-    None
+        Some(false) => {
+            losses.too_long += 1;
+            None
+        }
+        Some(true) => posted.pop_front(),
+    };
+    let received = memory.map(|mut memory| {
+        memory.bytes_mut()[..length].copy_from_slice(&bytes);
+        Received {
+            memory,
+            length,
+            at,
+            stamp: Stamp::Wire,
+            early: None,
+            left: Left::default(),
+        }
+    });
+    way.reuse(bytes);
+    let is_lost = received.is_none();
+    (received, is_lost)
 }
 
 impl Link for End {
@@ -176,44 +175,13 @@ impl Link for End {
             return Err(LinkError::Down);
         }
         let way = &mut shared.ways[self.side];
-<<<<<<< HEAD
-        let Some(Flying { at, bytes, .. }) = way.land(now) else {
-            return Ok(None);
-        };
-        let length = bytes.len();
-        let room = self.posted.front().map(|memory| memory.len());
-        let memory = match room.map(|room| room >= length) {
-            None => {
-                self.losses.no_room += 1;
-                None
-            }
-            Some(false) => {
-                self.losses.too_long += 1;
-                None
-            }
-            Some(true) => self.posted.pop_front(),
-        };
-        self.has_discarded = memory.is_none();
-        let received = memory.map(|mut memory| {
-            memory[..length].copy_from_slice(&bytes);
-            Received {
-                memory,
-                length,
-                at,
-                stamp: Stamp::Wire,
-                early: None,
-                left: Left::default(),
-            }
-        });
-        way.reuse(bytes);
+        let received;
+        (received, self.has_discarded) = land(way, &mut self.posted, &mut self.losses, now);
         Ok(received)
     }
 
     fn has_discarded(&self) -> bool {
         self.has_discarded
-=======
-        Ok(land(way, &mut self.posted, &mut self.losses, now))
->>>>>>> 9843e6a031e3239f234e7923afe6db72f57ca8e4
     }
 
     fn send(

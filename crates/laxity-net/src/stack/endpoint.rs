@@ -18,7 +18,7 @@ use super::arrival::{Arrivals, Packet};
 use super::edge::Edge;
 use super::moved::{Count, Moved};
 use super::neighbours::PATIENCE;
-use super::registrar::{Registration, State, leave};
+use super::registrar::{Outcome, Registration, leave};
 use super::wire::{self, HEADER, Hardware, IPV4, IPV6, Seen, TCP};
 use crate::buffers::{Buffer, Empty, Filled, Pool, Sending};
 
@@ -217,7 +217,7 @@ impl<M: Memory + 'static> Endpoint<M> {
         {
             self.device.arrivals = None;
             self.device.pool = Some(self.device.common.pool.clone());
-            leave(&*self.device.common.registrar, &registration);
+            leave(&*self.device.common.registrar, registration);
         }
     }
 
@@ -263,10 +263,10 @@ impl<M: Memory + 'static> Endpoint<M> {
         else {
             return;
         };
-        match &*registration.lock() {
-            State::Made(_, pool) => self.device.pool = Some(pool.clone()),
-            State::Refused(why) => self.failed = Some(why.clone()),
-            State::Asked | State::Left => {}
+        match registration.outcome() {
+            Some(Outcome::Made(_, pool)) => self.device.pool = Some(pool.clone()),
+            Some(Outcome::Refused(why)) => self.failed = Some(why.clone()),
+            None => {}
         }
         if self.device.pool.is_none() {
             return;
@@ -283,7 +283,7 @@ impl<M: Memory + 'static> Endpoint<M> {
 
 impl<M: Memory + 'static> Drop for Endpoint<M> {
     fn drop(&mut self) {
-        if let Some(registration) = &self.registration {
+        if let Some(registration) = self.registration.take() {
             leave(&*self.device.common.registrar, registration);
         }
     }
