@@ -350,13 +350,13 @@ fn client(
     let (interface, flows) = (interface_of(section, interfaces), flows_of(section, flows));
     let (demultiplexing, packet) = (demultiplexing(section), section.take(&WORK));
     let buffers = section.take(&BUFFERS);
-    let taking = placing.map(|placing| stated::taking(section, demultiplexing, placing));
+    let taking = stated::taking(section, demultiplexing, placing);
     // All that is wrong has been told.
     let client = NetworkClient {
         interface: interface?,
         flows: flows?,
         demultiplexing,
-        taking: taking.unwrap_or_default(),
+        taking,
         packet,
         buffers,
     };

@@ -37,11 +37,11 @@ pub(super) static CRITICAL: Key<Priority> = Key::new(
     "With `rate`: the priority of its threads for what is current, which is above that of its `placement`.",
 );
 
-/// What a client states of its packets, if it does.
+/// What a client states of its packets, if it does; without a placement that is wrong, and has been told.
 pub(super) fn taking(
     section: &Section<'_>,
     demultiplexing: Demultiplexing,
-    placing: Placing,
+    placing: Option<Placing>,
 ) -> Taking {
     let rate = section.find(&RATE);
     let (burst, delay) = (section.optional(&BURST), section.optional(&DELAY));
@@ -64,6 +64,9 @@ pub(super) fn taking(
         let remedy = "remove it, or write demultiplexing = \"early\"";
         section.wrong(RATE.name, cause, remedy);
     }
+    let Some(placing) = placing else {
+        return Taking::default();
+    };
     let Placing::Thread(workahead) = placing else {
         let cause = "a reservation says when its thread runs, and a `rate` how urgent that is";
         let remedy = "remove the rate, or write a priority, such as placement = \"thread 8\"";
