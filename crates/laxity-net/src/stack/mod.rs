@@ -19,6 +19,7 @@ mod endpoint;
 mod late;
 mod moved;
 mod neighbours;
+mod own;
 mod registrar;
 mod wire;
 
@@ -116,6 +117,13 @@ impl Config {
             return Err(StackError::Config("more bits than an address has"));
         }
         let has_v6 = self.addresses.iter().any(|(address, _)| address.is_ipv6());
+        for (address, bits) in &self.addresses {
+            own::check(*address, *bits).map_err(|why| StackError::Address {
+                address: *address,
+                bits: *bits,
+                why,
+            })?;
+        }
         if self.mtu < if has_v6 { 1280 } else { 576 } || self.mtu > 65_535 {
             return Err(StackError::Config(
                 "an MTU of 576 (IPv6: 1280) to 65535 bytes",
@@ -136,6 +144,16 @@ pub enum StackError {
     /// It cannot be as it was asked for.
     #[error("{0}")]
     Config(&'static str),
+    /// No host has such an address.
+    #[error("{address}/{bits} {why}")]
+    Address {
+        /// The one that was asked for.
+        address: IpAddr,
+        /// The bits that all of its network have.
+        bits: u8,
+        /// What it is instead, and what would be right.
+        why: String,
+    },
     /// The driver refuses its client.
     #[error("{0}")]
     Refused(String),
