@@ -73,9 +73,12 @@ pub struct FlowProbe {
     pub unsent: Option<SemaphoreId>,
 }
 
-/// Tells when each of a flow's packets arrived that waits for a thread now, and when it is due.
+/// When each of some packets arrived, and when it is due.
+pub type Arrivals = Vec<(Instant, Instant)>;
+
+/// Tells of each of a flow's packets that waits for a thread now.
 #[derive(Clone)]
-pub struct Waiting(pub Option<Arc<dyn Fn() -> Vec<(Instant, Instant)> + Send + Sync>>);
+pub struct Waiting(pub Option<Arc<dyn Fn() -> Arrivals + Send + Sync>>);
 
 impl fmt::Debug for Waiting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

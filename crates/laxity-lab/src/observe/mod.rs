@@ -16,7 +16,7 @@ use laxity_model::{ActivityId, PortId, RunRecord};
 
 use crate::scenario::devices::Installed;
 pub use device::DeviceProbe;
-pub use flow::{FlowMarks, FlowProbe, Kept, Waiting};
+pub use flow::{Arrivals, FlowMarks, FlowProbe, Kept, Waiting};
 
 /// Where the evidence of one component is to be found in the record of a run.
 pub struct Probe {

@@ -52,7 +52,7 @@ static LOSS: Key<u32> = Key::new(
     "loss",
     &Within(&SHARE, SHARES),
     Without::Is("\"0 %\""),
-    "How many of the frames on the wire, each way, never arrive. Which ones follows from the run's seed. Something goes wrong on the twin's wire only: a variant with clients of such an interface says `on = \"twin\"`.",
+    "How many of the frames on the wire, each way, never arrive. Which ones follows from the run's seed. On Linux what goes wrong does so at the far end, before its interface.",
 );
 static DUPLICATION: Key<u32> = Key::new(
     "duplication",

@@ -132,9 +132,19 @@ impl<M: Memory> Buffer<M, Empty> {
         }
     }
 
-    /// Its memory, to write a packet into before it is [filled](Self::filled). What is there is left over, perhaps from another client's packet.
+    /// Its memory, to write a packet into before it is [filled](Self::filled). What is there is left over from its own client, or zeros: those are written here where another
+    /// client's memory has come with a packet since.
     pub fn space(&mut self) -> &mut [u8] {
-        self.held.bytes_mut()
+        let room = self.room();
+        self.held.wiped(room)
+    }
+
+    /// So much of its memory, for one of us who writes all of it; `None`: it has not so much.
+    pub(crate) fn room_for(&mut self, length: usize) -> Option<&mut [u8]> {
+        if length <= self.room() {
+            self.held.knows(length);
+        }
+        self.held.bytes_mut().get_mut(..length)
     }
 
     /// Gives it to the driver that its pool was made at, which hands one over with a packet for it. Never waits.
@@ -149,17 +159,18 @@ impl<M: Memory> Buffer<M, Empty> {
         })
     }
 
-    /// The first `length` bytes of it are a packet.
+    /// The first `length` bytes of it are a packet, as they are in [`space`](Self::space).
     ///
     /// # Errors
     ///
     /// [`Unavailable::TooLong`], with the buffer.
-    pub fn filled(self, length: usize) -> Result<Buffer<M, Filled>, Back<Self>> {
+    pub fn filled(mut self, length: usize) -> Result<Buffer<M, Filled>, Back<Self>> {
         let room = self.room();
         if length > room {
             let why = Unavailable::TooLong { length, room };
             return Err(Back { buffer: self, why });
         }
+        self.held.wiped(length);
         Ok(Buffer {
             held: self.held,
             state: Filled {
@@ -175,8 +186,11 @@ impl<M: Memory> Buffer<M, Empty> {
     /// # Errors
     ///
     /// [`Unavailable::TooLong`], with the buffer.
-    pub fn fill(self, bytes: &[u8]) -> Result<Buffer<M, Filled>, Back<Self>> {
-        self.fill_with(bytes)
+    pub fn fill(mut self, bytes: &[u8]) -> Result<Buffer<M, Filled>, Back<Self>> {
+        if let Some(space) = self.room_for(bytes.len()) {
+            space.copy_from_slice(bytes);
+        }
+        self.filled(bytes.len())
     }
 
     /// With a copy of all pieces of a message, one behind the other.
@@ -196,8 +210,9 @@ impl<M: Memory> Buffer<M, Empty> {
 }
 
 impl<M: Memory> Buffer<M, Filled> {
-    pub(crate) fn received(held: Held<M>, length: usize, arrived: Arrived) -> Self {
+    pub(crate) fn received(mut held: Held<M>, length: usize, arrived: Arrived) -> Self {
         held.is_held();
+        held.knows(length);
         Self {
             held,
             state: Filled {
@@ -238,7 +253,7 @@ impl<M: Memory> Buffer<M, Filled> {
         [arrived.as_nanos(), self.bytes().len() as u64]
     }
 
-    /// Cuts it, or takes in what is behind it.
+    /// Cuts it, or takes in what is behind it: what its own client left there, or zeros.
     ///
     /// # Errors
     ///
@@ -248,6 +263,7 @@ impl<M: Memory> Buffer<M, Filled> {
         if length > room {
             return Err(Unavailable::TooLong { length, room });
         }
+        self.held.wiped(length);
         self.state.length = length;
         Ok(())
     }

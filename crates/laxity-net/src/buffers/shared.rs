@@ -50,6 +50,10 @@ pub(crate) struct Frame {
 struct Contents<M> {
     /// `None` only while its interface has it, and where that kept it as its driver ended.
     memory: Option<M>,
+    /// So many bytes from its beginning are its client's to see: of a packet that it got, or written by it. What is behind them is left over, perhaps from another client's packet.
+    known: usize,
+    /// Where the memory is that its interface has.
+    lent: usize,
     frame: Frame,
     /// Of a frame that is gathered. It is let go of by who takes or gives the buffer next, so not by the driver.
     behind: Gathered<'static>,
@@ -273,6 +277,8 @@ impl<M: Memory> Shared<M> {
             if let Some(index) = index {
                 let contents = Contents {
                     memory: Some(memory),
+                    known: 0,
+                    lent: 0,
                     frame: Frame::default(),
                     behind: Gathered::default(),
                     outcome: None,
@@ -391,12 +397,23 @@ impl<M> Lent<M> {
     }
 
     /// Its memory, for its interface to send.
-    pub(crate) const fn lend(&mut self) -> Option<M> {
-        self.contents.memory.take()
+    pub(crate) fn lend(&mut self) -> Option<M>
+    where
+        M: Memory,
+    {
+        let memory = self.contents.memory.take()?;
+        self.contents.lent = memory.bytes().as_ptr().addr();
+        Some(memory)
     }
 
     /// What was lent, or as much of the same kind.
-    pub(crate) fn restore(&mut self, memory: M) {
+    pub(crate) fn restore(&mut self, memory: M)
+    where
+        M: Memory,
+    {
+        if self.contents.lent != memory.bytes().as_ptr().addr() {
+            self.contents.known = 0;
+        }
         self.contents.memory = Some(memory);
     }
 }
@@ -422,9 +439,28 @@ impl<M: Memory> Held<M> {
         self.memory().map_or(&[], Memory::bytes)
     }
 
+    /// All of its memory, also what is left over from others: whoever asks writes as much as is [known](Self::knows) then.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         self.memory_mut()
             .map_or(Default::default(), Memory::bytes_mut)
+    }
+
+    /// So many bytes from the beginning are its client's now.
+    pub(crate) fn knows(&mut self, length: usize) {
+        if let Some(contents) = &mut self.contents {
+            contents.known = contents.known.max(length);
+        }
+    }
+
+    /// So many bytes from the beginning, where what is not its client's is zeros.
+    pub(crate) fn wiped(&mut self, length: usize) -> &mut [u8] {
+        let known = self.contents.as_ref().map_or(0, |contents| contents.known);
+        self.knows(length);
+        let bytes = &mut self.bytes_mut()[..length];
+        if let Some(left_over) = bytes.get_mut(known..) {
+            left_over.fill(0);
+        }
+        bytes
     }
 
     pub(super) const fn pool(&self) -> &Arc<Shared<M>> {
@@ -439,6 +475,9 @@ impl<M: Memory> Held<M> {
     pub(crate) fn swap(&mut self, other: &mut M) {
         if let Some(memory) = self.memory_mut() {
             mem::swap(memory, other);
+        }
+        if let Some(contents) = &mut self.contents {
+            contents.known = 0;
         }
     }
 

@@ -332,7 +332,7 @@ impl<M: Memory + 'static> phy::TxToken for Sent<'_, M> {
     }
 
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(mut self, length: usize, write: F) -> R {
-        let Some(frame) = self.buffer.space().get_mut(..HEADER + length) else {
+        let Some(frame) = self.buffer.room_for(HEADER + length) else {
             // Longer than the interface carries: as if lost on the way.
             return write(&mut vec![0; length]);
         };

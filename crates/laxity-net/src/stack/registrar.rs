@@ -171,9 +171,12 @@ pub(crate) fn ask<M: Memory>(
 }
 
 /// It is wanted no more: its client, if there is one, ends.
-pub(crate) fn leave<M: Memory>(registrar: &dyn Registrar<M>, registration: Registration<M>) {
-    let has_outcome = registration.0.is_half_over.swap(true, Ordering::AcqRel);
-    if let (true, Some(Outcome::Made(client, _))) = (has_outcome, registration.outcome()) {
+pub(crate) fn leave<M: Memory>(
+    registrar: &dyn Registrar<M>,
+    Registration(progress): Registration<M>,
+) {
+    let has_outcome = progress.is_half_over.swap(true, Ordering::AcqRel);
+    if let (true, Some(Outcome::Made(client, _))) = (has_outcome, progress.outcome.get()) {
         registrar.unregister(*client);
     }
 }

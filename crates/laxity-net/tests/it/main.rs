@@ -1,5 +1,6 @@
 //! The framework through its public items: one program, since each costs a link against all of it.
 
+mod apart;
 mod conservation;
 mod due;
 mod ending;

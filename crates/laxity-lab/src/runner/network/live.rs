@@ -91,6 +91,7 @@ impl Wires {
             link,
             unmask: Box::new(|_| {}),
             raised,
+            again: None,
         };
         (near.map(|near| end(near, raised[0])), end(far, raised[1]))
     }

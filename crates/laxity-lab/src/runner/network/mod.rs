@@ -27,6 +27,7 @@ use laxity_model::{
 };
 use laxity_net::bodies::{Handler, Interrupt};
 use laxity_net::driver::{Driver, Host, Limits};
+use laxity_net::emulated::{Again, Faults, Faulty};
 
 use crate::observe::{FlowMarks, FlowProbe, Probe, Waiting, Watched};
 use crate::scenario::{Flow, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic};
@@ -90,6 +91,26 @@ pub struct End<L> {
     pub unmask: Box<dyn FnMut(Instant) + Send>,
     /// Where it is raised.
     pub raised: SemaphoreId,
+    /// When it has something to do besides, if it has faults in front of it.
+    again: Option<Again>,
+}
+
+impl<L: Link> End<L> {
+    /// The same, before which these things go wrong. What an interface of this machine takes is its own.
+    fn with_faults(self, faults: Faults, seed: u64) -> Result<End<Faulty<L>>, HostError> {
+        let faults = Faults {
+            rate: 0,
+            delay: Span::ZERO,
+            ..faults
+        };
+        let link = Faulty::new(self.link, faults, seed, POSTED).map_err(failed)?;
+        Ok(End {
+            again: Some(link.again()),
+            link,
+            unmask: self.unmask,
+            raised: self.raised,
+        })
+    }
 }
 
 impl End<Queue> {
@@ -101,6 +122,7 @@ impl End<Queue> {
             link,
             unmask: Box::new(move |now| unmasks.unmask(now)),
             raised,
+            again: None,
         }
     }
 }
@@ -172,12 +194,16 @@ pub(super) fn install(
     let [near, far, doorbell] = [(); 3].map(|()| program.semaphore(0));
     if let Some(wires) = wires {
         return match wires.split([near, far]) {
-            (Ok(near), far) => build(program, &plan, [near, far], doorbell),
+            (Ok(near), far) if plan.interface.is_faulty() => {
+                let far = far.with_faults(plan.interface.wire, seed)?;
+                build(program, &plan, (near, far), doorbell)
+            }
+            (Ok(near), far) => build(program, &plan, (near, far), doorbell),
             (Err(sockets), far) => kernel::build(program, &plan, sockets, (far, doorbell)),
         };
     }
-    let ends = cards(program, &plan.interface, [near, far, doorbell], seed);
-    build(program, &plan, ends, doorbell)
+    let [near, far] = cards(program, &plan.interface, [near, far, doorbell], seed);
+    build(program, &plan, (near, far), doorbell)
 }
 
 impl Interface {
@@ -239,15 +265,15 @@ fn driver<L: Link>(
 }
 
 /// Both ends, as activities.
-fn build<L>(
+fn build<N, F>(
     program: &mut Program,
     plan: &Plan<'_>,
-    [near, far]: [End<L>; 2],
+    (near, far): (End<N>, End<F>),
     doorbell: SemaphoreId,
 ) -> Result<Vec<Probe>, HostError>
 where
-    L: Link + Send + 'static,
-    L::Memory: 'static,
+    N: Link<Memory: 'static> + Send + 'static,
+    F: Link<Memory: 'static> + Send + 'static,
 {
     let processor = plan.interface.processor;
     let mut made = Near::new(program, plan, near.link, near.raised)?;

@@ -17,7 +17,7 @@ pub struct Interface {
     pub name: String,
     /// Where its driver runs, and its clients' threads.
     pub processor: ProcessorId,
-    /// What the twin's wire does to frames: how fast it is, and what goes wrong there.
+    /// What the wire does to frames: how fast it is in the twin, and what goes wrong there.
     pub wire: Faults,
     /// Whether the wire carries one frame at a time, in either direction.
     pub is_half_duplex: bool,
