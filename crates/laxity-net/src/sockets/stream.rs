@@ -11,7 +11,7 @@ use smoltcp::socket::tcp;
 
 use super::blocking::{Mode, Way, attempt};
 use crate::lock;
-use crate::stack::{Connection, Moved, Stack, Tuple};
+use crate::stack::{Connection, Endpoint, Moved, Stack, Tuple};
 
 /// A TCP connection with a client of its own. Dropped, what was written is still sent, by its [stack](Stack::poll); a peer that has all of it, and does not end within the stack's
 /// [patience](crate::stack::Config::patience), is reset.
@@ -27,15 +27,20 @@ impl<M: Memory + 'static> TcpStream<M> {
     ///
     /// # Errors
     ///
-    /// [`ConnectionRefused`](ErrorKind::ConnectionRefused), also of who does not answer in the stack's [patience](crate::stack::Config::patience); no address of its
-    /// kind is ours; no port is free; the driver refuses a client.
+    /// [`ConnectionRefused`](ErrorKind::ConnectionRefused): the peer says so; [`TimedOut`](ErrorKind::TimedOut): nobody answers in the stack's [patience](crate::stack::Config::patience);
+    /// what [`start`](Self::start) fails with; the driver refuses a client.
     pub fn connect(stack: &Stack<M>, peer: SocketAddr) -> io::Result<Self> {
         let stream = Self::start(stack, peer)?;
         stream.mode.set_nonblocking(false);
-        stream.attempt(Way::Out, |socket| match socket.state() {
-            tcp::State::SynSent | tcp::State::SynReceived => None,
-            tcp::State::Closed => Some(Err(ErrorKind::ConnectionRefused.into())),
-            _ => Some(Ok(())),
+        stream.attempt_with(Way::Out, |endpoint| {
+            let is_refused = endpoint.is_refused();
+            let socket = endpoint.socket::<tcp::Socket<'_>>()?;
+            match socket.state() {
+                tcp::State::SynSent | tcp::State::SynReceived => None,
+                tcp::State::Closed if is_refused => Some(Err(ErrorKind::ConnectionRefused.into())),
+                tcp::State::Closed => Some(Err(ErrorKind::TimedOut.into())),
+                _ => Some(Ok(())),
+            }
         })?;
         Ok(stream)
     }
@@ -44,8 +49,10 @@ impl<M: Memory + 'static> TcpStream<M> {
     ///
     /// # Errors
     ///
-    /// No address of its kind is ours, or no port is free.
+    /// [`InvalidInput`](ErrorKind::InvalidInput): the address or port is no host's; [`AddrNotAvailable`](ErrorKind::AddrNotAvailable): it is the stack's own, which no wire leads to, or no address of its
+    /// kind is ours; [`NetworkUnreachable`](ErrorKind::NetworkUnreachable): it is of no network of ours, and there is no gateway; no port is free.
     pub fn start(stack: &Stack<M>, peer: SocketAddr) -> io::Result<Self> {
+        stack.0.common.reaches(peer)?;
         let tuple = stack.0.free_tuple(peer)?;
         let now = (stack.0.common.clock)();
         let connection = stack.0.connection(tuple, now).map_err(io::Error::other)?;
@@ -74,11 +81,19 @@ impl<M: Memory + 'static> TcpStream<M> {
         way: Way,
         mut answer: impl FnMut(&mut tcp::Socket<'static>) -> Option<io::Result<T>>,
     ) -> io::Result<T> {
+        self.attempt_with(way, |endpoint| endpoint.socket().and_then(&mut answer))
+    }
+
+    fn attempt_with<T>(
+        &self,
+        way: Way,
+        mut answer: impl FnMut(&mut Endpoint<M>) -> Option<io::Result<T>>,
+    ) -> io::Result<T> {
         let Connection { endpoint, bell, .. } = &*self.connection;
         let (place, mode) = ((endpoint, &**bell), (&self.mode, way));
         let common = &self.stack.0.common;
         attempt(common, place, mode, ErrorKind::Other, |endpoint, _| {
-            endpoint.socket().and_then(&mut answer)
+            answer(endpoint)
         })
     }
 

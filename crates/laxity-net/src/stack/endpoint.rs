@@ -9,7 +9,7 @@ use laxity_model::Instant;
 use laxity_model::nif::link::{Left, Memory};
 use smoltcp::iface::{Interface, PollIngressSingleResult, PollResult, SocketHandle, SocketSet};
 use smoltcp::phy::{self, DeviceCapabilities, Medium};
-use smoltcp::socket::{AnySocket, Socket, tcp};
+use smoltcp::socket::{AnySocket, tcp};
 use smoltcp::time::Instant as NetInstant;
 use smoltcp::wire::{HardwareAddress, IpCidr, IpEndpoint, IpListenEndpoint};
 
@@ -19,6 +19,7 @@ use super::edge::Edge;
 use super::moved::{Count, Moved};
 use super::neighbours::PATIENCE;
 use super::registrar::{Outcome, Registration, leave};
+use super::states::{is_ending, is_over, state_of};
 use super::wire::{self, HEADER, Hardware, IPV4, IPV6, Seen, TCP};
 use crate::buffers::{Buffer, Empty, Filled, Pool, Sending};
 
@@ -37,6 +38,8 @@ pub(crate) struct Endpoint<M: Memory + 'static> {
     /// To be connected as soon as there is a client.
     connects: Option<(IpEndpoint, IpListenEndpoint)>,
     failed: Option<String>,
+    /// Its peer has refused to begin: a reset, and not that nobody answered.
+    is_refused: bool,
     /// Takes a packet only when it is asked to, so that what waits is in its client's buffers.
     takes_singly: bool,
 }
@@ -135,6 +138,7 @@ impl<M: Memory + 'static> Endpoint<M> {
             registration,
             connects: None,
             failed: None,
+            is_refused: false,
             takes_singly: false,
         }
     }
@@ -180,6 +184,11 @@ impl<M: Memory + 'static> Endpoint<M> {
     /// Why it has no client.
     pub(crate) fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
+    }
+
+    /// Whether its peer has refused to begin.
+    pub(crate) const fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     /// Whether its client is still asked for.
@@ -237,9 +246,13 @@ impl<M: Memory + 'static> Endpoint<M> {
         } else if device.ending.is_none() {
             device.ending = Some(Ending::default());
         }
+        let before = state_of(sockets);
         let taken = self
             .interface
             .poll_ingress_single(net(now), device, sockets);
+        // What a packet has ended, and no time that has passed.
+        let both = (before, state_of(sockets));
+        self.is_refused |= both == (Some(tcp::State::SynSent), Some(tcp::State::Closed));
         taken != PollIngressSingleResult::None
     }
 
@@ -287,22 +300,6 @@ impl<M: Memory + 'static> Drop for Endpoint<M> {
             leave(&*self.device.common.registrar, registration);
         }
     }
-}
-
-/// Its peer has all but the end of what was sent.
-fn is_ending(socket: &Socket<'_>) -> bool {
-    use tcp::State::{Closing, FinWait1, LastAck};
-    matches!(socket, Socket::Tcp(socket)
-        if matches!(socket.state(), FinWait1 | Closing | LastAck) && socket.send_queue() == 0)
-}
-
-/// Both ends have ended, or nothing of it is left.
-fn is_over(socket: &Socket<'_>) -> bool {
-    matches!(socket, Socket::Tcp(socket) if match socket.state() {
-        tcp::State::TimeWait => true,
-        tcp::State::Closed => socket.remote_endpoint().is_none(),
-        _ => false,
-    })
 }
 
 pub(crate) fn net(now: Instant) -> NetInstant {

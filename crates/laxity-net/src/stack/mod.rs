@@ -19,10 +19,13 @@ mod endpoint;
 mod late;
 mod moved;
 mod neighbours;
+mod own;
 mod registrar;
+mod states;
 mod wire;
 
 use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -116,6 +119,13 @@ impl Config {
             return Err(StackError::Config("more bits than an address has"));
         }
         let has_v6 = self.addresses.iter().any(|(address, _)| address.is_ipv6());
+        for (address, bits) in &self.addresses {
+            own::check(*address, *bits).map_err(|why| StackError::Address {
+                address: *address,
+                bits: *bits,
+                why,
+            })?;
+        }
         if self.mtu < if has_v6 { 1280 } else { 576 } || self.mtu > 65_535 {
             return Err(StackError::Config(
                 "an MTU of 576 (IPv6: 1280) to 65535 bytes",
@@ -136,6 +146,21 @@ pub enum StackError {
     /// It cannot be as it was asked for.
     #[error("{0}")]
     Config(&'static str),
+    /// No host has such an address.
+    #[error("{address}/{bits} {why}")]
+    Address {
+        /// The one that was asked for.
+        address: IpAddr,
+        /// The bits that all of its network have.
+        bits: u8,
+        /// What it is instead, and what would be right.
+        why: String,
+    },
+    /// What nobody else registers for is another's already.
+    #[error(
+        "the interface has a stack already, or another default client (client {0}), and no second one; remedy: end that first, or give it both addresses"
+    )]
+    Taken(ClientId),
     /// The driver refuses its client.
     #[error("{0}")]
     Refused(String),
@@ -181,6 +206,36 @@ impl<M: Memory + 'static> Common<M> {
             return window;
         }
         window.min((mtu - HEADERS).saturating_mul(buffers as usize))
+    }
+
+    /// Whether there is a way to this peer; else why not, as the system says it of its own.
+    pub(crate) fn reaches(&self, peer: SocketAddr) -> io::Result<()> {
+        let to = peer.ip();
+        let fails =
+            |kind: ErrorKind, why: &str| Err(io::Error::new(kind, format!("{peer}: {why}")));
+        let own = &self.config.addresses;
+        if own.iter().any(|(own, _)| *own == to) {
+            let why = "the stack's own address, to which no wire leads";
+            return fails(ErrorKind::AddrNotAvailable, why);
+        }
+        let mut reserved = own
+            .iter()
+            .flat_map(|(own, bits)| own::reserved(*own, *bits));
+        if own::not_a_hosts(to).is_some() || reserved.any(|other| other == Some(to)) {
+            return fails(ErrorKind::InvalidInput, "no host has this address");
+        }
+        if peer.port() == 0 {
+            return fails(ErrorKind::InvalidInput, "no peer has port 0");
+        }
+        if !own.iter().any(|(own, _)| own.is_ipv4() == to.is_ipv4()) {
+            let why = "the stack has no address of its kind";
+            return fails(ErrorKind::AddrNotAvailable, why);
+        }
+        if !self.is_bare && self.config.next_hop(to).is_none() {
+            let why = "of no network of the stack, which has no gateway";
+            return fails(ErrorKind::NetworkUnreachable, why);
+        }
+        Ok(())
     }
 
     pub(crate) fn draw(&self) -> u64 {
@@ -269,8 +324,10 @@ impl<M: Memory + 'static> Stack<M> {
         };
         let size = PoolSize::fixed(2 * buffers);
         let registered = driver.register(Interest::Default, size, client);
-        let registered =
-            registered.map_err(|why: RegisterError<_>| StackError::Refused(why.to_string()))?;
+        let registered = registered.map_err(|why: RegisterError<_>| match why {
+            RegisterError::DefaultTaken(other) => StackError::Taken(other),
+            why => StackError::Refused(why.to_string()),
+        })?;
         let pool = registered.pool;
         pool.give(buffers);
         let addresses = config.addresses.clone();

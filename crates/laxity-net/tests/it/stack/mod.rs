@@ -4,6 +4,7 @@ mod deaf;
 mod hostile;
 mod leaving;
 mod neighbours;
+mod refused;
 mod streams;
 mod threads;
 

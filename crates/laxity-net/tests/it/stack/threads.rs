@@ -12,7 +12,7 @@ use laxity_net::buffers::Sleeper;
 use laxity_net::driver::{Driver, Host, Limits};
 use laxity_net::emulated::{End, Faults, Wire};
 use laxity_net::sockets::{TcpListener, TcpStream};
-use laxity_net::stack::Stack;
+use laxity_net::stack::{Config, Stack};
 
 use super::{address, config};
 
@@ -27,7 +27,7 @@ type Memory = Box<[u8]>;
 /// A stack whose driver is polled by a thread, and itself by another, until `ends`.
 fn serve(
     end: End,
-    last: u8,
+    config: Config,
     ends: &Arc<AtomicBool>,
 ) -> (Stack<Memory>, [thread::JoinHandle<()>; 2]) {
     let sleeper = Sleeper::portable(now);
@@ -36,7 +36,7 @@ fn serve(
         ..Host::default()
     };
     let mut driver = Driver::new(end, Frames::new(None, 1), Limits::default(), host).unwrap();
-    let stack = Stack::new(&mut driver, config(last), sleeper, Arc::new(now)).unwrap();
+    let stack = Stack::new(&mut driver, config, sleeper, Arc::new(now)).unwrap();
     let [stops, ended] = [(); 2].map(|()| Arc::clone(ends));
     let drives = thread::spawn(move || {
         while !stops.load(SeqCst) {
@@ -53,8 +53,8 @@ fn serve(
 fn threads_that_block_are_woken_by_what_they_wait_for_or_when_their_time_is_up() {
     let ends = Arc::new(AtomicBool::new(false));
     let (_wire, near, far) = Wire::new(Faults::default(), 7);
-    let (near, near_threads) = serve(near, 1, &ends);
-    let (far, far_threads) = serve(far, 2, &ends);
+    let (near, near_threads) = serve(near, config(1), &ends);
+    let (far, far_threads) = serve(far, config(2), &ends);
     let listener = TcpListener::bind(&far, 7, 4).unwrap();
     let echoes = thread::spawn(move || {
         let mut peer = listener.accept(None).unwrap();
@@ -81,4 +81,22 @@ fn threads_that_block_are_woken_by_what_they_wait_for_or_when_their_time_is_up()
     for thread in near_threads.into_iter().chain(far_threads) {
         thread.join().unwrap();
     }
+}
+
+/// The frames arrive, and nobody takes them.
+#[test]
+fn who_does_not_answer_is_not_one_who_refuses() {
+    let ends = Arc::new(AtomicBool::new(false));
+    let (_wire, near, _far) = Wire::new(Faults::default(), 7);
+    let impatient = Config {
+        patience: Span::from_millis(100),
+        ..config(1)
+    };
+    let (near, threads) = serve(near, impatient, &ends);
+    let silent = TcpStream::connect(&near, SocketAddr::new(address(9), 7)).map(drop);
+    assert_eq!(silent.unwrap_err().kind(), ErrorKind::TimedOut);
+    ends.store(true, SeqCst);
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
 }
