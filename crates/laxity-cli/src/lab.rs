@@ -123,8 +123,15 @@ fn drawings(experiment: &Experiment, others: &[Output<'_>]) -> Result<BTreeSet<P
         return Ok(BTreeSet::new());
     };
     let shown = directory.display().to_string();
-    let unread = format!("--svg: cannot read {}", plain(&shown));
-    let there = names(directory).map_err(failed(unread))?;
+    let there = names(directory).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let shown = plain(&shown);
+            let message =
+                format!("--svg: there is no directory {shown}; remedy: `mkdir -p {shown}`");
+            Failure::new(exit::ERROR, message)
+        }
+        _ => failed(format!("--svg: cannot read {}", plain(&shown)))(error),
+    })?;
     let others = others.iter().filter_map(|(_, path)| {
         let target = written_to(path).ok()?;
         Some(target.file_name()?.to_owned())

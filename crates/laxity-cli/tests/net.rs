@@ -25,6 +25,98 @@ fn in_namespace(run: impl FnOnce() + Send) {
     }
 }
 
+/// Whether the other end of an interface, in a namespace of its own, hears this one's kernel.
+fn is_answered(holder: &Child) -> bool {
+    let target = holder.id().to_string();
+    let mut command = Command::new("nsenter");
+    command.args([
+        "-t", &target, "-n", "ping", "-c", "1", "-W", "2", "10.9.0.1",
+    ]);
+    let ended = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    ended.is_ok_and(|status| status.success())
+}
+
+/// The far end of a pair is another host's, with an address; it is so as long as this process lives.
+fn another_host() -> Option<Child> {
+    let mut command = Command::new("unshare");
+    command.args(["-n", "sleep", "600"]);
+    let mut holder = command.spawn().ok()?;
+    let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+    eventually("it has a namespace", || {
+        let others = std::fs::read_link(format!("/proc/{}/ns/net", holder.id()));
+        others.is_ok_and(|others| others != own)
+    });
+    let target = holder.id().to_string();
+    assert!(ip(&format!("link set far netns {target}")));
+    assert!(ip("address add 10.9.0.1/24 dev near"));
+    let mut is_set = true;
+    for arguments in ["address add 10.9.0.2/24 dev far", "link set far up"] {
+        let mut command = Command::new("nsenter");
+        command
+            .args(["-t", &target, "-n", "ip"])
+            .args(arguments.split(' '));
+        is_set &= command.status().is_ok_and(|status| status.success());
+    }
+    if !is_set {
+        holder.kill().ok();
+        holder.wait().ok();
+        skip("there is no nsenter here");
+        return None;
+    }
+    Some(holder)
+}
+
+/// Where no way is named what comes stays the kernel's, as does a login over the interface; who takes it says so first.
+#[test]
+fn the_host_stays_on_the_network_unless_it_is_said_that_it_does_not() {
+    in_namespace(|| {
+        pair("near", "far");
+        let Some(mut other) = another_host() else {
+            return;
+        };
+        eventually("they hear each other", || is_answered(&other));
+        let bench = Bench::new();
+        written_far_apart(&bench);
+        let capture = ["--write", "ours.pcapng"];
+        for (name, does_answer, words) in [
+            ("auto:near", true, "auto:near is packet:near here"),
+            ("xdp:near", false, "xdp:near takes from the kernel"),
+        ] {
+            for command in [
+                &["show", name, "--for", "600s"][..],
+                &[&["capture", name], &capture[..]].concat(),
+            ] {
+                let mut child = bench.command();
+                let child = child.arg("net").args(command).stderr(Stdio::piped());
+                let child = child.stdout(Stdio::piped()).spawn().unwrap();
+                is_open(&child, name);
+                assert_eq!(is_answered(&other), does_answer, "{command:?}");
+                let output = interrupted(child);
+                assert_code(&output, 0);
+                assert_says(&said(&output), &[words]);
+            }
+            // It only sends, and takes nothing in any case.
+            let mut child = bench.command();
+            let child = child.args(["net", "replay", "in.pcap", name]);
+            let child = child.stderr(Stdio::piped()).spawn().unwrap();
+            is_open(&child, name);
+            assert!(is_answered(&other), "replay {name}");
+            assert!(!said(&interrupted(child)).contains("takes"), "{name}");
+        }
+        other.kill().unwrap();
+        other.wait().unwrap();
+    });
+}
+
+/// The driver of an interface runs.
+fn is_open(child: &Child, name: &str) {
+    let name = name.replace("auto:", "packet:");
+    eventually("it is open", || {
+        let threads = threads_of(child.id());
+        threads.iter().any(|thread| thread.name == name)
+    });
+}
+
 /// An Ethernet frame with a UDP datagram of so many bytes.
 fn frame(number: u8, payload: usize) -> Vec<u8> {
     packet("10.0.0.1:1000", "10.0.0.2:2000", 17, &vec![number; payload])
@@ -251,6 +343,7 @@ fn without_rights_packets_go_through_udp_and_counters_add_up() {
         let sent: Value = serde_json::from_slice(&bench.read("sent.json")).unwrap();
         replayed += 1;
         assert_eq!(sent["frames"], 20);
+        assert_eq!(sent["interrupted"], Value::Null);
         output.status.success() && replayed >= 3
     });
     let output = interrupted(show);
@@ -306,14 +399,21 @@ fn a_replay_that_is_stopped_sends_nothing_before_its_time() {
     let far = UdpSocket::bind("127.0.0.1:0").unwrap();
     let name = format!("udp:127.0.0.1:0-{}", far.local_addr().unwrap());
     let mut replay = bench.command();
-    replay.args(["net", "replay", "in.pcap", &name]);
+    replay.args(["net", "replay", "in.pcap", &name, "--json=sent.json"]);
     let replay = replay.stderr(Stdio::piped()).spawn().unwrap();
     let mut bytes = [0; 100];
     far.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     assert_eq!(far.recv(&mut bytes).unwrap(), frame(1, 40).len());
     let output = interrupted(replay);
-    assert_code(&output, 0);
-    assert_says(&said(&output), &["1 of 1 frames sent", "0 late"]);
+    assert_code(&output, 1);
+    let words = [
+        "1 of the first 1 frames sent",
+        "0 late",
+        "interrupted by SIGINT",
+    ];
+    assert_says(&said(&output), &words);
+    let sent: Value = serde_json::from_slice(&bench.read("sent.json")).unwrap();
+    assert_eq!(sent["interrupted"], "SIGINT");
     far.set_nonblocking(true).unwrap();
     assert!(far.recv(&mut bytes).is_err(), "the second was not due");
 }
@@ -355,6 +455,9 @@ fn what_is_wrong_is_said_with_its_exit_code() {
     let filter = ["capture", udp, "not", "udp", "--write", "x"];
     refused(64, &["column 1"], &filter);
     refused(64, &["remedy", "packet:NAME"], &["show", "a:b:c"]);
+    refused(64, &["no `/`, `:`, `%`"], &["show", "tap:%d"]);
+    let mixed = "udp:127.0.0.1:47102-[::1]:47103";
+    refused(64, &["both addresses are of IPv4"], &["show", mixed]);
     refused(64, &["factor"], &["replay", "in.pcap", udp, "--speed", "0"]);
     refused(
         1,
@@ -369,6 +472,12 @@ fn what_is_wrong_is_said_with_its_exit_code() {
     let files = ["in.pcap", "other.pcap", "text.pcap"];
     assert_eq!(bench.files(), files, "nothing was begun");
     let programs = Bench::new();
+    if let Some(mut command) = bench.command_without_rights(&programs) {
+        let shown = ["net", "show", udp, "--for", "1ms"];
+        let output = command.args(shown).output().unwrap();
+        assert_code(&output, 0);
+        assert_says(&stdout(&output), &["the driver is unenforced: "]);
+    }
     if let Some(mut command) = bench.command_without_rights(&programs) {
         let output = command.args(["net", "show", "eth0"]).output().unwrap();
         assert_code(&output, 4);

@@ -180,6 +180,11 @@ fn a_drawing_is_written_over_no_other_output_and_no_input() {
         &stderr(&refused),
         &["--svg", "Is a directory", "nothing was started"],
     );
+    let nowhere = ["lab", "modem", "figure-11", "--on=twin", "--svg=none"];
+    let refused = bench.run(&nowhere);
+    assert_code(&refused, 1);
+    let words = ["--svg: there is no directory none; remedy: `mkdir -p none`"];
+    assert_says(&stderr(&refused), &words);
     for kept in ["page", machine] {
         assert_eq!(bench.read(kept), b"old", "{kept}");
     }

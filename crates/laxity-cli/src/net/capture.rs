@@ -22,7 +22,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{PcapNgBlock as _, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 
-use super::{Lasts, failure, lost_below, named, opened, span};
+use super::{Lasts, failure, lost_below, named, opened, span, warn};
 use crate::exit::{ERROR, Failure, MET, failed};
 use crate::files;
 use crate::outputs;
@@ -68,6 +68,7 @@ pub(super) fn run(arguments: &Capture) -> Result<u8, Failure> {
         options.settings.posted = 64;
         options.limits.posted = 64;
     }
+    warn(&name);
     let interface = opened(&name, options)?;
     let (packets, bytes) = match is_long {
         true => (WAIT[0], LONGEST),

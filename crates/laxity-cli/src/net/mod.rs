@@ -17,9 +17,9 @@ use crate::files;
 /// Examples of all that is done.
 pub(crate) const HELP: &str = "\
 An INTERFACE is named by the way to it: packet:eth0 (a packet socket), xdp:eth0 (the hook of the interface, whose packets the kernel then has no more), tap:lax0,
-tun:lax0 (IP alone), or udp:LOCAL-REMOTE, which needs no rights; xdp-native:eth0 is the hook in the driver's own mode, auto:eth0 whichever of xdp: and packet: can be had. A bare name is a packet socket here, as that is in nobody's way.
+tun:lax0 (IP alone), or udp:LOCAL-REMOTE, which needs no rights; xdp-native:eth0 is the hook in the driver's own mode. A bare name, or auto:eth0, is a packet socket here, as that is in nobody's way: what comes stays the kernel's, and so does a login over it.
 
-Exit codes: 0 done, also when stopped by Ctrl-C; 1 error, also a frame that was not sent; 4 cannot run here; 64 usage, also a filter that is wrong.
+Exit codes: 0 done, also when show or capture is stopped by Ctrl-C; 1 error, also a frame that was not sent, or a replay that was stopped before its end; 4 cannot run here; 64 usage, also a filter that is wrong.
 
 Examples:
   laxity net show                                            which ways there are here, and what each lacks
@@ -56,13 +56,27 @@ fn span(text: &str) -> Result<Span, String> {
     units::span(text).map_err(|error| error.to_string())
 }
 
-/// The interface that is meant. A bare name is the way that takes nothing from anybody.
+/// The interface that is meant. Where no way is named it is the one that takes nothing from anybody.
 fn named(text: &str) -> Result<InterfaceName, Failure> {
     let name = text.parse().map_err(|error| failure(&Error::Open(error)))?;
-    Ok(match name {
-        InterfaceName::Auto(name) if !text.starts_with("auto:") => InterfaceName::Packet(name),
-        name => name,
-    })
+    let InterfaceName::Auto(name) = name else {
+        return Ok(name);
+    };
+    if text.starts_with("auto:") {
+        files::say(&plain(&format!(
+            "laxity: auto:{name} is packet:{name} here: xdp:{name} would take from the kernel what comes, and so end a login over it"
+        )));
+    }
+    Ok(InterfaceName::Packet(name))
+}
+
+/// Says what is taken from the kernel by whoever looks at all that comes.
+fn warn(name: &InterfaceName) {
+    if let InterfaceName::Xdp(interface, _) = name {
+        files::say(&plain(&format!(
+            "laxity: {name} takes from the kernel what comes by the first queue of {interface}, and so a login over it, until this ends; packet:{interface} takes nothing"
+        )));
+    }
 }
 
 /// Opens it, and says what is lost or not promised.

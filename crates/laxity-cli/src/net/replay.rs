@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use clap::Args;
 use laxity::net::buffers::{Buffer, Filled, Pool, Sending, Unavailable};
 use laxity::net::client::{Client, Context, News};
-use laxity::net::{AnyMemory, Interface, Options};
+use laxity::net::{AnyMemory, EarlyOptions, Interface, InterfaceName, Options, Rest};
 use laxity::{Instant, Span, now, sleep_until};
 use laxity_lab::capture_file::Frame;
 use laxity_lab::plain;
@@ -107,6 +107,8 @@ struct Done {
     handed: u64,
     /// Of which the file has only a part, or which are too long for the interface.
     unsendable: u64,
+    /// The signal that stopped it before the end of the file.
+    interrupted: Option<&'static str>,
     late: u64,
     most_late: Span,
 }
@@ -117,6 +119,14 @@ pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
     let name = named(&arguments.interface)?;
     let mut options = Options::default();
     options.limits.reach = options.settings.reach;
+    if let InterfaceName::Xdp(..) = name {
+        // It only sends: what comes is the kernel's.
+        options.early = Some(EarlyOptions {
+            flows: 1,
+            buffers: 1,
+            rest: Rest::Kernel,
+        });
+    }
     let lasts = Lasts::begin(None);
     let interface = opened(&name, options)?;
     let sent = Arc::<Sent>::default();
@@ -149,6 +159,10 @@ fn conclude(interface: &Interface, done: &Done, sent: &Sent) -> Result<u8, Failu
     if let Some(ended) = interface.ended() {
         return Err(Failure::new(ERROR, ended.to_string()));
     }
+    if let Some(signal) = done.interrupted {
+        let message = format!("interrupted by {signal}: what else the file has was not sent");
+        return Err(Failure::new(ERROR, message));
+    }
     let has_left = sent.sent.load(Ordering::Relaxed);
     if has_left == done.frames {
         return Ok(MET);
@@ -175,8 +189,12 @@ fn tell(done: &Done, sent: &Sent, lasted: Span, arguments: &Replay) -> Result<()
         0 => String::new(),
         _ => format!(", {} the most", done.most_late),
     };
+    let of = match done.interrupted {
+        Some(_) => "the first ",
+        None => "",
+    };
     let text = format!(
-        "laxity: {left} of {} frames sent in {lasted}; {} late by more than {LATE}{most}; {} refused, {} that cannot be sent whole",
+        "laxity: {left} of {of}{} frames sent in {lasted}; {} late by more than {LATE}{most}; {} refused, {} that cannot be sent whole",
         done.frames, done.late, refused, done.unsendable
     );
     if !arguments.quiet {
@@ -192,6 +210,7 @@ fn tell(done: &Done, sent: &Sent, lasted: Span, arguments: &Replay) -> Result<()
             "sent": left,
             "refused": refused,
             "unsendable": done.unsendable,
+            "interrupted": done.interrupted,
             "late": done.late,
             "late_max_ns": done.most_late.as_nanos(),
             "lasted_ns": lasted.as_nanos(),
@@ -231,6 +250,7 @@ impl Replayed<'_> {
             self.wait(due);
             // Stopped while it waits for its time, or for a buffer, it is not sent before that, nor missing.
             if self.is_over() || !self.send(&frame, due) {
+                self.done.interrupted = self.lasts.watch.caught();
                 return Ok(());
             }
             self.done.frames += 1;

@@ -5,12 +5,12 @@ use laxity::doctor::{Finding, Machine, diagnose};
 use laxity::net::exchange::{Account, Reason};
 use laxity::net::registry::Fallback;
 use laxity::net::{Counters, Error, Interface, Options, Shown, interface_names, shown};
-use laxity::{Span, now, sleep_until};
+use laxity::{Grade, Span, now, sleep_until};
 use laxity_lab::plain;
 use laxity_lab::report::doctor;
 use serde_json::{Value, json};
 
-use super::{Lasts, failure, lost_below, named, opened, span};
+use super::{Lasts, failure, lost_below, named, opened, span, warn};
 use crate::exit::{Failure, MET, failed};
 use crate::files;
 use crate::outputs::{self, Json};
@@ -121,12 +121,16 @@ fn ways(json: &Json) -> Result<u8, Failure> {
 struct Seen {
     counters: Counters,
     lasted: Span,
+    /// What its driver was promised, and had.
+    driver: Grade,
     /// It ended before.
     ended: Option<Error>,
 }
 
 fn counted(name: &str, arguments: &Show) -> Result<u8, Failure> {
-    let interface = opened(&named(name)?, Options::default())?;
+    let name = named(name)?;
+    warn(&name);
+    let interface = opened(&name, Options::default())?;
     if interface.facts().is_shared_with_kernel {
         let left = interface.leave_rest(Fallback::Kernel);
         left.map_err(|error| failure(&error))?;
@@ -155,6 +159,7 @@ fn watch(interface: &Interface, lasts: &Lasts, arguments: &Show) -> Result<Seen,
     let mut seen = Seen {
         counters,
         lasted: Span::ZERO,
+        driver: Grade::Enforced,
         ended: None,
     };
     loop {
@@ -165,6 +170,7 @@ fn watch(interface: &Interface, lasts: &Lasts, arguments: &Show) -> Result<Seen,
         }
         seen.lasted = now().saturating_since(began);
         if is_over || seen.ended.is_some() {
+            seen.driver = interface.grade();
             laxity_lab::runner::Progress::end(&mut reporter);
             return Ok(seen);
         }
@@ -204,8 +210,12 @@ fn table(name: &str, seen: &Seen) -> String {
         .map(|(reason, count)| format!("{} {count}", words(reason)));
     let reasons: Vec<String> = reasons.collect();
     let below = losses.no_room + losses.too_long;
+    let driver = match seen.driver.reason() {
+        Some(reason) => format!("\n  the driver is {}: {}\n", seen.driver, plain(reason)),
+        None => String::new(),
+    };
     format!(
-        "{}, {}\n\n  came          {:>12}\n  delivered     {:>12}\n  the kernel's  {:>12}\n  dropped       {dropped:>12}   {}\n  lost below    {below:>12}   {}\n",
+        "{}, {}\n\n  came          {:>12}\n  delivered     {:>12}\n  the kernel's  {:>12}\n  dropped       {dropped:>12}   {}\n  lost below    {below:>12}   {}\n{driver}",
         plain(name),
         seen.lasted,
         seen.counters.came(),
@@ -246,6 +256,7 @@ fn to_json(name: &str, seen: &Seen) -> Value {
         "dropped": dropped,
         "lost_below": { "no_room": losses.no_room, "too_long": losses.too_long },
         "lost_below_is_partial": losses.is_partial,
+        "driver": { "grade": seen.driver.to_string(), "reason": seen.driver.reason() },
         "ended": seen.ended.as_ref().map(ToString::to_string),
     })
 }
@@ -276,6 +287,7 @@ mod tests {
             let seen = Seen {
                 counters,
                 lasted: Span::ZERO,
+                driver: Grade::Enforced,
                 ended: None,
             };
             let shown = table("eth0", &seen);
@@ -290,8 +302,7 @@ mod tests {
     fn a_bare_name_is_in_nobodys_way() {
         let packet = InterfaceName::Packet("eth0".to_owned());
         assert_eq!(named("eth0").unwrap(), packet);
-        let auto = InterfaceName::Auto("eth0".to_owned());
-        assert_eq!(named("auto:eth0").unwrap(), auto);
+        assert_eq!(named("auto:eth0").unwrap(), packet);
         assert_eq!(named("a:b:c").unwrap_err().code, crate::exit::USAGE);
     }
 }

@@ -447,7 +447,11 @@ pub(super) fn taking_part(
             section.wrong(CLIENTS_KEY, cause, "name clients of one interface");
         }
         for flow in &client.flows {
-            if all.iter().any(|task| task.name == flow.name) {
+            // A client of that name is told of elsewhere.
+            let is_it = |task: &ResolvedTask| {
+                matches!(task.kind, TaskKind::Flow(_)) && task.name == flow.name
+            };
+            if all.iter().any(is_it) {
                 let cause = format!("the packets of `{}` have two clients here", flow.name);
                 section.wrong(CLIENTS_KEY, cause, "name one of the two clients");
                 continue;

@@ -46,12 +46,13 @@ impl FromStr for InterfaceName {
         }
         let is_possible = |name: &str| {
             (1..libc::IFNAMSIZ).contains(&name.len())
-                && !name.contains(|c: char| c == '/' || c == ':' || c.is_whitespace() || c == '\0')
+                && !name
+                    .contains(|c: char| matches!(c, '/' | ':' | '%' | '\0') || c.is_whitespace())
                 && !matches!(name, "." | "..")
         };
         if !is_possible(name) {
             return Err(wrong(
-                "an interface's name has 1 to 15 bytes, and no `/`, `:` or space",
+                "an interface's name has 1 to 15 bytes, and no `/`, `:`, `%` or space",
             ));
         }
         let name = name.to_owned();

@@ -67,6 +67,10 @@ impl Udp {
                 errno => OpenCause::System(call, errno.unwrap_or(Errno::IO)),
             }
         };
+        if local.is_ipv4() != remote.is_ipv4() {
+            let why = "both addresses are of IPv4, or both of IPv6";
+            return Err(OpenCause::Name(why.to_owned()));
+        }
         let socket = UdpSocket::bind(local).map_err(cause("bind"))?;
         socket.connect(remote).map_err(cause("connect"))?;
         socket.set_nonblocking(true).map_err(cause("fcntl"))?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use laxity_linux::host::alone::StartError;
 use laxity_linux::net::OpenError;
@@ -65,6 +65,12 @@ pub enum Error {
     /// A client of a flow with more buffers than it may have.
     #[error("a client of a flow has {most} buffers at the most, and not {0}", most = FlowOptions::MOST_BUFFERS)]
     TooManyBuffers(u32),
+    /// A client of a flow that could never have a packet.
+    #[error("a client of a flow has one buffer at least: without any it never has a packet")]
+    NoBuffers,
+    /// No packet of a flow has such an end.
+    #[error("a flow has no end {0}: {1}")]
+    FlowEnd(SocketAddr, &'static str),
     /// The kernel refuses a flow.
     #[error("the flow cannot be found at the hook: {0}")]
     Hook(io::Error),

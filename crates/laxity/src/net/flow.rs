@@ -1,5 +1,6 @@
 //! A client for one flow, with buffers of its own and a queue that its threads take packets from: `EarlyDemuxClient` (§3.2), wherever it is found.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -13,6 +14,7 @@ use laxity_net::buffers::{Buffer, Filled, Pool};
 use laxity_net::clients::{NoPacket, Queue};
 use laxity_net::driver::Handle;
 
+use super::Flow;
 use super::error::{Ended, Error};
 use super::hook::Steered;
 use super::link::LiveLink;
@@ -30,6 +32,27 @@ pub struct FlowOptions {
 impl FlowOptions {
     /// The most buffers of a client: each takes memory from the beginning, 1.5 KiB of most interfaces and 64 KiB where [segments](super::Settings::segments) come.
     pub const MOST_BUFFERS: u32 = 1 << 16;
+}
+
+/// Whether a packet can be of this flow, and its client have it; else what would be right.
+pub(super) fn check(flow: &Flow, buffers: u32) -> Result<(), Error> {
+    if buffers == 0 {
+        return Err(Error::NoBuffers);
+    }
+    for end in [Some(flow.own), flow.far].into_iter().flatten() {
+        let why = match end.ip() {
+            _ if end.port() == 0 => "its port is from 1 to 65535",
+            address if address.is_unspecified() => {
+                "it is one host's address, such as 10.0.0.2; any is `register` with a filter such as `udp dst port 5004`"
+            }
+            address if address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST) => {
+                "it is one host's address, such as 10.0.0.2; a group's is `register` with a filter such as `udp dst port 5004 and dst host 224.0.0.1`"
+            }
+            _ => continue,
+        };
+        return Err(Error::FlowEnd(end, why));
+    }
+    Ok(())
 }
 
 /// Packets of a flow, first come, first served. Any number of threads may take them. Dropped, the client ends.
@@ -155,6 +178,37 @@ impl Drop for Packet {
         let steered = self.steered.as_ref().and_then(Weak::upgrade);
         if let (Some(Ok(())), Some(steered)) = (given, steered) {
             steered.gave();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_that_no_packet_can_be_of_is_refused_with_what_would_be_right() {
+        let refused = |own: &str, far: Option<&str>, buffers| {
+            let flow = Flow {
+                is_tcp: false,
+                own: own.parse().unwrap(),
+                far: far.map(|far| far.parse().unwrap()),
+            };
+            let checked = check(&flow, buffers).err();
+            checked.map_or_else(String::new, |why| why.to_string())
+        };
+        assert_eq!(refused("10.0.0.2:5004", Some("10.0.0.1:9"), 1), "");
+        for (own, far, buffers, words) in [
+            ("10.0.0.2:5004", None, 0, "one buffer at least"),
+            ("10.0.0.2:0", None, 1, "from 1 to 65535"),
+            ("10.0.0.2:5004", Some("10.0.0.1:0"), 1, "from 1 to 65535"),
+            ("0.0.0.0:5004", None, 1, "udp dst port 5004"),
+            ("[::]:5004", None, 1, "one host's address"),
+            ("224.0.0.1:5004", None, 1, "dst host 224.0.0.1"),
+            ("255.255.255.255:5004", None, 1, "one host's address"),
+        ] {
+            let said = refused(own, far, buffers);
+            assert!(said.contains(words), "{own}: {said:?}");
         }
     }
 }

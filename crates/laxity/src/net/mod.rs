@@ -317,11 +317,12 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyBuffers`]; [`Error::TooManyFlows`] and [`Error::Hook`] of one that is found early; those of [`register`](Self::register).
+    /// [`Error::NoBuffers`], [`Error::TooManyBuffers`]; [`Error::FlowEnd`]; [`Error::TooManyFlows`] and [`Error::Hook`] of one that is found early; those of [`register`](Self::register).
     pub fn flow(&self, flow: Flow, options: &FlowOptions) -> Result<FlowQueue, Error> {
         if options.buffers > FlowOptions::MOST_BUFFERS {
             return Err(Error::TooManyBuffers(options.buffers));
         }
+        flow::check(&flow, options.buffers)?;
         let filter = Filter::to(flow.is_tcp, flow.own, flow.far)?;
         let (buffers, sleeper) = (options.buffers, Sleeper::new(Futex));
         let (client, queue) = early::client(buffers as usize, options.raises, &sleeper);

@@ -64,7 +64,7 @@ impl<'t> Parser<'_, 't> {
             "port" => self.port(Sides::Either, &[TCP, UDP, SCTP]),
             "tail" => self.tail(word),
             _ => Err(word.expected(
-                "one of ether, vlan, ip, ip6, arp, rarp, tcp, udp, sctp, icmp, icmp6, proto, host, net, port, src, dst, tail",
+                "one of ether, vlan, ip, ip6, arp, rarp, tcp, udp, sctp, icmp, icmp6, proto, host, net, port, src, dst, tail (every condition begins with its own words: `port 80 or port 443`)",
             )),
         }
     }

@@ -152,6 +152,7 @@ const WRONG: &[(&str, usize, &str)] = &[
     ),
     ("port 080", 6, "a number from 0 to 65535"),
     ("port 80 or 443", 12, "`443` stands where one of ether"),
+    ("port 53 or 80", 12, "own words: `port 80 or port 443`"),
     ("tcp udp", 5, "every condition begins with its own words"),
     ("(udp", 5, "`and`, `or` or `)` is missing at the end"),
     ("udp)", 4, "no parenthesis is open"),
