@@ -295,6 +295,13 @@ impl Link for AnyLink {
         }
     }
 
+    fn has_thrown_away(&self) -> bool {
+        match self {
+            Self::Xdp(link) => link.has_thrown_away(),
+            Self::Copying(link) => link.has_thrown_away(),
+        }
+    }
+
     fn finishes(&self) -> bool {
         match self {
             Self::Xdp(link) => link.finishes(),

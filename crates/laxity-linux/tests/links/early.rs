@@ -9,7 +9,7 @@ use laxity_model::base::random::SplitMix64;
 use laxity_model::nif::filter::Filter;
 use laxity_model::nif::frame::is_extension;
 use laxity_model::nif::frames::Frames;
-use laxity_model::nif::link::{Link, Memory, Received, Stamp};
+use laxity_model::nif::link::{Left, Link, Memory, Received, Stamp};
 use laxity_model::nif::registry::{ClientId, Demultiplex, Found};
 use libtest_mimic::Trial;
 
@@ -272,6 +272,55 @@ fn credits_are_packets() {
     );
 }
 
+/// As the kernel's own senders do over a virtual wire, which leave it to the card to cut.
+fn what_is_too_long_costs_no_credit() {
+    let mut stage = Stage::new(Rest::ClientZero, 64);
+    let segments = Settings {
+        segments: true,
+        ..Settings::default()
+    };
+    let mut far = PacketLink::open("far", &segments).unwrap();
+    let early = stage.link.early().unwrap();
+    early.steer(&flow(OWN, None), 1, 0).unwrap();
+    early.give(0, 4);
+    early.give(1, 4);
+    for own in [OWN, "10.0.0.2:9"] {
+        for _ in 0..6 {
+            let frame = packet("10.0.0.1:1000", own, UDP, &[7; 5_000]);
+            let mut memory = far.allocate(1).unwrap().pop().unwrap();
+            memory.bytes_mut()[..frame.len()].copy_from_slice(&frame);
+            let (left, now) = (
+                Left {
+                    checksum: true,
+                    segment: 1_000,
+                },
+                clock::now(),
+            );
+            assert!(far.queue(memory, frame.len(), left, now).is_ok());
+            far.flush(now).unwrap();
+            until("it has left", || far.sent(clock::now()).is_some());
+        }
+    }
+    until("all are counted", || stage.link.losses().too_long == 12);
+    let early = stage.link.early().unwrap();
+    assert_eq!((early.credits(0), early.credits(1)), (4, 4));
+    assert_eq!((early.dropped(1), stage.link.lost_below()), (0, Some(0)));
+    let ours = datagram("10.0.0.1:1000", OWN, UDP);
+    assert_eq!(stage.client_of(&ours), Some(1));
+}
+
+fn what_is_lost_below_is_counted_with_its_credit() {
+    let mut stage = Stage::new(Rest::ClientZero, 2);
+    stage.link.early().unwrap().give(0, 6);
+    for _ in 0..6 {
+        stage.send(&datagram("10.0.0.1:1000", "10.0.0.2:9", UDP));
+    }
+    stage.arrival();
+    stage.arrival();
+    until("the rest is lost", || stage.link.lost_below() == Some(4));
+    assert_eq!(stage.link.early().unwrap().credits(0), 0);
+}
+
 fn further_sockets_have_their_own() {
     let mut stage = Stage::new(Rest::ClientZero, 64);
     let mut sockets: Vec<EarlySocket> = (0..4).map(|_| stage.link.further().unwrap()).collect();
@@ -335,6 +384,14 @@ pub(crate) fn trials() -> Vec<Trial> {
             the_hook_finds_whom_the_driver_finds,
         ),
         in_namespace("so_many_credits_so_many_packets", credits_are_packets),
+        in_namespace(
+            "a_packet_that_is_longer_than_its_memory_costs_no_credit",
+            what_is_too_long_costs_no_credit,
+        ),
+        in_namespace(
+            "what_is_lost_below_the_hook_is_counted",
+            what_is_lost_below_is_counted_with_its_credit,
+        ),
         in_namespace(
             "a_further_socket_has_its_clients_packets",
             further_sockets_have_their_own,

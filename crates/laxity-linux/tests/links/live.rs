@@ -10,12 +10,13 @@ use laxity_linux::net::{
 };
 use laxity_linux::os::clock;
 use laxity_model::Instant;
-use laxity_model::nif::link::Link;
+use laxity_model::nif::link::{Left, Link, Memory};
 use libtest_mimic::Trial;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto, sendto, socket};
 
 use super::bare::Bare;
+use super::common::until;
 use super::in_namespace;
 use super::namespace::{ip, is_up, pair, shown, up};
 
@@ -188,6 +189,33 @@ fn down_for_a_moment() {
     assert!(!wakes(&link));
 }
 
+fn thrown_away() {
+    pair("near", "far");
+    let mut link = XdpLink::open("near", Mode::Generic, &Settings::default()).unwrap();
+    let mut sent_of = |count: usize| {
+        for mut memory in link.allocate(count).unwrap() {
+            memory.bytes_mut()[..60].fill(0);
+            link.queue(memory, 60, Left::default(), clock::now())
+                .unwrap();
+        }
+        let _ = link.flush(clock::now());
+        let mut thrown_away = Vec::new();
+        until("all are told of", || {
+            if link.sent(clock::now()).is_some() {
+                thrown_away.push(link.has_thrown_away());
+            }
+            thrown_away.len() == count
+        });
+        thrown_away
+    };
+    assert_eq!(sent_of(3), [false; 3]);
+    up("far", false);
+    assert_eq!(sent_of(3), [true; 3]);
+    up("far", true);
+    is_up("near");
+    assert_eq!(sent_of(3), [false; 3]);
+}
+
 fn said_of_the_way() {
     let ends = free_addresses();
     let mut link = UdpLink::open(ends[0], ends[1], &Settings::default()).unwrap();
@@ -232,6 +260,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             "an_interface_that_was_down_for_a_moment_wakes_nobody_once_that_is_known",
             down_for_a_moment,
         ),
+        in_namespace("what_the_kernel_threw_away_was_not_sent", thrown_away),
         in_namespace(
             "what_is_said_of_the_way_by_icmp_stops_no_udp",
             said_of_the_way,

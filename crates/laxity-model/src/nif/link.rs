@@ -9,6 +9,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::registry::ClientId;
 use crate::Instant;
 
 /// Contiguous memory for one packet, in nobody else's hands.
@@ -298,6 +299,16 @@ pub trait Link {
 
     /// Memory of a frame that has left, the oldest first; `None` if there is none now. What was lost with a link that went down comes back too.
     fn sent(&mut self, now: Instant) -> Option<Self::Memory>;
+
+    /// Whether the frame that was told last as [sent](Self::sent) was thrown away below instead, as far as the system tells: as there was no carrier, or no room in the device.
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    /// The driver has unregistered a client: packets that the interface [finds](Received::early) by itself are not that client's any more.
+    fn ended(&mut self, client: ClientId) {
+        let _ = client;
+    }
 
     /// Memory that it still holds after it is [gone](LinkError::Gone), one by one.
     fn reclaim(&mut self) -> Option<Self::Memory>;

@@ -239,6 +239,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         let entry = self.clients.get_mut(client.index())?.take()?;
         self.sendable -= entry.pool.most();
         self.demultiplex.withdraw(client);
+        self.link.ended(client);
         if self.fallback == Fallback::Client(client) {
             self.fallback = Fallback::Nobody;
         }
@@ -258,6 +259,12 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         // A client that panics as it is dropped does not take the driver with it.
         caught(|| drop(receiver));
         Some(account)
+    }
+
+    /// Whether this is the number of the client whose pool this is, and not another's by now.
+    pub fn has(&self, client: ClientId, pool: &Pool<L::Memory>) -> bool {
+        let entry = self.entry(client);
+        entry.is_ok_and(|entry| Arc::ptr_eq(&entry.pool, &pool.0))
     }
 
     fn entry(&self, client: ClientId) -> Result<&Entry<L::Memory>, RegisterError<D::Refused>> {

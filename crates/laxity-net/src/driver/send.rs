@@ -13,6 +13,9 @@ use super::{Driver, Handed, Polled, Queued};
 use crate::buffers::{Frame, Message as _};
 use crate::client::{Context, Direction, Effects, Loan};
 
+/// What is said of a frame that the system took and did not send.
+const THROWN_AWAY: &str = "the kernel threw it away: no carrier, or no room in the device";
+
 impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// Takes what clients have sent since, in the order in which they did. One look where nobody has.
     pub(super) fn collect(&mut self, now: Instant) {
@@ -282,7 +285,12 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             if let Some(mut queued) = queued {
                 queued.lent.restore(memory);
                 effects.record(EventKind::Complete, queued.named());
-                self.done(queued, Ok(()), now, effects);
+                let outcome = if self.link.has_thrown_away() {
+                    Err(LinkError::Failed(THROWN_AWAY.to_owned()))
+                } else {
+                    Ok(())
+                };
+                self.done(queued, outcome, now, effects);
             }
         }
     }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use laxity_linux::EventLog;
 use laxity_linux::net::AnyMemory;
-use laxity_linux::os::clock;
 use laxity_model::nif::exchange::Account;
 use laxity_model::nif::registry::ClientId;
 use laxity_model::{ActivityId, EventKind, Instant, Priority};
@@ -130,11 +129,11 @@ impl FlowQueue {
     ///
     /// # Errors
     ///
-    /// There is no driver any more.
+    /// There is no driver any more, or it has unregistered this client.
     pub fn counts(&self) -> Result<(Account, u64), Error> {
-        let id = self.id;
+        let (id, pool) = (self.id, self.pool.clone());
         let asked = self.handle.ask(move |driver: &mut LiveDriver| {
-            let account = driver.account_of(id);
+            let account = driver.account_of(id).filter(|_| driver.has(id, &pool));
             account.copied()
         });
         let account = asked.wait().ok().flatten();
@@ -146,13 +145,13 @@ impl FlowQueue {
 
 impl Drop for FlowQueue {
     fn drop(&mut self) {
-        let (id, steered) = (self.id, self.steered.take());
+        let (id, pool) = (self.id, self.pool.clone());
         // It is done in the driver's next poll, or was with its end.
         drop(self.handle.ask(move |driver: &mut LiveDriver| {
-            if let Some(steered) = steered {
-                steered.end(clock::now());
+            // Its number may be another's by now, where somebody else has unregistered it.
+            if driver.has(id, &pool) {
+                driver.unregister(id);
             }
-            driver.unregister(id);
         }));
     }
 }

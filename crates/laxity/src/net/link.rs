@@ -6,8 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use laxity_linux::net::{AnyLink, AnyMemory};
-use laxity_model::Instant;
+use laxity_linux::os::clock;
 use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received};
+use laxity_model::nif::registry::ClientId;
+use laxity_model::{Instant, Span};
 
 use super::hook::Hook;
 
@@ -16,16 +18,19 @@ use super::hook::Hook;
 pub struct LiveLink {
     link: AnyLink,
     hook: Option<Arc<Hook>>,
-    /// Packets of no flow that were taken, and whose memory is not posted again yet: each has cost a credit.
-    taken: u32,
+    /// When it is looked again what was lost below the hook.
+    looks_at: Instant,
 }
+
+/// So often that is looked at.
+const LOOKS_EVERY: Span = Span::from_millis(100);
 
 impl LiveLink {
     pub(super) const fn new(link: AnyLink, hook: Option<Arc<Hook>>) -> Self {
         Self {
             link,
             hook,
-            taken: 0,
+            looks_at: Instant::ZERO,
         }
     }
 }
@@ -49,11 +54,8 @@ impl Link for LiveLink {
 
     fn post(&mut self, memory: AnyMemory) -> Result<(), AnyMemory> {
         self.link.post(memory)?;
-        if let Some(hook) = &self.hook
-            && self.taken > 0
-        {
-            self.taken -= 1;
-            hook.give_rest();
+        if let Some(hook) = &self.hook {
+            hook.posted();
         }
         Ok(())
     }
@@ -64,12 +66,26 @@ impl Link for LiveLink {
         let Some(hook) = &self.hook else {
             return Ok(received);
         };
+        if received.is_none()
+            && now >= self.looks_at
+            && let AnyLink::Xdp(link) = &self.link
+        {
+            self.looks_at = now.checked_add(LOOKS_EVERY).unwrap_or(Instant::MAX);
+            if let Some(lost) = link.lost_below() {
+                hook.mend(lost);
+            }
+        }
         Ok(received.map(|mut packet| {
             let number = packet.early.unwrap_or(0);
-            self.taken += u32::from(number == 0);
-            packet.early = hook.client_of(number, packet.at, packet.stamp);
+            packet.early = hook.took(number, packet.at, packet.stamp);
             packet
         }))
+    }
+
+    fn ended(&mut self, client: ClientId) {
+        if let Some(hook) = &self.hook {
+            hook.ended(client, clock::now());
+        }
     }
 
     fn has_discarded(&self) -> bool {
@@ -120,6 +136,10 @@ impl Link for LiveLink {
 
     fn sent(&mut self, now: Instant) -> Option<AnyMemory> {
         self.link.sent(now)
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        self.link.has_thrown_away()
     }
 
     fn reclaim(&mut self) -> Option<AnyMemory> {

@@ -1,5 +1,7 @@
 //! Clients that are found at the hook.
 
+use std::sync::mpsc::channel;
+
 use laxity::Span;
 use laxity::net::exchange::Reason;
 use laxity::net::{EarlyOptions, Error, Flow, FlowOptions, Interface, Most, Options, Rest};
@@ -76,6 +78,15 @@ fn a_flood_for_others_costs_a_flow_that_is_found_early_nothing() {
     });
 }
 
+/// The same with a word of options that say nothing, by which header and packet are longer.
+fn with_options(frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    frame.splice(34..34, [1; 4]);
+    frame[14] += 1;
+    frame[17] += 4;
+    frame
+}
+
 /// The hook reads no options of IPv4, so the driver finds such a packet: for a buffer, but for no credit, and none is given for it either.
 #[test]
 fn what_the_driver_finds_gives_a_flow_no_credit_beyond_its_buffers() {
@@ -86,11 +97,7 @@ fn what_the_driver_finds_gives_a_flow_no_credit_beyond_its_buffers() {
         let sender = far.sender(8, tells().0).unwrap();
         let queue = near.flow(flow(OWN), &FOUR).unwrap();
         let ours = datagram(FAR, OWN, b"");
-        let mut found_late = ours.clone();
-        // A word of options that say nothing, by which header and packet are longer.
-        found_late.splice(34..34, [1; 4]);
-        found_late[14] += 1;
-        found_late[17] += 4;
+        let found_late = with_options(&ours);
         send(&sender.pool, &found_late, 0);
         assert_eq!(*queue.next(None).unwrap(), found_late);
         (0..5).for_each(|_| send(&sender.pool, &ours, 0));
@@ -100,6 +107,74 @@ fn what_the_driver_finds_gives_a_flow_no_credit_beyond_its_buffers() {
             account.arrived + dropped == 6
         });
         assert_eq!(queue.counts().unwrap().1, 1, "the fifth found no credit");
+    });
+}
+
+/// Nor while all its credits are on their way: else its packets would take what is posted for others.
+#[test]
+fn a_buffer_that_cost_no_credit_gives_none_back() {
+    in_namespace(|| {
+        pair("near", "far");
+        let near = Interface::open("xdp:near", early(Rest::ClientZero)).unwrap();
+        let far = Interface::open("packet:far", Options::default()).unwrap();
+        let (told, heard) = tells();
+        let sender = far.sender(8, told).unwrap();
+        let send_one = |frame: &[u8]| {
+            send(&sender.pool, frame, 0);
+            // The other end's hook has seen it by then.
+            while !matches!(next(&heard), Heard::Sent(_, Ok(()))) {}
+        };
+        let queue = near.flow(flow(OWN), &FOUR).unwrap();
+        let ours = datagram(FAR, OWN, b"");
+        send_one(&with_options(&ours));
+        let found_late = queue.next(None).unwrap();
+        let (holds, is_held) = channel();
+        let (goes_on, waits) = channel::<()>();
+        let held = near.handle().ask(move |_| {
+            holds.send(()).ok();
+            waits.recv().ok();
+        });
+        is_held.recv().unwrap();
+        (0..4).for_each(|_| send_one(&ours));
+        drop(found_late);
+        send_one(&ours);
+        drop(goes_on);
+        held.wait().unwrap();
+        eventually("all have come", || {
+            let (account, dropped) = queue.counts().unwrap();
+            account.arrived + dropped == 6
+        });
+        assert_eq!(queue.counts().unwrap().1, 1, "four credits, on their way");
+        // None is lost for that.
+        for _ in 0..4 {
+            queue.next(None).unwrap();
+        }
+        (0..4).for_each(|_| send_one(&ours));
+        let _kept = [(); 4].map(|()| queue.next(None).unwrap());
+    });
+}
+
+#[test]
+fn who_is_unregistered_by_number_leaves_nothing_at_the_hook_to_who_has_it_next() {
+    in_namespace(|| {
+        pair("near", "far");
+        let near = Interface::open("xdp:near", early(Rest::ClientZero)).unwrap();
+        let far = Interface::open("packet:far", Options::default()).unwrap();
+        let sender = far.sender(8, tells().0).unwrap();
+        let first = near.flow(flow(OWN), &FOUR).unwrap();
+        let id = first.id();
+        near.ask(move |driver| driver.unregister(id)).unwrap();
+        let (other, heard) = tells();
+        let other = near.register("udp dst port 9", 4, other).unwrap();
+        other.pool.give(4);
+        assert_eq!(other.id, id, "its number is another's now");
+        assert!(first.counts().is_err());
+        send(&sender.pool, &datagram(FAR, OWN, b"the first's"), 0);
+        drop(first);
+        let frame = datagram(FAR, "10.0.0.2:9", b"the other's");
+        send(&sender.pool, &frame, 0);
+        assert_eq!(next(&heard), Heard::Packet(frame));
+        assert_eq!(near.counters().unwrap().account.dropped(Reason::Nobodys), 1);
     });
 }
 
@@ -136,7 +211,7 @@ fn what_waited_for_a_bounded_driver_is_not_the_next_clients() {
         let bounded = Options {
             early: Some(EarlyOptions {
                 flows: 1,
-                buffers: 16,
+                buffers: 32,
                 rest: Rest::ClientZero,
             }),
             most: Most::new(1, Span::from_millis(100)),
@@ -155,6 +230,15 @@ fn what_waited_for_a_bounded_driver_is_not_the_next_clients() {
         }
         eventually("all have come", || first.counts().unwrap().1 == 4);
         drop(first);
+        let all = FlowOptions {
+            buffers: 32,
+            ..FOUR
+        };
+        if near.flow(flow("10.0.0.2:2001"), &all).is_ok() {
+            let arrived = near.counters().unwrap().account.arrived;
+            // The machine stood still meanwhile.
+            return assert!(arrived >= 16, "memory that is waited in is another's");
+        }
         drop(near.flow(flow("10.0.0.2:2001"), &sixteen).unwrap());
         let mut third = None;
         eventually("a number has rested", || {

@@ -2,7 +2,7 @@
 //!
 //! A client has as many credits as it has [given](Early::give): one for each piece of memory that was posted for it. So the memory posted for one is never
 //! spent on another, and a flood for a client without credits is dropped at the hook, as the cheapest thing that a kernel does with a packet. Give no
-//! more credits than memory was posted: a packet that has taken a credit and finds no memory is lost.
+//! more credits than memory was posted: a packet that has taken a credit and finds no memory is lost, and [counted below](super::XdpLink::lost_below) with its credit. One that is longer than that memory is dropped before it costs any.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -90,26 +90,27 @@ pub struct Early {
     flows: Map<Key, [u32; 2]>,
     credits: Mapping,
     /// Keeps it open.
-    _credits: Map<u32, [u64; 2]>,
+    _credits: Map<u32, [u64; 3]>,
     clients: u32,
 }
 
 impl Early {
-    /// With the program that does so.
+    /// With the program that does so, for packets of so many bytes at the most.
     pub(super) fn new(
         settings: &EarlySettings,
+        longest: usize,
         sockets: impl AsFd,
     ) -> std::result::Result<(Self, Vec<Instruction>), OpenCause> {
         let refused = |errno| OpenCause::of_bpf("map", errno);
         let clients = settings.clients.max(1);
         let flows = Map::new(Kind::Hash, settings.flows.max(1)).map_err(refused)?;
-        let credits: Map<u32, [u64; 2]> = Map::new(Kind::Array, clients).map_err(refused)?;
+        let credits: Map<u32, [u64; 3]> = Map::new(Kind::Array, clients).map_err(refused)?;
         let maps = Maps {
             flows: flows.as_fd(),
             credits: credits.as_fd(),
             sockets,
         };
-        let program = program::early(&maps, settings.rest);
+        let program = program::early(&maps, settings.rest, longest as i32);
         let early = Self {
             credits: credits.mapped(clients).map_err(refused)?,
             flows,
@@ -144,7 +145,7 @@ impl Early {
     /// Gives a client so many credits more. A client beyond the most has none.
     #[inline]
     pub fn give(&self, client: u32, credits: u32) {
-        if let Some((credit, _)) = self.account(client) {
+        if let Some((credit, ..)) = self.account(client) {
             credit.fetch_add(credits.into(), Ordering::Release);
         }
     }
@@ -154,7 +155,7 @@ impl Early {
         // What the hook took too much, and has yet to give back, stays: else it would be a credit for nothing.
         let all = |has: i64| (has > 0).then_some(0);
         let account = self.account(client);
-        let had = account.and_then(|(credit, _)| {
+        let had = account.and_then(|(credit, ..)| {
             let taken = credit.fetch_update(Ordering::AcqRel, Ordering::Acquire, all);
             taken.ok()
         });
@@ -164,33 +165,38 @@ impl Early {
     /// The credits that a client has left.
     pub fn credits(&self, client: u32) -> u32 {
         let account = self.account(client);
-        let has = account.map_or(0, |(credit, _)| credit.load(Ordering::Acquire));
+        let has = account.map_or(0, |(credit, ..)| credit.load(Ordering::Acquire));
         has.try_into().unwrap_or_default()
     }
 
     /// Packets of a client that were dropped for want of a credit.
     pub fn dropped(&self, client: u32) -> u64 {
         let account = self.account(client);
-        account.map_or(0, |(_, dropped)| dropped.load(Ordering::Acquire))
+        account.map_or(0, |(_, dropped, _)| dropped.load(Ordering::Acquire))
     }
 
-    /// Packets of all clients that were dropped so.
-    pub(super) fn all_dropped(&self) -> u64 {
-        (0..self.clients).map(|client| self.dropped(client)).sum()
+    /// Packets of all clients that were dropped so, and those that were longer than the memory posted for them.
+    pub(super) fn all_dropped(&self) -> [u64; 2] {
+        let each = (0..self.clients).filter_map(|client| self.account(client));
+        each.fold([0; 2], |[none, long], (_, dropped, too_long)| {
+            let [more, longer] = [dropped, too_long].map(|count| count.load(Ordering::Acquire));
+            [none + more, long + longer]
+        })
     }
 
     #[inline]
-    fn account(&self, client: u32) -> Option<(&AtomicI64, &AtomicU64)> {
-        const EACH: usize = size_of::<[u64; 2]>();
+    fn account(&self, client: u32) -> Option<(&AtomicI64, &AtomicU64, &AtomicU64)> {
+        const EACH: usize = size_of::<[u64; 3]>();
         if client >= self.clients {
             return None;
         }
         let place = self.credits.place(client as usize * EACH, EACH);
-        // SAFETY: two words lie there, aligned, which both sides change as a whole only, and which are mapped for as long as this lives.
+        // SAFETY: three words lie there, aligned, which both sides change as a whole only, and which are mapped for as long as this lives.
         Some(unsafe {
             (
                 AtomicI64::from_ptr(place.cast()),
                 AtomicU64::from_ptr(place.add(8).cast()),
+                AtomicU64::from_ptr(place.add(16).cast()),
             )
         })
     }

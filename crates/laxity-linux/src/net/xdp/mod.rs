@@ -14,6 +14,7 @@ pub mod program;
 mod rings;
 pub mod umem;
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
@@ -53,6 +54,9 @@ pub struct XdpLink {
     /// How many were posted, less those that came back by this socket.
     posted: usize,
     sending: usize,
+    /// Which completions are of frames that the kernel threw away.
+    thrown_away: VecDeque<u32>,
+    has_thrown_away: bool,
     /// The kernel has let go of all memory.
     is_unbound: bool,
     reclaimed: u32,
@@ -81,8 +85,14 @@ impl XdpLink {
         while before > self.send.waiting() && self.send.waiting() > 0 && self.send.wants_wakeup() {
             before = self.send.waiting();
             match call::send_ring(&self.socket) {
-                // There is no room below, or the wire is not there: the rest stays in the ring.
-                Ok(()) | Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS | Errno::INTR) => {}
+                // There is no room below: the rest stays in the ring.
+                Ok(()) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {}
+                // One was taken, completed within this call, and thrown away: the wire is not there, or the device has no room. Others may have been before it, or come.
+                Err(Errno::BUSY) => {
+                    let last = self.completion.put().wrapping_sub(1);
+                    self.thrown_away.push_back(last);
+                    before = u32::MAX;
+                }
                 Err(errno) => return Err(self.watch.refused("sendto", errno)),
             }
         }
@@ -135,13 +145,20 @@ impl XdpLink {
         Ok(())
     }
 
-    /// What the sockets' own counters say: packets that found no memory or no room in a ring, and packets that do not fit.
-    fn counted(&self) -> Losses {
+    /// Packets that a socket was handed, for their credit where clients are found early, and did not take; `None` where one does not tell.
+    pub fn lost_below(&self) -> Option<u64> {
+        let (Losses { is_partial, .. }, lost) = self.counted();
+        (!is_partial).then_some(lost)
+    }
+
+    /// What the sockets' own counters say: packets that found no memory or no room in a ring, and packets that do not fit; and how many these are together.
+    fn counted(&self) -> (Losses, u64) {
         let sockets = self.further.iter().map(AsFd::as_fd);
         let all = sockets.chain([self.socket.as_fd()]);
         // SAFETY: zeros are a value of it, as of all that is made of integers.
         let nothing: libc::xdp_statistics = unsafe { std::mem::zeroed() };
         let mut counted = Losses::default();
+        let mut lost = 0;
         for (at, socket) in all.enumerate() {
             let (level, name) = (libc::SOL_XDP, libc::XDP_STATISTICS);
             let Ok(found) = call::option(socket, level, name, nothing) else {
@@ -156,10 +173,11 @@ impl XdpLink {
             };
             counted.no_room += found.rx_ring_full + empty;
             counted.too_long += found.rx_dropped;
+            lost += found.rx_dropped + found.rx_ring_full;
         }
         // What found no memory is among what was dropped.
         counted.too_long = counted.too_long.saturating_sub(counted.no_room);
-        counted
+        (counted, lost)
     }
 }
 
@@ -302,6 +320,7 @@ impl Link for XdpLink {
         if self.sending == 0 {
             return None;
         }
+        let at = self.completion.taken();
         let mut done = self.completion.take();
         if done.is_none() && !self.is_unbound {
             // It was left over, while the interface was down or had no room.
@@ -309,8 +328,17 @@ impl Link for XdpLink {
             done = self.completion.take();
         }
         let memory = self.pool.back(done?, Holder::Sending)?;
+        let is_at = |thrown: &u32| at.wrapping_sub(*thrown) as i32 >= 0;
+        self.has_thrown_away = self.thrown_away.front().is_some_and(is_at);
+        if self.has_thrown_away {
+            self.thrown_away.pop_front();
+        }
         self.sending -= 1;
         Some(memory)
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        self.has_thrown_away
     }
 
     fn reclaim(&mut self) -> Option<Self::Memory> {
@@ -331,9 +359,11 @@ impl Link for XdpLink {
     }
 
     fn losses(&self) -> Losses {
-        let mut losses = self.counted();
+        let (mut losses, _) = self.counted();
         let early = self.hook.early.as_ref();
-        losses.no_room += early.map_or(0, |early| early.all_dropped());
+        let [no_credit, too_long] = early.map_or([0; 2], |early| early.all_dropped());
+        losses.no_room += no_credit;
+        losses.too_long += too_long;
         losses
     }
 }

@@ -1,5 +1,6 @@
 //! Opening an interface by `AF_XDP`, in the order of what can be refused.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -95,7 +96,7 @@ impl XdpLink {
         // Where it is not allowed, fewer leave at once.
         let _ = call::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &room);
         bind(&socket, interface.index, 0, 0)?;
-        let hook = hook(&interface, mode, early)?;
+        let hook = hook(&interface, mode, early, Pool::longest(frame_bytes))?;
         let entered = hook.sockets.insert(0, socket.as_raw_fd() as u32);
         entered.map_err(|errno| OpenCause::of_bpf("map", errno))?;
         Ok(Self {
@@ -121,6 +122,8 @@ impl XdpLink {
             most_posted,
             posted: 0,
             sending: 0,
+            thrown_away: VecDeque::new(),
+            has_thrown_away: false,
             is_unbound: false,
             reclaimed: 0,
             ahead: clock_ahead(),
@@ -215,12 +218,17 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
     }
 }
 
-fn hook(interface: &Interface, mode: Mode, early: Option<&EarlySettings>) -> Cause<Hook> {
+fn hook(
+    interface: &Interface,
+    mode: Mode,
+    early: Option<&EarlySettings>,
+    longest: usize,
+) -> Cause<Hook> {
     let sockets = sockets()?;
     let (early, instructions) = match early {
         None => (None, program::stamped(&sockets)),
         Some(settings) => {
-            let (early, instructions) = Early::new(settings, &sockets)?;
+            let (early, instructions) = Early::new(settings, longest, &sockets)?;
             (Some(Arc::new(early)), instructions)
         }
     };

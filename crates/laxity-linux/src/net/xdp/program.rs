@@ -104,7 +104,7 @@ pub enum Rest {
 pub(super) struct Maps<F, C, S> {
     /// From flows to the client and its socket's number.
     pub(super) flows: F,
-    /// Credits and drops by client.
+    /// Credits and drops by client: for want of one, and of what is too long.
     pub(super) credits: C,
     /// Sockets by number.
     pub(super) sockets: S,
@@ -114,9 +114,11 @@ pub(super) struct Maps<F, C, S> {
 ///
 /// A flow is found by both addresses and ports, or by the own only where nobody has it by both. So are packets of TCP and UDP over IPv4 and IPv6 that
 /// are sound by [the rules of all drivers](laxity_model::nif::frame), and have neither tag nor options nor extensions; all others are of no flow here, whosever they are.
+/// A client's packet of more than `longest` bytes, which no socket takes, is dropped before it costs a credit.
 pub(super) fn early<F: AsFd, C: AsFd, S: AsFd>(
     maps: &Maps<F, C, S>,
     rest: Rest,
+    longest: i32,
 ) -> Vec<Instruction> {
     let mut code = Assembler::default();
     let (nobody, found) = (code.place(), code.place());
@@ -150,7 +152,7 @@ pub(super) fn early<F: AsFd, C: AsFd, S: AsFd>(
     code.load(Width::Four, R8, R0, 0);
     code.load(Width::Four, R9, R0, 4);
     code.put(credit);
-    take_credit(&mut code, &maps.credits);
+    take_credit(&mut code, &maps.credits, longest);
     deliver(&mut code, &maps.sockets, DROP);
     code.finish()
 }
@@ -266,9 +268,9 @@ fn transport(code: &mut Assembler, at: i16, nobody: Place) {
     code.put(sound);
 }
 
-/// Takes one of the credits of the client of R8. Drops the packet, and counts that, where it has none.
-fn take_credit(code: &mut Assembler, credits: impl AsFd) {
-    let (late, none) = (code.place(), code.place());
+/// Takes one of the credits of the client of R8. Drops the packet, and counts that, where it has none, or where the packet is too long.
+fn take_credit(code: &mut Assembler, credits: impl AsFd, longest: i32) {
+    let (late, none, long) = (code.place(), code.place(), code.place());
     let (drop, taken) = (code.place(), code.place());
     code.store(Width::Four, R10, CLIENT, R8);
     code.map(R1, credits);
@@ -276,12 +278,20 @@ fn take_credit(code: &mut Assembler, credits: impl AsFd) {
     code.add(R2, CLIENT.into());
     code.call(Helper::Find);
     code.jump_if(R0, If::Equal, With::Number(0), drop);
+    code.load(Width::Four, R3, R6, DATA);
+    code.load(Width::Four, R2, R6, DATA_END);
+    code.add(R3, longest);
+    code.jump_if(R2, If::Above, With::Register(R3), long);
     code.load(Width::Eight, R1, R0, 0);
     code.jump_if(R1, If::NotPositive, With::Number(0), none);
     code.set(R1, -1);
     code.fetch_add(R0, 0, R1);
     code.jump_if(R1, If::NotPositive, With::Number(0), late);
     code.jump(taken);
+    code.put(long);
+    code.set(R1, 1);
+    code.add_to(R0, 16, R1);
+    code.jump(drop);
     // Another processor took the last one meanwhile: what was taken too much is given back.
     code.put(late);
     code.set(R1, 1);

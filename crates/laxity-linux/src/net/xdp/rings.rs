@@ -191,6 +191,16 @@ impl<T: Entry> Incoming<T> {
         })
     }
 
+    /// How many were taken.
+    pub(super) const fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    /// How many the kernel has put.
+    pub(super) fn put(&self) -> u32 {
+        self.ring.word(self.ring.producer).load(Ordering::Acquire)
+    }
+
     /// Takes the first.
     #[inline]
     pub(super) fn take(&mut self) -> Option<T> {
