@@ -10,6 +10,7 @@ use laxity_model::{
     ActivityId, Event, EventKind, Instant, Mark, PortId, RunRecord, SemaphoreId, Span,
 };
 
+use super::missing::{Missing, OnTheWay};
 use crate::scenario::Traffic;
 use crate::scenario::kinds::{
     ARRIVAL_TO_THREAD, BYTES_RECEIVED, FRAME_INTERVAL, FRAME_JITTER, PACKETS_IN_EXCESS,
@@ -67,6 +68,8 @@ pub struct FlowProbe {
     pub traffic: Traffic,
     /// Where its packets wait.
     pub waiting: Waiting,
+    /// Which of its packets may still come.
+    pub way: OnTheWay,
     /// Where what happens to it waits for its activity.
     pub records: PortId,
     /// What counts frames of the near end, of all flows together, that no buffer was free for; `None` where the kernel has that.
@@ -129,15 +132,11 @@ impl Frames {
     }
 }
 
-/// Whether a packet is lost that was sent so shortly before the end nobody knows.
-const UNDER_WAY: Span = Span::from_secs(1);
-
 pub(super) struct FlowReader<'a> {
     probe: &'a FlowProbe,
     end: Instant,
     recorder: Recorder<'a>,
-    /// When each packet left that was not worked on yet.
-    missing: BTreeMap<u64, Instant>,
+    missing: Missing,
     frames: Frames,
     shown: Option<Instant>,
     /// When the first packet left, and when the first frame was shown.
@@ -149,13 +148,13 @@ pub(super) struct FlowReader<'a> {
 }
 
 impl<'a> FlowReader<'a> {
-    pub(super) const fn new(probe: &'a FlowProbe, run: Run<'a>) -> Self {
+    pub(super) fn new(probe: &'a FlowProbe, run: Run<'a>) -> Self {
         Self {
             probe,
             end: run.record.end,
             recorder: Recorder::new(run),
-            missing: BTreeMap::new(),
-            frames: Frames(BTreeMap::new()),
+            missing: Missing::default(),
+            frames: Frames::default(),
             shown: None,
             began: [None; 2],
             quickest: Span::MAX,
@@ -165,7 +164,7 @@ impl<'a> FlowReader<'a> {
 
     /// A packet of video has been worked on.
     fn worked(&mut self, number: u64, at: Instant, (packets, period): (u16, Span)) {
-        let Some(sent) = self.missing.remove(&number) else {
+        let Some(sent) = self.missing.worked(number, at) else {
             // A second time.
             return;
         };
@@ -231,7 +230,7 @@ impl Reader for FlowReader<'_> {
         match self.probe.traffic {
             _ if mark == marks.sent => {
                 self.began[0].get_or_insert(at);
-                self.missing.insert(first, at);
+                self.missing.sent(first, at);
             }
             _ if mark == marks.taken => {
                 let taken = Instant::from_nanos(first);
@@ -262,12 +261,14 @@ impl Reader for FlowReader<'_> {
             Traffic::Video { period, .. } => period,
             Traffic::Bulk { .. } => Span::ZERO,
         };
-        for sent in self.missing.into_values() {
-            if sent + UNDER_WAY <= self.end {
-                // Who stood still a frame before may have kept the buffers that this one lacked.
-                let span = [sent.saturating_sub(around), sent + around];
-                self.recorder.value(PACKETS_LOST, 1, span);
-            }
+        let [lost, open] = self.missing.at_end(self.end, self.probe.way);
+        for sent in lost {
+            // Who stood still a frame before may have kept the buffers that this one lacked.
+            let span = [sent.saturating_sub(around), sent + around];
+            self.recorder.value(PACKETS_LOST, 1, span);
+        }
+        for sent in open {
+            self.recorder.possible(PACKETS_LOST, 1, sent);
         }
         Observation::of(subject, self.recorder.finish())
     }
@@ -298,6 +299,10 @@ mod tests {
             jitter: Span::ZERO,
         },
         waiting: Waiting(None),
+        way: OnTheWay {
+            overtaken: Some(0),
+            patience: Span::from_secs(1),
+        },
         records: PortId(0),
         unsent: None,
     };

@@ -8,6 +8,7 @@ mod flow;
 mod frames;
 mod interrupts;
 mod losses;
+mod missing;
 
 use laxity::PeriodicProbe;
 use laxity::observe::{Reader, Run};
@@ -17,6 +18,7 @@ use laxity_model::{ActivityId, PortId, RunRecord};
 use crate::scenario::devices::Installed;
 pub use device::DeviceProbe;
 pub use flow::{Arrivals, FlowMarks, FlowProbe, Kept, Waiting};
+pub use missing::OnTheWay;
 
 /// Where the evidence of one component is to be found in the record of a run.
 pub struct Probe {

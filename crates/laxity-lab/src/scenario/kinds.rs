@@ -187,7 +187,7 @@ const MEANINGS: [(Quantity, &str); 31] = [
     ),
     (
         PACKETS_LOST,
-        "Packets that were sent and never worked on, counted when the frame that they are of left; of those that were sent within a second of the run's end it is not known.",
+        "Packets that were sent and never worked on, counted when the frame that they are of left; of the last ones that are missing at the run's end it may not be known, and what they might break is then inconclusive.",
     ),
     (
         PACKETS_LATE,

@@ -299,3 +299,61 @@ fn what_a_client_states_is_held_against_what_comes_and_when_it_is_done() {
     assert_eq!(of("1ms", 17), [1, 0]);
     assert_eq!(of("10ms", 15), [0, 1]);
 }
+
+/// A flow alone over such a wire, and what its verdict is.
+fn alone(wire: &str, flow: &str, client: &str, (idle, seed): (&str, u64)) -> Option<Outcome> {
+    let text = format!(
+        r#"
+[quick]
+idle = "{idle}"
+[interfaces.lan]
+{wire}
+[flows.video]
+kind = "video"
+{flow}
+[clients.viewer]
+interface = "lan"
+flows = ["video"]
+placement = "thread 24"
+{client}
+[contracts.whole]
+kind = "video"
+limits = [
+    {{ quantity = "packets_lost", at_most = 0 }},
+    {{ quantity = "frame_interval", statistic = "maximum", at_most = "1s" }},
+]
+[variants.one]
+on = "twin"
+clients = ["viewer"]
+contracts = ["whole"]
+"#
+    );
+    run_text(&text, seed).verdict.result
+}
+
+/// Of three packets one buffer takes the first, and the others are lost, which the next frame tells; of an only frame nobody knows.
+#[test]
+fn what_a_short_run_loses_is_not_met() {
+    let flow = |period| format!("period = \"{period}\"\npackets = 3");
+    let of = |period, buffers, idle| alone("", &flow(period), buffers, (idle, 1));
+    let one = "buffers = 1\npacket = \"5ms\"";
+    assert_eq!(of("10ms", one, "900ms"), Some(Outcome::Violated));
+    assert_eq!(of("500ms", one, "400ms"), Some(Outcome::Inconclusive));
+    assert_eq!(of("10ms", "", "900ms"), Some(Outcome::Met));
+    for seed in 1..=5 {
+        let few = "period = \"100ms\"\npackets = 1";
+        let lossy = alone("loss = \"30 %\"", few, "", ("1s", seed));
+        assert_ne!(lossy, Some(Outcome::Met), "seed {seed}");
+    }
+}
+
+/// Both ends know each other before the first frame leaves, however long the wire is.
+#[test]
+fn no_frame_waits_for_an_address() {
+    let flow = "period = \"20ms\"\npackets = 2";
+    for delay in ["80ms", "700ms"] {
+        let wire = format!("rate = \"100 Mbit/s\"\nduplex = \"full\"\ndelay = \"{delay}\"");
+        let seen = alone(&wire, flow, "packet = \"0.2ms\"", ("10s", 1));
+        assert_eq!(seen, Some(Outcome::Met), "{delay}");
+    }
+}

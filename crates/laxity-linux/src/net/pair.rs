@@ -122,7 +122,7 @@ fn ports() -> io::Result<[SocketAddr; 2]> {
     Ok([both[0].local_addr()?, both[1].local_addr()?])
 }
 
-/// Makes a pair of which the kernel has the one end, with this address (`10.0.0.2/24`) and without offloads, and opens the other by a packet socket. `open` opens what sockets of the kernel's there are to
+/// Makes a pair of which the kernel has the one end, with this hardware address (`02:00:00:00:00:02`) and address (`10.0.0.2/24`), and without offloads, and opens the other by a packet socket. `open` opens what sockets of the kernel's there are to
 /// be, in a thread that is there. The pair is gone when these and the link are dropped.
 ///
 /// # Errors
@@ -130,7 +130,7 @@ fn ports() -> io::Result<[SocketAddr; 2]> {
 /// [`PairError`]: nothing is left.
 pub fn pair_with_kernel<T: Send>(
     settings: &Settings,
-    address: &str,
+    (hardware, address): (&str, &str),
     open: impl FnOnce() -> io::Result<T> + Send,
 ) -> Result<(T, AnyLink), PairError> {
     in_thread(|| {
@@ -139,6 +139,7 @@ pub fn pair_with_kernel<T: Send>(
         make()?;
         let [near, far] = NAMES;
         offloads(near, false)?;
+        ip(&format!("link set dev {near} address {hardware}"))?;
         ip(&format!("address add {address} dev {near}"))?;
         let sockets = open().map_err(PairError::Socket)?;
         Ok((sockets, opened(&format!("packet:{far}"), settings)?))

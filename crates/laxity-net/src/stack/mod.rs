@@ -63,6 +63,8 @@ pub struct Config {
     pub addresses: Vec<(IpAddr, u8)>,
     /// Who is asked to carry on what is for no network of its own, at most one for each kind of address.
     pub gateways: Vec<IpAddr>,
+    /// Neighbours whose hardware addresses are known from the beginning on and for ever, so that none of these is asked for.
+    pub neighbours: Vec<(IpAddr, Hardware)>,
     /// The longest packet behind an Ethernet header, in bytes.
     pub mtu: usize,
     /// Buffers of the late client, and of each connection, to receive into; as many again are to send from.
@@ -85,6 +87,7 @@ impl Default for Config {
             hardware: [2, 0, 0, 0, 0, 1],
             addresses: Vec::new(),
             gateways: Vec::new(),
+            neighbours: Vec::new(),
             mtu: 1500,
             buffers: 64,
             window: 64 * 1024,
@@ -330,10 +333,9 @@ impl<M: Memory + 'static> Stack<M> {
         })?;
         let pool = registered.pool;
         pool.give(buffers);
-        let addresses = config.addresses.clone();
         let now = clock();
         let common = Arc::new(Common {
-            neighbours: Mutex::new(Neighbours::new(config.hardware, addresses, pool.clone())),
+            neighbours: Mutex::new(Neighbours::new(&config, pool.clone())),
             random: Mutex::new(SplitMix64::new(config.seed)),
             finishes: driver.link().finishes(),
             is_bare: driver.facts().medium == Medium::Ip,

@@ -14,6 +14,7 @@ use smoltcp::wire::{
     Ipv6Packet, Ipv6Repr, NdiscNeighborFlags, NdiscRepr,
 };
 
+use super::Config;
 use super::wire::{ARP, HEADER, Hardware, IPV6, head};
 use crate::buffers::{Buffer, Filled, Pool, Sending};
 
@@ -65,12 +66,14 @@ pub(super) struct Neighbours<M: Memory> {
 }
 
 impl<M: Memory> Neighbours<M> {
-    pub(super) fn new(hardware: Hardware, ours: Vec<(IpAddr, u8)>, pool: Pool<M>) -> Self {
+    pub(super) fn new(config: &Config, pool: Pool<M>) -> Self {
+        let known = config.neighbours.iter();
+        let known = known.map(|(who, at)| (*who, State::Known(*at, Instant::MAX)));
         Self {
-            hardware,
-            ours,
+            hardware: config.hardware,
+            ours: config.addresses.clone(),
             pool,
-            table: BTreeMap::new(),
+            table: known.collect(),
             waiting: VecDeque::new(),
             second: (Instant::ZERO, 0),
             account: NeighbourAccount::default(),

@@ -14,7 +14,7 @@ use laxity_net::buffers::Sleeper;
 use laxity_net::driver::{Driver, DriverError};
 use laxity_net::emulated::Again;
 use laxity_net::sockets::{TcpStream, UdpSocket};
-use laxity_net::stack::{Config, Stack};
+use laxity_net::stack::{Config, Hardware, Stack};
 
 use super::{End, FAR, Known, LOOK, NEAR, POSTED, SENT, driver, earliest, failed};
 use crate::scenario::Traffic;
@@ -63,7 +63,12 @@ impl Time {
     }
 }
 
-/// TCP/IP at one end, with connections that have so much under way at most. It never blocks.
+/// The hardware address of the end whose address ends so.
+const fn hardware(last: u8) -> Hardware {
+    [2, 0x77, 0, 0, 0, last]
+}
+
+/// TCP/IP at one end, with connections that have so much under way at most. It never blocks. Both ends know each other from the beginning: that one is asked for, at first and once a minute, is no flow's.
 pub(super) fn stack<L>(
     driver: &mut Driver<L, Frames>,
     (last, window): (u8, usize),
@@ -75,8 +80,9 @@ where
     L::Memory: 'static,
 {
     let config = Config {
-        hardware: [2, 0x77, 0, 0, 0, last],
+        hardware: hardware(last),
         addresses: vec![([10, 77, 0, last].into(), 24)],
+        neighbours: vec![(NEAR, hardware(2)), (FAR, hardware(1))],
         window,
         seed: seed.wrapping_add(last.into()),
         ..Config::default()

@@ -14,8 +14,8 @@ use super::{End, Known, LOOK, NEAR, Plan, TAKEN, Threads, flows_of, probes};
 use crate::observe::{Probe, Waiting};
 use crate::scenario::{ResolvedTask, Traffic};
 
-/// The near end's, as the kernel is given it.
-pub(super) const ADDRESS: &str = "10.77.0.2/24";
+/// The near end's, as the kernel is given them: for its interface, and there.
+pub(super) const ADDRESSES: (&str, &str) = ("02:77:00:00:00:02", "10.77.0.2/24");
 /// So long a thread waits in the kernel at the most until it looks whether the run is over.
 const WAIT: Duration = Duration::from_millis(20);
 /// What is read at a time: a packet of a flow.

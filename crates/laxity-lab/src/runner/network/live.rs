@@ -7,7 +7,7 @@ use laxity::LiveHost;
 use laxity::net::{AnyLink, PairError, Settings, pair, pair_with_kernel};
 use laxity_model::{HostError, SemaphoreId};
 
-use super::kernel::{ADDRESS, Sockets};
+use super::kernel::{ADDRESSES, Sockets};
 use super::{End, POSTED, clients_of};
 use crate::scenario::{ResolvedTask, ResolvedVariant, Taking};
 
@@ -39,7 +39,7 @@ impl Wires {
         let mut clients = clients_of(&tasks);
         if clients.any(|(_, client)| client.taking == Taking::FromKernel) {
             let open = || Sockets::open(&tasks);
-            let made = pair_with_kernel(&settings(), ADDRESS, open);
+            let made = pair_with_kernel(&settings(), ADDRESSES, open);
             let (sockets, far) = made.map_err(|why| cannot(&why))?;
             return Self::new(Err(sockets), far).map(Some);
         }

@@ -29,8 +29,10 @@ use laxity_net::bodies::{Handler, Interrupt};
 use laxity_net::driver::{Driver, Host, Limits};
 use laxity_net::emulated::{Again, Faults, Faulty};
 
-use crate::observe::{FlowMarks, FlowProbe, Probe, Waiting, Watched};
-use crate::scenario::{Flow, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic};
+use crate::observe::{FlowMarks, FlowProbe, OnTheWay, Probe, Waiting, Watched};
+use crate::scenario::{
+    Demultiplexing, Flow, Interface, NetworkClient, ResolvedTask, Taking, TaskKind, Traffic,
+};
 use far::Far;
 pub use live::{Fed, Wires};
 use threads::Near;
@@ -346,6 +348,7 @@ fn probes(
         let mut owners = plan.clients.iter();
         let owner = owners.find(|(_, client)| client.flows.contains(flow));
         let holders = owner.map_or_else(Vec::new, |(task, _)| of(&task.name));
+        let hands = owner.map_or(1, |(_, client)| hands(client));
         let [sent, taken, worked, kept] = ["sent", "taken", "worked on", "was due"]
             .map(|what| program.mark(&format!("{}: {what}", flow.name)));
         let marks = FlowMarks {
@@ -372,12 +375,30 @@ fn probes(
                 holders: holders.into_iter().chain(interrupts).collect(),
                 traffic: flow.traffic,
                 waiting,
+                way: way(&plan.interface, hands),
                 records: known.records,
                 unsent,
             }),
         });
     }
     probes
+}
+
+/// So many threads take the packets of one flow of a client's.
+fn hands(client: &NetworkClient) -> usize {
+    match client.demultiplexing {
+        Demultiplexing::Late { threads } if client.taking != Taking::FromKernel => threads.into(),
+        _ => 1,
+    }
+}
+
+/// What may happen to packets between an interface's far end and so many threads: queues keep their order.
+fn way(interface: &Interface, threads: usize) -> OnTheWay {
+    let wire = interface.wire;
+    OnTheWay {
+        overtaken: (wire.late == 0).then_some(threads.saturating_sub(1)),
+        patience: UNDER_WAY + wire.delay + wire.late_by,
+    }
 }
 
 /// Records what happens to a flow, with when it was.
@@ -421,5 +442,7 @@ pub(crate) const REACH: u64 = 2;
 /// The longest frame, in bytes.
 pub(crate) const LONGEST_FRAME: usize = 1_514;
 
+/// What has been on its way for so long, beside what the wire takes, and longer than any other was, does not come any more.
+const UNDER_WAY: Span = Span::from_secs(1);
 /// Between two looks at what nobody tells about.
 const LOOK: Span = Span::from_millis(1);

@@ -5,7 +5,7 @@ use laxity_model::{Disturbance, Event, EventKind, Mark, PortId, ProcessorId, Usa
 use super::super::{Nif, Seen as SeenOf};
 use super::*;
 use crate::{disturbed, told_and_open};
-use laxity_lab::observe::{FlowMarks, Waiting};
+use laxity_lab::observe::{FlowMarks, OnTheWay, Waiting};
 use laxity_lab::report::Verdict;
 
 /// Intervals that far from the period in turn.
@@ -179,6 +179,10 @@ fn a_frame_is_disturbed_while_it_is_under_way() {
         },
         holders: vec![ActivityId(0)],
         waiting: Waiting(None),
+        way: OnTheWay {
+            overtaken: Some(0),
+            patience: Span::from_secs(1),
+        },
         records: PortId(0),
         unsent: None,
         traffic: Traffic::Video {
