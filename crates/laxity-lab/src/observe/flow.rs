@@ -138,7 +138,8 @@ pub(super) struct FlowReader<'a> {
     recorder: Recorder<'a>,
     missing: Missing,
     frames: Frames,
-    shown: Option<Instant>,
+    /// When the last frame was shown, after when the one before it was, or the first left.
+    shown: Option<[Instant; 2]>,
     /// When the first packet left, and when the first frame was shown.
     began: [Option<Instant>; 2],
     /// The least that a frame took from when the last of it left.
@@ -174,18 +175,21 @@ impl<'a> FlowReader<'a> {
         }
         self.quickest = self.quickest.min(at.saturating_since(sent));
         self.began[1].get_or_insert(at);
-        if let Some(before) = self.shown.replace(at) {
-            self.interval(before, at, period);
+        let before = self.shown.map_or(sent, |[_, shown]| shown);
+        if let Some([since, before]) = self.shown.replace([before, at]) {
+            self.interval([since, before, at], period);
         }
     }
 
-    /// Nothing was shown between these.
-    fn interval(&mut self, before: Instant, at: Instant, period: Span) {
+    /// Nothing was shown between the last two of these. A halt makes the frame at either end late, and so the interval longer or shorter: one before it, since `since`, does too.
+    fn interval(&mut self, [since, before, at]: [Instant; 3], period: Span) {
         let interval = at.saturating_since(before);
         self.longest[0] = self.longest[0].max(interval);
         let jitter = interval.as_nanos().abs_diff(period.as_nanos());
-        self.recorder.span(FRAME_INTERVAL, before, at);
-        self.recorder.value(FRAME_JITTER, jitter, [before, at]);
+        let own = (FRAME_INTERVAL, interval.as_nanos());
+        for (quantity, value) in [own, (FRAME_JITTER, jitter)] {
+            self.recorder.value(quantity, value, [since, at]);
+        }
     }
 
     /// What had no beginning or was not over at the end had taken that long at the least: it counts where it is more than all that had both.
@@ -193,16 +197,14 @@ impl<'a> FlowReader<'a> {
         if let Traffic::Video { period, .. } = self.probe.traffic {
             let [left, shown] = self.began;
             // The first frame was due when it would have come as quickly as any.
-            let due = match shown {
-                Some(_) => left.and_then(|left| left.checked_add(self.quickest)),
-                None => left,
-            };
+            let quickest = shown.map_or(Span::ZERO, |_| self.quickest);
+            let due = left.and_then(|left| Some([left, left.checked_add(quickest)?]));
             let ends = [(due, shown.unwrap_or(self.end)), (self.shown, self.end)];
             for (before, at) in ends {
-                let before = before
-                    .filter(|before| at.saturating_since(*before) > self.longest[0].max(period));
-                if let Some(before) = before {
-                    self.interval(before, at, period);
+                let longest = self.longest[0].max(period);
+                let is_more = |[_, before]: &[Instant; 2]| at.saturating_since(*before) > longest;
+                if let Some([since, before]) = before.filter(is_more) {
+                    self.interval([since, before, at], period);
                 }
             }
         }
@@ -277,7 +279,7 @@ impl Reader for FlowReader<'_> {
 #[cfg(test)]
 mod tests {
     use laxity::contract::Quantity;
-    use laxity_model::{ProcessorId, RunRecord};
+    use laxity_model::{Disturbance, ProcessorId, RunRecord};
 
     use super::*;
     use crate::scenario::kinds::VIDEO;
@@ -331,8 +333,11 @@ mod tests {
         marks: &[(Mark, u64, u64)],
         end_ms: u64,
     ) -> impl Fn(Quantity) -> Vec<u64> + use<> {
-        let record = record(marks, end_ms);
-        let mut reader = Box::new(FlowReader::new(probe, Run::of(&record)));
+        seen_in(probe, &record(marks, end_ms))
+    }
+
+    fn seen_in(probe: &FlowProbe, record: &RunRecord) -> impl Fn(Quantity) -> Vec<u64> + use<> {
+        let mut reader = Box::new(FlowReader::new(probe, Run::of(record)));
         for event in &record.events {
             reader.take(event, &Phase::RUN);
         }
@@ -377,17 +382,44 @@ mod tests {
         assert_eq!(seen(PACKETS_LOST), [0, 1, 1]);
     }
 
+    /// Frames that are shown then, in milliseconds, as soon as they leave.
+    fn frames(at: &[u64]) -> Vec<(Mark, u64, u64)> {
+        let marks = at.iter().zip(0..).flat_map(|(at, frame)| {
+            let both = [2 * frame, 2 * frame + 1];
+            let of = |mark| both.map(|number| (mark, number, at * MS));
+            of(MARKS.sent).into_iter().chain(of(MARKS.worked))
+        });
+        marks.collect()
+    }
+
+    /// It makes that interval longer, and the next shorter. Of the others it takes nothing.
+    #[test]
+    fn a_halt_may_have_moved_both_ends_of_an_interval() {
+        let halt = |from, to| Disturbance {
+            processor: ProcessorId(0),
+            from: Instant::from_millis(from),
+            to: Instant::from_millis(to),
+        };
+        let of = |halts: &[Disturbance], at: &[u64]| {
+            let record = RunRecord {
+                disturbances: halts.to_vec(),
+                ..record(&frames(at), 650)
+            };
+            let seen = seen_in(&PROBE, &record);
+            [FRAME_INTERVAL, FRAME_JITTER].map(|quantity| seen(quantity)[..2].to_vec())
+        };
+        let late = [4, 104, 214, 304, 404, 504, 604];
+        let judged = [[100 * MS; 2], [0; 2]];
+        assert_eq!(of(&[halt(205, 213)], &late), judged);
+        let first_is_late = [14, 104, 204, 304, 404, 504, 604];
+        let judged = [[90 * MS, 100 * MS], [0, 10 * MS]];
+        assert_eq!(of(&[], &first_is_late), judged);
+        assert_eq!(of(&[halt(304, 305)], &first_is_late), judged);
+    }
+
     #[test]
     fn what_is_not_over_at_the_end_has_taken_that_long() {
-        let shown = |at: &[u64]| {
-            let marks = at.iter().enumerate().flat_map(|(frame, at)| {
-                let [first, second] = [2 * frame as u64, 2 * frame as u64 + 1];
-                let sent = [first, second].map(|number| (MARKS.sent, number, at * MS));
-                sent.into_iter()
-                    .chain([first, second].map(|number| (MARKS.worked, number, at * MS)))
-            });
-            seen(&marks.collect::<Vec<_>>())
-        };
+        let shown = |at: &[u64]| seen(&frames(at));
         // The run is over at 1,500 ms.
         assert_eq!(shown(&[4])(FRAME_INTERVAL), [1_496 * MS; 3]);
         assert_eq!(

@@ -178,9 +178,12 @@ const MEANINGS: [(Quantity, &str); 31] = [
     ),
     (
         FRAME_INTERVAL,
-        "From when a frame was shown to when the next was.",
+        "From when a frame was shown to when the next was. Not judged where the machine stood still in it or in the interval before: the same late frame makes that longer and this shorter.",
     ),
-    (FRAME_JITTER, "How far such an interval is from the period."),
+    (
+        FRAME_JITTER,
+        "How far such an interval is from the period; not judged where that is not.",
+    ),
     (
         ARRIVAL_TO_THREAD,
         "From the arrival of a packet at the interface until a thread of its client begins with it.",

@@ -57,9 +57,14 @@ impl<L: Link, D: Demultiplex> Handler<L, D> {
                 self.polled = Some(polled);
                 Step::Charge(self.interrupt.costs.of(done as u64, polled.bytes))
             }
-            Err(DriverError::Link(LinkError::Gone)) => Step::Finish,
-            Err(_) => {
-                context.fail("a network driver cannot go on");
+            Err(error) => {
+                // Of an interface that is gone nothing is lost any more, so that who went on would be told that all is well.
+                context.fail(match error {
+                    DriverError::Link(LinkError::Gone) => {
+                        "the interface of a network driver is gone"
+                    }
+                    _ => "a network driver cannot go on",
+                });
                 Step::Finish
             }
         }

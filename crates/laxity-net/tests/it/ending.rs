@@ -2,13 +2,18 @@
 
 use std::sync::atomic::Ordering;
 
-use laxity_model::Instant;
 use laxity_model::nif::exchange::Reason;
 use laxity_model::nif::link::LinkError;
+use laxity_model::nif::most::Costs;
+use laxity_model::{
+    Context, Host as _, Instant, InterruptLevel, Placement, ProcessorId, Program, Span, Step,
+};
+use laxity_net::bodies::{Handler, Interrupt};
 use laxity_net::buffers::{PoolSize, Sending, Unavailable};
 use laxity_net::client::News;
 use laxity_net::driver::{DriverEnded, DriverError, Interest, Limits, Registered};
 use laxity_net::emulated::Faults;
+use laxity_sim::{Profile, Twin};
 
 use crate::support::{Counted, Keeper, Pair, circuit, packet, pair, send};
 
@@ -60,6 +65,32 @@ fn a_deleted_interface_ends_its_driver_and_every_buffer_comes_home() {
         .near
         .register(Interest::Nothing, PoolSize::fixed(0), keeper);
     assert!(again.is_err());
+}
+
+/// Nothing is lost of what comes no more.
+#[test]
+fn a_run_whose_interface_is_deleted_fails() {
+    let Pair { wire, near, .. } = pair(Faults::default(), Limits::default());
+    let mut program = Program::new(1);
+    let [raised, doorbell] = [(); 2].map(|()| program.semaphore(0));
+    let interrupt = Interrupt {
+        raised,
+        doorbell,
+        unmask: Box::new(|_| {}),
+        costs: Costs::default(),
+        most: None,
+    };
+    let (on, level) = (ProcessorId(0), Placement::Interrupt(InterruptLevel(5)));
+    program.add("driver", on, level, Handler::new(near, interrupt));
+    let deletes = move |context: &mut dyn Context| {
+        wire.delete();
+        context.signal(raised);
+        Step::Finish
+    };
+    program.add("administrator", on, Placement::External, deletes);
+    let ran = Twin::new(Profile::IDEAL).admit_and_run(program, Span::from_millis(5));
+    let why = ran.expect_err("its interface is gone").to_string();
+    assert!(why.contains("a network driver is gone"), "{why}");
 }
 
 #[test]

@@ -233,9 +233,11 @@ where
         }
         let next = match self.go(context) {
             Ok(next) => next,
-            Err(DriverError::Link(LinkError::Gone)) => return Step::Finish,
-            Err(_) => {
-                context.fail("the far end's driver cannot go on");
+            Err(error) => {
+                context.fail(match error {
+                    DriverError::Link(LinkError::Gone) => "the far end's interface is gone",
+                    _ => "the far end's driver cannot go on",
+                });
                 return Step::Finish;
             }
         };
@@ -361,5 +363,42 @@ impl<M: Memory + 'static> Bulk<M> {
             .next
             .get_or_insert_with(|| now + draws.exponential(pause));
         earliest([Some(next), self.stream.poll(now)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity::Twin;
+    use laxity_model::enforce::machine::Machine;
+    use laxity_model::{Host, Placement, ProcessorId, Program};
+    use laxity_net::emulated::{Faults, Wire};
+
+    use super::*;
+
+    /// Nothing is lost of what is sent no more.
+    #[test]
+    fn a_run_whose_far_interface_is_deleted_fails() {
+        let mut program = Program::new(1);
+        let [raised, doorbell] = [(); 2].map(|()| program.semaphore(0));
+        let (wire, link, _near) = Wire::new(Faults::default(), 1);
+        let end = End {
+            link,
+            unmask: Box::new(|_| {}),
+            raised,
+            again: None,
+        };
+        let far = Far::new(end, doorbell, &[], 1).expect("there is memory");
+        let deletes = move |context: &mut dyn Context| {
+            wire.delete();
+            context.signal(raised);
+            Step::Finish
+        };
+        let on = ProcessorId(0);
+        program.add("far end", on, Placement::External, far);
+        program.add("administrator", on, Placement::External, deletes);
+        let mut twin = Twin::linux(&Machine::without_costs(250), 1);
+        let ran = twin.admit_and_run(program, Span::from_millis(5));
+        let why = ran.expect_err("its interface is gone").to_string();
+        assert!(why.contains("the far end's interface is gone"), "{why}");
     }
 }
