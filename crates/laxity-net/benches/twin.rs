@@ -77,11 +77,7 @@ fn receiver(program: &mut Program, far: &Card, rung: [SemaphoreId; 2], taken: &A
     let mut driver = driver.expect("memory");
     let arrived = program.semaphore(0);
     let (client, queue) = early::client(128, None, &Host::default().sleeper);
-    let client = Signalling {
-        client,
-        arrived,
-        threads: 1,
-    };
+    let client = Signalling::new(client, arrived, 1);
     let size = PoolSize::fixed(128);
     let registered = driver.register(Interest::In(&CIRCUIT), size, client);
     registered.expect("free").pool.give(128);

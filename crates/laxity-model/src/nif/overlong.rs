@@ -2,7 +2,8 @@
 //!
 //! A driver is admitted above slots by a statement: so many packets, none of which takes longer than so much. [`Pace`](super::most::Pace) sees to it that there are no more. That none takes longer nothing
 //! can enforce, as what a client does with its packet is the client's. So it is measured: what the thread had of its processor from one look at it to another is held against what was charged for what it
-//! did meanwhile.
+//! did meanwhile. What is under way is charged when it is done: so much may be owed, once, and not anew at each look. Who took less than was charged has nothing to its credit, or it could take long for as
+//! long as it had been idle before.
 //!
 //! More counts as a thread's time than its own work: interrupts, where the kernel does not tell them apart, and on a virtual machine a halt that meets the thread at work and that nobody counts as
 //! stolen. What of halts is seen by those who watch is taken off. Others leave it to luck whether a window is too long, and meet a thread that is seldom at work seldom: so one such window says nothing, and
@@ -46,6 +47,8 @@ pub struct Tally {
     under_way: Service,
     /// When the window began.
     since: Option<Look>,
+    /// What it had beyond what was charged and excused until then: no more than may be under way. What halts added that nobody saw, a window that is charged more than it took takes off again.
+    owed: Service,
     /// The last windows in which it took longer, and when they ended; the oldest first.
     longer: [Option<(Instant, Overlong)>; WINDOWS],
 }
@@ -57,6 +60,7 @@ impl Tally {
         Self {
             under_way: work.service,
             since: None,
+            owed: Service::ZERO,
             longer: [None; WINDOWS],
         }
     }
@@ -68,6 +72,7 @@ impl Tally {
         let Some(since) = self.since.filter(same) else {
             *self = Self {
                 since: Some(now),
+                owed: Service::ZERO,
                 longer: [None; WINDOWS],
                 ..*self
             };
@@ -82,12 +87,16 @@ impl Tally {
             charged: now.charged.saturating_sub(since.charged),
         };
         let stood = now.stood.saturating_sub(since.stood).as_full_service();
-        let excused = [window.charged, self.under_way, Strangers::UNNOTICED, stood];
+        let more = window.took.saturating_sub(window.charged);
+        // Excuses are of this window: they pay for nothing that is owed from before.
+        let more = more
+            .saturating_sub(stood)
+            .saturating_sub(Strangers::UNNOTICED);
         // Whoever may take more than can be counted takes no longer.
-        let most = excused
-            .into_iter()
-            .try_fold(Service::ZERO, Service::checked_add);
-        if most.is_none_or(|most| window.took <= most) {
+        let owed = self.owed.checked_add(more).unwrap_or(Service::MAX);
+        let owed = owed.saturating_sub(window.charged.saturating_sub(window.took));
+        if owed <= self.under_way {
+            self.owed = owed;
             return None;
         }
         self.longer.rotate_left(1);

@@ -75,6 +75,10 @@ pub struct Faults {
 
 const MILLION: u64 = 1_000_000;
 
+fn happens(drawn: u64, of_a_million: u32) -> bool {
+    drawn % MILLION < of_a_million.into()
+}
+
 /// A frame on the wire: the first to arrive first, and of those that arrive together the first that was sent.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Flying {
@@ -86,7 +90,7 @@ pub struct Flying {
 }
 
 /// What flies towards one end. For each frame four numbers are drawn, in this order: whether it is lost, doubled, late, and which of its bits
-/// is wrong. So a fault that is made rarer leaves all others where they were.
+/// is wrong; the second copy of one that is doubled has the last two of its own, which follow from the second. So a fault that is made rarer leaves all others where they were.
 #[derive(Debug)]
 pub struct Way {
     random: SplitMix64,
@@ -111,29 +115,30 @@ impl Way {
     /// A frame whose last bit leaves then.
     pub fn fly(&mut self, frame: &[u8], leaves: Instant, faults: &Faults) {
         let [lost, doubled, late, wrong] = [(); 4].map(|()| self.random.draw());
-        let happens = |drawn: u64, of: u32| drawn % MILLION < of.into();
         if happens(lost, faults.lost) {
             return;
         }
-        let after = |instant: Instant, span| instant.checked_add(span).unwrap_or(Instant::MAX);
-        let usual = after(leaves, faults.delay);
-        let mut at = usual;
-        if happens(late, faults.late) {
-            at = after(at, faults.late_by);
-        }
-        let bits = frame.len() as u64 * 8;
-        let bit = (happens(wrong, faults.corrupted) && bits > 0).then(|| wrong / MILLION % bits);
-        self.launch(frame, bit, at);
+        self.launch(frame, leaves, [late, wrong], faults);
         if happens(doubled, faults.doubled) {
-            self.launch(frame, None, usual);
+            let mut of_copy = SplitMix64::new(doubled);
+            self.launch(frame, leaves, [(); 2].map(|()| of_copy.draw()), faults);
         }
     }
 
-    fn launch(&mut self, frame: &[u8], wrong: Option<u64>, at: Instant) {
+    /// One copy, by whether it is late and which of its bits is wrong.
+    fn launch(&mut self, frame: &[u8], leaves: Instant, drawn: [u64; 2], faults: &Faults) {
+        let [late, wrong] = drawn;
+        let after = |instant: Instant, span| instant.checked_add(span).unwrap_or(Instant::MAX);
+        let mut at = after(leaves, faults.delay);
+        if happens(late, faults.late) {
+            at = after(at, faults.late_by);
+        }
         let mut bytes = self.landed.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(frame);
-        if let Some(bit) = wrong {
+        let bits = frame.len() as u64 * 8;
+        if happens(wrong, faults.corrupted) && bits > 0 {
+            let bit = wrong / MILLION % bits;
             bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
         }
         let number = self.number;
@@ -184,6 +189,33 @@ mod tests {
             Framing::Cells.takes(40, 155_000_000),
             Span::from_nanos(2_735)
         );
+    }
+
+    /// Of those of a frame that is always doubled both are wrong, or late, as often as each alone, and not always together.
+    #[test]
+    fn each_copy_of_a_doubled_frame_has_its_own_fate() {
+        let faults = Faults {
+            doubled: 1_000_000,
+            late: 200_000,
+            late_by: Span::from_millis(5),
+            corrupted: 200_000,
+            ..Faults::default()
+        };
+        let mut way = Way::new(1);
+        // How many frames have so many copies that are wrong, and that are late.
+        let (mut wrong, mut late) = ([0; 3], [0; 3]);
+        for _ in 0..10_000 {
+            way.fly(&[0; 100], Instant::ZERO, &faults);
+            let copies: Vec<_> = core::iter::from_fn(|| way.land(Instant::MAX)).collect();
+            assert_eq!(copies.len(), 2);
+            wrong[copies.iter().filter(|copy| copy.bytes != [0; 100]).count()] += 1;
+            late[copies.iter().filter(|copy| copy.at > Instant::ZERO).count()] += 1;
+        }
+        for [none, one, both] in [wrong, late] {
+            assert!((6_200..6_600).contains(&none), "{none}");
+            assert!((3_000..3_400).contains(&one), "{one}");
+            assert!((300..500).contains(&both), "{both}");
+        }
     }
 
     #[test]

@@ -164,11 +164,7 @@ impl Crew<'_> {
     where
         L::Memory: 'static,
     {
-        let client = Signalling {
-            client,
-            arrived,
-            threads: self.threads.len() as u32,
-        };
+        let client = Signalling::new(client, arrived, self.threads.len() as u32);
         let registered = driver.register(interest, PoolSize::fixed(self.buffers), client)?;
         registered.pool.give(self.buffers);
         Ok(registered.id)

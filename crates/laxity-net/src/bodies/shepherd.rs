@@ -1,5 +1,7 @@
 //! A thread that takes packets from a client's queue, and the client that wakes it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use laxity_model::nif::link::{LinkError, Memory};
 use laxity_model::{Body, Context as Host, Instant, SemaphoreId, Step};
 
@@ -10,28 +12,57 @@ use crate::clients::Queue;
 
 /// A client that queues, and that signals a semaphore for each packet, so that a thread of the program may wait for it.
 pub struct Signalling<C> {
-    /// Which queues.
-    pub client: C,
-    /// What its threads wait on.
-    pub arrived: SemaphoreId,
-    /// How many these are: each is woken when there will be no more.
-    pub threads: u32,
+    /// Which queues; `None`: it has panicked, and nothing is queued any more.
+    client: Option<C>,
+    arrived: SemaphoreId,
+    threads: u32,
+}
+
+impl<C> Signalling<C> {
+    /// This client, whose threads wait on that; each of so many is woken when there will be no more.
+    #[must_use]
+    pub const fn new(client: C, arrived: SemaphoreId, threads: u32) -> Self {
+        Self {
+            client: Some(client),
+            arrived,
+            threads,
+        }
+    }
+
+    /// Who panics is called no more, and its queue is at its end before anybody is woken to find that.
+    fn call(&mut self, context: &mut Context<'_>, call: impl FnOnce(&mut C, &mut Context<'_>)) {
+        let Some(client) = &mut self.client else {
+            return;
+        };
+        let called = catch_unwind(AssertUnwindSafe(|| call(client, context)));
+        if let Err(panic) = called {
+            self.client = None;
+            self.wake_all(context);
+            resume_unwind(panic);
+        }
+    }
+
+    fn wake_all(&self, context: &mut Context<'_>) {
+        (0..self.threads).for_each(|_| context.signal(self.arrived));
+    }
 }
 
 impl<M: Memory, C: Client<M>> Client<M> for Signalling<C> {
     fn receive(&mut self, packet: Buffer<M, Filled>, context: &mut Context<'_>) {
-        self.client.receive(packet, context);
+        self.call(context, |client, context| client.receive(packet, context));
         context.signal(self.arrived);
     }
 
     fn sent(&mut self, tag: u64, outcome: Result<(), LinkError>, context: &mut Context<'_>) {
-        self.client.sent(tag, outcome, context);
+        self.call(context, |client, context| {
+            client.sent(tag, outcome, context)
+        });
     }
 
     fn told(&mut self, news: News, context: &mut Context<'_>) {
-        self.client.told(news, context);
+        self.call(context, |client, context| client.told(news, context));
         if news == News::Gone {
-            (0..self.threads).for_each(|_| context.signal(self.arrived));
+            self.wake_all(context);
         }
     }
 }

@@ -3,15 +3,18 @@
 use std::sync::atomic::Ordering;
 
 use laxity_model::nif::exchange::Reason;
-use laxity_model::nif::link::LinkError;
+use laxity_model::nif::link::{LinkError, Memory};
 use laxity_model::nif::most::Costs;
+use laxity_model::policy::Rank;
 use laxity_model::{
-    Context, Host as _, Instant, InterruptLevel, Placement, ProcessorId, Program, Span, Step,
+    ActivityId, Host as _, Instant, InterruptLevel, Placement, PortId, ProcessorId, Program,
+    SemaphoreId, Span, Step,
 };
-use laxity_net::bodies::{Handler, Interrupt};
-use laxity_net::buffers::{PoolSize, Sending, Unavailable};
-use laxity_net::client::News;
-use laxity_net::driver::{DriverEnded, DriverError, Interest, Limits, Registered};
+use laxity_net::bodies::{Handler, Interrupt, Signalling};
+use laxity_net::buffers::{Buffer, Filled, PoolSize, Sending, Unavailable};
+use laxity_net::client::{Client, Context, Effects, News};
+use laxity_net::clients::{Queue, early};
+use laxity_net::driver::{DriverEnded, DriverError, Host, Interest, Limits, Registered};
 use laxity_net::emulated::Faults;
 use laxity_sim::{Profile, Twin};
 
@@ -82,7 +85,7 @@ fn a_run_whose_interface_is_deleted_fails() {
     };
     let (on, level) = (ProcessorId(0), Placement::Interrupt(InterruptLevel(5)));
     program.add("driver", on, level, Handler::new(near, interrupt));
-    let deletes = move |context: &mut dyn Context| {
+    let deletes = move |context: &mut dyn laxity_model::Context| {
         wire.delete();
         context.signal(raised);
         Step::Finish
@@ -227,4 +230,42 @@ fn a_client_that_panics_ends_and_others_go_on() {
     pair.wire.go_down();
     pair.far.poll(Instant::ZERO, &mut ()).unwrap();
     assert!(pair.far.account_of(second.id).is_none());
+}
+
+/// A client that queues nothing, as it panics first.
+struct Panics<C>(#[allow(dead_code, reason = "its queue ends with it")] C);
+
+impl<M: Memory, C: Send> Client<M> for Panics<C> {
+    fn receive(&mut self, _: Buffer<M, Filled>, _: &mut Context<'_>) {
+        panic!("as a module of its group may");
+    }
+}
+
+/// Of each signal, whether the queue was at its end when it came.
+struct Woken(Queue<Counted>, Vec<bool>);
+
+impl Effects for Woken {
+    fn put(&mut self, _: PortId, _: [u64; 2]) -> bool {
+        self.1.push(self.0.try_next().is_err());
+        true
+    }
+
+    fn raise(&mut self, _: ActivityId, _: Rank, _: Instant) {}
+}
+
+#[test]
+fn all_who_wait_for_a_client_that_panics_are_woken_and_find_that_nothing_comes_any_more() {
+    let mut pair = pair(Faults::default(), Limits::default());
+    let size = PoolSize::fixed(4);
+    let keeper = Keeper::<Counted>::default();
+    let sender = pair.near.register(Interest::Nothing, size, keeper).unwrap();
+    let (client, queue) = early::client(4, None, &Host::default().sleeper);
+    let client = Signalling::new(Panics(client), SemaphoreId(0), 3);
+    let client = pair.far.register(Interest::In(&circuit(1)), size, client);
+    client.unwrap().pool.give(4);
+    let mut woken = Woken(queue, vec![]);
+    send(&sender.pool, &packet(1, 1, 60));
+    pair.near.poll(Instant::ZERO, &mut ()).unwrap();
+    pair.far.poll(Instant::ZERO, &mut woken).unwrap();
+    assert_eq!(woken.1, [true; 3]);
 }

@@ -251,11 +251,7 @@ impl Receiving {
     ) {
         let arrived = self.program.semaphore(0);
         let (client, queue) = due::client_in(16, seat, &Host::default().sleeper);
-        let client = Signalling {
-            client,
-            arrived,
-            threads: 1,
-        };
+        let client = Signalling::new(client, arrived, 1);
         let size = PoolSize::fixed(16);
         let registered = self.driver.register(Interest::In(&circuit), size, client);
         registered.expect("nobody has it").pool.give(16);

@@ -38,25 +38,27 @@ fn defined_by(seed: u64, faults: Faults, frames: &[(Instant, Vec<u8>)]) -> Vec<(
     for (at, frame) in frames {
         let nanos = frame.len() as u64 * 8_000_000_000;
         free = at.as_nanos().max(free) + nanos.checked_div(faults.rate).unwrap_or(0);
-        let drawn: Vec<u64> = (0..4).map(|_| random.draw()).collect();
-        let happens = |number: usize, of: u32| drawn[number] % 1_000_000 < u64::from(of);
-        if happens(0, faults.lost) {
+        let happens = |drawn: u64, of: u32| drawn % 1_000_000 < u64::from(of);
+        let [lost, doubled, late, wrong] = [(); 4].map(|()| random.draw());
+        if happens(lost, faults.lost) {
             continue;
         }
-        let usual = free + faults.delay.as_nanos();
-        let mut bytes = frame.clone();
-        if happens(3, faults.corrupted) {
-            let bit = drawn[3] / 1_000_000 % (frame.len() as u64 * 8);
-            bytes[bit as usize / 8] ^= 1 << (bit % 8);
+        let mut copies = vec![[late, wrong]];
+        if happens(doubled, faults.doubled) {
+            let mut own = SplitMix64::new(doubled);
+            copies.push([(); 2].map(|()| own.draw()));
         }
-        let late = if happens(2, faults.late) {
-            faults.late_by.as_nanos()
-        } else {
-            0
-        };
-        arriving.push((Instant::from_nanos(usual + late), bytes));
-        if happens(1, faults.doubled) {
-            arriving.push((Instant::from_nanos(usual), frame.clone()));
+        for [late, wrong] in copies {
+            let mut at = free + faults.delay.as_nanos();
+            let mut bytes = frame.clone();
+            if happens(wrong, faults.corrupted) {
+                let bit = wrong / 1_000_000 % (frame.len() as u64 * 8);
+                bytes[bit as usize / 8] ^= 1 << (bit % 8);
+            }
+            if happens(late, faults.late) {
+                at += faults.late_by.as_nanos();
+            }
+            arriving.push((Instant::from_nanos(at), bytes));
         }
     }
     arriving.sort_by_key(|(at, _)| *at);

@@ -78,13 +78,15 @@ proptest! {
         }
     }
 
-    /// One that takes more in each window than may be under way and goes unnoticed, however it is looked at, once in 30 ms at least.
+    /// One that takes a little more in each call, though less in each window than may be under way, however it is looked at, once in 30 ms at least, and however little it took for however long before.
     #[test]
-    fn whoever_takes_longer_is_found_in_a_second(
-        by in 25_u64..500,
+    fn whoever_takes_longer_is_found_as_soon_as_it_owes_more_than_may_be_under_way(
+        idle in 0_u64..2_000,
+        by in 5_u64..500,
         looks in prop::collection::vec((1_u64..30, 1_u64..9), 100),
     ) {
         let mut driver = Driver::new();
+        (0..idle).for_each(|at| driver.call(0, u64::from(at % 50 == 0)));
         for (pause, looked) in looks {
             (0..pause).for_each(|_| driver.call(EACH + by, 0));
             driver.call(EACH + by, looked);
@@ -92,6 +94,30 @@ proptest! {
         let found = driver.found;
         prop_assert!(found.is_some_and(|found| found.took > found.charged), "{found:?}");
     }
+}
+
+/// 4 % of a processor was said: 100 packets a second of 400 us. It is looked at each 50 ms, as one packet is done.
+fn found_of_a_long_period(each: Service) -> Option<Overlong> {
+    let work = Work {
+        service: US * (100 * 400),
+        period: Span::from_millis(1_000),
+    };
+    let mut tally = Tally::new(work);
+    let mut look = Driver::new().look;
+    (0..200).find_map(|_| {
+        look.at += Span::from_millis(50);
+        look.had += each;
+        look.charged += US * 400;
+        tally.look(look)
+    })
+}
+
+/// It takes 36 % in windows none of which is longer than what may be done without a pause.
+#[test]
+fn what_may_be_under_way_is_owed_once_however_long_the_period() {
+    assert!(found_of_a_long_period(US * 18_000).is_some());
+    assert!(found_of_a_long_period(US * 1_500).is_some());
+    assert_eq!(found_of_a_long_period(US * 500), None);
 }
 
 /// Whether it is found that took so much more than it may in windows that end so many milliseconds after the first began.
@@ -119,6 +145,8 @@ fn three_windows_of_a_second_tell_and_no_fewer() {
     let all = Some(Overlong { took, charged });
     assert_eq!(found(&[100, 200, 300], nano), all);
     assert_eq!(found(&[100, 200, 300], Service::ZERO), None);
+    // The first of these may be under way, and no other.
+    assert!(found(&[100, 200, 300, 400], Service::ZERO).is_some());
     assert_eq!(found(&[100, 200], nano), None);
     assert_eq!(found(&[100, 600, 1_099], nano), all);
     assert_eq!(found(&[100, 600, 1_100, 1_601], nano), None);
