@@ -120,7 +120,12 @@ Numbers have their unit, in a string: durations `ns`, `us`, `ms` or `s`; shares 
 
 #[cfg(test)]
 mod tests {
+    use laxity_model::Priority;
+    use laxity_model::enforce::ranks::of_thread;
+
     use super::*;
+    use crate::scenario::TwinProfile;
+    use crate::scenario::units::format_span;
 
     #[test]
     fn every_default_can_be_read() {
@@ -169,6 +174,21 @@ mod tests {
             let wrong = crate::scenario::parse(&text, "x.toml").expect_err("it judges nobody");
             assert_eq!(wrong.len(), 1, "{row}: {wrong:?}");
             assert!(wrong[0].cause.contains("judges no variant"), "{wrong:?}");
+        }
+    }
+
+    /// What the page says of turns, and of who takes none on Linux, is so.
+    #[test]
+    fn turns_are_as_long_as_the_page_says() {
+        let quantum = TwinProfile::WIN2000_PII450.machine.bands.quantum;
+        let said = format!(
+            "by turns of {}. On Linux those of 16 to 31 are FIFO",
+            format_span(quantum)
+        );
+        assert!(reference().contains(&said));
+        for level in 0..32 {
+            let scheduling = of_thread(Priority::new(level).expect("there are 32"));
+            assert_eq!(scheduling.real_time().is_some(), level >= 16, "{level}");
         }
     }
 

@@ -140,7 +140,7 @@ static TWIN: Key<TwinProfile> = Key::new(
         TwinProfile::WIN2000_PII450,
     )]),
     Without::Is("\"win2000-pii450\""),
-    "The machine that the twin is of: that of the study.",
+    "The machine that the twin is of: that of the study. Threads of one priority, such as `thread 20`, share a processor there by turns of 120ms. On Linux those of 16 to 31 are FIFO, and whoever has the processor keeps it until it waits; those below share it in the kernel's fair class.",
 );
 pub(super) static HOST_KEYS: Table = Table {
     heading: "[host]",

@@ -108,6 +108,25 @@ fn packets_that_wait_for_their_driver_keep_within_their_bound() {
     assert!(longest > 8_000_000, "nobody waited: {longest}");
 }
 
+/// Where nothing comes but what says how often it does, no more waits than that, and not all that has room.
+#[test]
+fn packets_that_say_how_often_they_come_wait_behind_no_more_of_them_than_that() {
+    let (mut longest, most) = (0, format!("{QUICK}most = \"4 packets every 10ms\""));
+    for seed in 1..=12 {
+        let of = planned(&resolved(&most, "0.3ms", ALONE, seed));
+        let (bound, seen) = line(&of.variants[0], "viewer");
+        let bound = bound.unwrap_or_else(|| panic!("no bound: {of:?}"));
+        assert!(seen <= bound, "{seed}: {seen} {bound}");
+        // Eight that ask for addresses and three frames of three: two at a time, and an interval before. All that has room takes 340 ms.
+        assert!((100_000_000..120_000_000).contains(&bound), "{bound}");
+        longest = longest.max(seen);
+    }
+    assert!(longest > 8_000_000, "nobody waited: {longest}");
+    let beside = planned(&resolved(&most, "0.3ms", BESIDE, 1));
+    let (bound, _) = line(&beside.variants[0], "viewer");
+    assert!(bound.is_none_or(|bound| bound > 340_000_000), "{bound:?}");
+}
+
 /// What comes twice, late or together is more than its sender sends, and no more than the driver takes.
 #[test]
 fn the_bound_of_a_packet_holds_where_things_go_wrong_on_the_wire() {

@@ -120,12 +120,12 @@ fn compare(draft: &mut Draft<'_>, row: &Quoted, trials: &[Trial<'_>]) {
     }
 }
 
-/// How many times less the variance is, in tenths, from seed to seed.
+/// How many times less the variance is, in thousandths, from seed to seed.
 fn times(late: &[&Outcome], early: &[&Outcome]) -> Option<Spread> {
     let both = late.iter().zip(early);
     Spread::of(both.map(|(late, early)| {
         let [late, early] = [late, early].map(|seen| seen.intervals.variance());
-        (late? * 10).checked_div(early?)
+        (late? * 1_000).checked_div(early?)
     }))
 }
 
@@ -143,10 +143,10 @@ fn claims(draft: &mut Draft<'_>, trials: &[Trial<'_>]) {
     let wire = variance(&of_the_wire(trials));
     let last = |all: &[u64]| all.last().copied();
     let of_late = wire.zip(last(&late));
-    let of_late = of_late.and_then(|(wire, late)| (wire * 1_000).checked_div(late));
+    let of_late = of_late.and_then(|(wire, late)| (wire * 100_000).checked_div(late));
     let [queued, first] = [Way::Late, Way::Early].map(|way| of(trials, way, STREAMS));
     let times = times(&queued, &first);
-    let tenths = |tenths: u64| fixed(tenths, 10, 1);
+    let tenths = |thousandths: u64| fixed(thousandths, 1_000, 1);
     let or = |seen: Option<String>| crate::or(seen, "nothing was shown");
     let least = further.each_ref().map(|all| last(all));
     let holes: Holes<'_> = &[
@@ -165,12 +165,12 @@ fn claims(draft: &mut Draft<'_>, trials: &[Trial<'_>]) {
     ];
     let grows = late.len() > 1 && late.windows(2).all(|pair| pair[0] < pair[1]);
     draft.claim("grows", grows, holes);
-    let is_little = of_late.is_some_and(|tenths| tenths <= OF_THE_WIRE * 10);
+    let is_little = of_late.is_some_and(|share| share <= OF_THE_WIRE * 1_000);
     draft.claim("wire-is-little", is_little, holes);
     let pairs = || late.iter().zip(&early).skip(1);
     let are_less = pairs().len() > 0 && pairs().all(|(late, early)| early < late);
     draft.claim("early-is-less", are_less, holes);
-    let is_better = times.is_some_and(|times| times.median >= BETTER * 10);
+    let is_better = times.is_some_and(|times| times.median >= BETTER * 1_000);
     draft.claim("much-less", is_better, holes);
     let is_less = |one: &Option<u64>| {
         let both = last(&late).zip(*one);

@@ -19,6 +19,7 @@ mod quoted;
 pub mod segment;
 pub mod stacks;
 #[cfg(test)]
+#[cfg(test)]
 mod tests;
 pub mod throughput;
 pub mod trial;
@@ -52,6 +53,8 @@ pub const VIDEO_JITTER: Span = Span::from_micros(1_220);
 pub const INTERRUPT: (Service, Service) = (Service::from_micros(50), Service::from_micros(50));
 /// What the video's thread has of each such time, where it has slots: a packet in each, which is half of the processor.
 pub const RESERVED: (Service, Span) = (Service::from_millis(2), Span::from_millis(4));
+/// How long a thread of the twin's has the processor before others of its priority get their turn: longer than any run, so that they are first come, first served, as the paper's packets are (§5).
+pub const QUANTUM: Span = Span::from_secs(3_600);
 /// How long each run lasts: 3,000 frames.
 pub const LENGTH: Span = Span::from_secs(300);
 /// The most streams.
@@ -215,7 +218,9 @@ impl Study for Nif {
     }
 
     fn twin(&self, _: &Run) -> Twin {
-        Twin::new(Profile::IDEAL)
+        let mut machine = Profile::IDEAL;
+        machine.bands.quantum = QUANTUM;
+        Twin::new(machine)
     }
 
     fn run(&self, case: &Run, host: &mut Runner<'_>) -> Result<Seen, HostError> {
@@ -288,6 +293,7 @@ fn values() -> BTreeMap<&'static str, Value> {
         ("ordinary", u64::from(trial::ORDINARY.level()).into()),
         ("first", u64::from(trial::FIRST.level()).into()),
         ("runs", u64::from(RUNS).into()),
+        ("quantum", QUANTUM.into()),
         ("square", "ms²".into()),
         ("packet", PACKET.as_dedicated_span().into()),
         ("disk", DISK.into()),

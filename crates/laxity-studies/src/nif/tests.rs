@@ -34,6 +34,19 @@ fn the_tables_come_out_in_order_and_the_same_twice() {
     assert_ne!(report_of_one, report(2));
 }
 
+/// Of one priority nobody who is in the middle of a packet waits for others' turns: so four threads show frames as one software interrupt does.
+#[test]
+fn threads_of_one_queue_are_first_come_first_served() {
+    let [threads, interrupt] = [Way::Late, Way::Bsd].map(|way| {
+        let case = case(way, STREAMS, 1);
+        let mut twin = Nif.twin(&Run::Jitter(case.clone()));
+        let mut host = Runner::Twin(&mut twin);
+        let seen = trial::run(&mut host, case.setup, LENGTH).expect("it runs");
+        seen.intervals
+    });
+    assert_eq!(threads, interrupt);
+}
+
 /// What is near by one draw is not by the median, and what a constant was chosen by never counts as agreement.
 #[test]
 fn a_verdict_hangs_on_no_single_draw_and_on_nothing_that_was_chosen() {

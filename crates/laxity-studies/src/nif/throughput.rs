@@ -36,6 +36,7 @@ pub const MESSAGES: [usize; 2] = [1_024, 4_096];
 const KILOBYTE: u64 = 1_024;
 /// So near a number of table 2 is to be, in percent.
 const NEAR: u64 = 10;
+const PERCENT_PPM: u64 = 10_000;
 /// So much of what it does in BSD's way TCP is to carry as a client, in percent.
 const LEAST: u64 = 90;
 /// The two of the systems that this machine can be.
@@ -209,9 +210,14 @@ fn kilobytes(bytes: u64) -> u64 {
     bytes / KILOBYTE
 }
 
-/// In percent of the paper's number, how far the twin's is from it.
+/// In parts per million of the paper's number, how far the twin's is from it.
 const fn off(paper: u64, twin: u64) -> u64 {
-    (twin.abs_diff(paper) * 100).div_ceil(paper)
+    (twin.abs_diff(paper) * 1_000_000).div_ceil(paper)
+}
+
+/// Parts per million in percent, to the nearest tenth: of one number, or of the mean of several.
+fn percent(sum: u64, count: u64) -> String {
+    fixed(sum, count.max(1) * PERCENT_PPM, 1)
 }
 
 /// Draws what was seen into the report: bytes a second of each run.
@@ -248,7 +254,10 @@ pub(super) fn judge(trials: &[(Case, u64)], draft: &mut Draft<'_>) {
             "percent"
         };
         let why = TEXT.say(why, &[("near", &NEAR)]);
-        let verdict = match (off(*paper, *twin) <= NEAR, case.is_chosen_by()) {
+        let verdict = match (
+            off(*paper, *twin) <= NEAR * PERCENT_PPM,
+            case.is_chosen_by(),
+        ) {
             (false, _) => Verdict::Disagrees(why),
             (true, true) => Verdict::Consistent(why),
             (true, false) => Verdict::Agrees(why),
@@ -265,32 +274,27 @@ pub(super) fn judge(trials: &[(Case, u64)], draft: &mut Draft<'_>) {
     claims(&compared, draft);
 }
 
-/// In tenths of a percent, how far table 2 is predicted off in the mean, how far off the guess is that it is as table 1, and how many of its numbers the guess is nearer to.
-fn beside_a_guess(compared: &[(Case, u64, u64)]) -> Option<(u64, u64, u64)> {
+/// How far table 2 is predicted off in the mean, how far off the guess is that it is as table 1, both in percent, and how many of its numbers the guess is nearer to.
+fn beside_a_guess(compared: &[(Case, u64, u64)]) -> Option<(String, String, u64)> {
     let (mut twins, mut guesses, mut nearer, mut count) = (0, 0, 0, 0);
     for (case, paper, twin) in compared.iter().filter(|(case, ..)| !case.is_chosen_by()) {
         let mut all = compared.iter();
         let (_, guess, _) = all.find(|(other, ..)| {
             other.is_chosen_by() && (other.platform, other.sends) == (case.platform, case.sends)
         })?;
-        let off = |seen: &u64| seen.abs_diff(*paper) * 1_000_000 / paper;
-        twins += off(twin);
-        guesses += off(guess);
-        nearer += u64::from(off(guess) < off(twin));
-        count += 1_000;
+        let [by_twin, by_guess] = [twin, guess].map(|seen| off(*paper, *seen));
+        twins += by_twin;
+        guesses += by_guess;
+        nearer += u64::from(by_guess < by_twin);
+        count += 1;
     }
-    Some((
-        twins.checked_div(count)?,
-        guesses.checked_div(count)?,
-        nearer,
-    ))
+    Some((percent(twins, count), percent(guesses, count), nearer))
 }
 
 fn claims(compared: &[(Case, u64, u64)], draft: &mut Draft<'_>) {
     let predicted = compared.iter().filter(|(case, ..)| !case.is_chosen_by());
     let farthest = predicted.map(|(_, paper, twin)| off(*paper, *twin)).max();
     let (twins, guesses, nearer) = beside_a_guess(compared).unwrap_or_default();
-    let [twins, guesses] = [twins, guesses].map(|tenths| fixed(tenths, 10, 1));
     let of = |key: &str, sends: bool, message: usize| {
         let mut all = compared.iter();
         let found = all.find(|(case, ..)| {
@@ -307,14 +311,15 @@ fn claims(compared: &[(Case, u64, u64)], draft: &mut Draft<'_>) {
     let holes: Holes<'_> = &[
         ("near", &NEAR),
         ("least", &LEAST),
-        ("farthest", &farthest.unwrap_or(100)),
+        ("farthest", &percent(farthest.unwrap_or(1_000_000), 1)),
         ("mean", &twins),
         ("guess", &guesses),
         ("nearer", &nearer),
         ("receives", &words(receives)),
         ("sends", &words(sends)),
     ];
-    draft.claim("predicted", farthest.is_some_and(|off| off <= NEAR), holes);
+    let is_predicted = farthest.is_some_and(|off| off <= NEAR * PERCENT_PPM);
+    draft.claim("predicted", is_predicted, holes);
     let is_near = sends.is_some_and(|share| share >= LEAST);
     draft.claim("client-is-near", is_near, holes);
 }

@@ -34,11 +34,14 @@ fn spread<'a>(all: impl Iterator<Item = &'a Span>) -> Option<Spread> {
 
 fn times(less: Option<Spread>, more: Option<Spread>) -> Option<u64> {
     let (less, more) = (less?.median, more?.median);
-    (more * 10).checked_div(less)
+    (more * 1_000).checked_div(less)
 }
 
 fn tenths(times: Option<u64>) -> String {
-    or(times.map(|times| fixed(times, 10, 1)), "nothing was seen")
+    or(
+        times.map(|times| fixed(times, 1_000, 1)),
+        "nothing was seen",
+    )
 }
 
 /// A cell of each host.
@@ -176,7 +179,7 @@ fn claim_behind(
         ("beside-times", &tenths(beside)),
     ];
     let is_it = |run: &Run| matches!(run, Run::Behind(_));
-    let holds = |times: Option<u64>, least| times.is_some_and(|times| times >= least * 10);
+    let holds = |times: Option<u64>, least| times.is_some_and(|times| times >= least * 1_000);
     let both = [
         ("behind", holds(behind, BEHIND)),
         ("beside", holds(beside, BESIDE)),
@@ -212,7 +215,7 @@ fn claim_outbound(
         ("seen", &or(at_most.map(millis), "nothing was seen")),
     ];
     let is_it = |run: &Run| matches!(run, Run::Outbound(_));
-    let is_longer = longer.is_some_and(|times| times >= OUTBOUND * 10);
+    let is_longer = longer.is_some_and(|times| times >= OUTBOUND * 1_000);
     let is_bounded = at_most.is_some_and(|nanos| nanos <= bound.as_nanos());
     for one in [("outbound", is_longer), ("outbound-bound", is_bounded)] {
         claim(draft, (made, (host, trials)), one, holes, is_it);

@@ -216,24 +216,37 @@ fn on_the_wire(stage: &Stage<'_>, interface: &Interface, packets: u64) -> Span {
     all.unwrap_or(Span::MAX)
 }
 
-/// How long a packet waits in the interface as its driver has taken all that it may: not at all where flows say that no more come.
+/// How long a packet waits in the interface as its driver has taken all that it may: not at all where flows say that no more come, until what they can have sent meanwhile is taken where
+/// they say how much that is, and otherwise until all that has room there is.
 fn held(stage: &Stage<'_>, interface: &Interface, most: Most) -> Span {
-    let packets = |flow| Frames::of(stage, interface, flow).map(|one| one.within(most.every()));
-    let stated = flows(stage).map(packets);
-    let stated = stated
-        .reduce(|one, other| one?.checked_add(other?))
-        .flatten();
-    let all = stated.and_then(|stated| stated.checked_add(BESIDES));
-    if all.is_some_and(|all| all <= most.packets().into()) {
-        return Span::ZERO;
-    }
     // The twin's interrupts are never late.
     let late = if stage.is_twin() {
         Span::ZERO
     } else {
         stage.machine.late
     };
-    most.longest_wait(interface.room(stage.is_twin()) as u32, late)
+    let full = most.longest_wait(interface.room(stage.is_twin()) as u32, late);
+    let all = flows(stage).map(|flow| Frames::of(stage, interface, flow));
+    let Some(all) = all.collect::<Option<Vec<Frames>>>() else {
+        return full;
+    };
+    let within = |span: Span| {
+        let stated = all.iter().map(|frames| frames.within(span));
+        stated.fold(BESIDES, u64::saturating_add)
+    };
+    if within(most.every()) <= most.packets().into() {
+        return Span::ZERO;
+    }
+    // From when packets begin to wait until all that have come since are taken, more may come: looked for from below, and no longer than the room lasts.
+    let mut waits = Span::ZERO;
+    loop {
+        let others = u32::try_from(within(waits) - 1).unwrap_or(u32::MAX);
+        let longer = most.longest_wait(others, late).min(full);
+        if longer <= waits {
+            return waits;
+        }
+        waits = longer;
+    }
 }
 
 /// How the packets of a client come that has one flow which says so, and nothing else: one that has a queue for all may have what is for nobody, too, as who asks for addresses.

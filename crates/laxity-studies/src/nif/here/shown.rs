@@ -181,11 +181,11 @@ pub(in super::super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Nif>) {
 }
 
 fn times(late: u64, early: u64) -> Option<u64> {
-    (late * 10).checked_div(early)
+    (late * 1_000).checked_div(early)
 }
 
-fn tenths(tenths: u64) -> String {
-    fixed(tenths, 10, 1)
+fn tenths(thousandths: u64) -> String {
+    fixed(thousandths, 1_000, 1)
 }
 
 fn percent(ppm: u64) -> String {
@@ -220,7 +220,7 @@ fn claim_in_twin(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
     ];
     let is_loaded = busy.iter().all(|ppm| LOAD_PPM.contains(ppm));
     draft.claim("tcp-load", is_loaded, holes);
-    let is_better = better.is_some_and(|times| times.median >= BETTER * 10);
+    let is_better = better.is_some_and(|times| times.median >= BETTER * 1_000);
     draft.claim("tcp-much-less", is_better, holes);
 }
 
@@ -272,7 +272,7 @@ fn claim_here(draft: &mut Draft<'_>, all: [Cell<'_>; 3]) {
     ];
     let is_loaded = busy.iter().all(|ppm| LOAD_PPM.contains(ppm));
     draft.claim_here("here-load", (is_loaded, false), holes, &said);
-    let is_better = apart.is_some_and(|one| one.median >= BETTER * 10);
+    let is_better = apart.is_some_and(|one| one.median >= BETTER * 1_000);
     draft.claim_here("here-much-less", (is_better, false), holes, &said);
     let [late_is, control_is, _] = variances;
     let is_first = |other: Option<u64>| {
