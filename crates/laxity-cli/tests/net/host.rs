@@ -1,0 +1,102 @@
+//! Whether a host stays on the network while an interface of its is looked at.
+
+use std::process::{Child, Command, Stdio};
+
+use laxity::doctor::rights::skip;
+
+use crate::common::machine::threads_of;
+use crate::common::{Bench, assert_code, assert_says, eventually, said};
+use crate::namespace::{ip, pair};
+use crate::{in_namespace, interrupted, written_far_apart};
+
+/// Whether the other end of an interface, in a namespace of its own, hears this one's kernel.
+fn is_answered(holder: &Child) -> bool {
+    let target = holder.id().to_string();
+    let mut command = Command::new("nsenter");
+    command.args([
+        "-t", &target, "-n", "ping", "-c", "1", "-W", "2", "10.9.0.1",
+    ]);
+    let ended = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    ended.is_ok_and(|status| status.success())
+}
+
+/// The far end of a pair is another host's, with an address; it is so as long as this process lives.
+fn another_host() -> Option<Child> {
+    let mut command = Command::new("unshare");
+    command.args(["-n", "sleep", "600"]);
+    let mut holder = command.spawn().ok()?;
+    let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+    eventually("it has a namespace", || {
+        let others = std::fs::read_link(format!("/proc/{}/ns/net", holder.id()));
+        others.is_ok_and(|others| others != own)
+    });
+    let target = holder.id().to_string();
+    assert!(ip(&format!("link set far netns {target}")));
+    assert!(ip("address add 10.9.0.1/24 dev near"));
+    let mut is_set = true;
+    for arguments in ["address add 10.9.0.2/24 dev far", "link set far up"] {
+        let mut command = Command::new("nsenter");
+        command
+            .args(["-t", &target, "-n", "ip"])
+            .args(arguments.split(' '));
+        is_set &= command.status().is_ok_and(|status| status.success());
+    }
+    if !is_set {
+        holder.kill().ok();
+        holder.wait().ok();
+        skip("there is no nsenter here");
+        return None;
+    }
+    Some(holder)
+}
+
+/// Where no way is named what comes stays the kernel's, as does a login over the interface; who takes it says so first.
+#[test]
+fn the_host_stays_on_the_network_unless_it_is_said_that_it_does_not() {
+    in_namespace(|| {
+        pair("near", "far");
+        let Some(mut other) = another_host() else {
+            return;
+        };
+        eventually("they hear each other", || is_answered(&other));
+        let bench = Bench::new();
+        written_far_apart(&bench);
+        let capture = ["--write", "ours.pcapng"];
+        for (name, does_answer, words) in [
+            ("auto:near", true, "auto:near is packet:near here"),
+            ("xdp:near", false, "xdp:near takes from the kernel"),
+        ] {
+            for command in [
+                &["show", name, "--for", "600s"][..],
+                &[&["capture", name], &capture[..]].concat(),
+            ] {
+                let mut child = bench.command();
+                let child = child.arg("net").args(command).stderr(Stdio::piped());
+                let child = child.stdout(Stdio::piped()).spawn().unwrap();
+                is_open(&child, name);
+                assert_eq!(is_answered(&other), does_answer, "{command:?}");
+                let output = interrupted(child);
+                assert_code(&output, 0);
+                assert_says(&said(&output), &[words]);
+            }
+            // It only sends, and takes nothing in any case.
+            let mut child = bench.command();
+            let child = child.args(["net", "replay", "in.pcap", name]);
+            let child = child.stderr(Stdio::piped()).spawn().unwrap();
+            is_open(&child, name);
+            assert!(is_answered(&other), "replay {name}");
+            assert!(!said(&interrupted(child)).contains("takes"), "{name}");
+        }
+        other.kill().unwrap();
+        other.wait().unwrap();
+    });
+}
+
+/// The driver of an interface runs.
+fn is_open(child: &Child, name: &str) {
+    let name = name.replace("auto:", "packet:");
+    eventually("it is open", || {
+        let threads = threads_of(child.id());
+        threads.iter().any(|thread| thread.name == name)
+    });
+}
