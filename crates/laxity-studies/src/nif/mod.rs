@@ -65,7 +65,7 @@ const RUNS: u32 = 9;
 const OF_THE_WIRE: u64 = 10;
 /// So many times less it has to be, beside three streams.
 const BETTER: u64 = 8;
-/// And in each further way in which the video does not wait for all that came before it.
+/// And, with TCP, in each further way in which the video does not wait for all that came before it.
 const FURTHER: u64 = 3;
 
 /// The experiment.
