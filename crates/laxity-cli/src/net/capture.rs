@@ -69,6 +69,8 @@ pub(super) fn run(arguments: &Capture) -> Result<u8, Failure> {
         options.limits.posted = 64;
     }
     warn(&name);
+    // Before it is opened: who interrupts it from then on finds it listening.
+    let lasts = Lasts::begin(arguments.lasts);
     let interface = opened(&name, options)?;
     let (packets, bytes) = match is_long {
         true => (WAIT[0], LONGEST),
@@ -81,7 +83,6 @@ pub(super) fn run(arguments: &Capture) -> Result<u8, Failure> {
     let (tap, mut recording) = recorder(packets, bytes);
     let tapped = interface.tap(&filter, tap);
     tapped.map_err(|error| failure(&error))?;
-    let lasts = Lasts::begin(arguments.lasts);
     let mut target = Target::open(&arguments.write, &interface, &filter, bytes)?;
     let written = target.write_all(&mut recording, &lasts, arguments)?;
     conclude(&interface, &recording, written, arguments)

@@ -130,12 +130,13 @@ struct Seen {
 fn counted(name: &str, arguments: &Show) -> Result<u8, Failure> {
     let name = named(name)?;
     warn(&name);
+    // Before it is opened: who interrupts it from then on finds it listening.
+    let lasts = Lasts::begin(Some(arguments.lasts));
     let interface = opened(&name, Options::default())?;
     if interface.facts().is_shared_with_kernel {
         let left = interface.leave_rest(Fallback::Kernel);
         left.map_err(|error| failure(&error))?;
     }
-    let lasts = Lasts::begin(Some(arguments.lasts));
     let seen = watch(&interface, &lasts, arguments)?;
     let facts = interface.facts();
     outputs::tell(

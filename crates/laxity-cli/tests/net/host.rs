@@ -9,9 +9,19 @@ use crate::common::{Bench, assert_code, assert_says, eventually, said};
 use crate::namespace::{ip, pair};
 use crate::{in_namespace, interrupted, written_far_apart};
 
+/// Who holds the namespace of another host, until it is let go of.
+struct Other(Child);
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
 /// Whether the other end of an interface, in a namespace of its own, hears this one's kernel.
-fn is_answered(holder: &Child) -> bool {
-    let target = holder.id().to_string();
+fn is_answered(holder: &Other) -> bool {
+    let target = holder.0.id().to_string();
     let mut command = Command::new("nsenter");
     command.args([
         "-t", &target, "-n", "ping", "-c", "1", "-W", "2", "10.9.0.1",
@@ -21,16 +31,16 @@ fn is_answered(holder: &Child) -> bool {
 }
 
 /// The far end of a pair is another host's, with an address; it is so as long as this process lives.
-fn another_host() -> Option<Child> {
+fn another_host() -> Option<Other> {
     let mut command = Command::new("unshare");
-    command.args(["-n", "sleep", "600"]);
-    let mut holder = command.spawn().ok()?;
+    command.args(["-n", "sleep", "600"]).stdout(Stdio::null());
+    let holder = Other(command.spawn().ok()?);
     let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
     eventually("it has a namespace", || {
-        let others = std::fs::read_link(format!("/proc/{}/ns/net", holder.id()));
+        let others = std::fs::read_link(format!("/proc/{}/ns/net", holder.0.id()));
         others.is_ok_and(|others| others != own)
     });
-    let target = holder.id().to_string();
+    let target = holder.0.id().to_string();
     assert!(ip(&format!("link set far netns {target}")));
     assert!(ip("address add 10.9.0.1/24 dev near"));
     let mut is_set = true;
@@ -42,8 +52,6 @@ fn another_host() -> Option<Child> {
         is_set &= command.status().is_ok_and(|status| status.success());
     }
     if !is_set {
-        holder.kill().ok();
-        holder.wait().ok();
         skip("there is no nsenter here");
         return None;
     }
@@ -55,7 +63,7 @@ fn another_host() -> Option<Child> {
 fn the_host_stays_on_the_network_unless_it_is_said_that_it_does_not() {
     in_namespace(|| {
         pair("near", "far");
-        let Some(mut other) = another_host() else {
+        let Some(other) = another_host() else {
             return;
         };
         eventually("they hear each other", || is_answered(&other));
@@ -87,8 +95,6 @@ fn the_host_stays_on_the_network_unless_it_is_said_that_it_does_not() {
             assert!(is_answered(&other), "replay {name}");
             assert!(!said(&interrupted(child)).contains("takes"), "{name}");
         }
-        other.kill().unwrap();
-        other.wait().unwrap();
     });
 }
 
