@@ -117,11 +117,12 @@ fn packets_that_say_how_often_they_come_wait_behind_no_more_of_them_than_that() 
         let (bound, seen) = line(&of.variants[0], "viewer");
         let bound = bound.unwrap_or_else(|| panic!("no bound: {of:?}"));
         assert!(seen <= bound, "{seed}: {seen} {bound}");
-        // Eight that ask for addresses and three frames of three: two at a time, and an interval before. All that has room takes 340 ms.
+        // Eight of others, such as ask for addresses, and three frames of three: two at a time, and an interval before. All that has room takes 340 ms.
         assert!((100_000_000..120_000_000).contains(&bound), "{bound}");
         longest = longest.max(seen);
     }
-    assert!(longest > 8_000_000, "nobody waited: {longest}");
+    // A frame's three packets take 0.9 ms, and nobody asks for an address here.
+    assert!(longest > 900_000, "nobody waited: {longest}");
     let beside = planned(&resolved(&most, "0.3ms", BESIDE, 1));
     let (bound, _) = line(&beside.variants[0], "viewer");
     assert!(bound.is_none_or(|bound| bound > 340_000_000), "{bound:?}");
