@@ -248,7 +248,7 @@ impl<M: Memory> Buffer<M, Filled> {
     }
 
     /// What the event of [its delivery](laxity_model::EventKind::Deliver) says of it: when it arrived, and its bytes.
-    pub(crate) fn as_delivered(&self, now: Instant) -> [u64; 2] {
+    pub fn as_delivered(&self, now: Instant) -> [u64; 2] {
         let arrived = self.arrived().map_or(now, |arrived| arrived.at);
         [arrived.as_nanos(), self.bytes().len() as u64]
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use laxity_linux::EventLog;
 use laxity_linux::net::AnyMemory;
+use laxity_linux::os::clock;
 use laxity_model::nif::exchange::Account;
 use laxity_model::nif::registry::ClientId;
 use laxity_model::{ActivityId, EventKind, Instant, Priority};
@@ -80,8 +81,7 @@ impl FlowQueue {
 
     fn packet(&self, buffer: Buffer<AnyMemory, Filled>) -> Packet {
         if let Some(events) = &self.events {
-            let arrived = buffer.arrived().map_or(0, |arrived| arrived.at.as_nanos());
-            let args = [arrived, buffer.bytes().len() as u64];
+            let args = buffer.as_delivered(clock::now());
             let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
             events.record(EventKind::Deliver, args);
         }

@@ -158,7 +158,7 @@ struct Frames {
 
 impl Frames {
     /// Of a flow that says how often they come; `None` where the wire may hold them up for a period, so that they pile up, too, and where something goes wrong on it: then they come
-    /// twice, or together, as they waited for an address that was asked for in vain.
+    /// twice, or together.
     fn of(stage: &Stage<'_>, interface: &Interface, flow: &Flow) -> Option<Self> {
         let Traffic::Video {
             period,
