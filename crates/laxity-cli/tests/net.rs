@@ -1,6 +1,8 @@
 //! `laxity net`, over UDP, for which nobody needs a right, and in network namespaces that the tests make.
 
 mod common;
+#[path = "net/cut.rs"]
+mod cut;
 #[path = "../../laxity-linux/tests/links/namespace.rs"]
 #[allow(dead_code, reason = "another test has the rest")]
 mod namespace;
