@@ -55,7 +55,7 @@ impl<M: Memory, C: Client<M>> Client<M> for Signalling<C> {
 
     fn sent(&mut self, tag: u64, outcome: Result<(), LinkError>, context: &mut Context<'_>) {
         self.call(context, |client, context| {
-            client.sent(tag, outcome, context)
+            client.sent(tag, outcome, context);
         });
     }
 
