@@ -1,6 +1,8 @@
 //! `laxity net`, over UDP, for which nobody needs a right, and in network namespaces that the tests make.
 
 mod common;
+#[path = "net/cut.rs"]
+mod cut;
 #[path = "net/host.rs"]
 mod host;
 #[path = "../../laxity-linux/tests/links/namespace.rs"]

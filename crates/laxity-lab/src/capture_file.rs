@@ -38,6 +38,9 @@ pub enum Unreadable {
     /// It says of no interface what its packets are.
     #[error("a packet of an interface that the file does not have")]
     NoInterface,
+    /// The time of one is none that there is; which it is, counted from 1.
+    #[error("packet {0} has a time before 1970, or beyond 64 bits of nanoseconds (2554)")]
+    Time(u64),
 }
 
 impl From<PcapError> for Unreadable {
@@ -61,7 +64,11 @@ enum Reader<R: Read> {
 }
 
 /// A file of packets.
-pub struct Packets<R: Read>(Reader<R>);
+pub struct Packets<R: Read> {
+    reader: Reader<R>,
+    /// How many were read.
+    count: u64,
+}
 
 impl<R: Read> Packets<R> {
     /// Reads as far as the first packet.
@@ -75,12 +82,14 @@ impl<R: Read> Packets<R> {
         source.by_ref().take(first).read_to_end(&mut begin)?;
         let is_section = begin == SECTION;
         let source = Cursor::new(begin).chain(source);
-        if is_section {
-            return Ok(Self(Reader::PcapNg(PcapNgReader::new(source)?)));
-        }
-        let reader = PcapReader::new(source)?;
-        ethernet(reader.header().datalink)?;
-        Ok(Self(Reader::Pcap(reader)))
+        let reader = if is_section {
+            Reader::PcapNg(PcapNgReader::new(source)?)
+        } else {
+            let reader = PcapReader::new(source)?;
+            ethernet(reader.header().datalink)?;
+            Reader::Pcap(reader)
+        };
+        Ok(Self { reader, count: 0 })
     }
 }
 
@@ -89,7 +98,8 @@ impl<R: Read> Iterator for Packets<R> {
     type Item = Result<Frame, Unreadable>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.0 {
+        self.count += 1;
+        match &mut self.reader {
             Reader::Pcap(reader) => {
                 let resolution = reader.header().ts_resolution;
                 // The library's own reading refuses packets that were longer than the most that a file takes of each.
@@ -98,7 +108,7 @@ impl<R: Read> Iterator for Packets<R> {
                     packet.map_or_else(|error| Err(error.into()), |raw| Ok(whole(raw, resolution))),
                 )
             }
-            Reader::PcapNg(reader) => next_of(reader),
+            Reader::PcapNg(reader) => next_of(reader, self.count),
         }
     }
 }
@@ -116,7 +126,10 @@ fn whole(raw: RawPcapPacket<'_>, resolution: TsResolution) -> Frame {
     }
 }
 
-fn next_of<R: Read>(reader: &mut PcapNgReader<Source<R>>) -> Option<Result<Frame, Unreadable>> {
+fn next_of<R: Read>(
+    reader: &mut PcapNgReader<Source<R>>,
+    number: u64,
+) -> Option<Result<Frame, Unreadable>> {
     loop {
         let (packet, at) = match reader.next_block()? {
             Err(error) => return Some(Err(error.into())),
@@ -147,8 +160,13 @@ fn next_of<R: Read>(reader: &mut PcapNgReader<Source<R>>) -> Option<Result<Frame
             };
             bytes.truncate(most as usize);
         }
+        let at_ns = match at.map(|units| nanoseconds(units, interface)) {
+            Some(None) => return Some(Err(Unreadable::Time(number))),
+            Some(known) => known,
+            None => None,
+        };
         return Some(Ok(Frame {
-            at_ns: at.and_then(|units| nanoseconds(units, interface)),
+            at_ns,
             is_whole: length as usize == bytes.len(),
             bytes,
         }));
@@ -250,8 +268,15 @@ mod tests {
             let found: Vec<_> = found.into_iter().map(Result::unwrap).collect();
             assert_eq!(found, [frame], "{units} {options:?}");
         }
-        let beyond = all(of_units(u64::MAX, vec![IfTsResol(0)]));
-        assert_eq!(beyond[0].as_ref().unwrap().at_ns, None);
+        // What has no time is sent at once, and this one is not due then.
+        for (units, options) in [
+            (u64::MAX, vec![IfTsResol(0)]),
+            (19_000_000_000, vec![IfTsResol(0)]),
+            (3, vec![IfTsOffset(u64::MAX)]),
+        ] {
+            let beyond = &all(of_units(units, options))[0];
+            assert!(matches!(beyond, Err(Unreadable::Time(1))), "{beyond:?}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,8 +12,8 @@ use laxity::net::capture::{Captured, Recording, recorder};
 use laxity::net::clients::NoPacket;
 use laxity::net::exchange::{Outcome, Reason};
 use laxity::net::registry::Fallback;
-use laxity::net::{Ended, Interface, InterfaceName, Losses, Options};
-use laxity::{Instant, Span, now};
+use laxity::net::{Interface, InterfaceName, Losses, Options};
+use laxity::{Span, now};
 use laxity_lab::plain;
 use laxity_lab::runner::Progress as _;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -22,7 +23,8 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{PcapNgBlock as _, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 
-use super::{Lasts, failure, lost_below, named, opened, span, warn};
+use super::out::Out;
+use super::{Lasts, failed_looks, failure, lost_below, named, opened, span, warn};
 use crate::exit::{ERROR, Failure, MET, failed};
 use crate::files;
 use crate::outputs;
@@ -83,9 +85,10 @@ pub(super) fn run(arguments: &Capture) -> Result<u8, Failure> {
     let (tap, mut recording) = recorder(packets, bytes);
     let tapped = interface.tap(&filter, tap);
     tapped.map_err(|error| failure(&error))?;
-    let mut target = Target::open(&arguments.write, &interface, &filter, bytes)?;
-    let written = target.write_all(&mut recording, &lasts, arguments)?;
-    conclude(&interface, &recording, written, arguments)
+    let mut target = Target::open(&arguments.write, &interface, (&filter, bytes), &lasts)?;
+    let (written, cut) = target.write_all(&mut recording, &lasts, arguments)?;
+    conclude(&interface, &recording, written, arguments)?;
+    cut.map_or(Ok(MET), |cut| Err(Failure::new(ERROR, cut)))
 }
 
 fn conclude(
@@ -93,7 +96,7 @@ fn conclude(
     recording: &Recording,
     written: u64,
     arguments: &Capture,
-) -> Result<u8, Failure> {
+) -> Result<(), Failure> {
     let missed = recording.missed();
     // Of one that is gone nothing is known any more.
     let below = interface.counters().ok().map(|counters| counters.losses);
@@ -106,10 +109,11 @@ fn conclude(
     if let Some(told) = told {
         files::say(&format!("laxity: {told}"));
     }
-    match interface.ended() {
-        Some(ended @ Ended::Gone) => Err(Failure::new(ERROR, ended.to_string())),
-        _ => Ok(MET),
+    if let Some(failed) = failed_looks(interface.failures()) {
+        files::say(&format!("laxity: {}", plain(&failed)));
     }
+    let ended = interface.ended();
+    ended.map_or(Ok(()), |ended| Err(Failure::new(ERROR, ended.to_string())))
 }
 
 /// How many packets were written to this file, and what is not in it; `None` where how many is not to be told, and nothing is known to be lost.
@@ -132,25 +136,29 @@ fn told(written: Option<u64>, file: &Path, missed: u64, below: Option<Losses>) -
 }
 
 /// Where the packets go: as they come, so that what was written can be read whatever ends this.
-struct Target {
-    writer: PcapNgWriter<BufWriter<Box<dyn Write>>>,
+struct Target<'a> {
+    writer: PcapNgWriter<BufWriter<Out<'a>>>,
     name: String,
     /// Nanoseconds from the beginning of 1970 to that of the clock.
     epoch: Duration,
 }
 
-impl Target {
+impl<'a> Target<'a> {
     fn open(
         path: &Path,
         interface: &Interface,
-        filter: &str,
-        bytes: usize,
+        (filter, bytes): (&str, usize),
+        lasts: &'a Lasts,
     ) -> Result<Self, Failure> {
         let name = plain(&path.display().to_string()).into_owned();
-        let out: Box<dyn Write> = match files::is_stream(path) {
-            true => Box::new(std::io::stdout()),
-            false => Box::new(File::create(path).map_err(failed(&name))?),
+        let out = match files::is_stream(path) {
+            true => {
+                let own = std::io::stdout().as_fd().try_clone_to_owned();
+                own.map(File::from)
+            }
+            false => File::create(path),
         };
+        let out = Out::new(out.map_err(failed(&name))?, lasts);
         let of_day = SystemTime::now().duration_since(UNIX_EPOCH);
         let of_day = of_day.map_err(failed("the time of day"))?;
         let since = Duration::from_nanos(now().as_nanos());
@@ -188,36 +196,68 @@ impl Target {
         })
     }
 
-    /// Until it is over: how many were written.
+    /// Until it is over: how many were written, and what is not there since nobody took it.
     fn write_all(
         &mut self,
         recording: &mut Recording,
         lasts: &Lasts,
         arguments: &Capture,
-    ) -> Result<u64, Failure> {
-        let mut reporter = Reporter::patient(arguments.quiet);
+    ) -> Result<(u64, Option<String>), Failure> {
         let mut written = 0;
+        let result = self.write_until_over(recording, lasts, arguments, &mut written);
+        let cut = self.out().is_cut().then(|| self.cut(recording));
+        match cut {
+            None => result.map(|()| (written, None)),
+            cut => Ok((written, cut)),
+        }
+    }
+
+    fn write_until_over(
+        &mut self,
+        recording: &mut Recording,
+        lasts: &Lasts,
+        arguments: &Capture,
+        written: &mut u64,
+    ) -> Result<(), Failure> {
+        let mut reporter = Reporter::patient(arguments.quiet);
         let all = |written: u64| arguments.count.unwrap_or(written) as usize;
-        while arguments.count.is_none_or(|count| written < count) {
-            // Before the look: what came before it was over is written.
-            let is_over = lasts.is_over();
-            let until = if is_over { Instant::ZERO } else { lasts.look() };
-            match recording.next(Some(until)) {
+        while arguments.count.is_none_or(|count| *written < count) {
+            if lasts.is_over() {
+                // What waits by now is written, and no more comes, however slowly that goes.
+                recording.stop();
+            }
+            match recording.next(Some(lasts.look())) {
                 Ok(captured) => {
+                    // What was begun counts, as the last bytes may not be there.
+                    *written += 1;
                     self.write(&captured)?;
                     recording.done(captured);
-                    written += 1;
                 }
-                Err(NoPacket::TimeUp) if !is_over => {
+                Err(NoPacket::TimeUp) => {
                     self.flush()?;
-                    reporter.tell(written as usize, all(written), "packets");
+                    reporter.tell(*written as usize, all(*written), "packets");
                 }
-                Err(_) => break,
+                Err(NoPacket::Over) => break,
             }
         }
         reporter.end();
-        self.flush()?;
-        Ok(written)
+        self.out().end();
+        self.flush()
+    }
+
+    fn out(&mut self) -> &mut Out<'a> {
+        self.writer.get_mut().get_mut()
+    }
+
+    /// What is not there, though it was recorded, since nobody takes it.
+    fn cut(&mut self, recording: &mut Recording) -> String {
+        recording.stop();
+        let left = std::iter::from_fn(|| recording.next(Some(now())).ok()).count();
+        let bytes = self.writer.get_ref().buffer().len();
+        format!(
+            "{} took no more: the last {bytes} bytes of what was written are not in it, nor {left} packets that waited",
+            self.name
+        )
     }
 
     fn write(&mut self, captured: &Captured) -> Result<(), Failure> {
@@ -279,6 +319,7 @@ fn comment(captured: &Captured) -> String {
 
 #[cfg(test)]
 mod tests {
+    use laxity::Instant;
     use laxity::net::registry::ClientId;
 
     use super::*;
@@ -306,6 +347,28 @@ mod tests {
             all.starts_with("5 packets written to x.pcapng; 0 missed"),
             "{all}"
         );
+    }
+
+    /// It is in nobody's counters any more.
+    #[test]
+    fn a_capture_whose_driver_panicked_is_an_error() {
+        let name = named("udp:127.0.0.1:0-127.0.0.1:9").unwrap();
+        let interface = opened(&name, Options::default()).unwrap();
+        let recording = recorder(1, 1).1;
+        let arguments = Capture {
+            interface: String::new(),
+            filter: Vec::new(),
+            write: "-".into(),
+            lasts: None,
+            count: None,
+            quiet: true,
+        };
+        let concluded = || conclude(&interface, &recording, 0, &arguments);
+        assert!(concluded().is_ok());
+        let asked = interface.ask(|_| panic!("on purpose"));
+        assert!(asked.is_err());
+        let failure = concluded().unwrap_err();
+        assert!(failure.message.contains("panicked"), "{failure:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod capture;
 mod file;
+mod out;
 mod replay;
 mod show;
 
@@ -103,6 +104,12 @@ fn lost_below(losses: &Losses) -> String {
     format!("no room {no_room}, too long {too_long}{more}")
 }
 
+/// How often looks at an interface failed, and why last; `None` where none did.
+fn failed_looks((count, last): (u64, Option<String>)) -> Option<String> {
+    let last = last.unwrap_or_else(|| "nobody knows why".to_owned());
+    (count > 0).then(|| format!("looks at the interface that failed: {count}, the last: {last}"))
+}
+
 /// With its exit code.
 fn failure(error: &Error) -> Failure {
     let code = match error {
@@ -144,9 +151,29 @@ impl Lasts {
         self.watch.caught().is_some() || self.until.is_some_and(|until| until <= now())
     }
 
+    /// How many signals have said that it is to stop.
+    fn signals(&self) -> u32 {
+        self.watch.times()
+    }
+
     /// Until when to wait before the next look.
     fn look(&self) -> Instant {
         let look = now() + LOOKS_EVERY;
         self.until.map_or(look, |until| until.min(look))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_that_failed_are_told_with_the_last_cause_and_none_is_nothing() {
+        assert_eq!(failed_looks((0, None)), None);
+        let told = failed_looks((7, Some("no buffer space".to_owned()))).unwrap();
+        assert!(
+            told.contains('7') && told.contains("no buffer space"),
+            "{told}"
+        );
     }
 }

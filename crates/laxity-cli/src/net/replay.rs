@@ -17,7 +17,7 @@ use laxity_model::nif::link::LinkError;
 use serde_json::json;
 
 use super::file::Named;
-use super::{Lasts, failure, named, opened};
+use super::{Lasts, failed_looks, failure, named, opened};
 use crate::exit::{ERROR, Failure, MET};
 use crate::files;
 use crate::outputs::{self, Json};
@@ -111,6 +111,8 @@ struct Done {
     interrupted: Option<&'static str>,
     late: u64,
     most_late: Span,
+    /// The interface ended, and the file has more.
+    is_cut: bool,
 }
 
 pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
@@ -151,13 +153,20 @@ pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
     reporter.end();
     let lasted = now().saturating_since(began);
     tell(&done, &sent, lasted, arguments)?;
+    if let Some(failed) = failed_looks(interface.failures()) {
+        files::say(&format!("laxity: {}", plain(&failed)));
+    }
     stopped?;
     conclude(&interface, &done, &sent)
 }
 
 fn conclude(interface: &Interface, done: &Done, sent: &Sent) -> Result<u8, Failure> {
     if let Some(ended) = interface.ended() {
-        return Err(Failure::new(ERROR, ended.to_string()));
+        let rest = match done.is_cut {
+            true => format!("; from frame {} on the file was not sent", done.frames + 1),
+            false => String::new(),
+        };
+        return Err(Failure::new(ERROR, format!("{ended}{rest}")));
     }
     if let Some(signal) = done.interrupted {
         let message = format!("interrupted by {signal}: what else the file has was not sent");
@@ -251,6 +260,7 @@ impl Replayed<'_> {
             // Stopped while it waits for its time, or for a buffer, it is not sent before that, nor missing.
             if self.is_over() || !self.send(&frame, due) {
                 self.done.interrupted = self.lasts.watch.caught();
+                self.done.is_cut = self.interface.ended().is_some();
                 return Ok(());
             }
             self.done.frames += 1;
@@ -293,8 +303,8 @@ impl Replayed<'_> {
                 Ok(empty) => break empty,
                 Err(Unavailable::NoneFree) if !self.is_over() => {}
                 Err(Unavailable::NoneFree) => return false,
-                // The interface is gone: what is not sent is missing.
-                Err(_) => return true,
+                // The interface is gone: nothing more is sent.
+                Err(_) => return false,
             }
         };
         let late = due.map_or(Span::ZERO, |due| now().saturating_since(due));
@@ -303,12 +313,13 @@ impl Replayed<'_> {
             self.done.unsendable += 1;
             return true;
         };
-        if filled.send(Sending::default()).is_ok() {
+        let is_handed = filled.send(Sending::default()).is_ok();
+        if is_handed {
             self.done.handed += 1;
             self.done.late += u64::from(late > LATE);
             self.done.most_late = self.done.most_late.max(late);
         }
-        true
+        is_handed
     }
 }
 

@@ -10,7 +10,7 @@ use laxity_lab::plain;
 use laxity_lab::report::doctor;
 use serde_json::{Value, json};
 
-use super::{Lasts, failure, lost_below, named, opened, span, warn};
+use super::{Lasts, failed_looks, failure, lost_below, named, opened, span, warn};
 use crate::exit::{Failure, MET, failed};
 use crate::files;
 use crate::outputs::{self, Json};
@@ -123,6 +123,8 @@ struct Seen {
     lasted: Span,
     /// What its driver was promised, and had.
     driver: Grade,
+    /// How often it failed, and why last.
+    failures: (u64, Option<String>),
     /// It ended before.
     ended: Option<Error>,
 }
@@ -161,6 +163,7 @@ fn watch(interface: &Interface, lasts: &Lasts, arguments: &Show) -> Result<Seen,
         counters,
         lasted: Span::ZERO,
         driver: Grade::Enforced,
+        failures: (0, None),
         ended: None,
     };
     loop {
@@ -170,6 +173,7 @@ fn watch(interface: &Interface, lasts: &Lasts, arguments: &Show) -> Result<Seen,
             Err(error) => seen.ended = Some(error),
         }
         seen.lasted = now().saturating_since(began);
+        seen.failures = interface.failures();
         if is_over || seen.ended.is_some() {
             seen.driver = interface.grade();
             laxity_lab::runner::Progress::end(&mut reporter);
@@ -211,12 +215,14 @@ fn table(name: &str, seen: &Seen) -> String {
         .map(|(reason, count)| format!("{} {count}", words(reason)));
     let reasons: Vec<String> = reasons.collect();
     let below = losses.no_room + losses.too_long;
+    let failed = failed_looks(seen.failures.clone());
+    let failed = failed.map_or_else(String::new, |failed| format!("\n{}\n", plain(&failed)));
     let driver = match seen.driver.reason() {
         Some(reason) => format!("\n  the driver is {}: {}\n", seen.driver, plain(reason)),
         None => String::new(),
     };
     format!(
-        "{}, {}\n\n  came          {:>12}\n  delivered     {:>12}\n  the kernel's  {:>12}\n  dropped       {dropped:>12}   {}\n  lost below    {below:>12}   {}\n{driver}",
+        "{}, {}\n\n  came          {:>12}\n  delivered     {:>12}\n  the kernel's  {:>12}\n  dropped       {dropped:>12}   {}\n  lost below    {below:>12}   {}\n{failed}{driver}",
         plain(name),
         seen.lasted,
         seen.counters.came(),
@@ -258,6 +264,8 @@ fn to_json(name: &str, seen: &Seen) -> Value {
         "lost_below": { "no_room": losses.no_room, "too_long": losses.too_long },
         "lost_below_is_partial": losses.is_partial,
         "driver": { "grade": seen.driver.to_string(), "reason": seen.driver.reason() },
+        "failures": seen.failures.0,
+        "failed_last": seen.failures.1,
         "ended": seen.ended.as_ref().map(ToString::to_string),
     })
 }
@@ -287,6 +295,7 @@ mod tests {
             };
             let seen = Seen {
                 counters,
+                failures: (3, Some("no buffer space".to_owned())),
                 lasted: Span::ZERO,
                 driver: Grade::Enforced,
                 ended: None,
@@ -294,8 +303,10 @@ mod tests {
             let shown = table("eth0", &seen);
             assert!(shown.contains("no room 3, too long 4"), "{shown}");
             assert_eq!(shown.contains("perhaps more"), told, "{shown}");
+            assert!(shown.contains("no buffer space"), "{shown}");
             let shown = to_json("eth0", &seen);
             assert_eq!(shown["lost_below_is_partial"], json!(told));
+            assert_eq!(shown["failures"], 3);
         }
     }
 

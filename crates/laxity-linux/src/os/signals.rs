@@ -18,6 +18,8 @@ use crate::os::shared::{Needed, Shared};
 static DOORBELL: AtomicU32 = AtomicU32::new(0);
 /// The signal that came, 0 for none.
 static CAUGHT: AtomicI32 = AtomicI32::new(0);
+/// How many of them came.
+static TIMES: AtomicU32 = AtomicU32::new(0);
 const SIGNALS: [(libc::c_int, &str); 2] = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM")];
 
 /// The handlers from before, where they could be replaced.
@@ -48,6 +50,7 @@ pub fn wait(seen: u32, until: Option<Instant>) {
 
 extern "C" fn note(signal: libc::c_int) {
     CAUGHT.store(signal, Ordering::SeqCst);
+    TIMES.fetch_add(1, Ordering::SeqCst);
     ring();
 }
 
@@ -326,6 +329,7 @@ impl Watch {
     pub fn begin() -> Self {
         let Ok(needed) = WATCHES.need(|| {
             CAUGHT.store(0, Ordering::SeqCst);
+            TIMES.store(0, Ordering::SeqCst);
             Ok::<_, Infallible>(SIGNALS.map(|(signal, _)| install(signal, note)))
         });
         Self { _needed: needed }
@@ -338,6 +342,11 @@ impl Watch {
             .iter()
             .find(|(signal, _)| *signal == caught)
             .map(|(_, name)| *name)
+    }
+
+    /// How many signals came since the first watch began: whoever sends a second one does not want to wait.
+    pub fn times(&self) -> u32 {
+        TIMES.load(Ordering::SeqCst)
     }
 }
 

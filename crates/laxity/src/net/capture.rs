@@ -92,6 +92,9 @@ impl Recorder {
 
 impl Peek for Recorder {
     fn look(&mut self, packet: Loan<'_>, context: &mut Context<'_>) {
+        if self.common.is_over.load(Ordering::SeqCst) {
+            return;
+        }
         let Ok(mut bytes) = self.empty.pop() else {
             self.common.missed.fetch_add(1, Ordering::Relaxed);
             return;
@@ -159,6 +162,11 @@ impl Recording {
     pub fn done(&mut self, captured: Captured) {
         // There are no more than there is room for; where it came from elsewhere, it is dropped.
         let _ = self.empty.push(captured.bytes);
+    }
+
+    /// Nothing more is recorded; what is comes as before, and then [`NoPacket::Over`].
+    pub fn stop(&self) {
+        self.common.is_over.store(true, Ordering::SeqCst);
     }
 
     /// How many packets were not recorded since too many waited.

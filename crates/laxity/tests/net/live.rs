@@ -5,6 +5,7 @@ use std::sync::mpsc::channel;
 use laxity::net::buffers::{Buffer, Filled, Gathered, Sending};
 use laxity::net::capture::recorder;
 use laxity::net::client::{Client, Context};
+use laxity::net::clients::NoPacket;
 use laxity::net::driver::Handed;
 use laxity::net::exchange::{Outcome, Reason};
 use laxity::net::filter::Filter;
@@ -226,6 +227,23 @@ fn what_a_tap_records_says_whose_it_is_and_what_became_of_it() {
     while let Ok(captured) = recording.next(None) {
         recording.done(captured);
     }
+}
+
+#[test]
+fn what_was_recorded_before_it_was_stopped_comes_and_nothing_after() {
+    let (interface, far) = over_udp(Options::default());
+    let (recorder, mut recording) = recorder(4, 64);
+    interface.tap("", recorder).unwrap();
+    for sent in 1..=2 {
+        far.send(&datagram(FAR, OWN, b"")).unwrap();
+        eventually("it arrives", || {
+            interface.counters().unwrap().account.arrived == sent
+        });
+        recording.stop();
+    }
+    assert!(recording.next(None).is_ok());
+    assert_eq!(recording.next(None), Err(NoPacket::Over));
+    assert_eq!(recording.missed(), 0);
 }
 
 #[test]

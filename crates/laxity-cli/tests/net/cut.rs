@@ -1,0 +1,57 @@
+//! What is cut, and by whom.
+
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::common::{Bench, assert_code, assert_says, eventually, said};
+use super::namespace::{ip, pair};
+use super::{addresses, capturing, frame, in_namespace, written, written_far_apart};
+
+/// Whatever comes, and whoever does not read.
+#[test]
+fn a_capture_into_a_pipe_that_nobody_reads_ends_when_it_is_stopped_and_says_what_is_cut() {
+    let bench = Bench::new();
+    let frames: Vec<_> = (0..100).map(|number| frame(number, 1_000)).collect();
+    written(&bench, &frames);
+    let [a, b] = addresses();
+    let [near, far] = [format!("udp:{a}-{b}"), format!("udp:{b}-{a}")];
+    let mut capture = bench.command();
+    capture.args(["net", "capture", &near, "--write", "-"]);
+    capture.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut capture = capture.spawn().unwrap();
+    let unread = capture.stdout.take().unwrap();
+    let (mut before, mut stands) = (0, 0);
+    // Of its pages the last bytes may be left.
+    eventually("the pipe is full", || {
+        bench.run(&["net", "replay", "in.pcap", &far, "--as-fast"]);
+        let now = rustix::io::ioctl_fionread(&unread).unwrap();
+        let is_same = now > 40_000 && now == before;
+        (before, stands) = (now, if is_same { stands + 1 } else { 0 });
+        stands >= 3
+    });
+    kill_process(Pid::from_child(&capture), Signal::INT).unwrap();
+    eventually("it ends", || capture.try_wait().unwrap().is_some());
+    let output = capture.wait_with_output().unwrap();
+    assert_code(&output, 1);
+    assert_says(&said(&output), &["missed", "took no more", "that waited"]);
+}
+
+#[test]
+fn a_replay_whose_interface_is_deleted_says_which_frames_were_not_sent() {
+    in_namespace(|| {
+        pair("near", "far");
+        let bench = Bench::new();
+        written_far_apart(&bench);
+        let first = capturing(&bench, &["far", "udp", "--count", "1"], "first.pcapng");
+        let mut replay = bench.command();
+        let replay = replay.args(["net", "replay", "in.pcap", "near"]);
+        let replay = replay.stderr(Stdio::piped()).spawn().unwrap();
+        assert_code(&first.wait_with_output().unwrap(), 0);
+        assert!(ip("link del near"));
+        let output = replay.wait_with_output().unwrap();
+        assert_code(&output, 1);
+        let words = ["the interface was deleted; from frame 2 on the file was not sent"];
+        assert_says(&said(&output), &words);
+    });
+}
