@@ -22,13 +22,12 @@ mod in_order;
 pub mod linked;
 pub mod members;
 pub mod pacing;
-mod ready;
 pub mod rmdp;
 pub mod share;
 
+pub use crate::base::ready::Ready;
 pub use handlers::{HandlerId, Handlers, Released, Wait};
 pub use in_order::{InOrder, Order, Yielded};
-pub use ready::Ready;
 
 use alloc::format;
 use alloc::string::{String, ToString};
