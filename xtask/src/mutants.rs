@@ -70,14 +70,14 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
             Err(error) => wrong.push(format!("without a mutant: {}: {error:#}", kill.test)),
         }
     }
-    let mut rows = Vec::new();
+    println!("| mutant | host | killing test | result |\n|---|---|---|---|");
     for mutant in &mutants {
         tree.patch(mutant, &[])?;
         for kill in &mutant.kills {
             let name = &mutant.name;
             match tree.test(kill) {
                 Ok(outcome) => {
-                    rows.push(row(mutant, kill, outcome));
+                    println!("{}", row(mutant, kill, outcome));
                     if outcome == Outcome::Passed {
                         wrong.push(format!("{name} survives {} ({})", kill.test, kill.host));
                     }
@@ -87,10 +87,6 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
         }
         tree.patch(mutant, &["--reverse"])?;
     }
-    println!(
-        "| mutant | host | killing test | result |\n|---|---|---|---|\n{}",
-        rows.join("\n")
-    );
     if !wrong.is_empty() {
         bail!("\n  {}", wrong.join("\n  "));
     }

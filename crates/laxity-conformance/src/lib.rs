@@ -29,6 +29,7 @@ pub mod links;
 mod mapped;
 mod meter;
 mod mistakes;
+mod modules;
 mod order;
 mod ports;
 mod raises;

@@ -11,7 +11,8 @@ use laxity_model::executor::edf::Edf;
 use laxity_model::policy::Rank;
 use laxity_model::policy::raise::Highest;
 use laxity_model::{
-    ActivityId, Grade, Host, Instant, Placement, Priority, Program, RunEnd, SemaphoreId, Span, Step,
+    ActivityId, Context, Grade, Host, Instant, Placement, Priority, Program, RunEnd, SemaphoreId,
+    Span, Step,
 };
 
 /// What the one that is raised tells, and another one.
@@ -147,6 +148,14 @@ const SAYS: u64 = 5;
 
 /// A thread that is ready and has to wait for another one goes on when it is raised, and not before its instant.
 pub(crate) fn at_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result {
+    a_thread_at_an_instant(host, |context, who, at| context.raise(who, to(24), at))
+}
+
+/// The same, where this has a thread of level 20 be of level 24 from an instant on.
+pub(crate) fn a_thread_at_an_instant(
+    host: &mut dyn Host,
+    mut raise: impl FnMut(&mut dyn Context, ActivityId, Instant) + Send + 'static,
+) -> Result {
     const BEGAN: u64 = 10;
     let mut stage = Stage::new(1);
     let (story, low, middle, device) = (stage.story(), stage.cue(), stage.cue(), stage.cue());
@@ -163,7 +172,8 @@ pub(crate) fn at_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result {
     });
     stage.actor(DEVICE, device, move |_, context| {
         story.tell(context, SAYS);
-        context.raise(who, to(24), context.now() + LATER);
+        let at = context.now() + LATER;
+        raise(context, who, at);
         for cue in [low, middle] {
             context.signal(cue);
         }
@@ -242,6 +252,17 @@ pub(crate) fn sooner(host: &mut dyn Host, _: &Tolerance) -> Result {
 
 /// A job that is raised when its instant comes goes before the one that runs, if that looks.
 pub(crate) fn sooner_at_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result {
+    a_job_at_an_instant(host, |context, who, at| {
+        context.raise(who, Rank::Deadline(Instant::MAX), context.now());
+        context.raise(who, Rank::Deadline(at + Span::from_millis(6)), at);
+    })
+}
+
+/// The same, where this has a job be due at the end of time until an instant, and 6 ms after it from then on.
+pub(crate) fn a_job_at_an_instant(
+    host: &mut dyn Host,
+    mut raise: impl FnMut(&mut dyn Context, ActivityId, Instant) + Send + 'static,
+) -> Result {
     let mut stage = Stage::new(1);
     let story = stage.story();
     let executor = executor(&mut stage.program, Edf::new());
@@ -263,9 +284,7 @@ pub(crate) fn sooner_at_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result
         }
         story.tell(context, SAYS);
         let at = context.now() + LATER;
-        context.raise(who, Rank::Deadline(Instant::MAX), context.now());
-        let due = Rank::Deadline(at + Span::from_millis(6));
-        context.raise(who, due, at);
+        raise(context, who, at);
         context.put(port, [0; 2]);
         context.signal(long);
         Step::Finish

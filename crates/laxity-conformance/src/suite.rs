@@ -5,8 +5,8 @@ use laxity_model::Outside;
 use crate::stage::{HIGH, NORMAL, ORDINARY};
 use crate::{
     Case, above, admission, case, classes, commands, deadline, endings, executors, interrupts,
-    mapped, mistakes, order, ports, raises, records, requests, reservations, semaphores, service,
-    threads, timers, upcalls,
+    mapped, mistakes, modules, order, ports, raises, records, requests, reservations, semaphores,
+    service, threads, timers, upcalls,
 };
 
 pub(crate) const CASES: &[Case] = &[
@@ -78,6 +78,11 @@ pub(crate) const CASES: &[Case] = &[
     case("who-may-be-raised-counts-as-if-he-were").by(raises::counts),
     case("a-raised-job-is-due-sooner").by(raises::sooner),
     case("a-job-yields-to-one-that-is-raised").by(raises::sooner_at_an_instant),
+    case("what-comes-early-is-critical-at-its-time").by(modules::critical_at_its_time),
+    case("what-comes-early-to-a-handler-is-due-at-its-time").by(modules::due_at_its_time),
+    case("of-a-group-the-least-laxity-goes-first").by(modules::least_laxity_first),
+    case("of-a-group-on-an-executor-the-least-laxity-goes-first")
+        .by(modules::least_laxity_first_on_an_executor),
     case("periodic-releases-keep-their-grid").by(timers::periodic),
     case("an-overrun-loses-no-release").by(timers::overrun),
     case("sleeping-into-the-past-returns-at-once").by(timers::past),

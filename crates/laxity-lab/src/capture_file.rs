@@ -42,7 +42,14 @@ pub enum Unreadable {
 
 impl From<PcapError> for Unreadable {
     fn from(error: PcapError) -> Self {
-        Self::Format(error.to_string())
+        match error {
+            PcapError::IoError(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Self::Format("the file ends before what it says it has".to_owned())
+            }
+            // The library's words would not tell which error that is.
+            PcapError::IoError(error) => Self::Io(error),
+            error => Self::Format(error.to_string()),
+        }
     }
 }
 
@@ -133,8 +140,12 @@ fn next_of<R: Read>(reader: &mut PcapNgReader<Source<R>>) -> Option<Result<Frame
             return Some(Err(error));
         }
         if at.is_none() {
-            // Such a block has padding behind the packet.
-            bytes.truncate(length as usize);
+            // Such a block has padding behind the packet, and does not say of how much of it the interface has taken.
+            let most = match interface.snaplen {
+                0 => length,
+                most => most.min(length),
+            };
+            bytes.truncate(most as usize);
         }
         return Some(Ok(Frame {
             at_ns: at.and_then(|units| nanoseconds(units, interface)),
@@ -183,6 +194,7 @@ mod tests {
 
     use pcap_file::pcap::PcapHeader;
     use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+    use pcap_file::pcapng::blocks::simple_packet::SimplePacketBlock;
     use pcap_file::pcapng::{PcapNgBlock as _, PcapNgWriter};
 
     use super::*;
@@ -279,6 +291,48 @@ mod tests {
         let pieces = all_of(ByteByByte(Cursor::new(file)));
         let pieces: Vec<_> = pieces.into_iter().map(Result::unwrap).collect();
         assert_eq!((whole.len(), pieces), (1, whole));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_on_says_why() {
+        let file = of_units(3, vec![]);
+        let short = all(file[..file.len() - 3].to_vec());
+        let message = short[0].as_ref().unwrap_err().to_string();
+        assert!(message.contains("ends before"), "{message}");
+        struct Breaks;
+        impl Read for Breaks {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("the disk is gone"))
+            }
+        }
+        let broken = all_of(Cursor::new(file[..40].to_vec()).chain(Breaks));
+        let error = broken[0].as_ref().unwrap_err();
+        assert!(matches!(error, Unreadable::Io(_)), "{error}");
+        assert_eq!(error.to_string(), "the disk is gone");
+    }
+
+    /// Of five bytes of eight, behind which the block has three of padding.
+    #[test]
+    fn what_an_interface_cut_is_no_whole_packet_where_its_block_does_not_say() {
+        let mut writer = PcapNgWriter::new(Vec::new()).unwrap();
+        let interface = InterfaceDescriptionBlock {
+            linktype: DataLink::ETHERNET,
+            snaplen: 5,
+            options: Vec::new(),
+        };
+        writer.write_block(&interface.into_block()).unwrap();
+        let packet = SimplePacketBlock {
+            original_len: 8,
+            data: Cow::Borrowed(b"five!"),
+        };
+        writer.write_block(&packet.into_block()).unwrap();
+        let found = all(writer.into_inner());
+        let frame = Frame {
+            at_ns: None,
+            bytes: b"five!".to_vec(),
+            is_whole: false,
+        };
+        assert_eq!(found[0].as_ref().unwrap(), &frame);
     }
 
     #[test]

@@ -4,10 +4,12 @@ use std::process::Command;
 
 use laxity::command::{CpuSet, ProcessGroup, RunningCommand};
 use laxity::doctor::rights::{self, Right};
+use laxity::net::may_pair;
 use laxity::{LiveConfig, Scheduling};
 use laxity_lab::evidence::results::{RunResults, VariantResults};
 use laxity_lab::runner::load::Trouble;
 use laxity_lab::runner::{self, Finished, On, RunError, Silent, live};
+use laxity_lab::scenario::kinds::{ARRIVAL_TO_THREAD, PACKETS_LATE, PACKETS_LOST, key};
 use laxity_lab::scenario::{self, Length, Resolved};
 use laxity_model::verify::contract::Outcome;
 
@@ -222,5 +224,81 @@ fn work_above_slots_that_takes_more_than_is_asked_for_is_refused() {
             assert!(why.contains("more than the 0.1 % ± 0.01 %"), "{why}");
         }
         Some(finished) => panic!("{:?}", finished.map(|made| made.results.notices)),
+    }
+}
+
+/// Two seconds of video over such a wire, to a client that states what comes: how many packets there were and how many of them were lost; how many a thread took; and of how many it was seen whether they were late.
+fn over_a_wire(wire: &str) -> Option<[u64; 4]> {
+    let text = format!(
+        r#"
+[quick]
+idle = "2s"
+[interfaces.lan]
+{wire}
+[flows.video]
+kind = "video"
+period = "40ms"
+[clients.viewer]
+interface = "lan"
+flows = ["video"]
+packet = "0.1ms"
+rate = "3 packets every 40ms"
+critical = 24
+placement = "thread 20"
+[contracts.whole]
+kind = "video"
+limits = [{{ quantity = "packets_lost", at_most = 0 }}]
+[variants.one]
+on = "live"
+clients = ["viewer"]
+contracts = ["whole"]
+expect = "any"
+"#
+    );
+    let resolved = scenario::parse(&text, "x.toml").unwrap();
+    let resolved = resolved.resolve(Length::Quick);
+    let made = runner::run(&resolved, On::Linux, Vec::new(), &mut Silent);
+    let results = unless_spoiled(made)?.unwrap().results;
+    let mut subjects = variant(&results, "one").subjects.iter();
+    let video = subjects.find(|subject| subject.name == "video").unwrap();
+    let of = |what| {
+        let seen = &video.quantities[&key(what)];
+        let sum: u64 = seen.buckets.iter().map(|(low, count)| low * count).sum();
+        (seen.count, sum)
+    };
+    let ((packets, lost), taken) = (of(PACKETS_LOST), of(ARRIVAL_TO_THREAD));
+    Some([packets, lost, taken.0, of(PACKETS_LATE).0])
+}
+
+#[test]
+fn what_goes_wrong_on_a_wire_here_is_seen_and_a_client_may_state_what_comes() {
+    let Some(_turn) = rights::require(&[Right::RealTime]) else {
+        return;
+    };
+    if let Err(why) = may_pair() {
+        return rights::lacks(&why.to_string());
+    }
+    for (wire, share) in [
+        ("", 0),
+        ("loss = \"20 %\"", 20),
+        ("corruption = \"20 %\"", 20),
+        ("duplication = \"50 %\"", 0),
+        ("reordering = \"20 %\"\nlate_by = \"5ms\"", 0),
+    ] {
+        let Some([packets, lost, taken, due]) = over_a_wire(wire) else {
+            return;
+        };
+        assert!(
+            packets > 50 && taken > 50 && due > 50,
+            "{wire}: {packets} {taken} {due}"
+        );
+        let is_as_said = match share {
+            0 => lost == 0,
+            share => lost * 100 > packets * share / 3 && lost * 100 < packets * share * 3,
+        };
+        assert!(is_as_said, "{wire}: {lost} of {packets}");
+        let doubled = taken * 100 / packets;
+        let is_doubled = wire.starts_with("duplication");
+        assert_eq!(doubled > 120, is_doubled, "{wire}: {taken} of {packets}");
     }
 }

@@ -126,7 +126,7 @@ pub trait Client<M: Memory>: Send {
 pub enum Direction {
     /// It arrived.
     In,
-    /// It was handed to the interface.
+    /// It is handed to the interface, which may still refuse it.
     Out,
 }
 

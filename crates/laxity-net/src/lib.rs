@@ -8,9 +8,10 @@
 //! * [`buffers`]: pools, buffers whose state is in their type, messages of several pieces.
 //! * [`client`]: what a client is, and what it may do when it is called.
 //! * [`driver`]: registering, receiving, sending, taps, and how it ends.
-//! * [`clients`]: the two of the paper's protocol stack, late and early demultiplexing.
+//! * [`clients`]: the two of the paper's protocol stack, late and early demultiplexing, and one whose packets are due, alone or in a group.
 //! * [`stack`], [`sockets`]: TCP/IP as a client, and what programs have of it.
-//! * [`emulated`]: a wire with rate, delay and faults, both of whose ends are interfaces.
+//! * [`bodies`]: a driver and its clients' threads in a program, live and in virtual time.
+//! * [`emulated`]: a wire with rate, delay and faults, both of whose ends are interfaces, and a device that only takes time.
 //!
 //! ```
 //! use laxity_model::Instant;

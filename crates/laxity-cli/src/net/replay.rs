@@ -229,12 +229,11 @@ impl Replayed<'_> {
                 false => self.due(&frame, arguments.speed),
             };
             self.wait(due);
-            // Stopped while it waits for its time, it is not sent before that.
-            if self.is_over() {
+            // Stopped while it waits for its time, or for a buffer, it is not sent before that, nor missing.
+            if self.is_over() || !self.send(&frame, due) {
                 return Ok(());
             }
             self.done.frames += 1;
-            self.send(&frame, due);
             let frames = self.done.frames as usize;
             reporter.tell(frames, frames, "frames");
         }
@@ -263,35 +262,61 @@ impl Replayed<'_> {
         }
     }
 
-    fn send(&mut self, frame: &Frame, due: Option<Instant>) {
+    /// Hands one over, if that is possible; `false` if it was stopped before.
+    fn send(&mut self, frame: &Frame, due: Option<Instant>) -> bool {
         if !frame.is_whole {
             self.done.unsendable += 1;
-            return;
+            return true;
         }
         let empty = loop {
             match self.pool.wait(Some(self.lasts.look())) {
                 Ok(empty) => break empty,
                 Err(Unavailable::NoneFree) if !self.is_over() => {}
-                Err(_) => return,
+                Err(Unavailable::NoneFree) => return false,
+                // The interface is gone: what is not sent is missing.
+                Err(_) => return true,
             }
         };
         let late = due.map_or(Span::ZERO, |due| now().saturating_since(due));
         let filled = empty.fill(&frame.bytes);
         let Ok(filled) = filled else {
             self.done.unsendable += 1;
-            return;
+            return true;
         };
         if filled.send(Sending::default()).is_ok() {
             self.done.handed += 1;
             self.done.late += u64::from(late > LATE);
             self.done.most_late = self.done.most_late.max(late);
         }
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_frame_that_waited_for_a_buffer_when_it_was_stopped_is_not_missing() {
+        let name = named("udp:127.0.0.1:0-127.0.0.1:9").unwrap();
+        let interface = Interface::open_named(&name, Options::default()).unwrap();
+        let sender = interface.sender(0, Told(Arc::default())).unwrap();
+        let lasts = Lasts::begin(Some(Span::from_millis(20)));
+        let mut replayed = Replayed {
+            interface: &interface,
+            pool: &sender.pool,
+            lasts: &lasts,
+            first: None,
+            done: Done::default(),
+        };
+        let frame = Frame {
+            at_ns: None,
+            bytes: vec![0; 60],
+            is_whole: true,
+        };
+        assert!(!replayed.send(&frame, None));
+        assert!(replayed.is_over() && replayed.done.handed == 0);
+    }
 
     #[test]
     fn a_speed_is_a_number_above_zero() {

@@ -62,7 +62,8 @@ pub fn run(
         }
         Runner::Twin(_) => None,
     };
-    let record = host.run(program, length)?;
+    let mut record = host.run(program, length)?;
+    probes.settle(&mut record);
     let ends = commands.map(|commands| commands.end(&record));
     if let Some(failure) = ends.iter().flatten().find_map(CommandEnd::failure) {
         return Err(HostError::Failed(failure));

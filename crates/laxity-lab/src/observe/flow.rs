@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use laxity::observe::{Observation, Reader, Recorder, Run};
 use laxity_model::verify::contract::{Phase, Subject};
-use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, RunRecord, Span};
+use laxity_model::{
+    ActivityId, Event, EventKind, Instant, Mark, PortId, RunRecord, SemaphoreId, Span,
+};
 
 use crate::scenario::Traffic;
 use crate::scenario::kinds::{
-    ARRIVAL_TO_THREAD, BYTES_RECEIVED, FRAME_INTERVAL, FRAME_JITTER, PACKETS_LOST,
+    ARRIVAL_TO_THREAD, BYTES_RECEIVED, FRAME_INTERVAL, FRAME_JITTER, PACKETS_IN_EXCESS,
+    PACKETS_LATE, PACKETS_LOST,
 };
 
 /// What a flow's activity records.
@@ -22,6 +25,35 @@ pub struct FlowMarks {
     pub taken: Mark,
     /// A packet was worked on: its number, or in bulk how many bytes that brought; and when.
     pub worked: Mark,
+    /// A packet that was due was worked on: when, and [how it was](Kept::word).
+    pub kept: Mark,
+}
+
+/// How a packet was that its client had stated something of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// From its arrival until a thread was done with it.
+    pub took: Span,
+    /// Whether that was after it was due.
+    pub is_late: bool,
+    /// Whether there were more than was stated.
+    pub exceeds: bool,
+}
+
+impl Kept {
+    /// As the one number that is recorded.
+    pub fn word(self) -> u64 {
+        self.took.as_nanos() << 2 | u64::from(self.exceeds) << 1 | u64::from(self.is_late)
+    }
+
+    /// Back from that.
+    pub const fn of(word: u64) -> Self {
+        Self {
+            took: Span::from_nanos(word >> 2),
+            is_late: word & 1 != 0,
+            exceeds: word & 2 != 0,
+        }
+    }
 }
 
 /// Where the evidence of a flow is to be found.
@@ -35,11 +67,18 @@ pub struct FlowProbe {
     pub traffic: Traffic,
     /// Where its packets wait.
     pub waiting: Waiting,
+    /// Where what happens to it waits for its activity.
+    pub records: PortId,
+    /// What counts frames of the near end, of all flows together, that no buffer was free for; `None` where the kernel has that.
+    pub unsent: Option<SemaphoreId>,
 }
 
-/// Tells when each of a flow's packets arrived that waits for a thread now.
+/// When each of some packets arrived, and when it is due.
+pub type Arrivals = Vec<(Instant, Instant)>;
+
+/// Tells of each of a flow's packets that waits for a thread now.
 #[derive(Clone)]
-pub struct Waiting(pub Option<Arc<dyn Fn() -> Vec<Instant> + Send + Sync>>);
+pub struct Waiting(pub Option<Arc<dyn Fn() -> Arrivals + Send + Sync>>);
 
 impl fmt::Debug for Waiting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -169,7 +208,10 @@ impl<'a> FlowReader<'a> {
             }
         }
         let waiting = self.probe.waiting.0.as_ref();
-        for arrived in waiting.map(|waiting| waiting()).into_iter().flatten() {
+        for (arrived, due) in waiting.map(|waiting| waiting()).into_iter().flatten() {
+            if due < self.end {
+                self.recorder.value(PACKETS_LATE, 1, [arrived, self.end]);
+            }
             if self.end.saturating_since(arrived) > self.longest[1] {
                 self.recorder.span(ARRIVAL_TO_THREAD, arrived, self.end);
             }
@@ -196,6 +238,13 @@ impl Reader for FlowReader<'_> {
                 let arrived = Instant::from_nanos(first.saturating_sub(second));
                 self.longest[1] = self.longest[1].max(Span::from_nanos(second));
                 self.recorder.span(ARRIVAL_TO_THREAD, arrived, taken);
+            }
+            _ if mark == marks.kept => {
+                let (done, kept) = (Instant::from_nanos(first), Kept::of(second));
+                let span = [done.saturating_sub(kept.took), done];
+                let [late, excess] = [kept.is_late, kept.exceeds].map(u64::from);
+                self.recorder.value(PACKETS_LATE, late, span);
+                self.recorder.value(PACKETS_IN_EXCESS, excess, span);
             }
             Traffic::Video {
                 packets, period, ..
@@ -236,6 +285,7 @@ mod tests {
         sent: Mark(0),
         taken: Mark(1),
         worked: Mark(2),
+        kept: Mark(3),
     };
 
     const PROBE: FlowProbe = FlowProbe {
@@ -248,6 +298,8 @@ mod tests {
             jitter: Span::ZERO,
         },
         waiting: Waiting(None),
+        records: PortId(0),
+        unsent: None,
     };
 
     /// Of a run that is over then.
@@ -360,11 +412,31 @@ mod tests {
     }
 
     #[test]
+    fn what_was_due_is_late_when_it_is_done_or_still_waits_behind_that() {
+        let at = Instant::from_millis;
+        let waits = [(1_300, 1_400), (1_490, 1_600)].map(|(one, due)| (at(one), at(due)));
+        let waiting = Waiting(Some(Arc::new(move || waits.to_vec())));
+        let probe = FlowProbe { waiting, ..PROBE };
+        let kept = [(9, false, false), (30, true, false), (40, true, true)];
+        let kept = kept.map(|(ms, is_late, exceeds)| Kept {
+            took: Span::from_millis(ms),
+            is_late,
+            exceeds,
+        });
+        assert_eq!(kept.map(|kept| Kept::of(kept.word())), kept);
+        let marks = kept.map(|kept| (MARKS.kept, 100 * MS, kept.word()));
+        let seen = seen_by(&probe, &marks, 1_500);
+        assert_eq!(seen(PACKETS_LATE), [0, 1, 3]);
+        assert_eq!(seen(PACKETS_IN_EXCESS), [0, 1, 1]);
+    }
+
+    #[test]
     fn who_waits_for_a_thread_at_the_end_has_waited_that_long() {
         let at = Instant::from_millis;
         // The last is no longer than what was over, or arrived after the end.
         let arrived = [1_100, 1_400, 1_496, 1_501].map(at);
-        let waiting = Waiting(Some(Arc::new(move || arrived.to_vec())));
+        let waiting = arrived.map(|arrived| (arrived, Instant::MAX));
+        let waiting = Waiting(Some(Arc::new(move || waiting.to_vec())));
         let probe = FlowProbe { waiting, ..PROBE };
         let taken = [(MARKS.taken, 20 * MS, 5 * MS)];
         let seen = seen_by(&probe, &taken, 1_500);

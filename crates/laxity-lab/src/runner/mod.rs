@@ -227,7 +227,7 @@ fn not_run(resolved: &Resolved, live: bool) -> Vec<Skipped> {
 }
 
 /// Makes one run, and takes its record apart: what was seen, and the trace if it is kept.
-fn run_one(
+pub(crate) fn run_one(
     resolved: &Resolved,
     ready: Ready,
     run: impl FnOnce(
@@ -247,6 +247,7 @@ fn run_one(
     let names = Trace::of(&admitted.program, &variant.name, &levels);
     let made = run(variant, admitted, planned.length);
     let (mut record, commands) = made.map_err(|error| RunError::of(error, &variant.name))?;
+    probes.settle(&mut record);
     let mut observations = observe(
         &record,
         &probes.0,

@@ -42,6 +42,10 @@ pub const FRAME_JITTER: Quantity = Quantity::time("frame_jitter");
 pub const ARRIVAL_TO_THREAD: Quantity = Quantity::time("arrival_to_thread");
 /// Packets that were sent and never worked on.
 pub const PACKETS_LOST: Quantity = Quantity::events("packets_lost");
+/// Packets that no thread was done with when they were due.
+pub const PACKETS_LATE: Quantity = Quantity::events("packets_late");
+/// Packets beyond what their client stated.
+pub const PACKETS_IN_EXCESS: Quantity = Quantity::events("packets_in_excess");
 /// Bytes that arrived in order.
 pub const BYTES_RECEIVED: Quantity = Quantity::events("bytes_received");
 /// A frame every so often.
@@ -52,12 +56,19 @@ pub const VIDEO: Kind = Kind {
         FRAME_JITTER,
         ARRIVAL_TO_THREAD,
         PACKETS_LOST,
+        PACKETS_LATE,
+        PACKETS_IN_EXCESS,
     ],
 };
 /// Data in bulk.
 pub const BULK: Kind = Kind {
     name: "bulk",
-    quantities: &[ARRIVAL_TO_THREAD, BYTES_RECEIVED],
+    quantities: &[
+        ARRIVAL_TO_THREAD,
+        BYTES_RECEIVED,
+        PACKETS_LATE,
+        PACKETS_IN_EXCESS,
+    ],
 };
 
 /// All kinds of components: devices, then tasks, then what has to do with a network.
@@ -92,7 +103,7 @@ pub fn quantities() -> Vec<Quantity> {
 }
 
 /// What the page of all keys says of each quantity.
-const MEANINGS: [(Quantity, &str); 29] = [
+const MEANINGS: [(Quantity, &str); 31] = [
     (
         Quantity::INTERRUPT_TIME,
         "The processor time that an interrupt handler takes from its entry to its return.",
@@ -177,6 +188,14 @@ const MEANINGS: [(Quantity, &str); 29] = [
     (
         PACKETS_LOST,
         "Packets that were sent and never worked on, counted when the frame that they are of left; of those that were sent within a second of the run's end it is not known.",
+    ),
+    (
+        PACKETS_LATE,
+        "Packets that no thread was done with when they were due, of a client that states a `rate`; counted at their end, or that of the run.",
+    ),
+    (
+        PACKETS_IN_EXCESS,
+        "Packets with which more came than the `rate` and `burst` of their client allow.",
     ),
     (
         BYTES_RECEIVED,

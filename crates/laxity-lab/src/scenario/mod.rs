@@ -28,6 +28,7 @@ pub(crate) mod quantities;
 pub(crate) mod reader;
 mod reference;
 mod sections;
+mod stated;
 mod syntax;
 mod tasks;
 mod types;

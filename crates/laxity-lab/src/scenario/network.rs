@@ -12,9 +12,9 @@ use super::placing::thread_of_own;
 use super::quantities::{MOST, RATE, SERVICE, SHARE, SIZE, SPAN};
 use super::reader::Section;
 use super::sections::{DURATIONS, Names, PROCESSOR, chosen, distinct, named, processor};
+use super::stated;
 use super::types::{
-    Demultiplexing, Flow, HostSpec, Interface, NetworkClient, ResolvedTask, Taking, TaskKind,
-    Traffic,
+    Demultiplexing, Flow, HostSpec, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic,
 };
 
 /// The key of what an interrupt takes.
@@ -52,7 +52,7 @@ static LOSS: Key<u32> = Key::new(
     "loss",
     &Within(&SHARE, SHARES),
     Without::Is("\"0 %\""),
-    "How many of the frames on the wire, each way, never arrive. Which ones follows from the run's seed. Something goes wrong on the twin's wire only: a variant with clients of such an interface says `on = \"twin\"`.",
+    "How many of the frames on the wire, each way, never arrive. Which ones follows from the run's seed. On Linux what goes wrong does so at the far end, before its interface.",
 );
 static DUPLICATION: Key<u32> = Key::new(
     "duplication",
@@ -235,6 +235,10 @@ pub(super) static CLIENT_KEYS: Table = Table {
         &THREADS,
         &WORK,
         &BUFFERS,
+        &stated::RATE,
+        &stated::BURST,
+        &stated::DELAY,
+        &stated::CRITICAL,
     ],
 };
 
@@ -346,12 +350,13 @@ fn client(
     let (interface, flows) = (interface_of(section, interfaces), flows_of(section, flows));
     let (demultiplexing, packet) = (demultiplexing(section), section.take(&WORK));
     let buffers = section.take(&BUFFERS);
+    let taking = stated::taking(section, demultiplexing, placing);
     // All that is wrong has been told.
     let client = NetworkClient {
         interface: interface?,
         flows: flows?,
         demultiplexing,
-        taking: Taking::default(),
+        taking,
         packet,
         buffers,
     };
@@ -473,7 +478,16 @@ pub(crate) fn of_protocols<'a>(
     ranked.min().map_or(Priority::NORMAL, |(_, least)| least)
 }
 
-/// Of a client's threads.
+/// Of a task's threads at their most urgent.
+pub(crate) fn highest(task: &ResolvedTask) -> Priority {
+    let due = match &task.kind {
+        TaskKind::Client(client) => client.due(),
+        _ => None,
+    };
+    due.map_or_else(|| priority(task), |(_, critical)| critical)
+}
+
+/// Of its threads as it is placed.
 pub(crate) fn priority(task: &ResolvedTask) -> Priority {
     let placing = task.placing.and_then(|placing| placing.priority());
     placing.unwrap_or(Priority::NORMAL)

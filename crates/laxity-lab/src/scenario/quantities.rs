@@ -52,6 +52,12 @@ pub(crate) const MOST: Quantity<Most> = Quantity {
     parse: units::most,
     show: units::format_most,
 };
+/// How fast packets come.
+pub(crate) const PACKETS: Quantity<Most> = Quantity {
+    what: "a rate of packets",
+    example: "3 packets every 100ms",
+    ..MOST
+};
 /// A load with its tolerance.
 pub(crate) const LOAD: Quantity<units::Load> = Quantity {
     what: "a load",

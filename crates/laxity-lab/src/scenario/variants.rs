@@ -15,9 +15,7 @@ use super::network::{self, CLIENTS_KEY, Networks};
 use super::placing::{DETAILS, PLACEMENT_KEYS, Place, Placed, placed};
 use super::reader::{Found, Section};
 use super::sections::{NONE, Names, chosen, named};
-use super::types::{
-    Chosen, Interface, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind,
-};
+use super::types::{Chosen, Rank, ResolvedDevice, ResolvedTask, ResolvedVariant, Start, TaskKind};
 use super::units::format_reservation;
 
 /// What a variant may name.
@@ -194,9 +192,6 @@ fn draft<'a>(
     if twin && is_meant {
         live_only(section, &variant.tasks);
     }
-    if live && is_meant {
-        twin_only(section, variant.interface());
-    }
     let mut draft = Draft {
         variant,
         section: section.clone(),
@@ -349,19 +344,4 @@ fn live_only(section: &Section<'_>, tasks: &[ResolvedTask]) {
             format!("write under {}: on = \"live\"", section.path),
         );
     }
-}
-
-/// What Linux cannot run must say `on = "twin"`.
-fn twin_only(section: &Section<'_>, interface: Option<&Interface>) {
-    let Some(interface) = interface.filter(|interface| interface.is_faulty()) else {
-        return;
-    };
-    let name = &interface.name;
-    section.wrong(
-        if section.has("on") { "on" } else { CLIENTS_KEY },
-        format!(
-            "on Linux nothing goes wrong on the wire of `{name}`: faults are for the twin only"
-        ),
-        format!("write under {}: on = \"twin\"", section.path),
-    );
 }

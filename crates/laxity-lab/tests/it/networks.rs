@@ -4,7 +4,8 @@ use laxity_lab::evidence::results::RunResults;
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::Length;
 use laxity_lab::scenario::kinds::{
-    ARRIVAL_TO_THREAD, BYTES_RECEIVED, FRAME_INTERVAL, PACKETS_LOST, key,
+    ARRIVAL_TO_THREAD, BYTES_RECEIVED, FRAME_INTERVAL, PACKETS_IN_EXCESS, PACKETS_LATE,
+    PACKETS_LOST, key,
 };
 use laxity_lab::scenario::parse;
 use laxity_model::verify::contract::Outcome;
@@ -222,4 +223,79 @@ contracts = ["even", "prompt"]
         ["even", "prompt", "alone"].map(of),
         [(false, 1), (false, 1), (true, 2)]
     );
+}
+
+/// Sixteen packets together, which are one every 10 ms to who states so, beside one every 20 ms of somebody else's, in the middle of them.
+fn beside_a_burst(stated: &str) -> RunResults {
+    run_text(
+        &format!(
+            r#"
+[quick]
+idle = "2s"
+[interfaces.lan]
+rate = "1 Gbit/s"
+interrupt = "5us"
+packet = "5us"
+[flows.bursts]
+kind = "video"
+period = "160ms"
+packets = 16
+[flows.even]
+kind = "video"
+period = "20ms"
+packets = 1
+jitter = "10ms"
+[clients.early]
+interface = "lan"
+flows = ["bursts"]
+packet = "2ms"
+{stated}
+[clients.current]
+interface = "lan"
+flows = ["even"]
+packet = "2ms"
+placement = "thread 24"
+[contracts.in-time]
+subject = "bursts"
+limits = [{{ quantity = "packets_late", at_most = 0 }}]
+[contracts.as-stated]
+subject = "bursts"
+limits = [{{ quantity = "packets_in_excess", at_most = 0 }}]
+[variants.one]
+on = "twin"
+clients = ["early", "current"]
+contracts = ["in-time", "as-stated"]
+expect = "any"
+"#
+        ),
+        1,
+    )
+}
+
+#[test]
+fn packets_that_come_before_their_time_do_not_delay_current_ones_of_another_client() {
+    let waited = |stated: &str| largest(&beside_a_burst(stated), "even", ARRIVAL_TO_THREAD);
+    let stated = "rate = \"1 packets every 10ms\"\nburst = 16\nplacement = \"thread 8\"\n";
+    let due = format!("{stated}critical = 24");
+    // Behind no more than the one packet that is current.
+    assert!(waited(&due) < 2_500_000, "{}", waited(&due));
+    // All of them are current as soon as they come, or nothing is stated.
+    let all_current = due.replace("every 10ms", "every 1us");
+    for together in [&all_current, "placement = \"thread 24\""] {
+        assert!(waited(together) > 10_000_000, "{}", waited(together));
+    }
+}
+
+#[test]
+fn what_a_client_states_is_held_against_what_comes_and_when_it_is_done() {
+    let of = |delay: &str, burst: u32| {
+        let results = beside_a_burst(&format!(
+            "rate = \"1 packets every 10ms\"\nburst = {burst}\ndelay = \"{delay}\"\ncritical = 24\nplacement = \"thread 8\""
+        ));
+        [PACKETS_LATE, PACKETS_IN_EXCESS].map(|what| largest(&results, "bursts", what))
+    };
+    // Of sixteen at a time one more may come a little sooner than ten milliseconds after the last.
+    assert_eq!(of("10ms", 17), [0, 0]);
+    assert_eq!(of("1ms", 17), [1, 0]);
+    assert_eq!(of("10ms", 15), [0, 1]);
 }

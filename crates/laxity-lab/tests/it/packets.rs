@@ -7,8 +7,8 @@ use laxity_lab::scenario::{Length, Resolved, parse};
 
 const ON: On = On::Twin { threads: 1 };
 
-fn resolved(interface: &str, packet: &str, rest: &str, seed: u64) -> Resolved {
-    let text = format!(
+fn scenario(interface: &str, packet: &str, rest: &str) -> String {
+    format!(
         r#"
 [quick]
 idle = "2s"
@@ -24,8 +24,15 @@ packet = "{packet}"
 placement = "thread 24"
 {rest}
 "#
-    );
-    let mut resolved = parse(&text, "x.toml")
+    )
+}
+
+fn resolved(interface: &str, packet: &str, rest: &str, seed: u64) -> Resolved {
+    of_text(&scenario(interface, packet, rest), seed)
+}
+
+fn of_text(text: &str, seed: u64) -> Resolved {
+    let mut resolved = parse(text, "x.toml")
         .expect("a scenario")
         .resolve(Length::Quick);
     resolved.seed = seed;
@@ -120,6 +127,37 @@ fn the_bound_of_a_packet_holds_where_things_go_wrong_on_the_wire() {
     }
 }
 
+/// Who states how fast its packets come is bounded as who waits for all that is current, and charged to others as if it always were.
+#[test]
+fn who_is_raised_is_charged_at_its_highest_and_bounded_at_its_lowest() {
+    const STATED: &str = "rate = \"1 packets every 2ms\"\ncritical = 24";
+    let beside = BESIDE.replace("priority = 16", "priority = 12").replace(
+        "packet = \"0.05ms\"",
+        &format!("packet = \"0.5ms\"\n{STATED}"),
+    );
+    let beside = beside.replace("placement = \"thread 20\"", "placement = \"thread 8\"");
+    let most = format!("{QUICK}most = \"8 packets every 8ms\"");
+    for seed in 1..=6 {
+        let of = planned(&resolved(&most, "0.5ms", &beside, seed));
+        for name in ["viewer", "transfers", "below"] {
+            let (bound, seen) = line(&of.variants[0], name);
+            let bound = bound.unwrap_or_else(|| panic!("{name} has no bound: {of:?}"));
+            assert!(seen > 0 && seen <= bound, "{seed} {name}: {seen} {bound}");
+        }
+    }
+    // It is charged to who is between, and to itself all that is between.
+    let bounds = |text: &str| {
+        let of = planned(&resolved(&most, "0.5ms", text, 1));
+        ["transfers", "below"].map(|name| line(&of.variants[0], name).0)
+    };
+    let [own, between] = bounds(&beside);
+    let [lowest, alone] = bounds(&beside.replace(STATED, ""));
+    assert!(
+        own == lowest && between > alone,
+        "{own:?} {lowest:?} {between:?} {alone:?}"
+    );
+}
+
 /// A frame's three packets come together, and their thread is done with the last one when it has worked on all.
 #[test]
 fn the_bound_of_a_packet_is_next_to_what_happens() {
@@ -128,6 +166,25 @@ fn the_bound_of_a_packet_is_next_to_what_happens() {
     let (bound, seen) = line(&of.variants[0], "viewer");
     let bound = bound.expect("it is known how many come");
     assert!(seen <= bound && seen * 100 > bound * 90, "{seen} {bound}");
+}
+
+/// Where a frame may be on the wire until the next one, that is what is short; and either of what is proposed is enough.
+#[test]
+fn a_wire_that_may_hold_a_frame_for_a_period_is_told_with_what_would_fit() {
+    let said = |rate: &str, period: &str| {
+        let most = format!("rate = \"{rate}\"\nmost = \"64 packets every 10ms\"");
+        let text = scenario(&most, "1.5ms", ALONE).replace("40ms", period);
+        let plan = planned(&of_text(&text, 1));
+        let mut lines = plan.variants[0].lines.iter();
+        let line = lines.find(|line| line.name == "viewer").expect("a line");
+        line.no_bound.clone().unwrap_or_default()
+    };
+    let slow = said("5 Mbit/s", "40ms");
+    assert!(slow.contains("on the wire for"), "{slow}");
+    let (_, rate) = slow.split_once("a `rate` of ").expect("it is said");
+    let (rate, period) = rate.split_once(", or a `period` of ").expect("it is, too");
+    let (period, _) = period.split_once(',').expect("it ends");
+    assert_eq!([said(rate, "40ms"), said("5 Mbit/s", period)], ["", ""]);
 }
 
 /// Who has a queue for all takes more than its frames: whoever asks for an address is worked on there, too.

@@ -251,6 +251,12 @@ impl Watch {
         }
     }
 
+    /// Whether it has not looked lately.
+    #[inline]
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        now >= self.next
+    }
+
     /// Looks, if it has not lately.
     ///
     /// # Errors
@@ -261,7 +267,7 @@ impl Watch {
         if self.is_gone {
             return Err(LinkError::Gone);
         }
-        if now < self.next {
+        if !self.is_due(now) {
             return Ok(());
         }
         self.next = now + LOOKS_EVERY;

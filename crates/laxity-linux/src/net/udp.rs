@@ -102,6 +102,22 @@ fn address_of(local: SocketAddr) -> [u8; 6] {
     [2, b'u', third, last, high, low]
 }
 
+/// What somebody on the way, or who says that he is there, told by ICMP of what was sent before: heard once, at the next call.
+const fn is_of_the_way(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::CONNREFUSED
+            | Errno::HOSTDOWN
+            | Errno::HOSTUNREACH
+            | Errno::MSGSIZE
+            | Errno::NETUNREACH
+            | Errno::NONET
+            | Errno::NOPROTOOPT
+            | Errno::OPNOTSUPP
+            | Errno::PROTO
+    )
+}
+
 impl Below for Udp {
     fn facts(&self) -> &Facts {
         &self.facts
@@ -117,8 +133,8 @@ impl Below for Udp {
                 stamp: Stamp::Read,
                 left: Left::default(),
             })),
-            // That nobody is at the other end is heard here, of what was sent before.
-            Err(Errno::AGAIN | Errno::CONNREFUSED | Errno::INTR) => Ok(Read::Nothing),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Read::Nothing),
+            Err(errno) if is_of_the_way(errno) => Ok(Read::Nothing),
             Err(errno) => Err(failed("recv", errno)),
         }
     }
@@ -130,7 +146,7 @@ impl Below for Udp {
         };
         // What nobody hears is lost as on any wire.
         let sent = match send() {
-            Err(Errno::CONNREFUSED) => send(),
+            Err(errno) if is_of_the_way(errno) => send(),
             sent => sent,
         };
         match sent {

@@ -1,4 +1,4 @@
-//! An application's own events: a ring a thread, one counter reading and one 32-byte record an event.
+//! Events of an application's own, or of one of its drivers: a ring a thread, one counter reading and one 32-byte record an event.
 
 use laxity_model::base::ring::{self, Consumer, Producer};
 use laxity_model::{ActivityId, Event, EventKind, Instant, Mark, ProcessorId};
@@ -41,13 +41,19 @@ impl EventLog {
         (log, reader)
     }
 
-    /// Records an event; `false` if the ring was full and it was only counted.
+    /// Records an event of the application's own; `false` if the ring was full and it was only counted.
     #[inline]
     pub fn mark(&mut self, mark: Mark, args: [u64; 2]) -> bool {
+        self.record(EventKind::Mark(mark), args)
+    }
+
+    /// The same of any kind.
+    #[inline]
+    pub fn record(&mut self, kind: EventKind, args: [u64; 2]) -> bool {
         self.ring.push(Event {
             // The counter's reading; the reader makes an instant of it.
             at: Instant::from_nanos(clock::ticks()),
-            kind: EventKind::Mark(mark),
+            kind,
             processor: self.processor,
             activity: self.activity,
             args,

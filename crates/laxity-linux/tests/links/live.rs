@@ -12,6 +12,8 @@ use laxity_linux::os::clock;
 use laxity_model::Instant;
 use laxity_model::nif::link::Link;
 use libtest_mimic::Trial;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto, sendto, socket};
 
 use super::bare::Bare;
 use super::in_namespace;
@@ -170,8 +172,70 @@ fn nothing_is_left(cycles: usize, cycle: impl Fn()) {
     assert_eq!(footprint(), before);
 }
 
+fn down_for_a_moment() {
+    pair("near", "far");
+    let mut link = PacketLink::open("near", &Settings::default()).unwrap();
+    let wakes = |link: &PacketLink| {
+        let mut waits = [PollFd::new(link, PollFlags::IN)];
+        poll(&mut waits, Some(&Timespec::default())).unwrap() > 0
+    };
+    // Nobody looked meanwhile.
+    up("near", false);
+    up("near", true);
+    assert!(wakes(&link));
+    is_up("near");
+    assert!(link.receive(clock::now()).unwrap().is_none());
+    assert!(!wakes(&link));
+}
+
+fn said_of_the_way() {
+    let ends = free_addresses();
+    let mut link = UdpLink::open(ends[0], ends[1], &Settings::default()).unwrap();
+    let says = socket(AddressFamily::INET, SocketType::RAW, Some(ipproto::ICMP)).unwrap();
+    for code in 0..16 {
+        let said = unreachable(code, ends);
+        let say = || sendto(&says, &said, SendFlags::empty(), &ends[0]).unwrap();
+        // Over the loop it has been heard by now.
+        say();
+        let received = link.receive(clock::now());
+        assert!(matches!(received, Ok(None)), "{code}: {received:?}");
+        say();
+        let memory = link.allocate(1).unwrap().remove(0);
+        let sent = link.send(memory, 60, clock::now()).map_err(|(_, why)| why);
+        assert_eq!(sent, Ok(()), "{code}");
+        assert!(link.sent(clock::now()).is_some());
+    }
+}
+
+/// That what this socket of UDP sent to the other was not delivered, for this reason (RFC 792).
+fn unreachable(code: u8, [from, to]: [SocketAddr; 2]) -> Vec<u8> {
+    let mut said = vec![3, code, 0, 0, 0, 0, 0, 0];
+    said.extend([
+        0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 127, 0, 0, 1, 127, 0, 0, 1,
+    ]);
+    for port in [from, to] {
+        said.extend(port.port().to_be_bytes());
+    }
+    said.extend([0, 8, 0, 0]);
+    let words = said.chunks_exact(2);
+    let sum: u32 = words
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum();
+    let checksum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    said[2..4].copy_from_slice(&checksum.to_be_bytes());
+    said
+}
+
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
+        in_namespace(
+            "an_interface_that_was_down_for_a_moment_wakes_nobody_once_that_is_known",
+            down_for_a_moment,
+        ),
+        in_namespace(
+            "what_is_said_of_the_way_by_icmp_stops_no_udp",
+            said_of_the_way,
+        ),
         in_namespace("opening_and_closing_leaves_nothing_of_udp", || {
             let [near, far] = free_addresses();
             nothing_is_left(1_000, || {

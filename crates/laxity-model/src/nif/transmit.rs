@@ -220,6 +220,12 @@ impl Transmit {
         }
     }
 
+    /// Whether such a frame waits.
+    #[inline]
+    pub const fn is_put_back(&self) -> bool {
+        self.again.is_some()
+    }
+
     /// The interface will never take the frame that [`next`](Self::next) named last.
     #[inline]
     pub fn refused(&mut self) {

@@ -1,8 +1,8 @@
 //! What a host runs: activities whose bodies are state machines. The same program runs live on Linux and in the twin.
 //!
 //! A [`Body`] is called when its activity has the processor. It does a bounded piece of work, tells the [`Context`] what is to be
-//! signalled or recorded, and returns a [`Step`]: what the host is to do before it calls again. A body never blocks, reads no clock
-//! and makes no system call, so it cannot tell which host it runs on.
+//! signalled or recorded, and returns a [`Step`]: what the host is to do before it calls again. A body never blocks and reads no clock,
+//! so it cannot tell which host it runs on; only what serves a network of Linux makes system calls.
 
 pub mod coordinator;
 mod executor;

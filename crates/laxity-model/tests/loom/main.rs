@@ -5,6 +5,7 @@
 #![cfg(loom)]
 
 mod arrivals;
+mod bell;
 mod ring;
 mod stack;
 mod together;

@@ -1,57 +1,10 @@
-//! What an executor and those who use it have together, under every interleaving of their threads that the memory model allows: the board of an upcall, and the bell that they wait for.
+//! What an executor and those who use it have together, under every interleaving of their threads that the memory model allows: the board of an upcall.
 //! What is not here: that a port's doorbell rings rests on loads that are in one order for all threads (`SeqCst`), which the checker takes for weaker ones.
 
-use laxity_model::Instant;
-use laxity_model::base::bell::{Bell, Sleeping};
 use laxity_model::executor::ExecutorError;
 use laxity_model::program::upcalls::{Board, Counts, Standing};
-use loom::sync::atomic::{AtomicU32, Ordering};
-use loom::sync::{Arc, Condvar, Mutex};
+use loom::sync::Arc;
 use loom::thread;
-
-/// A futex as the kernel has it: the value is compared under the lock that wakers take, after all that the caller did before; for that a read that also writes stands, since the model checker lets a mere one be stale.
-#[derive(Default)]
-struct Futex {
-    asleep: Mutex<u32>,
-    woken: Condvar,
-}
-
-impl Sleeping for Futex {
-    fn sleep(&self, word: &AtomicU32, seen: u32, _: Option<Instant>) -> bool {
-        let mut wakes = self.asleep.lock().unwrap();
-        let before = *wakes;
-        if word.fetch_add(0, Ordering::AcqRel) == seen {
-            while *wakes == before {
-                wakes = self.woken.wait(wakes).unwrap();
-            }
-        }
-        true
-    }
-
-    fn wake_all(&self, _: &AtomicU32) {
-        *self.asleep.lock().unwrap() += 1;
-        self.woken.notify_all();
-    }
-}
-
-/// Whoever is told at the time that it begins to wait is not told in vain: it would sleep for ever, which the checker reports.
-#[test]
-fn no_ring_is_lost() {
-    loom::model(|| {
-        let (bell, futex) = (Arc::new(Bell::default()), Arc::new(Futex::default()));
-        let told = Arc::new(AtomicU32::new(0));
-        let ringer = {
-            let (bell, futex, told) = (bell.clone(), futex.clone(), told.clone());
-            thread::spawn(move || {
-                told.store(7, Ordering::Relaxed);
-                bell.ring(&*futex);
-            })
-        };
-        let look = || Some(told.load(Ordering::Relaxed)).filter(|told| *told > 0);
-        assert_eq!(bell.wait_for(&*futex, None, look), Some(7));
-        ringer.join().unwrap();
-    });
-}
 
 /// Whoever finds the answer to its command finds what the command has done, and nothing of whoever had the place before.
 #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use laxity_model::nif::link::{Left, LinkError, MOST_PIECES, Memory, Received, Stamp};
+use laxity_model::nif::urgency::Due;
 use laxity_model::{Instant, Priority};
 
 use super::message::{Gathered, Message};
@@ -61,6 +62,7 @@ pub struct Empty(());
 pub struct Filled {
     length: usize,
     arrived: Option<Arrived>,
+    due: Option<Due>,
 }
 
 /// When a packet arrived, and how.
@@ -130,9 +132,19 @@ impl<M: Memory> Buffer<M, Empty> {
         }
     }
 
-    /// Its memory, to write a packet into before it is [filled](Self::filled). What is there is left over.
+    /// Its memory, to write a packet into before it is [filled](Self::filled). What is there is left over from its own client, or zeros: those are written here where another
+    /// client's memory has come with a packet since.
     pub fn space(&mut self) -> &mut [u8] {
-        self.held.bytes_mut()
+        let room = self.room();
+        self.held.wiped(room)
+    }
+
+    /// So much of its memory, for one of us who writes all of it; `None`: it has not so much.
+    pub(crate) fn room_for(&mut self, length: usize) -> Option<&mut [u8]> {
+        if length <= self.room() {
+            self.held.knows(length);
+        }
+        self.held.bytes_mut().get_mut(..length)
     }
 
     /// Gives it to the driver that its pool was made at, which hands one over with a packet for it. Never waits.
@@ -147,21 +159,25 @@ impl<M: Memory> Buffer<M, Empty> {
         })
     }
 
-    /// The first `length` bytes of it are a packet.
+    /// The first `length` bytes of it are a packet, as they are in [`space`](Self::space).
     ///
     /// # Errors
     ///
     /// [`Unavailable::TooLong`], with the buffer.
-    pub fn filled(self, length: usize) -> Result<Buffer<M, Filled>, Back<Self>> {
+    pub fn filled(mut self, length: usize) -> Result<Buffer<M, Filled>, Back<Self>> {
         let room = self.room();
         if length > room {
             let why = Unavailable::TooLong { length, room };
             return Err(Back { buffer: self, why });
         }
-        let arrived = None;
+        self.held.wiped(length);
         Ok(Buffer {
             held: self.held,
-            state: Filled { length, arrived },
+            state: Filled {
+                length,
+                arrived: None,
+                due: None,
+            },
         })
     }
 
@@ -170,8 +186,11 @@ impl<M: Memory> Buffer<M, Empty> {
     /// # Errors
     ///
     /// [`Unavailable::TooLong`], with the buffer.
-    pub fn fill(self, bytes: &[u8]) -> Result<Buffer<M, Filled>, Back<Self>> {
-        self.fill_with(bytes)
+    pub fn fill(mut self, bytes: &[u8]) -> Result<Buffer<M, Filled>, Back<Self>> {
+        if let Some(space) = self.room_for(bytes.len()) {
+            space.copy_from_slice(bytes);
+        }
+        self.filled(bytes.len())
     }
 
     /// With a copy of all pieces of a message, one behind the other.
@@ -191,12 +210,16 @@ impl<M: Memory> Buffer<M, Empty> {
 }
 
 impl<M: Memory> Buffer<M, Filled> {
-    pub(crate) fn received(held: Held<M>, length: usize, arrived: Arrived) -> Self {
+    pub(crate) fn received(mut held: Held<M>, length: usize, arrived: Arrived) -> Self {
         held.is_held();
-        let arrived = Some(arrived);
+        held.knows(length);
         Self {
             held,
-            state: Filled { length, arrived },
+            state: Filled {
+                length,
+                arrived: Some(arrived),
+                due: None,
+            },
         }
     }
 
@@ -215,13 +238,22 @@ impl<M: Memory> Buffer<M, Filled> {
         self.state.arrived
     }
 
+    /// When it is due, where its client [says so](crate::clients::due).
+    pub const fn due(&self) -> Option<Due> {
+        self.state.due
+    }
+
+    pub(crate) const fn set_due(&mut self, due: Due) {
+        self.state.due = Some(due);
+    }
+
     /// What the event of [its delivery](laxity_model::EventKind::Deliver) says of it: when it arrived, and its bytes.
     pub(crate) fn as_delivered(&self, now: Instant) -> [u64; 2] {
         let arrived = self.arrived().map_or(now, |arrived| arrived.at);
         [arrived.as_nanos(), self.bytes().len() as u64]
     }
 
-    /// Cuts it, or takes in what is behind it.
+    /// Cuts it, or takes in what is behind it: what its own client left there, or zeros.
     ///
     /// # Errors
     ///
@@ -231,6 +263,7 @@ impl<M: Memory> Buffer<M, Filled> {
         if length > room {
             return Err(Unavailable::TooLong { length, room });
         }
+        self.held.wiped(length);
         self.state.length = length;
         Ok(())
     }

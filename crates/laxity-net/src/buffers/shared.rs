@@ -4,6 +4,7 @@
 //! slot's number touches the slot: what is there is boxed once, and moves in and out by one exchange of a word, which nobody waits for.
 
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -47,12 +48,24 @@ pub(crate) struct Frame {
 
 /// What is at home in a slot.
 struct Contents<M> {
-    /// `None` only while its interface has it.
+    /// `None` only while its interface has it, and where that kept it as its driver ended.
     memory: Option<M>,
+    /// So many bytes from its beginning are its client's to see: of a packet that it got, or written by it. What is behind them is left over, perhaps from another client's packet.
+    known: usize,
+    /// Where the memory is that its interface has.
+    lent: usize,
     frame: Frame,
     /// Of a frame that is gathered. It is let go of by who takes or gives the buffer next, so not by the driver.
     behind: Gathered<'static>,
     outcome: Option<Result<(), LinkError>>,
+}
+
+impl<M> Drop for Contents<M> {
+    fn drop(&mut self) {
+        // It may be the driver that lets go of them, and what they are made of is their client's.
+        let behind = mem::take(&mut self.behind);
+        catch_unwind(AssertUnwindSafe(|| drop(behind))).ok();
+    }
 }
 
 struct Slot<M> {
@@ -264,6 +277,8 @@ impl<M: Memory> Shared<M> {
             if let Some(index) = index {
                 let contents = Contents {
                     memory: Some(memory),
+                    known: 0,
+                    lent: 0,
                     frame: Frame::default(),
                     behind: Gathered::default(),
                     outcome: None,
@@ -382,12 +397,23 @@ impl<M> Lent<M> {
     }
 
     /// Its memory, for its interface to send.
-    pub(crate) const fn lend(&mut self) -> Option<M> {
-        self.contents.memory.take()
+    pub(crate) fn lend(&mut self) -> Option<M>
+    where
+        M: Memory,
+    {
+        let memory = self.contents.memory.take()?;
+        self.contents.lent = memory.bytes().as_ptr().addr();
+        Some(memory)
     }
 
     /// What was lent, or as much of the same kind.
-    pub(crate) fn restore(&mut self, memory: M) {
+    pub(crate) fn restore(&mut self, memory: M)
+    where
+        M: Memory,
+    {
+        if self.contents.lent != memory.bytes().as_ptr().addr() {
+            self.contents.known = 0;
+        }
         self.contents.memory = Some(memory);
     }
 }
@@ -413,9 +439,28 @@ impl<M: Memory> Held<M> {
         self.memory().map_or(&[], Memory::bytes)
     }
 
+    /// All of its memory, also what is left over from others: whoever asks writes as much as is [known](Self::knows) then.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         self.memory_mut()
             .map_or(Default::default(), Memory::bytes_mut)
+    }
+
+    /// So many bytes from the beginning are its client's now.
+    pub(crate) fn knows(&mut self, length: usize) {
+        if let Some(contents) = &mut self.contents {
+            contents.known = contents.known.max(length);
+        }
+    }
+
+    /// So many bytes from the beginning, where what is not its client's is zeros.
+    pub(crate) fn wiped(&mut self, length: usize) -> &mut [u8] {
+        let known = self.contents.as_ref().map_or(0, |contents| contents.known);
+        self.knows(length);
+        let bytes = &mut self.bytes_mut()[..length];
+        if let Some(left_over) = bytes.get_mut(known..) {
+            left_over.fill(0);
+        }
+        bytes
     }
 
     pub(super) const fn pool(&self) -> &Arc<Shared<M>> {
@@ -430,6 +475,9 @@ impl<M: Memory> Held<M> {
     pub(crate) fn swap(&mut self, other: &mut M) {
         if let Some(memory) = self.memory_mut() {
             mem::swap(memory, other);
+        }
+        if let Some(contents) = &mut self.contents {
+            contents.known = 0;
         }
     }
 
@@ -452,18 +500,11 @@ impl<M: Memory> Held<M> {
         }
     }
 
-    /// What is to be put into its slot; `None` if it has no memory.
-    fn laid_down(&mut self) -> Option<Box<Contents<M>>> {
-        self.contents
-            .take()
-            .filter(|contents| contents.memory.is_some())
-    }
-
     pub(crate) fn give(mut self) -> Result<(), Self> {
         if self.pool.is_closed() {
             return Err(self);
         }
-        if let Some(contents) = self.laid_down() {
+        if let Some(contents) = self.contents.take() {
             self.pool.slot(self.index).put(contents, Place::Given);
             self.pool.show_given(self.index);
         }
@@ -475,7 +516,7 @@ impl<M: Memory> Held<M> {
         if let Some((line, _)) = &self.pool.line {
             frame.number = line.sent.fetch_add(1, Ordering::Relaxed);
         }
-        if let Some(mut contents) = self.laid_down() {
+        if let Some(mut contents) = self.contents.take() {
             contents.frame = frame;
             self.pool.slot(self.index).put(contents, Place::Sending);
             self.pool.show_outgoing(self.index, frame.is_quiet);
@@ -489,7 +530,7 @@ mod tests;
 
 impl<M: Memory> Drop for Held<M> {
     fn drop(&mut self) {
-        if let Some(contents) = self.laid_down() {
+        if let Some(contents) = self.contents.take() {
             self.pool.slot(self.index).put(contents, Place::Free);
             self.pool.home(self.index);
         }

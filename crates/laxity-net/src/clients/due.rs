@@ -10,7 +10,7 @@
 //!
 //! A packet that arrives while another one is waiting or at work makes it no less urgent, or it would hold up the one before it. So there is one who takes.
 //!
-//! How urgent that is a [module](laxity_model::nif::qos) says, to which both report: each client for itself as above ([`AtArrival`](laxity_model::nif::qos::AtArrival)), or several beside each other.
+//! How urgent that is a [module](laxity_model::nif::qos) says, to which both report: each client for itself as above ([`AtArrival`]), or several beside each other.
 //!
 //! In a program it is [declared](laxity_model::Program::declare_raise) how urgent the activity may become, and admission counts it so: a thread that is placed as for workahead, up to the priority of what is critical; what is on an
 //! executor, due a client's delay after its release. What the activity is made is over when it waits.
@@ -19,7 +19,6 @@ use laxity_model::nif::link::Memory;
 use laxity_model::nif::qos::{AtArrival, Terms};
 use laxity_model::nif::urgency::{Due, Unit, Urgency};
 use laxity_model::{EventKind, Instant};
-use rtrb::{Consumer, Producer, RingBuffer};
 
 use super::group::{Seat, group};
 use super::queue::{NoPacket, Putter, Queue, queue};
@@ -29,7 +28,6 @@ use crate::client::{Client, Context, Effects, News};
 /// It says when each packet is due, and queues it.
 pub struct DueClient<M: Memory> {
     putter: Putter<M>,
-    dues: Producer<Due>,
     urgency: Urgency,
     seat: Seat,
 }
@@ -37,7 +35,6 @@ pub struct DueClient<M: Memory> {
 /// The packets of a client, with what they are due; one takes them.
 pub struct DueQueue<M: Memory> {
     packets: Queue<M>,
-    dues: Consumer<Due>,
     seat: Seat,
     /// Whether the packet that was taken last is still at work.
     is_at_work: bool,
@@ -70,16 +67,13 @@ pub fn client_in<M: Memory>(
     sleeper: &Sleeper,
 ) -> (DueClient<M>, DueQueue<M>) {
     let (putter, packets) = queue(buffers, sleeper);
-    let (producer, consumer) = RingBuffer::new(buffers);
     let queue = DueQueue {
         packets,
-        dues: consumer,
         seat: seat.again(),
         is_at_work: false,
     };
     let client = DueClient {
         putter,
-        dues: producer,
         urgency: Urgency::new(seat.terms().stated),
         seat,
     };
@@ -87,7 +81,7 @@ pub fn client_in<M: Memory>(
 }
 
 impl<M: Memory> Client<M> for DueClient<M> {
-    fn receive(&mut self, packet: Buffer<M, Filled>, context: &mut Context<'_>) {
+    fn receive(&mut self, mut packet: Buffer<M, Filled>, context: &mut Context<'_>) {
         let now = context.now();
         let at = packet.arrived().map_or(now, |arrived| arrived.at);
         let count = match self.seat.terms().unit {
@@ -96,10 +90,10 @@ impl<M: Memory> Client<M> for DueClient<M> {
         };
         // One that finds no room has come all the same, and counts against what was promised.
         let due = self.urgency.arrived(at, count);
-        // There are no fewer of these than packets that wait.
-        if self.dues.push(due).is_err() {
+        if !self.putter.has_room() {
             return context.refuse();
         }
+        packet.set_due(due);
         let raise = &mut |activity, rank, at| context.raise(activity, rank, at);
         self.seat.arrived(due.logical, now, raise);
         self.putter.put(packet, context);
@@ -160,8 +154,7 @@ impl<M: Memory> DueQueue<M> {
         now: Instant,
         effects: &mut dyn Effects,
     ) -> Option<Taken<M>> {
-        // It was pushed before its packet was.
-        let due = self.dues.pop().ok()?;
+        let due = packet.due()?;
         self.is_at_work = true;
         effects.record(EventKind::Deliver, packet.as_delivered(now));
         let raise = &mut |activity, rank, at| effects.raise(activity, rank, at);

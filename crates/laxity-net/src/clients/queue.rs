@@ -83,6 +83,11 @@ impl<M: Memory> Putter<M> {
         Some(u32::try_from(waiting + 1).unwrap_or(u32::MAX))
     }
 
+    /// Whether one more would be queued.
+    pub(super) fn has_room(&self) -> bool {
+        self.packets.slots() > 0
+    }
+
     pub(super) fn told(&self, news: News) {
         if news == News::Gone {
             self.end();

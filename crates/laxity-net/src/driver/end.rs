@@ -13,6 +13,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         self.collect(now);
         self.tell_sent(now, effects);
         self.state = State::Gone;
+        // First, as buffers may come home whose memory the interface keeps.
+        for entry in self.clients.iter().flatten() {
+            entry.pool.close();
+            entry.receiver.close();
+        }
         // What was below comes home first, in memory of its kind, whosever that was.
         while let Some(memory) = self.link.reclaim() {
             let sent = self.transmit.sent();
@@ -35,10 +40,6 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         }
         while let Some(queued) = self.left_over.pop_front() {
             self.done(queued, Err(LinkError::Gone), now, effects);
-        }
-        for entry in self.clients.iter().flatten() {
-            entry.pool.close();
-            entry.receiver.close();
         }
         self.tell(News::Gone, now, effects);
         for index in 0..self.clients.len() {

@@ -1,4 +1,4 @@
-//! When to look again whether frames have left an interface that does not tell.
+//! When to look again whether frames have left an interface that does not tell, or there is room for one by now.
 
 use laxity_model::{Instant, Span};
 
@@ -12,9 +12,9 @@ impl Looks {
         Self(APART[0])
     }
 
-    /// When, after a poll that handed over so many frames and left so many below. At once where it handed over any: most have left by then.
-    pub(super) fn next(&mut self, now: Instant, sent: usize, below: usize) -> Option<Instant> {
-        if sent > 0 || below == 0 {
+    /// When, after a poll that handed over so many frames and left so many below, or put back. At once where it handed over any: most have left by then.
+    pub(super) fn next(&mut self, now: Instant, sent: usize, open: usize) -> Option<Instant> {
+        if sent > 0 || open == 0 {
             self.0 = APART[0];
             return (sent > 0).then_some(now);
         }

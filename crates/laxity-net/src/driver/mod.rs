@@ -130,6 +130,8 @@ struct Queued<M: laxity_model::nif::link::Memory> {
     lent: Lent<M>,
     /// Where it comes home, once its client has ended; `None`: to its client's.
     home: Option<Arc<Shared<M>>>,
+    /// Whoever peeks has seen it, however often it is handed over until it is taken.
+    is_shown: bool,
 }
 
 impl Polled {
@@ -165,7 +167,9 @@ pub struct Driver<L: Link, D: Demultiplex> {
     spare: Vec<L::Memory>,
     transmit: Transmit,
     frames: Vec<Option<Queued<L::Memory>>>,
-    /// Empty between calls, with room for all that clients can send.
+    /// How many frames clients can send: the most buffers of their pools.
+    sendable: usize,
+    /// Empty between calls, with room for all of these.
     collected: Vec<Queued<L::Memory>>,
     /// Frames for which the queue had no room, in the order in which they were sent: they are refused, or have a place that becomes free before.
     left_over: VecDeque<Queued<L::Memory>>,
@@ -232,6 +236,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             spare,
             transmit: Transmit::new(order, limits.queue, reach),
             frames: (0..limits.queue).map(|_| None).collect(),
+            sendable: 0,
             collected: Vec::new(),
             left_over: VecDeque::new(),
             account: Account::default(),
@@ -286,10 +291,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         self.send_waiting(now, effects, most, &mut polled)?;
         self.refuse_rest(now, effects, most, &mut polled);
         if !self.is_flushed {
-            self.flush(now, effects)?;
+            self.flush(now, effects, &mut polled)?;
         }
         if self.link.is_silent() {
-            let look = self.looks.next(now, polled.sent, self.transmit.below());
+            let open = self.transmit.below() + usize::from(self.transmit.is_put_back());
+            let look = self.looks.next(now, polled.sent, open);
             polled.is_more |= look == Some(now);
             polled.again = look.into_iter().chain(polled.again).min();
         }

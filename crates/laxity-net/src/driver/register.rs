@@ -169,10 +169,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         }
         self.unused.pop();
         // All that can be sent has room where it is collected.
-        let others = self.clients.iter().flatten();
-        let frames = others.map(|entry| entry.pool.most()).sum::<usize>() + pool.most();
-        self.collected.reserve(frames);
-        self.left_over.reserve(frames);
+        self.sendable += pool.most();
+        self.collected.reserve(self.sendable);
+        self.left_over.reserve(self.sendable);
         self.clients[id.index()] = Some(Entry {
             receiver: receiver(&pool),
             pool: Arc::clone(&pool),
@@ -238,6 +237,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// sent. What became of its packets; `None` if there is no such client.
     pub fn unregister(&mut self, client: ClientId) -> Option<Account> {
         let entry = self.clients.get_mut(client.index())?.take()?;
+        self.sendable -= entry.pool.most();
         self.demultiplex.withdraw(client);
         if self.fallback == Fallback::Client(client) {
             self.fallback = Fallback::Nobody;

@@ -22,6 +22,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                     client: ClientId(client),
                     lent,
                     home: None,
+                    is_shown: false,
                 });
                 self.collected.extend(outgoing);
             }
@@ -163,7 +164,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         let handed = if is_gathered {
             self.hand_over_pieces(queued, memory, now, effects)
         } else {
-            self.show_sent(&memory.bytes()[..length], now, effects);
+            if !std::mem::replace(&mut queued.is_shown, true) {
+                self.show_sent(&memory.bytes()[..length], now, effects);
+            }
             self.link.queue(memory, length, sending.left, now)
         };
         match handed {
@@ -179,7 +182,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// The same of one whose end is elsewhere.
     fn hand_over_pieces(
         &mut self,
-        queued: &Queued<L::Memory>,
+        queued: &mut Queued<L::Memory>,
         mut memory: L::Memory,
         now: Instant,
         effects: &mut dyn Effects,
@@ -211,7 +214,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
             if let Err(error) = copy_behind(&mut memory, own, pieces) {
                 return Err((memory, error));
             }
-            self.show_sent(&memory.bytes()[..length], now, effects);
+            if !std::mem::replace(&mut queued.is_shown, true) {
+                self.show_sent(&memory.bytes()[..length], now, effects);
+            }
             self.link.queue(memory, length, sending.left, now)?;
             true
         };
@@ -247,6 +252,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         &mut self,
         now: Instant,
         effects: &mut dyn Effects,
+        polled: &mut Polled,
     ) -> Result<(), LinkError> {
         match self.link.flush(now) {
             Ok(()) => {
@@ -255,6 +261,11 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
                 self.is_up(now, effects);
             }
             Err(LinkError::Down) => self.is_down(now, effects),
+            Err(LinkError::Gone) => {
+                // The next look for a packet says so, too: by then its memory can come home, and everybody is told.
+                self.is_flushed = true;
+                polled.is_more = true;
+            }
             Err(error) => return Err(error),
         }
         Ok(())
@@ -284,7 +295,9 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
         now: Instant,
         effects: &mut dyn Effects,
     ) {
-        let Queued { client, lent, home } = queued;
+        let Queued {
+            client, lent, home, ..
+        } = queued;
         if let Some(home) = home {
             return home.end(lent, outcome);
         }

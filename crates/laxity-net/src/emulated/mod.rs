@@ -1,10 +1,12 @@
-//! Emulated interfaces: a wire with an interface at each end, and a device that only takes time. Both do the same for the same seed and
+//! Emulated interfaces: a wire with an interface at each end, a device that only takes time, and what goes wrong in front of an interface that is there. All do the same for the same seed and
 //! the same instants.
 
 mod departures;
+mod faulty;
 mod null;
 mod wire;
 
+pub use faulty::{Again, Faulty};
 pub use laxity_model::nif::wire::Faults;
 pub use null::Null;
 pub use wire::{End, Wire};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use laxity_model::Instant;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Received, Stamp};
+use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory, Received, Stamp};
 use laxity_model::nif::wire::{Faults, Flying, Way};
 
 use super::departures::{Departures, allocate, facts};
@@ -83,6 +83,8 @@ pub struct End {
     /// Of how many times that the wire went down this end has told.
     told: u64,
     losses: Losses,
+    /// The last look found a packet, and no memory for it.
+    has_discarded: bool,
 }
 
 impl End {
@@ -99,8 +101,48 @@ impl End {
             posted: VecDeque::new(),
             told: 0,
             losses: Losses::default(),
+            has_discarded: false,
         }
     }
+}
+
+/// The packet that has landed next, and whether it is lost, as there is no memory for it.
+pub(super) fn land<M: Memory>(
+    way: &mut Way,
+    posted: &mut VecDeque<M>,
+    losses: &mut Losses,
+    now: Instant,
+) -> (Option<Received<M>>, bool) {
+    let Some(Flying { at, bytes, .. }) = way.land(now) else {
+        return (None, false);
+    };
+    let length = bytes.len();
+    let room = posted.front().map(|memory| memory.bytes().len());
+    let memory = match room.map(|room| room >= length) {
+        None => {
+            losses.no_room += 1;
+            None
+        }
+        Some(false) => {
+            losses.too_long += 1;
+            None
+        }
+        Some(true) => posted.pop_front(),
+    };
+    let received = memory.map(|mut memory| {
+        memory.bytes_mut()[..length].copy_from_slice(&bytes);
+        Received {
+            memory,
+            length,
+            at,
+            stamp: Stamp::Wire,
+            early: None,
+            left: Left::default(),
+        }
+    });
+    way.reuse(bytes);
+    let is_lost = received.is_none();
+    (received, is_lost)
 }
 
 impl Link for End {
@@ -123,6 +165,7 @@ impl Link for End {
     }
 
     fn receive(&mut self, now: Instant) -> Result<Option<Received<Box<[u8]>>>, LinkError> {
+        self.has_discarded = false;
         let mut shared = self.wire.lock();
         if shared.is_gone {
             return Err(LinkError::Gone);
@@ -132,38 +175,13 @@ impl Link for End {
             return Err(LinkError::Down);
         }
         let way = &mut shared.ways[self.side];
-        while let Some(flying) = way.land(now) {
-            let Flying { at, bytes, .. } = flying;
-            let length = bytes.len();
-            let room = self.posted.front().map(|memory| memory.len());
-            let memory = match room.map(|room| room >= length) {
-                None => {
-                    self.losses.no_room += 1;
-                    None
-                }
-                Some(false) => {
-                    self.losses.too_long += 1;
-                    None
-                }
-                Some(true) => self.posted.pop_front(),
-            };
-            let received = memory.map(|mut memory| {
-                memory[..length].copy_from_slice(&bytes);
-                Received {
-                    memory,
-                    length,
-                    at,
-                    stamp: Stamp::Wire,
-                    early: None,
-                    left: Left::default(),
-                }
-            });
-            way.reuse(bytes);
-            if received.is_some() {
-                return Ok(received);
-            }
-        }
-        Ok(None)
+        let received;
+        (received, self.has_discarded) = land(way, &mut self.posted, &mut self.losses, now);
+        Ok(received)
+    }
+
+    fn has_discarded(&self) -> bool {
+        self.has_discarded
     }
 
     fn send(

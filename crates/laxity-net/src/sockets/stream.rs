@@ -13,7 +13,8 @@ use super::blocking::{Mode, Way, attempt};
 use crate::lock;
 use crate::stack::{Connection, Moved, Stack, Tuple};
 
-/// A TCP connection with a client of its own. Dropped, what was written is still sent, by its [stack](Stack::poll).
+/// A TCP connection with a client of its own. Dropped, what was written is still sent, by its [stack](Stack::poll); a peer that has all of it, and does not end within the stack's
+/// [patience](crate::stack::Config::patience), is reset.
 pub struct TcpStream<M: Memory + 'static> {
     stack: Stack<M>,
     connection: Arc<Connection<M>>,

@@ -17,7 +17,8 @@ use super::Common;
 use super::arrival::{Arrivals, Packet};
 use super::edge::Edge;
 use super::moved::{Count, Moved};
-use super::registrar::{Registration, State, leave};
+use super::neighbours::PATIENCE;
+use super::registrar::{Outcome, Registration, leave};
 use super::wire::{self, HEADER, Hardware, IPV4, IPV6, Seen, TCP};
 use crate::buffers::{Buffer, Empty, Filled, Pool, Sending};
 
@@ -198,11 +199,26 @@ impl<M: Memory + 'static> Endpoint<M> {
         if has_more {
             return Some(now);
         }
+        self.retire();
         let next = self.interface.poll_at(net(now), &self.sockets)?;
         let next = Instant::from_micros(u64::try_from(next.total_micros()).unwrap_or(0));
-        // What could not go waits for a buffer, which rings.
+        // What could not go waits for a buffer, which rings; but not one that waited for a neighbour's answer, and is given up.
         let has_buffer = !matches!(&self.device.pool, Some(pool) if pool.census().free == 0);
-        (next > now || has_buffer).then_some(next)
+        let is_next = next > now || has_buffer;
+        Some(if is_next { next } else { now + PATIENCE })
+    }
+
+    /// Where all is said that its peer has to hear, what may still come is for the late client, and its own client ends.
+    fn retire(&mut self) {
+        if self.connects.is_none()
+            && self.device.pool.is_some()
+            && self.sockets.iter().any(|(_, socket)| is_over(socket))
+            && let Some(registration) = self.registration.take()
+        {
+            self.device.arrivals = None;
+            self.device.pool = Some(self.device.common.pool.clone());
+            leave(&*self.device.common.registrar, registration);
+        }
     }
 
     /// Takes one packet that arrived; `false`: there is none.
@@ -247,10 +263,10 @@ impl<M: Memory + 'static> Endpoint<M> {
         else {
             return;
         };
-        match &*registration.lock() {
-            State::Made(_, pool) => self.device.pool = Some(pool.clone()),
-            State::Refused(why) => self.failed = Some(why.clone()),
-            State::Asked | State::Left => {}
+        match registration.outcome() {
+            Some(Outcome::Made(_, pool)) => self.device.pool = Some(pool.clone()),
+            Some(Outcome::Refused(why)) => self.failed = Some(why.clone()),
+            None => {}
         }
         if self.device.pool.is_none() {
             return;
@@ -267,7 +283,7 @@ impl<M: Memory + 'static> Endpoint<M> {
 
 impl<M: Memory + 'static> Drop for Endpoint<M> {
     fn drop(&mut self) {
-        if let Some(registration) = &self.registration {
+        if let Some(registration) = self.registration.take() {
             leave(&*self.device.common.registrar, registration);
         }
     }
@@ -278,6 +294,15 @@ fn is_ending(socket: &Socket<'_>) -> bool {
     use tcp::State::{Closing, FinWait1, LastAck};
     matches!(socket, Socket::Tcp(socket)
         if matches!(socket.state(), FinWait1 | Closing | LastAck) && socket.send_queue() == 0)
+}
+
+/// Both ends have ended, or nothing of it is left.
+fn is_over(socket: &Socket<'_>) -> bool {
+    matches!(socket, Socket::Tcp(socket) if match socket.state() {
+        tcp::State::TimeWait => true,
+        tcp::State::Closed => socket.remote_endpoint().is_none(),
+        _ => false,
+    })
 }
 
 pub(crate) fn net(now: Instant) -> NetInstant {
@@ -307,7 +332,7 @@ impl<M: Memory + 'static> phy::TxToken for Sent<'_, M> {
     }
 
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(mut self, length: usize, write: F) -> R {
-        let Some(frame) = self.buffer.space().get_mut(..HEADER + length) else {
+        let Some(frame) = self.buffer.room_for(HEADER + length) else {
             // Longer than the interface carries: as if lost on the way.
             return write(&mut vec![0; length]);
         };

@@ -31,7 +31,7 @@ pub struct StackAccount {
     pub refused: u64,
     /// Looked at for nobody: answered if that is due.
     pub nobodys: u64,
-    /// Not for this host, or not as they should be.
+    /// Not for this host, not as they should be, or without room at the connection that they are of.
     pub dropped: u64,
 }
 
@@ -82,6 +82,8 @@ pub(super) struct Tended<M: Memory + 'static> {
     connection: Arc<Connection<M>>,
     /// Who is to have it once it is there, if it is by then; `None`: it ends.
     becomes: Option<(Arc<Listening<M>>, Instant)>,
+    /// Until then its peer, which has all that was sent, may still end; nobody takes what it sends.
+    ends: Option<Instant>,
 }
 
 impl<M: Memory + 'static> Late<M> {
@@ -161,9 +163,11 @@ impl<M: Memory + 'static> Stack<M> {
     fn transport(&self, late: &mut Late<M>, mut packet: Packet<M>, tuple: Tuple, now: Instant) {
         let existing = lock(&self.0.connections).get(&tuple).cloned();
         if let Some(connection) = existing {
-            late.account.passed += 1;
-            let has_room = lock(&connection.endpoint).pass(&packet);
-            late.account.dropped += u64::from(!has_room);
+            let account = &mut late.account;
+            *match lock(&connection.endpoint).pass(&packet) {
+                true => &mut account.passed,
+                false => &mut account.dropped,
+            } += 1;
             connection.bell.ring(&self.0.common.sleeper);
             return;
         }
@@ -209,6 +213,7 @@ impl<M: Memory + 'static> Stack<M> {
         lock(&self.0.tended).push(Tended {
             connection,
             becomes: Some((Arc::clone(listener), until)),
+            ends: None,
         });
     }
 
@@ -217,6 +222,7 @@ impl<M: Memory + 'static> Stack<M> {
         lock(&self.0.tended).push(Tended {
             connection,
             becomes: None,
+            ends: None,
         });
         self.0.bell.ring(&self.0.common.sleeper);
     }
@@ -237,6 +243,7 @@ impl<M: Memory + 'static> Stack<M> {
         let Tended {
             connection,
             becomes,
+            ends,
         } = tended;
         let is_over = |(listener, _): &(Arc<Listening<M>>, _)| lock(&listener.waiting).is_none();
         if becomes.as_ref().is_some_and(is_over) {
@@ -273,6 +280,13 @@ impl<M: Memory + 'static> Stack<M> {
             None if state == tcp::State::Closed || has_failed => {
                 self.0.forget(connection);
                 (false, None)
+            }
+            None if state == tcp::State::FinWait2 => {
+                let until = *ends.get_or_insert(now + self.0.common.config.patience);
+                if now >= until {
+                    connection.abort(now);
+                }
+                (true, Some(again.map_or(until, |again| again.min(until))))
             }
             None => (true, again),
         }

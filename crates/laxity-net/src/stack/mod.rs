@@ -46,7 +46,7 @@ pub use wire::Hardware;
 use wire::Seen;
 pub(crate) use wire::Tuple;
 
-use crate::buffers::{PoolSize, Sleeper};
+use crate::buffers::{Pool, PoolSize, Sleeper};
 use crate::clients::early;
 use crate::driver::{Driver, Interest, RegisterError};
 use crate::lock;
@@ -157,6 +157,8 @@ pub(crate) struct Common<M: Memory + 'static> {
     /// Who is at the other end of it has every packet: there are no neighbours to be asked for, and none asks.
     is_bare: bool,
     registrar: Box<dyn Registrar<M>>,
+    /// The late client's.
+    pool: Pool<M>,
     neighbours: Mutex<Neighbours<M>>,
     random: Mutex<SplitMix64>,
 }
@@ -279,6 +281,7 @@ impl<M: Memory + 'static> Stack<M> {
             finishes: driver.link().finishes(),
             is_bare: driver.facts().medium == Medium::Ip,
             registrar: Box::new(driver.handle()),
+            pool: pool.clone(),
             config,
             clock,
             sleeper,

@@ -1,7 +1,7 @@
 //! How a stack gets a client for each connection, whatever its driver's interface is.
 
-use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use laxity_model::PortId;
 use laxity_model::base::bell::Bell;
@@ -12,7 +12,6 @@ use laxity_model::nif::registry::{ClientId, Demultiplex};
 use crate::buffers::{Buffer, Filled, Pool, PoolSize, Sleeper};
 use crate::client::{Client, Context, News};
 use crate::driver::{Handle, Interest};
-use crate::lock;
 
 /// A client that, besides what it does, rings for whoever waits for its packets or its buffers.
 pub(crate) struct Ringing<C> {
@@ -49,39 +48,41 @@ impl<M: Memory, C: Client<M>> Client<M> for Ringing<C> {
 }
 
 /// What became of a registration.
-pub(crate) enum State<M: Memory> {
-    Asked,
+pub(crate) enum Outcome<M: Memory> {
     Made(ClientId, Pool<M>),
     Refused(String),
-    /// Nobody wants it any more.
-    Left,
+}
+
+/// What the driver and whoever asked it have of a registration, without a lock: the driver is above the other.
+struct Progress<M: Memory> {
+    outcome: OnceLock<Outcome<M>>,
+    /// It has an outcome, or nobody wants it any more. Whoever comes second ends the client.
+    is_half_over: AtomicBool,
 }
 
 /// A registration that the driver makes between two packets, while whoever asked for it goes on.
-pub(crate) struct Registration<M: Memory>(pub(crate) Arc<Mutex<State<M>>>);
+pub(crate) struct Registration<M: Memory>(Arc<Progress<M>>);
 
 impl<M: Memory> Registration<M> {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State<M>> {
-        lock(&self.0)
+    /// `None`: the driver has not come to it.
+    pub(crate) fn outcome(&self) -> Option<&Outcome<M>> {
+        self.0.outcome.get()
     }
 }
 
 /// What the driver answers. A driver that has ended drops it.
 pub(crate) struct Asked<M: Memory> {
-    state: Arc<Mutex<State<M>>>,
+    progress: Arc<Progress<M>>,
     bell: Arc<Bell>,
     sleeper: Sleeper,
 }
 
 impl<M: Memory> Asked<M> {
     /// `false` if nobody wants it any more.
-    fn answer(&self, answer: State<M>) -> bool {
-        let mut state = lock(&self.state);
-        let is_wanted = matches!(*state, State::Asked);
-        if is_wanted {
-            *state = answer;
-        }
-        drop(state);
+    fn answer(&self, outcome: Outcome<M>) -> bool {
+        // Only the first word counts, and nobody else has one: so nobody is waited for.
+        let is_first = self.progress.outcome.set(outcome).is_ok();
+        let is_wanted = is_first && !self.progress.is_half_over.swap(true, Ordering::AcqRel);
         self.bell.ring(&self.sleeper);
         is_wanted
     }
@@ -89,7 +90,7 @@ impl<M: Memory> Asked<M> {
 
 impl<M: Memory> Drop for Asked<M> {
     fn drop(&mut self) {
-        self.answer(State::Refused("the driver has ended".into()));
+        self.answer(Outcome::Refused("the driver has ended".into()));
     }
 }
 
@@ -133,11 +134,11 @@ where
             match driver.register(Interest::In(&filter), size, client) {
                 Ok(registered) => {
                     registered.pool.give(buffers);
-                    if !asked.answer(State::Made(registered.id, registered.pool)) {
+                    if !asked.answer(Outcome::Made(registered.id, registered.pool)) {
                         driver.unregister(registered.id);
                     }
                 }
-                Err(why) => drop(asked.answer(State::Refused(why.to_string()))),
+                Err(why) => drop(asked.answer(Outcome::Refused(why.to_string()))),
             }
         }));
     }
@@ -156,20 +157,26 @@ pub(crate) fn ask<M: Memory>(
     bell: &Arc<Bell>,
     sleeper: &Sleeper,
 ) -> Registration<M> {
-    let state = Arc::new(Mutex::new(State::Asked));
+    let progress = Arc::new(Progress {
+        outcome: OnceLock::new(),
+        is_half_over: AtomicBool::new(false),
+    });
     let asked = Asked {
-        state: Arc::clone(&state),
+        progress: Arc::clone(&progress),
         bell: Arc::clone(bell),
         sleeper: sleeper.clone(),
     };
     registrar.register(filter, buffers, client, asked);
-    Registration(state)
+    Registration(progress)
 }
 
 /// It is wanted no more: its client, if there is one, ends.
-pub(crate) fn leave<M: Memory>(registrar: &dyn Registrar<M>, registration: &Registration<M>) {
-    let state = mem::replace(&mut *registration.lock(), State::Left);
-    if let State::Made(client, _) = state {
-        registrar.unregister(client);
+pub(crate) fn leave<M: Memory>(
+    registrar: &dyn Registrar<M>,
+    Registration(progress): Registration<M>,
+) {
+    let has_outcome = progress.is_half_over.swap(true, Ordering::AcqRel);
+    if let (true, Some(Outcome::Made(client, _))) = (has_outcome, progress.outcome.get()) {
+        registrar.unregister(*client);
     }
 }

@@ -1,8 +1,10 @@
 //! The framework through its public items: one program, since each costs a link against all of it.
 
+mod apart;
 mod conservation;
 mod due;
 mod ending;
+mod moods;
 mod registering;
 mod sending;
 mod stack;

@@ -91,7 +91,7 @@ fn of_four<T>(
     (0..3).for_each(|_| poll(&mut pair));
     let got = std::iter::from_fn(next).count();
     let account = pair.far.account_of(registered.id).unwrap();
-    assert!(account.is_conserved() && account == pair.far.account());
+    assert_eq!(account, pair.far.account());
     (got, account.swapped, account.dropped(Reason::Refused))
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
+use laxity_model::nif::link::{Link, LinkError};
 use laxity_model::nif::registry::Circuits;
 use laxity_model::nif::transmit::ByPriority;
 use laxity_model::{Instant, Priority};
@@ -352,76 +352,28 @@ fn what_finds_no_room_in_the_queue_is_refused_as_far_as_a_poll_goes() {
     assert_eq!(keeper.sent().len(), 7 + 20);
 }
 
-/// What an interface throws away takes its time, too.
+/// Whoever lets go of a piece last does so in the driver's thread where its buffer leaves the pool.
 #[test]
-fn what_an_interface_throws_away_is_bounded_as_what_is_taken() {
-    let (_wire, near, _far) = Wire::new(Faults::default(), 1);
-    let link = Discarding {
-        end: near,
-        waiting: 5,
-        has_discarded: false,
-    };
-    let limits = Limits::default();
-    let mut driver = Driver::new(link, Circuits::default(), limits, Host::default()).unwrap();
-    for discarded in [2, 2, 1, 0] {
-        let polled = driver.poll_at_most(Instant::ZERO, &mut (), 2).unwrap();
-        assert_eq!((polled.discarded, polled.all()), (discarded, discarded));
-        assert_eq!(polled.is_more, discarded == 2);
+fn a_piece_that_panics_as_it_is_dropped_does_not_take_the_driver_with_it() {
+    struct Bad;
+    impl AsRef<[u8]> for Bad {
+        fn as_ref(&self) -> &[u8] {
+            &[1]
+        }
     }
-}
-
-/// An interface at which so many packets wait, all of which are too long.
-struct Discarding {
-    end: End,
-    waiting: usize,
-    has_discarded: bool,
-}
-
-impl Link for Discarding {
-    type Memory = Memory;
-
-    fn facts(&self) -> &Facts {
-        self.end.facts()
+    impl Drop for Bad {
+        fn drop(&mut self) {
+            std::panic::resume_unwind(Box::new(()));
+        }
     }
-
-    fn allocate(&mut self, packets: usize) -> Result<Vec<Memory>, LinkError> {
-        self.end.allocate(packets)
-    }
-
-    fn post(&mut self, memory: Memory) -> Result<(), Memory> {
-        self.end.post(memory)
-    }
-
-    fn receive(&mut self, _: Instant) -> Result<Option<Received<Memory>>, LinkError> {
-        self.has_discarded = self.waiting > 0;
-        self.waiting -= usize::from(self.has_discarded);
-        Ok(None)
-    }
-
-    fn has_discarded(&self) -> bool {
-        self.has_discarded
-    }
-
-    fn send(
-        &mut self,
-        memory: Memory,
-        length: usize,
-        now: Instant,
-    ) -> Result<(), (Memory, LinkError)> {
-        self.end.send(memory, length, now)
-    }
-
-    fn sent(&mut self, now: Instant) -> Option<Memory> {
-        self.end.sent(now)
-    }
-
-    fn reclaim(&mut self) -> Option<Memory> {
-        self.end.reclaim()
-    }
-
-    fn losses(&self) -> Losses {
-        self.end.losses()
-    }
+    let (mut driver, pool, _far) = gathering();
+    let filled = pool.take().unwrap().fill(&[1]).unwrap();
+    let message = Gathered::default().with(Bad);
+    filled.send_gathered(message, Sending::default()).unwrap();
+    driver.poll(Instant::ZERO, &mut ()).unwrap();
+    pool.shrink(1);
+    driver.poll(Instant::ZERO, &mut ()).unwrap();
+    assert_eq!(pool.census().total(), 0);
 }
 
 /// Who is told that a frame was refused is called for that, as for one that was sent.

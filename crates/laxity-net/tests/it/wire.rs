@@ -3,7 +3,7 @@
 use laxity_model::base::random::SplitMix64;
 use laxity_model::nif::link::Link;
 use laxity_model::{Instant, Span};
-use laxity_net::emulated::{End, Faults, Wire};
+use laxity_net::emulated::{End, Faults, Faulty, Wire};
 use proptest::prelude::*;
 
 const SEED: u64 = 3;
@@ -27,7 +27,12 @@ fn with_memory(mut end: End, packets: usize) -> End {
 
 /// What should arrive of frames, each with when it is sent.
 fn definition(faults: Faults, frames: &[(Instant, Vec<u8>)]) -> Vec<(Instant, Vec<u8>)> {
-    let mut random = SplitMix64::new(seed_of_far_way());
+    defined_by(seed_of_far_way(), faults, frames)
+}
+
+/// The same of a way with this seed.
+fn defined_by(seed: u64, faults: Faults, frames: &[(Instant, Vec<u8>)]) -> Vec<(Instant, Vec<u8>)> {
+    let mut random = SplitMix64::new(seed);
     let mut free = 0;
     let mut arriving = Vec::new();
     for (at, frame) in frames {
@@ -151,6 +156,75 @@ fn what_finds_no_memory_is_the_interfaces_loss() {
         near.send(memory, 60, Instant::ZERO).unwrap();
     }
     assert!(far.receive(Instant::ZERO).unwrap().is_some());
-    assert!(far.receive(Instant::ZERO).unwrap().is_none());
-    assert_eq!(far.losses().no_room, 2);
+    // Each look takes one at the most, or who takes no more than so many could not count them.
+    for lost in [1, 2, 2] {
+        let before = far.losses().no_room;
+        assert!(far.receive(Instant::ZERO).unwrap().is_none());
+        assert_eq!(far.losses().no_room, lost);
+        assert_eq!(far.has_discarded(), lost > before);
+    }
+}
+
+/// What leaves an interface behind faults, and what arrives there, is what would over a wire that has them, and no memory is lost.
+#[test]
+fn faults_in_front_of_an_interface_are_those_of_a_wire() {
+    let faults = Faults {
+        lost: 200_000,
+        doubled: 200_000,
+        late: 200_000,
+        late_by: Span::from_micros(7),
+        corrupted: 200_000,
+        ..Faults::default()
+    };
+    let (_plain, near, far) = Wire::new(Faults::default(), 1);
+    let mut near = with_memory(near, 16);
+    let mut faulty = Faulty::new(far, faults, SEED, 16).unwrap();
+    for memory in faulty.allocate(16).unwrap() {
+        faulty.post(memory).unwrap();
+    }
+    let again = faulty.again();
+    let frame = |number: u64| vec![number as u8; 60 + number as usize % 40];
+    let frames: Vec<_> = (0..400_u64)
+        .map(|number| (Instant::from_micros(number * 3), frame(number)))
+        .collect();
+    let (mut memory, mut came, mut went) = (near.allocate(1).unwrap(), Vec::new(), Vec::new());
+    let mut there = faulty.allocate(1).unwrap();
+    for step in 0..420_u64 {
+        let now = Instant::from_micros(step * 3);
+        if let Some((at, frame)) = frames.get(step as usize) {
+            let mut one = memory.pop().unwrap();
+            one[..frame.len()].copy_from_slice(frame);
+            near.send(one, frame.len(), *at).unwrap();
+            let mut other = there.pop().unwrap();
+            other[..frame.len()].copy_from_slice(frame);
+            faulty.send(other, frame.len(), *at).unwrap();
+        }
+        while let Some(packet) = faulty.receive(now).unwrap() {
+            came.push((packet.at, packet.memory[..packet.length].to_vec()));
+            faulty.post(packet.memory).unwrap();
+        }
+        faulty.flush(now).unwrap();
+        memory.extend(near.sent(now));
+        there.extend(faulty.sent(now));
+        went.extend(received(&mut near, now).into_iter().map(|(_, bytes)| bytes));
+        // Somebody is told to look while anything is late.
+        assert!(again.at().is_none_or(|at| at >= now));
+    }
+    assert_eq!((memory.len(), there.len(), again.at()), (1, 1, None));
+    let mut seeds = SplitMix64::new(SEED);
+    let [inward, outward] = [(); 2].map(|()| seeds.draw());
+    assert_eq!(came, defined_by(inward, faults, &frames));
+    let outward = defined_by(outward, faults, &frames);
+    assert_eq!(
+        went,
+        outward
+            .into_iter()
+            .map(|(_, bytes)| bytes)
+            .collect::<Vec<_>>()
+    );
+    assert!(
+        went.len() > 300
+            && came.len() > 300
+            && went != came.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>()
+    );
 }

@@ -251,14 +251,14 @@ impl Study for Nif {
         if !rates.is_empty() {
             let said = made.said(|run| matches!(run, Run::Throughput(_)));
             let others = made.live.iter().filter_map(|(_, seen)| match seen {
-                Seen::Throughput(_, others) => *others,
+                Seen::Throughput(_, others) => Some(*others),
                 _ => None,
             });
-            let doubt = others.max().and_then(throughput::doubt);
+            let doubt = throughput::doubt(others);
             throughput::judge_here(&rates, &said.but(doubt), draft);
         }
         here::shown::judge(draft, made);
-        stacks::judge(draft, made);
+        stacks::shown::judge(draft, made);
         waits::judge(draft, made);
         let constants: Vec<Constant> = TEXT.quoted("constants");
         draft.table(

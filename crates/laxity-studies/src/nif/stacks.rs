@@ -3,22 +3,23 @@
 //!
 //! Contenders take turns within a run. Processor time is that of the process, so of both ends, and of what the kernel does for it in interrupts meanwhile.
 
+pub(super) mod shown;
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use laxity::net::{Interface, LiveStack, Namespace, Options, PairError, StackConfig, sockets};
-use laxity_lab::bench::{Draft, Holes, Made, Request, Runner};
-use laxity_lab::report::{Origin, Row, fixed};
+use laxity::net::{
+    Error, Interface, LiveStack, Namespace, Options, PairError, StackConfig, sockets,
+};
+use laxity_lab::bench::{Request, Runner};
 use laxity_model::HostError;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
-
-use super::{Nif, Run, TEXT};
-use crate::or;
-use crate::spread::Spread;
 
 /// A full segment, by which processor time is told.
 pub const SEGMENT: u64 = 1_460;
@@ -92,8 +93,14 @@ pub struct Figures {
     pub trip: u64,
 }
 
-/// What was seen in a run; of a contender that this machine has not, nothing.
-pub type Seen = Vec<Figures>;
+/// What was seen in a run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Seen {
+    /// Of each contender that could begin, with messages of each size.
+    pub figures: Vec<Figures>,
+    /// Who could not, and why.
+    pub absent: Vec<((Way, bool), String)>,
+}
 
 /// What is run on this machine: as often as is asked.
 pub(super) fn cases(request: &Request) -> impl Iterator<Item = Case> + use<> {
@@ -117,10 +124,10 @@ enum Near {
 }
 
 impl Near {
-    /// `None` where this machine has no such interface.
-    fn open(way: Way, offloads: bool, processor: usize) -> Option<Self> {
+    /// Or why this machine has it not.
+    fn open(way: Way, offloads: bool, processor: usize) -> Result<Self, Error> {
         let name = match way {
-            Way::Kernel => return Some(Self::Kernel),
+            Way::Kernel => return Ok(Self::Kernel),
             Way::Packet => "packet:near",
             Way::Xdp => "xdp:near",
             Way::Tap => "tap:lax0",
@@ -131,14 +138,14 @@ impl Near {
         };
         options.settings.segments = offloads;
         options.settings.memory = 4_096;
-        let interface = Interface::open(name, options).ok()?;
+        let interface = Interface::open(name, options)?;
         let host = interface.stack(StackConfig {
             addresses: vec![(address(way, 2).ip(), 24)],
             window: WINDOW,
             buffers: if offloads { 64 } else { 256 },
             ..StackConfig::default()
         });
-        Some(Self::Ours(Box::new(host.ok()?), Box::new(interface)))
+        Ok(Self::Ours(Box::new(host?), Box::new(interface)))
     }
 
     fn connect(&self, to: SocketAddr, is_at_once: bool) -> io::Result<Box<dyn Both>> {
@@ -320,7 +327,11 @@ impl Pair {
     }
 
     /// What a contender does with messages of all sizes.
-    fn contend(&self, (way, is_on): (Way, bool), length: Duration) -> Result<Seen, HostError> {
+    fn contend(
+        &self,
+        (way, is_on): (Way, bool),
+        length: Duration,
+    ) -> Result<Vec<Result<Figures, String>>, HostError> {
         let (own, peer) = (&self.own, &self.peer);
         let is_kernel = way == Way::Kernel;
         if is_kernel {
@@ -334,10 +345,11 @@ impl Pair {
         // The kernel behind a TAP is whoever has it.
         let here = if way == Way::Tap { peer } else { own };
         let [processor, theirs] = self.processors;
-        let one = |message| -> io::Result<Option<Figures>> {
+        let one = |message| -> io::Result<Result<Figures, String>> {
             // Anew for each size: connections that are over still have their buffers.
-            let Some(near) = Near::open(way, is_on, processor) else {
-                return Ok(None);
+            let near = match Near::open(way, is_on, processor) {
+                Ok(near) => near,
+                Err(why) => return Ok(Err(why.to_string())),
             };
             if way == Way::Tap {
                 let given = peer.set_address("lax0", "10.0.1.1/24", true);
@@ -350,12 +362,11 @@ impl Pair {
                 processor: theirs,
                 length,
             };
-            place.figures((way, is_on), message).map(Some)
+            place.figures((way, is_on), message).map(Ok)
         };
         let made = here.within(Some((processor, PRIORITY)), || {
             let all = MESSAGES.into_iter().map(one);
-            all.filter_map(io::Result::transpose)
-                .collect::<io::Result<Seen>>()
+            all.collect::<io::Result<Vec<_>>>()
         });
         let made = made.map_err(|error| cannot(&error))?;
         if is_kernel {
@@ -384,85 +395,14 @@ pub fn run(host: &mut Runner<'_>, case: Case) -> Result<Seen, HostError> {
     let own = config.processors.first().copied();
     let processors = [own.unwrap_or(config.external), config.external];
     let pair = Pair::new(processors).map_err(|error| cannot(&error))?;
-    let mut seen = Vec::new();
+    let mut seen = Seen::default();
     for contender in CONTENDERS {
-        seen.extend(pair.contend(contender, case.length)?);
+        for made in pair.contend(contender, case.length)? {
+            match made {
+                Ok(figures) => seen.figures.push(figures),
+                Err(why) => seen.absent.push((contender, why)),
+            }
+        }
     }
     Ok(seen)
-}
-
-/// Over a TAP, with offloads, so much of what the kernel sends by itself without them and with them, in thousandths.
-const AIMS: [((Way, bool), u64); 2] = [((Way::Kernel, false), 1_000), ((Way::Kernel, true), 650)];
-
-/// What a contender did with messages of a size, of each run.
-fn of(runs: &[&Seen], contender: (Way, bool), message: usize) -> Vec<Figures> {
-    let is_it = |one: &&Figures| one.contender == contender && one.message == message;
-    let found = runs.iter().filter_map(|run| run.iter().find(is_it));
-    found.copied().collect()
-}
-
-fn row(contender: (Way, bool), message: usize, all: &[Figures]) -> Row {
-    let spread = |of: fn(&Figures) -> u64| Spread::of(all.iter().map(|one| Some(of(one))));
-    let cell = |of: fn(&Figures) -> u64, word: fn(u64) -> String| {
-        Origin::Measured.cell(spread(of)?.briefly(word))
-    };
-    let rate: fn(u64) -> String = |rate| fixed(rate / 100_000, 10, 1);
-    let offloads = if contender.1 { "on" } else { "off" };
-    let name = TEXT.say(contender.0.key(), &[]);
-    let mut row = Origin::Charged.row([name.into(), offloads.into(), (message as u64).into()]);
-    row.extend([
-        cell(|one| one.rates[0], rate),
-        cell(|one| one.rates[1], rate),
-        cell(|one| one.costs[0], |nanos| nanos.to_string()),
-        cell(|one| one.costs[1], |nanos| nanos.to_string()),
-        cell(|one| one.trip, |nanos| fixed(nanos / 100, 10, 1)),
-    ]);
-    row
-}
-
-/// Draws the figure, if it was run.
-pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Nif>) {
-    let runs = made.live.iter().filter_map(|(_, seen)| match seen {
-        super::Seen::Stacks(seen) => Some(seen),
-        _ => None,
-    });
-    let runs: Vec<&Seen> = runs.collect();
-    // Beside others its absence from the twin is nothing to tell.
-    if !made.request.live && !made.request.figures.is_empty() {
-        draft.say("stacks-live-only", &[]);
-    }
-    if runs.is_empty() {
-        return;
-    }
-    let rows = CONTENDERS.into_iter().flat_map(|contender| {
-        let each = MESSAGES.map(|message| (message, of(&runs, contender, message)));
-        let there = each.into_iter().filter(|(_, all)| !all.is_empty());
-        there.map(move |(message, all)| row(contender, message, &all))
-    });
-    draft.table("stacks", "stacks", &[], rows);
-    let [.., longest] = MESSAGES;
-    let ours = of(&runs, (Way::Tap, true), longest);
-    let shares = AIMS.map(|(theirs, _)| {
-        let theirs = of(&runs, theirs, longest);
-        let rounds = ours.iter().zip(&theirs);
-        Spread::of(
-            rounds.map(|(ours, theirs)| (ours.rates[0] * 1_000).checked_div(theirs.rates[0])),
-        )
-    });
-    let words = |share: Option<Spread>| {
-        let share = share.map(|share| share.briefly(|share| fixed(share, 1_000, 2)));
-        or(share, "nothing was sent")
-    };
-    let [without, with] = AIMS.map(|(_, aim)| fixed(aim, 1_000, 2));
-    let holes: Holes<'_> = &[
-        ("message", &longest),
-        ("without", &without),
-        ("with", &with),
-        ("without-share", &words(shares[0])),
-        ("with-share", &words(shares[1])),
-    ];
-    let mut all = shares.iter().zip(AIMS);
-    let holds = all.all(|(share, (_, aim))| share.is_some_and(|share| share.median >= aim));
-    let said = made.said(|run| matches!(run, Run::Stacks(_)));
-    draft.claim_here("stacks", (holds, false), holes, &said);
 }

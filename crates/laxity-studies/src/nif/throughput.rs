@@ -421,8 +421,12 @@ fn ratio(thousandths: u64) -> String {
     fixed(thousandths, 1_000, 2)
 }
 
-/// Why nothing is told of runs on this machine beside which others had so much of it, in parts per million; `None`: nothing stands against it.
-pub(super) fn doubt(others_ppm: u64) -> Option<String> {
+/// Why nothing is told of runs on this machine beside each of which others had so much of it, in parts per million, where that is known; `None`: nothing stands against it.
+pub(super) fn doubt(others_ppm: impl Iterator<Item = Option<u64>>) -> Option<String> {
+    let Some(all) = others_ppm.collect::<Option<Vec<u64>>>() else {
+        return Some(TEXT.say("others-unknown", &[]));
+    };
+    let others_ppm = all.into_iter().max()?;
     let holes: Holes<'_> = &[
         ("had", &fixed(others_ppm, 10_000, 0)),
         ("limit", &(others::LIMIT_PPM / 10_000)),

@@ -116,18 +116,39 @@ pub(super) fn judge(draft: &mut Draft<'_>, made: &Made<'_, Nif>) {
     }
 }
 
-/// A claim of the twin, or of the live runs of this kind.
+/// A claim of the twin, or of the live runs of this kind, which stays open where something never came, and in the twin is none.
 fn claim(
     draft: &mut Draft<'_>,
-    (made, host): (&Made<'_, Nif>, &str),
+    (made, (host, trials)): (&Made<'_, Nif>, (&str, &[Trial])),
     (key, holds): (&str, bool),
     holes: Holes<'_>,
     is_read: fn(&Run) -> bool,
 ) {
+    let never_came = never_came(trials, is_read);
     match host {
-        "twin-host" => draft.claim(key, holds, holes),
-        _ => draft.claim_here(key, (holds, false), holes, &made.said(is_read)),
+        "twin-host" => draft.claim(key, holds && never_came.is_none(), holes),
+        _ => {
+            let said = made.said(is_read).but(never_came);
+            draft.claim_here(key, (holds, false), holes, &said);
+        }
     }
+}
+
+/// That packets or frames never came whose waits should have been seen, if so: these may be the longest of all.
+fn never_came(trials: &[Trial], is_read: fn(&Run) -> bool) -> Option<String> {
+    let read = trials.iter().filter(|(run, _)| is_read(run));
+    let (mut missing, mut all) = (0, 0);
+    for trial in read {
+        let (sent, came) = match trial {
+            (Run::Behind(case), Seen::Behind(seen)) => (case.bursts, seen.waited.len()),
+            (Run::Outbound(case), Seen::Outbound(seen)) => (case.frames, seen.len()),
+            _ => continue,
+        };
+        missing += sent.saturating_sub(came as u64);
+        all += sent;
+    }
+    let holes: Holes<'_> = &[("missing", &missing), ("all", &all)];
+    (missing > 0).then(|| TEXT.say("never-came", holes))
 }
 
 fn claim_behind(
@@ -161,7 +182,7 @@ fn claim_behind(
         ("beside", holds(beside, BESIDE)),
     ];
     for one in both {
-        claim(draft, (made, host), one, holes, is_it);
+        claim(draft, (made, (host, trials)), one, holes, is_it);
     }
 }
 
@@ -194,6 +215,42 @@ fn claim_outbound(
     let is_longer = longer.is_some_and(|times| times >= OUTBOUND * 10);
     let is_bounded = at_most.is_some_and(|nanos| nanos <= bound.as_nanos());
     for one in [("outbound", is_longer), ("outbound-bound", is_bounded)] {
-        claim(draft, (made, host), one, holes, is_it);
+        claim(draft, (made, (host, trials)), one, holes, is_it);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laxity_lab::bench::{Request, judge};
+
+    use super::*;
+    use crate::disturbed;
+
+    /// What is held of outbound video of which all frames came in time that came, and so many did.
+    fn held(came: u64, is_live: bool) -> Vec<Option<bool>> {
+        let request = Request::default();
+        let mut made = Made::nothing(&request);
+        let runs = outbound::cases(&request, is_live).map(|case| {
+            let took = Span::from_millis(if case.by_priority { 1 } else { 40 });
+            let seen = vec![took; case.frames.min(came) as usize];
+            (Run::Outbound(case), Seen::Outbound(seen))
+        });
+        if is_live {
+            made.live = runs.collect();
+            made.said = made.live.iter().map(|_| disturbed(0)).collect();
+        } else {
+            made.twin = runs.collect();
+        }
+        let report = judge(&Nif, &made).expect("it is judged");
+        report.checks.iter().map(|check| check.held).collect()
+    }
+
+    #[test]
+    fn frames_that_never_came_were_not_in_time() {
+        for is_live in [false, true] {
+            assert_eq!(held(u64::MAX, is_live), [Some(true); 2]);
+        }
+        assert_eq!(held(70, false), [Some(false); 2]);
+        assert_eq!(held(70, true), [None; 2]);
     }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
+use laxity_linux::EventLog;
 use laxity_linux::os::sched::{Attributes, Policy, Tid};
 use laxity_model::enforce::ranks;
-use laxity_model::{ActivityId, Instant, PortId, Priority};
+use laxity_model::{ActivityId, EventKind, Instant, PortId, Priority};
 use laxity_net::client::{Effects, Rank};
 
 use super::options::Put;
@@ -63,15 +64,21 @@ pub(super) struct Live {
     /// What is to be done later, for each activity the last that was said.
     later: Vec<(Instant, ActivityId, Priority)>,
     now: Instant,
+    events: Option<EventLog>,
 }
 
 impl Live {
-    pub(super) fn new(ports: Vec<(PortId, Put)>, threads: Arc<Threads>) -> Self {
+    pub(super) fn new(
+        ports: Vec<(PortId, Put)>,
+        threads: Arc<Threads>,
+        events: Option<EventLog>,
+    ) -> Self {
         Self {
             ports,
             later: Vec::with_capacity(threads.of.len()),
             threads,
             now: Instant::ZERO,
+            events,
         }
     }
 
@@ -110,6 +117,13 @@ impl Effects for Live {
             self.later.push((at, activity, priority));
         }
     }
+
+    fn record(&mut self, kind: EventKind, args: [u64; 2]) {
+        if let Some(events) = &mut self.events {
+            // What finds no room is counted there.
+            events.record(kind, args);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +156,7 @@ mod tests {
         with_a_thread(|thread| {
             let threads = Threads::new(4);
             assert!(threads.set(activity, Some(thread)) && !threads.set(ActivityId(4), None));
-            let mut live = Live::new(Vec::new(), Arc::clone(&threads));
+            let mut live = Live::new(Vec::new(), Arc::clone(&threads), None);
             let (now, later) = (Instant::from_millis(7), Instant::from_millis(9));
             assert_eq!(live.until(now), None);
             live.raise(activity, Rank::Priority(low), now);
@@ -169,7 +183,7 @@ mod tests {
     fn an_arrival_goes_to_the_port_that_there_is() {
         let (tell, told) = channel();
         let put: Put = Box::new(move |payload| tell.send(payload).is_ok());
-        let mut live = Live::new(vec![(PortId(1), put)], Threads::new(0));
+        let mut live = Live::new(vec![(PortId(1), put)], Threads::new(0), None);
         assert!(live.put(PortId(1), [4, 5]) && !live.put(PortId(2), [0; 2]));
         assert_eq!(told.try_iter().collect::<Vec<_>>(), [[4, 5]]);
     }

@@ -1,13 +1,14 @@
 //! A client for one flow, with buffers of its own and a queue that its threads take packets from: `EarlyDemuxClient` (§3.2), wherever it is found.
 
 use std::ops::Deref;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use laxity_linux::EventLog;
 use laxity_linux::net::AnyMemory;
 use laxity_linux::os::clock;
 use laxity_model::nif::exchange::Account;
 use laxity_model::nif::registry::ClientId;
-use laxity_model::{ActivityId, Instant, Priority};
+use laxity_model::{ActivityId, EventKind, Instant, Priority};
 use laxity_net::buffers::{Buffer, Filled, Pool};
 use laxity_net::clients::{NoPacket, Queue};
 use laxity_net::driver::Handle;
@@ -38,6 +39,7 @@ pub struct FlowQueue {
     pub(super) id: ClientId,
     pub(super) steered: Option<Arc<Steered>>,
     pub(super) handle: Handle<LiveLink, Frames>,
+    pub(super) events: Option<Mutex<EventLog>>,
 }
 
 /// A packet of a flow. Dropped, its buffer is given again.
@@ -49,7 +51,18 @@ pub struct Packet {
 }
 
 impl FlowQueue {
+    /// Records from now on which packets are taken ([`EventKind::Deliver`]), as a run does of its threads.
+    pub fn record(&mut self, events: EventLog) {
+        self.events = Some(events.into());
+    }
+
     fn packet(&self, buffer: Buffer<AnyMemory, Filled>) -> Packet {
+        if let Some(events) = &self.events {
+            let arrived = buffer.arrived().map_or(0, |arrived| arrived.at.as_nanos());
+            let args = [arrived, buffer.bytes().len() as u64];
+            let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
+            events.record(EventKind::Deliver, args);
+        }
         Packet {
             buffer: Some(buffer),
             steered: self.steered.as_ref().map(Arc::downgrade),

@@ -1,5 +1,6 @@
 //! How an interface is opened.
 
+use laxity_linux::EventLog;
 use laxity_linux::net::Settings;
 use laxity_linux::net::xdp::program::Rest;
 use laxity_model::PortId;
@@ -31,6 +32,9 @@ pub struct Options {
     pub early: Option<EarlyOptions>,
     /// Ports of programs that clients may put into.
     pub ports: Vec<(PortId, Put)>,
+    /// Where it is recorded what happens to packets, as a run records it of its drivers ([`EventKind::Arrive`](laxity_model::EventKind::Arrive), `NoBuffer`, `Receive`, `Transmit`, `Complete`): 32 bytes an event, which another thread reads. What finds no room is counted
+    /// ([`EventReader::lost`](laxity_linux::EventReader::lost)). What is dropped at an interface's hook no driver sees, and nobody records.
+    pub events: Option<EventLog>,
     /// So many activities may be [raised](super::Interface::raises); those of higher numbers are not.
     pub activities: u32,
 }
@@ -52,6 +56,7 @@ impl Default for Options {
             costs: None,
             early: None,
             ports: Vec::new(),
+            events: None,
             activities: 64,
         }
     }

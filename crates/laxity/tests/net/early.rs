@@ -76,6 +76,33 @@ fn a_flood_for_others_costs_a_flow_that_is_found_early_nothing() {
     });
 }
 
+/// The hook reads no options of IPv4, so the driver finds such a packet: for a buffer, but for no credit, and none is given for it either.
+#[test]
+fn what_the_driver_finds_gives_a_flow_no_credit_beyond_its_buffers() {
+    in_namespace(|| {
+        pair("near", "far");
+        let near = Interface::open("xdp:near", early(Rest::ClientZero)).unwrap();
+        let far = Interface::open("packet:far", Options::default()).unwrap();
+        let sender = far.sender(8, tells().0).unwrap();
+        let queue = near.flow(flow(OWN), &FOUR).unwrap();
+        let ours = datagram(FAR, OWN, b"");
+        let mut found_late = ours.clone();
+        // A word of options that say nothing, by which header and packet are longer.
+        found_late.splice(34..34, [1; 4]);
+        found_late[14] += 1;
+        found_late[17] += 4;
+        send(&sender.pool, &found_late, 0);
+        assert_eq!(*queue.next(None).unwrap(), found_late);
+        (0..5).for_each(|_| send(&sender.pool, &ours, 0));
+        let _kept = [(); 4].map(|()| queue.next(None).unwrap());
+        eventually("all have come", || {
+            let (account, dropped) = queue.counts().unwrap();
+            account.arrived + dropped == 6
+        });
+        assert_eq!(queue.counts().unwrap().1, 1, "the fifth found no credit");
+    });
+}
+
 #[test]
 fn a_flow_that_ends_makes_room_for_another_and_gets_none_of_its_packets() {
     in_namespace(|| {

@@ -4,6 +4,7 @@ mod agree;
 mod beside;
 mod early;
 mod ending;
+mod events;
 mod live;
 #[path = "../../../laxity-linux/tests/links/namespace.rs"]
 #[allow(dead_code, reason = "another test has the rest")]

@@ -220,7 +220,6 @@ where
         if is_under_way {
             return false;
         }
-        assert!(self.driver.account().is_conserved());
         assert_eq!(self.driver.census().total() as usize, POSTED);
         if self.sent >= self.length {
             return true;

@@ -267,7 +267,8 @@ impl Analyst<'_> {
             ),
             Response::Unbounded => self.too_much_with_costs(own, &sources).unwrap_or(why),
             _ => why,
-        })?;
+        });
+        let response = response.map_err(|why| self.with_piles(why, own, &sources))?;
         let later = wake.unwrap_or(Span::ZERO) + own.held;
         Ok((response + later, self.kept(window)?))
     }
@@ -381,7 +382,7 @@ impl Analyst<'_> {
         match own.slots {
             Some(_) if source.slots == own.slots => equals,
             Some(_) => source.rank > slots,
-            None => source.rank > own.rank || (source.rank == own.rank && equals),
+            None => source.rank > own.at_least() || (source.rank == own.at_least() && equals),
         }
     }
 
@@ -448,7 +449,7 @@ impl Analyst<'_> {
     /// That somebody asks for all there is. Of what equals leave each other nothing is known, nor of what a command does.
     fn shares(&self, own: &Source, endless: &Source) -> Reason {
         let name = &endless.name;
-        if own.rank == endless.rank {
+        if own.at_least() == endless.rank {
             return format!("it shares its priority with `{name}`, which never stops").into();
         }
         let mut tasks = self.stage.variant.tasks.iter();
@@ -466,7 +467,7 @@ impl Analyst<'_> {
 
     /// An ordinary thread has no bound.
     pub(super) fn is_real_time(&self, own: &Source) -> Result<(), NoBound> {
-        if own.slots.is_none() && own.rank < thread_rank(self.stage.machine.real_time_from) {
+        if own.slots.is_none() && own.at_least() < thread_rank(self.stage.machine.real_time_from) {
             return Err("it is an ordinary thread: of what real-time ones leave, the kernel gives it a share".into());
         }
         Ok(())
@@ -475,8 +476,8 @@ impl Analyst<'_> {
     /// A thread has no bound where others that never run are lifted above it.
     pub(super) fn lifted(&self, own: &Source, sources: &[Source]) -> Result<(), NoBound> {
         let machine = &self.stage.machine;
-        let is_liftable = is_thread(own.rank) && own.slots.is_none();
-        if !machine.lifts || !is_liftable || own.rank > thread_rank(LIFTED_TO) {
+        let is_liftable = is_thread(own.at_least()) && own.slots.is_none();
+        if !machine.lifts || !is_liftable || own.at_least() > thread_rank(LIFTED_TO) {
             return Ok(());
         }
         let starves = |source: &&Source| {

@@ -88,7 +88,10 @@ fn sentence(flow: &Flow, task: &ResolvedTask, client: &NetworkClient) -> String 
         Demultiplexing::Early => "by a queue and a thread for each connection",
         Demultiplexing::Late { .. } => "from one queue for all of its flows",
     };
-    let placed = task.placing.map(show_placing).unwrap_or_default();
+    let mut placed = task.placing.map(show_placing).unwrap_or_default();
+    if let Some((_, critical)) = client.due() {
+        placed = format!("{placed}, and {critical} for what has not come before its time");
+    }
     format!(
         "`{}` over `{}`: {what}; taken by `{}`, {found} ({placed})",
         flow.name, client.interface.name, task.name

@@ -8,11 +8,13 @@ use laxity_model::nif::most::Most;
 use laxity_model::nif::wire::Framing;
 use laxity_model::{Placement, Service, Span};
 
+use super::bounds::Analyst;
 use super::ranks::{holder_rank, rank_beside, thread_rank};
 use super::sources::{Source, Stage, Work};
 use crate::plan::{Reason, bound};
 use crate::runner::network::{LONGEST_FRAME, OTHER_PACKETS, REACH, TIMERS_APART};
 use crate::scenario::kinds::CLIENT;
+use crate::scenario::units::{format_rate, format_span};
 use crate::scenario::{
     Demultiplexing, Flow, Interface, NetworkClient, Placing, ResolvedTask, TaskKind, Traffic,
     network,
@@ -20,6 +22,8 @@ use crate::scenario::{
 
 /// So many more a driver may be called for in any time than for the packets of flows that say how often these come: the first time, and where an address is asked for.
 const BESIDES: u64 = 8;
+/// A `rate` is proposed in steps of so many bits a second.
+const RATE_STEP: u128 = 100_000;
 /// Clients of the far end besides its connections: those of its protocols.
 const PROTOCOLS: u64 = 2;
 
@@ -83,13 +87,14 @@ pub(super) fn of_client(
     let own = probes.find(|probe| (probe.subject.kind == CLIENT) && probe.subject.name == *name);
     let id = *own?.activities.first()?;
     let (rank, slots, beside) = match task.placing? {
-        Placing::Thread(priority) => (thread_rank(priority), None, None),
+        Placing::Thread(_) => (thread_rank(network::highest(task)), None, None),
         Placing::Reserved(request, before) => {
             let rank = holder_rank(&stage.machine, request, before);
             (rank, Some(id), rank_beside(request, before))
         }
         Placing::Interrupt | Placing::Deferred => return None,
     };
+    let least = client.due().map(|_| thread_rank(network::priority(task)));
     let each = stage.machine.thread(client.packet);
     let held = held(stage, &client.interface, most);
     let (packets, task) = match arrivals(stage, client) {
@@ -100,6 +105,7 @@ pub(super) fn of_client(
     Some(Source {
         slots,
         beside,
+        least,
         waits: true,
         held,
         shared: (client.threads() > 1).then_some(each),
@@ -109,6 +115,11 @@ pub(super) fn of_client(
 }
 
 impl Source {
+    /// The rank at which it is whenever it has work.
+    pub(super) fn at_least(&self) -> u16 {
+        self.least.unwrap_or(self.rank)
+    }
+
     /// How long it takes at the most, or why that is not known.
     pub(super) fn answer(&self, response: Response) -> Result<Span, Reason> {
         let seen = response.bound().filter(|_| self.is_seen_at_release);
@@ -162,12 +173,7 @@ impl Frames {
             return None;
         }
         let packets = packets.into();
-        let wire = match stage.is_twin() {
-            true => on_the_wire(stage, interface, packets),
-            // There the wire takes no time.
-            false => Span::ZERO,
-        };
-        let late = jitter.checked_add(wire)?;
+        let late = jitter.checked_add(on_the_wire(stage, interface, packets))?;
         (late <= period).then_some(Self {
             period,
             packets,
@@ -197,8 +203,11 @@ fn may_take_rest(client: &NetworkClient) -> bool {
 }
 
 /// How long after the other a frame of a flow may be through the twin's wire: the far end's card has some frames before it, and then each of its senders has a turn for each packet. On a wire for
-/// both ways the near end's card has as many before each.
+/// both ways the near end's card has as many before each. On Linux the wire takes no time.
 fn on_the_wire(stage: &Stage<'_>, interface: &Interface, packets: u64) -> Span {
+    if !stage.is_twin() {
+        return Span::ZERO;
+    }
     let senders = flows(stage).map(|flow| u64::from(flow.connections()));
     let turns = packets * (senders.sum::<u64>() + PROTOCOLS) + REACH;
     let frame = Framing::Ethernet.takes(LONGEST_FRAME, interface.wire.rate);
@@ -236,4 +245,51 @@ fn arrivals(stage: &Stage<'_>, client: &NetworkClient) -> Option<Frames> {
         return None;
     }
     Frames::of(stage, &client.interface, flow)
+}
+
+impl Analyst<'_> {
+    /// Why more is asked for than there is, also where that is of packets which are counted though their flow says how often its frames come.
+    pub(super) fn with_piles(&self, why: Reason, own: &Source, sources: &[Source]) -> Reason {
+        let counts = |name: &str| {
+            let mut all = sources.iter().filter(|source| source.name == name);
+            all.any(|source| own.is(source) || self.goes_first(source, own))
+        };
+        let mut all = clients(&self.stage).filter(|(task, _)| counts(&task.name));
+        let piles = all.find_map(|(_, client)| piles_up(&self.stage, client));
+        match piles.filter(|_| why.is_too_much) {
+            Some(piles) => Reason::too_much(format!("{}, as {piles}", why.words)),
+            None => why,
+        }
+    }
+}
+
+/// Why all is counted of a client that its interface takes: one of its frames may be under way for longer than until the next, so that they come together. And what would be short enough.
+fn piles_up(stage: &Stage<'_>, client: &NetworkClient) -> Option<String> {
+    let (interface, [flow]) = (&*client.interface, &client.flows[..]) else {
+        return None;
+    };
+    let Traffic::Video {
+        period,
+        packets,
+        jitter,
+        ..
+    } = flow.traffic
+    else {
+        return None;
+    };
+    let is_other = may_take_rest(client) || interface.is_faulty();
+    if is_other || Frames::of(stage, interface, flow).is_some() {
+        return None;
+    }
+    let wire = on_the_wire(stage, interface, packets.into());
+    let longer = format_span(jitter.checked_add(wire)?);
+    let left = u128::from(period.saturating_sub(jitter).as_nanos());
+    let bits = u128::from(interface.wire.rate) * u128::from(wire.as_nanos());
+    // In steps that are large beside what is rounded of each frame.
+    let faster = (bits.checked_div(left)? / RATE_STEP + 1) * RATE_STEP;
+    let faster = format_rate(faster.try_into().ok()?);
+    Some(format!(
+        "all that `{}` takes is counted: a frame of `{}` may leave {jitter} late and be on the wire for {wire}, where senders take turns, and so come together with the next, {period} behind it; with a `rate` of {faster}, or a `period` of {longer}, it does not",
+        interface.name, flow.name
+    ))
 }

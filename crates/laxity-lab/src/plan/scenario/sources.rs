@@ -17,6 +17,7 @@ use crate::runner::modes::Mode;
 use crate::scenario::devices::Installed;
 use crate::scenario::{
     PeriodicRank, Placing, Rank, ResolvedTask, ResolvedVariant, Start, TaskKind, TwinProfile,
+    network,
 };
 
 /// What an activity does.
@@ -36,6 +37,8 @@ pub(super) struct Source {
     pub(super) activity: Option<ActivityId>,
     /// The highest at which it runs.
     pub(super) rank: u16,
+    /// The lowest, where that is another: of who is raised.
+    pub(super) least: Option<u16>,
     /// Whose slots are sure for it, where it has such: its own thread's, or its executor's.
     pub(super) slots: Option<ActivityId>,
     /// The rank at which who holds slots competes outside them, so that it never falls below it.
@@ -63,6 +66,7 @@ impl Source {
             name: name.to_owned(),
             activity,
             rank,
+            least: None,
             slots: None,
             beside: None,
             work,
@@ -387,7 +391,7 @@ impl<'a> Stage<'a> {
             TaskKind::Flow(_) => Some(Source::new(&task.name, None, CLOCK, Work::Endless)),
             TaskKind::Command { .. } | TaskKind::Client(_) => {
                 let rank = match task.placing? {
-                    Placing::Thread(priority) => thread_rank(priority),
+                    Placing::Thread(_) => thread_rank(network::highest(task)),
                     Placing::Reserved(request, before) => {
                         holder_rank(&self.machine, request, before)
                     }

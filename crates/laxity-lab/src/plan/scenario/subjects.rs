@@ -160,7 +160,7 @@ impl Analyst<'_> {
             tasks.any(|task| task.name == name && task.kind.may_stop())
         };
         let is_endless = |source: &&Source| {
-            let is_above = source.rank > own.rank && self.goes_first(source, own);
+            let is_above = source.rank > own.at_least() && self.goes_first(source, own);
             is_above && source.work == Work::Endless && !is_assumed(&source.name)
         };
         let endless = sources.iter().filter(is_endless);

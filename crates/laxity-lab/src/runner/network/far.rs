@@ -12,6 +12,7 @@ use laxity_model::nif::transmit::{FrameId, Next, Order, Outgoing};
 use laxity_model::{Body, Context, HostError, Instant, SemaphoreId, Span, Step};
 use laxity_net::buffers::Sleeper;
 use laxity_net::driver::{Driver, DriverError};
+use laxity_net::emulated::Again;
 use laxity_net::sockets::{TcpStream, UdpSocket};
 use laxity_net::stack::{Config, Stack};
 
@@ -142,6 +143,7 @@ where
     stack: Stack<L::Memory>,
     time: Time,
     end: (SemaphoreId, SemaphoreId, Box<dyn FnMut(Instant) + Send>),
+    again: Option<Again>,
     flows: Vec<Known>,
     senders: Vec<Sender<L::Memory>>,
     seed: u64,
@@ -166,6 +168,7 @@ where
             stack,
             time,
             end: (end.raised, doorbell, end.unmask),
+            again: end.again,
             flows: flows.to_vec(),
             senders: Vec::new(),
             seed,
@@ -233,7 +236,8 @@ where
         let (raised, doorbell, unmask) = &mut self.end;
         unmask(now);
         context.signal(*doorbell);
-        match next {
+        let again = self.again.as_ref().and_then(Again::at);
+        match earliest([next, again]) {
             Some(next) => Step::WaitUntil(*raised, next),
             None => Step::Wait(*raised),
         }

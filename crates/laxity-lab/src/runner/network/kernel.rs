@@ -131,7 +131,11 @@ fn reader(
             context.put(known.records, [done, 0]);
         }
         match socket.read(&mut bytes) {
-            Ok(Some(0)) | Err(_) => Step::Finish,
+            Ok(Some(0)) => Step::Finish,
+            Err(_) => {
+                context.fail("a socket of the kernel cannot be read");
+                Step::Finish
+            }
             Ok(Some(count)) => {
                 // Nobody tells when it arrived.
                 context.put(known.records, [TAKEN | context.now().as_nanos(), 0]);
@@ -148,5 +152,48 @@ fn reader(
             }
             Ok(None) => Step::Charge(Service::ZERO),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::sync::Arc;
+
+    use laxity::Twin;
+    use laxity_model::enforce::machine::Machine;
+    use laxity_model::{Host, ProcessorId, Span};
+
+    use super::*;
+    use crate::scenario::Flow;
+
+    /// Whoever is not read to the end has not been read.
+    #[test]
+    fn a_socket_that_cannot_be_read_ends_the_run_with_an_error() {
+        let open = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let (socket, nobody) = (open(), open().local_addr().unwrap());
+        socket.connect(nobody).unwrap();
+        // Nobody is there, which the next read tells.
+        socket.send(b"?").unwrap();
+        let mut program = Program::new(1);
+        let known = Known {
+            flow: Arc::new(Flow {
+                name: "video".to_owned(),
+                traffic: Traffic::Video {
+                    period: Span::from_millis(100),
+                    packets: 1,
+                    bytes: 100,
+                    jitter: Span::ZERO,
+                },
+            }),
+            port: 5_000,
+            records: program.port(8),
+        };
+        let body = reader(Socket::Datagrams(socket), known, Service::from_micros(1));
+        program.add("reader", ProcessorId(0), Placement::Deferred, body);
+        let mut twin = Twin::linux(&Machine::without_costs(250), 1);
+        let ran = twin.admit_and_run(program, Span::from_millis(5));
+        let why = ran.expect_err("nothing could be read").to_string();
+        assert!(why.contains("a socket of the kernel"), "{why}");
     }
 }

@@ -39,7 +39,7 @@ impl Wires {
         let mut clients = clients_of(&tasks);
         if clients.any(|(_, client)| client.taking == Taking::FromKernel) {
             let open = || Sockets::open(&tasks);
-            let made = pair_with_kernel(&SETTINGS, ADDRESS, open);
+            let made = pair_with_kernel(&settings(), ADDRESS, open);
             let (sockets, far) = made.map_err(|why| cannot(&why))?;
             return Self::new(Err(sockets), far).map(Some);
         }
@@ -52,7 +52,7 @@ impl Wires {
     ///
     /// [`HostError::CannotRun`], with the remedy.
     pub fn open() -> Result<(Self, Fed), HostError> {
-        let [near, far] = pair(&SETTINGS).map_err(|why| cannot(&why))?;
+        let [near, far] = pair(&settings()).map_err(|why| cannot(&why))?;
         Self::new(Ok(near), far)
     }
 
@@ -91,17 +91,18 @@ impl Wires {
             link,
             unmask: Box::new(|_| {}),
             raised,
+            again: None,
         };
         (near.map(|near| end(near, raised[0])), end(far, raised[1]))
     }
 }
 
-const SETTINGS: Settings = Settings {
-    posted: POSTED,
-    reach: 64,
-    memory: 1_024,
-    segments: false,
-};
+fn settings() -> Settings {
+    Settings {
+        posted: POSTED,
+        ..Settings::default()
+    }
+}
 
 fn cannot(why: &PairError) -> HostError {
     HostError::CannotRun(format!("{why}; {}", why.remedy()))

@@ -27,6 +27,7 @@ use laxity_model::{
 };
 use laxity_net::bodies::{Handler, Interrupt};
 use laxity_net::driver::{Driver, Host, Limits};
+use laxity_net::emulated::{Again, Faults, Faulty};
 
 use crate::observe::{FlowMarks, FlowProbe, Probe, Waiting, Watched};
 use crate::scenario::{Flow, Interface, NetworkClient, ResolvedTask, TaskKind, Traffic};
@@ -51,6 +52,8 @@ const RECORDS: u32 = 4_096;
 /// A flow's records say in their first word what they are of: a packet that was sent, or was taken by a thread; or else its number, when it has been worked on.
 const SENT: u64 = 1 << 63;
 const TAKEN: u64 = 1 << 62;
+/// Or what became of one that was due.
+const KEPT: u64 = 1 << 61;
 
 /// A flow in a variant: where its packets go to, and where what becomes of them is recorded.
 #[derive(Clone, Debug)]
@@ -88,6 +91,26 @@ pub struct End<L> {
     pub unmask: Box<dyn FnMut(Instant) + Send>,
     /// Where it is raised.
     pub raised: SemaphoreId,
+    /// When it has something to do besides, if it has faults in front of it.
+    again: Option<Again>,
+}
+
+impl<L: Link> End<L> {
+    /// The same, before which these things go wrong. What an interface of this machine takes is its own.
+    fn with_faults(self, faults: Faults, seed: u64) -> Result<End<Faulty<L>>, HostError> {
+        let faults = Faults {
+            rate: 0,
+            delay: Span::ZERO,
+            ..faults
+        };
+        let link = Faulty::new(self.link, faults, seed, POSTED).map_err(failed)?;
+        Ok(End {
+            again: Some(link.again()),
+            link,
+            unmask: self.unmask,
+            raised: self.raised,
+        })
+    }
 }
 
 impl End<Queue> {
@@ -99,6 +122,7 @@ impl End<Queue> {
             link,
             unmask: Box::new(move |now| unmasks.unmask(now)),
             raised,
+            again: None,
         }
     }
 }
@@ -170,12 +194,16 @@ pub(super) fn install(
     let [near, far, doorbell] = [(); 3].map(|()| program.semaphore(0));
     if let Some(wires) = wires {
         return match wires.split([near, far]) {
-            (Ok(near), far) => build(program, &plan, [near, far], doorbell),
+            (Ok(near), far) if plan.interface.is_faulty() => {
+                let far = far.with_faults(plan.interface.wire, seed)?;
+                build(program, &plan, (near, far), doorbell)
+            }
+            (Ok(near), far) => build(program, &plan, (near, far), doorbell),
             (Err(sockets), far) => kernel::build(program, &plan, sockets, (far, doorbell)),
         };
     }
-    let ends = cards(program, &plan.interface, [near, far, doorbell], seed);
-    build(program, &plan, ends, doorbell)
+    let [near, far] = cards(program, &plan.interface, [near, far, doorbell], seed);
+    build(program, &plan, (near, far), doorbell)
 }
 
 impl Interface {
@@ -237,15 +265,15 @@ fn driver<L: Link>(
 }
 
 /// Both ends, as activities.
-fn build<L>(
+fn build<N, F>(
     program: &mut Program,
     plan: &Plan<'_>,
-    [near, far]: [End<L>; 2],
+    (near, far): (End<N>, End<F>),
     doorbell: SemaphoreId,
 ) -> Result<Vec<Probe>, HostError>
 where
-    L: Link + Send + 'static,
-    L::Memory: 'static,
+    N: Link<Memory: 'static> + Send + 'static,
+    F: Link<Memory: 'static> + Send + 'static,
 {
     let processor = plan.interface.processor;
     let mut made = Near::new(program, plan, near.link, near.raised)?;
@@ -253,6 +281,7 @@ where
     charge_clients(made.program, plan, &threads);
     let flows = plan.flows.iter();
     let waiting: Vec<Waiting> = flows.map(|known| made.waiting(known)).collect();
+    let unsent = made.unsent();
     let handler = Interrupt {
         raised: near.raised,
         doorbell,
@@ -271,7 +300,8 @@ where
     }
     let sender = Far::new(far, doorbell, &plan.flows, plan.seed)?;
     program.add("far end", processor, Placement::External, sender);
-    Ok(probes(program, plan, (&threads, waiting), Some(interrupts)))
+    let own = Some((interrupts, unsent));
+    Ok(probes(program, plan, (&threads, waiting), own))
 }
 
 /// Declares what each thread of a client may have to do, where it is known how many packets come: all of them.
@@ -293,14 +323,15 @@ fn charge_clients(program: &mut Program, plan: &Plan<'_>, threads: &Threads) {
 /// The threads of each client, by its name.
 type Threads = BTreeMap<String, Vec<ActivityId>>;
 
-/// Of clients and flows, in the order of the variant.
+/// Of clients and flows, in the order of the variant; `own`: the interrupts, and what counts frames that had no buffer to leave from, where the near end is not the kernel's.
 fn probes(
     program: &mut Program,
     plan: &Plan<'_>,
     (threads, waiting): (&Threads, Vec<Waiting>),
-    interrupts: Option<ActivityId>,
+    own: Option<(ActivityId, SemaphoreId)>,
 ) -> Vec<Probe> {
     let of = |name: &str| threads.get(name).cloned().unwrap_or_default();
+    let (interrupts, unsent) = own.unzip();
     let clients = plan.clients.iter().map(|(task, _)| Probe {
         subject: Subject {
             name: task.name.clone(),
@@ -315,15 +346,16 @@ fn probes(
         let mut owners = plan.clients.iter();
         let owner = owners.find(|(_, client)| client.flows.contains(flow));
         let holders = owner.map_or_else(Vec::new, |(task, _)| of(&task.name));
-        let [sent, taken, worked] = ["sent", "taken", "worked on"]
+        let [sent, taken, worked, kept] = ["sent", "taken", "worked on", "was due"]
             .map(|what| program.mark(&format!("{}: {what}", flow.name)));
         let marks = FlowMarks {
             sent,
             taken,
             worked,
+            kept,
         };
         let body = recorder(known.records, marks);
-        let own = program.add(
+        let records = program.add(
             &flow.name,
             plan.interface.processor,
             Placement::External,
@@ -334,12 +366,14 @@ fn probes(
                 name: flow.name.clone(),
                 kind: flow.kind(),
             },
-            activities: vec![own],
+            activities: vec![records],
             watched: Watched::Flow(FlowProbe {
                 marks,
                 holders: holders.into_iter().chain(interrupts).collect(),
                 traffic: flow.traffic,
                 waiting,
+                records: known.records,
+                unsent,
             }),
         });
     }
@@ -358,6 +392,8 @@ fn recorder(
                 (marks.sent, [first & !SENT, arrival.at.as_nanos()])
             } else if first & TAKEN != 0 {
                 (marks.taken, [first & !TAKEN, second])
+            } else if first & KEPT != 0 {
+                (marks.kept, [first & !KEPT, second])
             } else {
                 (marks.worked, [first, arrival.at.as_nanos()])
             };

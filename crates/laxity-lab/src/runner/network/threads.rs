@@ -9,7 +9,7 @@ use laxity_model::nif::frames::Frames;
 use laxity_model::nif::link::{Link, Memory};
 use laxity_model::nif::registry::ClientId;
 use laxity_model::nif::transmit::FirstCome;
-use laxity_model::nif::urgency::{Stated, StatedError};
+use laxity_model::nif::urgency::Stated;
 use laxity_model::{
     ActivityId, Context, HostError, Instant, Placement, Priority, Program, SemaphoreId, Span, Step,
 };
@@ -20,11 +20,11 @@ use laxity_net::driver::{Driver, Host, Interest};
 
 use super::protocols::{Done, Protocols};
 use super::{
-    Known, NEAR, OTHER_PACKETS, Plan, QUEUE, TAKEN, TIMERS_APART, Threads, driver, failed,
+    KEPT, Known, NEAR, OTHER_PACKETS, Plan, QUEUE, TAKEN, TIMERS_APART, Threads, driver, failed,
 };
-use crate::observe::Waiting;
+use crate::observe::{Kept, Waiting};
 use crate::scenario::{
-    Demultiplexing, Flow, NetworkClient, Placing, ResolvedTask, Taking, Traffic, network,
+    Demultiplexing, Flow, NetworkClient, Placing, ResolvedTask, Taking, network,
 };
 
 /// Frames that wait to be sent.
@@ -50,6 +50,8 @@ struct Shared<M: Memory> {
     raised: SemaphoreId,
     /// Wakes who looks at timers.
     timers: SemaphoreId,
+    /// Counts frames that no buffer was free for.
+    unsent: SemaphoreId,
 }
 
 impl<'a, L> Near<'a, L>
@@ -75,6 +77,7 @@ where
             pool: sender.map_err(failed)?.pool,
             raised,
             timers: program.semaphore(0),
+            unsent: program.semaphore(0),
         });
         Ok(Self {
             program,
@@ -85,6 +88,10 @@ where
         })
     }
 
+    pub(super) fn unsent(&self) -> SemaphoreId {
+        self.stack.unsent
+    }
+
     /// Who waits of this flow's packets, at whatever time that is asked.
     pub(super) fn waiting(&self, flow: &Known) -> Waiting {
         let (queues, flow) = (self.queues.clone(), flow.clone());
@@ -92,7 +99,8 @@ where
             let mut all = Vec::new();
             for queue in &queues {
                 queue.look(|packet| {
-                    let arrived = packet.arrived().map(|arrived| arrived.at);
+                    let due = packet.due().map_or(Instant::MAX, |due| due.deadline);
+                    let arrived = packet.arrived().map(|arrived| (arrived.at, due));
                     all.extend(arrived.filter(|_| flow.is_for(packet.bytes())));
                 });
             }
@@ -171,7 +179,7 @@ where
             };
             let threads = [thread(task)];
             let (named, threads) = ((client.buffers, &*name), (&threads[..], work(client)));
-            all.extend(match due(client).map_err(failed)? {
+            all.extend(match client.due() {
                 Some(due) => self.crew_due(named, threads, (port, due))?,
                 None => self.crew(named, threads, &[vec![port]])?,
             });
@@ -295,23 +303,6 @@ fn filter((is_video, port): &(bool, u16)) -> Result<Filter, HostError> {
     Filter::parse(&text, None).map_err(failed)
 }
 
-/// What a client states whose packets are due, and how urgent they are then: as fast as it works on them, two frames at once, each until the next.
-fn due(client: &NetworkClient) -> Result<Option<(Stated, Priority)>, StatedError> {
-    let first = client.flows.first().map(|flow| flow.traffic);
-    let (
-        Taking::Due(critical),
-        Some(Traffic::Video {
-            packets, period, ..
-        }),
-    ) = (client.taking, first)
-    else {
-        return Ok(None);
-    };
-    let each = client.packet.as_dedicated_span();
-    let stated = Stated::new(1, each, 2 * u32::from(packets), period)?;
-    Ok(Some((stated, critical)))
-}
-
 /// What becomes of a packet that was worked on, since then: video is recorded, and all else goes to the protocols. Its buffer is given again.
 fn deliver<M: Memory + 'static>(
     shared: Arc<Shared<M>>,
@@ -322,6 +313,15 @@ fn deliver<M: Memory + 'static>(
         if let (Some(known), Some(arrived)) = (known, packet.arrived()) {
             let waited = since.saturating_since(arrived.at).as_nanos();
             context.put(known.records, [TAKEN | since.as_nanos(), waited]);
+            if let Some(due) = packet.due() {
+                let now = context.now();
+                let kept = Kept {
+                    took: now.saturating_since(arrived.at),
+                    is_late: now > due.deadline,
+                    exceeds: due.exceeds,
+                };
+                context.put(known.records, [KEPT | now.as_nanos(), kept.word()]);
+            }
         }
         match known.filter(|known| known.is_video()) {
             Some(known) => {
@@ -398,14 +398,12 @@ impl<M: Memory> Shared<M> {
         }
         let is_any = !done.frames.is_empty();
         for frame in done.frames {
-            // Where none is free, it is as if lost on the way.
-            let filled = self
-                .pool
-                .take()
-                .ok()
-                .and_then(|empty| empty.fill(&frame).ok());
-            if let Some(filled) = filled {
-                filled.send(Sending::default()).ok();
+            let taken = self.pool.take().ok();
+            let filled = taken.and_then(|empty| empty.fill(&frame).ok());
+            let sent = filled.and_then(|filled| filled.send(Sending::default()).ok());
+            if sent.is_none() {
+                // It is as if lost on the way.
+                context.signal(self.unsent);
             }
         }
         if is_any {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use laxity_model::nif::most::{Costs, Most};
+use laxity_model::nif::urgency::Stated;
 use laxity_model::nif::wire::Faults;
 use laxity_model::verify::contract::Kind;
 use laxity_model::{Priority, ProcessorId, Service, Span};
@@ -16,7 +17,7 @@ pub struct Interface {
     pub name: String,
     /// Where its driver runs, and its clients' threads.
     pub processor: ProcessorId,
-    /// What the twin's wire does to frames: how fast it is, and what goes wrong there.
+    /// What the wire does to frames: how fast it is in the twin, and what goes wrong there.
     pub wire: Faults,
     /// Whether the wire carries one frame at a time, in either direction.
     pub is_half_duplex: bool,
@@ -102,7 +103,7 @@ pub enum Demultiplexing {
     Early,
 }
 
-/// Which packet a client's threads take next. A file cannot say so: it is what studies try.
+/// Which packet a client's threads take next. A file says only whether they are due: the rest is what studies try.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Taking {
     /// The one that came first.
@@ -112,8 +113,8 @@ pub enum Taking {
     ByFlow,
     /// What the kernel's own sockets hand out, over its own protocols: a thread for each connection reads there. On this machine alone, and then of all clients.
     FromKernel,
-    /// The one that came first, and the thread is placed as for what comes before its time: it has this priority for what is critical, from a packet's arrival on. Of one flow of video, early.
-    Due(Priority),
+    /// The one that came first, and each connection's thread is placed as for what comes before its time: by what is stated of the connection's packets it has this priority for what is critical. By a queue for each.
+    Due(Stated, Priority),
 }
 
 /// Who takes the packets of flows, and works on them.
@@ -134,6 +135,14 @@ pub struct NetworkClient {
 }
 
 impl NetworkClient {
+    /// What it states of the packets of each connection, and the priority of its threads for those that are critical.
+    pub(crate) const fn due(&self) -> Option<(Stated, Priority)> {
+        match self.taking {
+            Taking::Due(stated, critical) => Some((stated, critical)),
+            _ => None,
+        }
+    }
+
     /// How many threads it has.
     pub(crate) fn threads(&self) -> usize {
         match self.demultiplexing {

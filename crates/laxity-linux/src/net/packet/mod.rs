@@ -227,9 +227,10 @@ impl Below for PacketSocket {
         let status = frame.status();
         if status & libc::TP_STATUS_USER == 0 {
             self.stamps.empty_at(now);
+            let is_due = self.watch.is_due(now);
             let looked = self.watch.look(now);
-            if looked.is_err() {
-                // The kernel keeps its own word of that, by which a wait for packets would end at once, again and again.
+            if is_due || looked.is_err() {
+                // The kernel keeps its own word of an interface that went down, though it be up again by now; a wait for packets would end at once by that, again and again.
                 let _ = call::option(&self.socket, libc::SOL_SOCKET, libc::SO_ERROR, 0_i32);
             }
             return looked.map(|()| Read::Nothing);

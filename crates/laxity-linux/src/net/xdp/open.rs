@@ -32,7 +32,7 @@ impl XdpLink {
     ///
     /// # Errors
     ///
-    /// [`OpenError`], with what mends it. What another process left that ended just now is waited for, up to 200 ms.
+    /// [`OpenError`], with what mends it. What another process left that ended just now is waited for, up to a second.
     pub fn open(
         interface: &str,
         mode: Mode,

@@ -16,7 +16,7 @@ fn closed(place: Place, is_awaited: bool) -> (Arc<Shared<Box<[u8]>>>, u32) {
         panic!("it is free");
     };
     let index = held.index;
-    let mut contents = held.laid_down().unwrap();
+    let mut contents = held.contents.take().unwrap();
     contents.frame.is_awaited = is_awaited;
     pool.slot(index).put(contents, place);
     pool.close();

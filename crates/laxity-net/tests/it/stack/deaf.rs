@@ -82,6 +82,12 @@ fn a_burst_for_a_connection_that_begins_costs_the_host_no_buffer() {
         world.rest();
         world.hears_all();
     }
+    // Each of them is one of these.
+    let account = world.host.stack.account();
+    let all = account.neighbours + account.passed + account.began + account.refused;
+    let all = all + account.nobodys + account.dropped;
+    assert_eq!(all, world.host.driver.account().swapped);
+    assert_eq!((account.began, account.dropped), (2, 2 * 27));
 }
 
 /// One in three has some bits that are not as they were.

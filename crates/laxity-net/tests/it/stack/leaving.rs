@@ -2,10 +2,12 @@
 
 use std::io::{ErrorKind, Read};
 
+use laxity_model::Span;
 use laxity_net::emulated::Faults;
 use laxity_net::sockets::{TcpListener, TcpStream};
 
-use super::{Two, address, failure, sockets};
+use super::{Stream, Two, address, config, failure, sockets};
+use laxity_net::stack::Config;
 
 #[test]
 fn a_datagram_leaves_whose_socket_is_let_go_of_at_once() {
@@ -69,4 +71,71 @@ fn what_nobody_accepts_any_more_is_reset_however_far_it_has_come() {
         drop(near);
         two.end();
     }
+}
+
+/// The peer reads to the end, and ends, too.
+fn ends(two: &mut Two, mut peer: Stream) {
+    two.until(|| (peer.read(&mut [0; 8]).ok() == Some(0)).then_some(()));
+}
+
+/// His last acknowledgement may be lost, so that he is there for some time.
+#[test]
+fn who_waits_for_the_last_words_of_his_peer_has_neither_client_nor_buffers_of_his_own() {
+    // The stack's own, and one connection's.
+    let mut two = Two::with(Faults::default(), config(1), 2);
+    for connections in 1..=5 {
+        let (near, far) = two.connected(address(2));
+        drop(near);
+        ends(&mut two, far);
+        (0..100).for_each(|_| two.step());
+        assert!(two.near.has_all_home() && two.far.has_all_home());
+        assert_eq!(two.near.stack.tended(), connections);
+    }
+    // What is said once more is answered once more.
+    let (near, mut far) = two.connected(address(2));
+    drop(near);
+    two.until(|| (far.read(&mut [0; 8]).ok() == Some(0)).then_some(()));
+    (0..1_000).for_each(|_| two.step());
+    let arrived = two.near.driver.account().arrived;
+    drop(far);
+    for _ in 0..1_000 {
+        if two.near.driver.account().arrived == arrived {
+            two.step();
+        }
+    }
+    two.wire.set_faults(Faults {
+        lost: 1_000_000,
+        ..Faults::default()
+    });
+    two.step();
+    two.wire.set_faults(Faults::default());
+    assert!(!two.far.has_all_home());
+    for _ in 0..50_000 {
+        two.step();
+    }
+    assert!(two.far.has_all_home(), "within 5 s");
+    assert!(two.near.stack.account().passed > 0);
+    two.end();
+}
+
+#[test]
+fn who_has_ended_does_not_wait_for_ever_for_a_peer_that_does_not_end() {
+    let near = Config {
+        patience: Span::from_secs(2),
+        ..config(1)
+    };
+    let mut two = Two::with(Faults::default(), near, 64);
+    let (near, mut far) = two.connected(address(2));
+    drop(near);
+    let from = two.time.now();
+    let mut says = || far.read(&mut [0; 8]).and_then(|_| far.send(b"x"));
+    let told = two.until(|| says().err().and_then(|error| failure::<()>(Err(error))));
+    assert_eq!(told, ErrorKind::BrokenPipe);
+    let took = two.time.now().saturating_since(from);
+    assert!(
+        took > Span::from_secs(2) && took < Span::from_secs(3),
+        "{took:?}"
+    );
+    drop(far);
+    two.end();
 }

@@ -9,7 +9,7 @@ use laxity_net::emulated::Faults;
 use laxity_net::sockets::{TcpListener, TcpStream};
 use laxity_net::stack::NeighbourAccount;
 
-use super::{HOST, PEER, Scripted, Two, address, address6, arp, socket};
+use super::{HOST, PEER, Scripted, Two, address, address6, arp, socket, sockets};
 
 const FORGER: [u8; 6] = [2, 0, 0, 0, 0, 66];
 
@@ -128,6 +128,29 @@ fn questions_are_bounded_and_what_waits_too_long_is_lost_and_counted() {
     world.time.pass(Span::from_secs(2).as_micros());
     world.hear();
     assert_eq!(world.host.stack.neighbours().lost, 248);
+}
+
+/// What waits for its answer has all of its buffers, and nobody tells when it is given up.
+#[test]
+fn who_has_no_buffer_left_for_want_of_an_answer_comes_again_when_it_is_lost() {
+    let mut two = Two::of_one_buffer(Faults::default(), 7);
+    let [socket, _other] = sockets(&mut two, address);
+    let to = SocketAddr::new(address(9), 9);
+    for _ in 0..2 {
+        socket.send_to(b"x", to).unwrap();
+    }
+    let (time, stack) = (two.time.clone(), two.near.stack.clone());
+    let again = socket.poll(time.now()).expect("the other still waits");
+    assert!(again <= time.now() + Span::from_secs(1));
+    // The second one leaves when the first is lost, and is so, too.
+    for lost in 1..=2 {
+        let until = time.now() + Span::from_millis(1_001);
+        while time.now() <= until {
+            two.step();
+        }
+        assert_eq!(stack.neighbours().lost, lost);
+        socket.poll(time.now());
+    }
 }
 
 /// Where IP alone is carried, whoever is at the other end has every packet, also one for another network.

@@ -18,6 +18,7 @@ use laxity_lab::scenario::{
     Demultiplexing, Flow, NetworkClient, Placing, Resolved, ResolvedTask, ResolvedVariant, Start,
     Taking, TaskKind, Traffic,
 };
+use laxity_model::nif::urgency::Stated;
 use laxity_model::{
     ActivityId, Disturbances, HostError, Instant, Placement, Priority, Program, RunRecord, Span,
 };
@@ -163,7 +164,6 @@ fn arrange(way: Way, task: &mut ResolvedTask) {
         return;
     };
     let client = Arc::make_mut(client);
-    let is_video = |flow: &Arc<Flow>| matches!(flow.traffic, Traffic::Video { .. });
     match way {
         Way::Bsd | Way::BsdFirst => {
             task.placing = Some(Placing::Deferred);
@@ -172,9 +172,7 @@ fn arrange(way: Way, task: &mut ResolvedTask) {
                 client.taking = Taking::ByFlow;
             }
         }
-        Way::Due if client.flows.iter().all(is_video) => {
-            client.taking = Taking::Due(Priority::HIGHEST);
-        }
+        Way::Due => client.taking = due(client),
         Way::Kernel | Way::KernelFifo => {
             client.taking = Taking::FromKernel;
             if way == Way::Kernel {
@@ -183,6 +181,22 @@ fn arrange(way: Way, task: &mut ResolvedTask) {
         }
         _ => {}
     }
+}
+
+/// What a client of one flow of video states, and how urgent its packets are then: as fast as it works on them, two frames at once, each until the next.
+fn due(client: &NetworkClient) -> Taking {
+    let traffic = client.flows.first().map(|flow| flow.traffic);
+    let Some(Traffic::Video {
+        packets, period, ..
+    }) = traffic
+    else {
+        return Taking::default();
+    };
+    let each = client.packet.as_dedicated_span();
+    let stated = Stated::new(1, each, 2 * u32::from(packets), period);
+    stated.map_or(Taking::default(), |stated| {
+        Taking::Due(stated, Priority::HIGHEST)
+    })
 }
 
 /// Gives a flow of bulk data so many connections; whether anything of it is left.

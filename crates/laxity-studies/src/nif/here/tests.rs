@@ -1,6 +1,6 @@
 use laxity_lab::bench::{Made, judge};
 use laxity_lab::report::{Compared, Report};
-use laxity_model::{Disturbance, Event, EventKind, Mark, ProcessorId, Usage, Whereabouts};
+use laxity_model::{Disturbance, Event, EventKind, Mark, PortId, ProcessorId, Usage, Whereabouts};
 
 use super::super::{Nif, Seen as SeenOf};
 use super::*;
@@ -169,15 +169,18 @@ fn a_scene_has_the_connections_that_it_is_to_have() {
 /// A frame of two packets every 100 ms, worked on 10 ms after it left. The processor stands still while the second frame is under way, and once while none is.
 #[test]
 fn a_frame_is_disturbed_while_it_is_under_way() {
-    let marks = [Mark(0), Mark(1), Mark(2)];
+    let marks = [Mark(0), Mark(1), Mark(2), Mark(3)];
     let video = FlowProbe {
         marks: FlowMarks {
             sent: marks[0],
             taken: marks[1],
             worked: marks[2],
+            kept: marks[3],
         },
         holders: vec![ActivityId(0)],
         waiting: Waiting(None),
+        records: PortId(0),
+        unsent: None,
         traffic: Traffic::Video {
             period: FRAME_PERIOD,
             packets: 2,

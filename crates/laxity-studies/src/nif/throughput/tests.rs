@@ -5,7 +5,8 @@ use super::*;
 use crate::disturbed;
 
 /// What is told of the stack as a client where it carries this of BSD's way in each of three rounds, in percent, and others had so much of the processors.
-fn told(percents: [u64; 3], others_ppm: u64) -> (Option<bool>, Verdict) {
+fn told(percents: [u64; 3], others_ppm: impl Into<Option<u64>>) -> (Option<bool>, Verdict) {
+    let others_ppm = others_ppm.into();
     let request = Request::default();
     let mut made = Made::nothing(&request);
     let cases: Vec<Case> = Case::here(&request).collect();
@@ -15,7 +16,7 @@ fn told(percents: [u64; 3], others_ppm: u64) -> (Option<bool>, Verdict) {
             CLIENT => percents[place / a_round] * 1_000,
             _ => 100_000,
         };
-        let seen = Seen::Throughput(rate, Some(others_ppm));
+        let seen = Seen::Throughput(rate, others_ppm);
         made.live.push((Run::Throughput(case), seen));
         made.said.push(disturbed(0));
     }
@@ -47,6 +48,7 @@ fn what_hangs_on_a_round_or_on_others_stays_open() {
         told([80, 89, 90], 0),
         told([67, 70, 73], others::LIMIT_PPM + 1),
         told([95, 95, 95], others::LIMIT_PPM + 1),
+        told([95, 95, 95], None),
     ];
     for told in open {
         assert!(matches!(told, (None, Verdict::Inconclusive(_))), "{told:?}");
