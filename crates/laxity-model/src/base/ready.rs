@@ -47,7 +47,7 @@ pub struct ByRank<M, P> {
 }
 
 /// [`ByRank`] of `N` places, all within itself.
-pub type Ready<const N: usize = { crate::executor::HANDLERS }> = ByRank<[Member; N], [u32; N]>;
+pub type Ready<const N: usize> = ByRank<[Member; N], [u32; N]>;
 
 /// [`ByRank`] of as many places as are asked for.
 pub type ReadyOf = ByRank<Box<[Member]>, Box<[u32]>>;

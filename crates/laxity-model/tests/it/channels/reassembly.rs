@@ -66,7 +66,7 @@ fn what_is_not_complete_is_given_up_for_one_behind_it_and_when_it_is_due() {
     assembly.arrived(fragment(2, 0, 2), Instant::from_nanos(9), nobody);
     assembly.arrived(fragment(3, 0, 2), Instant::from_nanos(10), nobody);
     assembly.arrived(fragment(4, 0, 2), Instant::from_nanos(11), |one| {
-        gone.push(one)
+        gone.push(one);
     });
     assert_eq!(assembly.first_due(), Some(Instant::from_nanos(10)));
     assembly.expire(Instant::from_nanos(10), |one| gone.push(one));
