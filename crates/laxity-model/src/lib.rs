@@ -11,6 +11,7 @@
 //! * [`verify`]: what timeliness means, the verdict with its reasons, who made a job late, and what a reservation delivered.
 //! * [`adaptive`]: reservations that follow the load.
 //! * [`nif`]: whose a packet is, whether it is kept, what is sent next.
+//! * [`channels`]: flows of messages with bounds: policed, in three classes, in packets.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
@@ -21,6 +22,7 @@ pub mod adaptive;
 pub mod admission;
 pub mod analysis;
 pub mod base;
+pub mod channels;
 pub mod enforce;
 pub mod executor;
 pub mod nif;

@@ -11,6 +11,7 @@ pub mod number;
 pub mod plain;
 pub mod port;
 pub mod random;
+pub mod ready;
 pub mod ring;
 pub mod stack;
 pub mod time;

@@ -22,13 +22,11 @@ mod in_order;
 pub mod linked;
 pub mod members;
 pub mod pacing;
-mod ready;
 pub mod rmdp;
 pub mod share;
 
 pub use handlers::{HandlerId, Handlers, Released, Wait};
 pub use in_order::{InOrder, Order, Yielded};
-pub use ready::Ready;
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -42,6 +40,9 @@ use crate::{Instant, Span};
 
 /// How many handlers an executor has room for unless it is said otherwise.
 pub const HANDLERS: usize = 128;
+
+/// The places of released jobs by rank, the smallest first; among equal ranks the one that entered first.
+pub type Ready<const N: usize = HANDLERS> = crate::base::ready::Ready<N>;
 
 /// A released job, as policies see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -100,9 +100,65 @@ impl Stated {
         messages.min(most)
     }
 
-    /// What so many messages or bytes take at the rate, in parts of a nanosecond: as many as are in a period.
-    fn take(&self, count: u32) -> u128 {
-        u128::from(count) * u128::from(self.period.as_nanos())
+    /// What so many messages or bytes take at the rate.
+    fn take(&self, count: u32) -> Point {
+        let parts = u128::from(self.amount.get());
+        let taken = u128::from(count) * u128::from(self.period.as_nanos());
+        u64::try_from(taken / parts).map_or(Point::END, |nanos| Point {
+            nanos,
+            // Less than the amount, which is a number of 32 bits.
+            part: (taken % parts) as u32,
+        })
+    }
+}
+
+/// A point in time, or a length of it, in nanoseconds and parts of one: as many as are in a period.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Point {
+    nanos: u64,
+    part: u32,
+}
+
+impl Point {
+    const ZERO: Self = Self { nanos: 0, part: 0 };
+    const END: Self = Self {
+        nanos: u64::MAX,
+        part: 0,
+    };
+
+    /// So much later, where a nanosecond has so many parts.
+    fn plus(self, other: Self, parts: NonZeroU32) -> Self {
+        let part = u64::from(self.part) + u64::from(other.part);
+        let (carry, part) = match part.checked_sub(u64::from(parts.get())) {
+            Some(part) => (1, part),
+            None => (0, part),
+        };
+        let nanos = self.nanos.checked_add(other.nanos);
+        match nanos.and_then(|nanos| nanos.checked_add(carry)) {
+            Some(nanos) => Self {
+                nanos,
+                part: part as u32,
+            },
+            None => Self::END,
+        }
+    }
+
+    /// So much earlier, or the beginning.
+    fn minus(self, other: Self, parts: NonZeroU32) -> Self {
+        let (borrow, part) = match self.part.checked_sub(other.part) {
+            Some(part) => (0, part),
+            None => (1, self.part + (parts.get() - other.part)),
+        };
+        let nanos = self.nanos.checked_sub(other.nanos);
+        match nanos.and_then(|nanos| nanos.checked_sub(borrow)) {
+            Some(nanos) => Self { nanos, part },
+            None => Self::ZERO,
+        }
+    }
+
+    /// The first instant that is not before it.
+    fn instant(self) -> Instant {
+        Instant::from_nanos(self.nanos.saturating_add(u64::from(self.part > 0)))
     }
 }
 
@@ -121,32 +177,91 @@ pub struct Due {
 #[derive(Clone, Debug)]
 pub struct Urgency {
     stated: Stated,
-    /// The earliest logical arrival of the next packet, in parts of a nanosecond.
-    next: u128,
+    /// What one message or byte takes at the rate, and what a burst does.
+    one: Point,
+    burst: Point,
+    /// The earliest logical arrival of the next packet.
+    next: Point,
 }
 
 impl Urgency {
     /// Before the first packet.
     #[must_use]
-    pub const fn new(stated: Stated) -> Self {
-        Self { stated, next: 0 }
+    pub fn new(stated: Stated) -> Self {
+        Self {
+            stated,
+            one: stated.take(1),
+            burst: stated.take(stated.burst.get()),
+            next: Point::ZERO,
+        }
     }
 
     /// When a packet is due that arrived then; `count` is 1 where messages are counted, and its bytes where these are. Instants beyond the end of time
     /// are that. O(1).
     pub fn arrived(&mut self, at: Instant, count: u32) -> Due {
-        let stated = &self.stated;
-        let parts = u128::from(stated.amount.get());
-        let at = u128::from(at.as_nanos()) * parts;
+        let at = Point {
+            nanos: at.as_nanos(),
+            part: 0,
+        };
         let logical = self.next.max(at);
-        self.next = logical.saturating_add(stated.take(count));
-        let exceeds = self.next - at > stated.take(stated.burst.get());
-        let nanos = u64::try_from(logical.div_ceil(parts));
-        let logical = nanos.map_or(Instant::MAX, Instant::from_nanos);
+        self.next = self.behind(logical, count);
+        let exceeds = self.next > at.plus(self.burst, self.stated.amount);
+        let logical = logical.instant();
         Due {
             logical,
-            deadline: stated.due(logical),
+            deadline: self.stated.due(logical),
             exceeds,
         }
     }
+
+    /// Whether a packet that arrived then and counts so much would keep the promise. O(1).
+    #[must_use]
+    pub fn keeps(&self, at: Instant, count: u32) -> bool {
+        let at = Point {
+            nanos: at.as_nanos(),
+            part: 0,
+        };
+        self.behind(self.next.max(at), count) <= at.plus(self.burst, self.stated.amount)
+    }
+
+    /// The earliest instant at which a packet that counts so much keeps the promise; `None` where it counts more than a burst, and never does.
+    #[must_use]
+    pub fn keeps_from(&self, count: u32) -> Option<Instant> {
+        let room = self.stated.burst.get().checked_sub(count)?;
+        let room = self.stated.take(room);
+        Some(self.next.minus(room, self.stated.amount).instant())
+    }
+
+    /// Where the line is now.
+    #[must_use]
+    pub const fn mark(&self) -> Mark {
+        Mark(self.next)
+    }
+
+    /// The line of the same client as it was at the mark.
+    #[must_use]
+    pub const fn since(&self, mark: Mark) -> Self {
+        Self {
+            next: mark.0,
+            ..*self
+        }
+    }
+
+    /// Whatever came since the mark is taken to have never come.
+    pub const fn back_to(&mut self, mark: Mark) {
+        self.next = mark.0;
+    }
+
+    fn behind(&self, logical: Point, count: u32) -> Point {
+        let taken = if count == 1 {
+            self.one
+        } else {
+            self.stated.take(count)
+        };
+        logical.plus(taken, self.stated.amount)
+    }
 }
+
+/// A point in the line of a client's logical arrivals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mark(Point);

@@ -3,6 +3,7 @@
 mod adaptive;
 mod admissions;
 mod attribution;
+mod channels;
 mod contracts;
 mod coordinator;
 mod devices;

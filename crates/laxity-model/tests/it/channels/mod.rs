@@ -1,0 +1,4 @@
+//! Real-time channels against what is counted.
+
+mod reassembly;
+mod source;
