@@ -218,12 +218,12 @@ impl World {
         }
     }
 
-    /// Nobody has reserved what his channels do not have, or more than there is.
+    /// Nobody has reserved what his channels do not have, or more than there is, and no summary was ever wrong.
     pub(crate) fn agrees(&self) -> bool {
         let hosts = (0..self.hosts).map(HostId);
         hosts
             .filter_map(|host| self.network.node(host))
-            .all(|node| node.agrees())
+            .all(|node| node.agrees() && node.differed() == 0)
     }
 
     /// What both ends know of a channel that is there at all is the same as what each hop has; and each end was told what became of it once.

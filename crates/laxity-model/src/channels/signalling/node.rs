@@ -285,6 +285,12 @@ impl<A: Admits> Node<A> {
         self.steady.clock(self.due)
     }
 
+    /// The links that it was made with.
+    #[must_use]
+    pub fn neighbours(&self) -> &[Neighbour] {
+        &self.neighbours
+    }
+
     /// How this clock stands to that at the other end of a link.
     #[must_use]
     pub fn clocks(&self, link: LinkId) -> Option<&crate::channels::clocks::Relation> {
@@ -295,6 +301,12 @@ impl<A: Admits> Node<A> {
     #[must_use]
     pub fn is_up(&self, link: LinkId) -> bool {
         self.ends.get(link.index()).is_some_and(End::is_up)
+    }
+
+    /// How often a neighbour's summary was not what is here. Between nodes that do what they should it never is, so that this tells of an error of one of them.
+    #[must_use]
+    pub fn differed(&self) -> u64 {
+        self.softs.iter().map(|soft| soft.differed).sum()
     }
 
     /// All channels that go through here, in the order of their names.

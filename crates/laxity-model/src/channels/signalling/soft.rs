@@ -66,6 +66,8 @@ pub(super) struct Soft {
     listed: BTreeSet<ChannelId>,
     /// The next summary is due.
     due: Instant,
+    /// So many summaries of who is before were not what is here.
+    pub(super) differed: u64,
 }
 
 /// What becomes of what a list does not agree with.
@@ -87,6 +89,7 @@ impl Soft {
             missed: BTreeMap::new(),
             listed: BTreeSet::new(),
             due: now,
+            differed: 0,
         }
     }
 
@@ -94,6 +97,7 @@ impl Soft {
     pub(super) fn begins(&mut self, now: Instant, terms: &Terms) {
         *self = Self {
             due: now + terms.refresh,
+            differed: self.differed,
             ..Self::new(now)
         };
     }
@@ -139,6 +143,8 @@ impl Soft {
         if agrees {
             self.confirmed = now;
             self.missed.clear();
+        } else {
+            self.differed = self.differed.saturating_add(1);
         }
         agrees
     }
