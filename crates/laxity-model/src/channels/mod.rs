@@ -5,10 +5,14 @@
 //!
 //! * [`admission`]: what each takes of processors, links and buffers, and whether it is granted (§2.2, §3.3).
 //! * [`classes`]: who goes next, of all channels that want a processor or a link (§2.1, §4.2).
+//! * [`clocks`]: how the clocks of two neighbours stand to each other, and how much is left to a message that comes.
+//! * [`signalling`]: how a channel is opened, changed and ended hop by hop.
 //! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
 //! * [`reassembly`]: from a message to its packets and back (§3.1).
 
 pub mod admission;
 pub mod classes;
+pub mod clocks;
 pub mod reassembly;
+pub mod signalling;
 pub mod source;
