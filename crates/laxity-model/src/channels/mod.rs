@@ -6,7 +6,9 @@
 //! * [`classes`]: who goes next, of all channels that want a processor or a link (§2.1, §4.2).
 //! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
 //! * [`reassembly`]: from a message to its packets and back (§3.1).
+//! * [`replay`]: which sealed frames have been seen.
 
 pub mod classes;
 pub mod reassembly;
+pub mod replay;
 pub mod source;
