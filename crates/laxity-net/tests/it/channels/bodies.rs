@@ -113,7 +113,7 @@ impl Parts {
             }),
             _ => Body::Signal(Signal {
                 from: self.life(0),
-                to: (self.kind % 2 == 0).then(|| self.life(1)),
+                to: self.kind.is_multiple_of(2).then(|| self.life(1)),
                 heard: self.numbers[2],
                 content: self.content(lists),
             }),

@@ -7,7 +7,7 @@ use proptest::sample::Index;
 use super::hosts::{Agreed, Hosts, MILLISECOND, Outcome};
 
 /// What befalls the hosts and the frames between them; of the two, that of the number.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Happens {
     Time(u16),
     Poll(usize),
