@@ -72,7 +72,7 @@ fn pair(cipher: Cipher) -> [Peer; 2] {
     let mut first = first_of(&mut near);
     let mut answer = Vec::new();
     let came = far.open(NOW, &mut first, &mut budget(), |frame| {
-        answer = frame.to_vec()
+        answer = frame.to_vec();
     });
     assert_eq!(came, Ok(Came::Answered));
     let came = near.open(NOW, &mut answer, &mut budget(), |_| ());
