@@ -9,10 +9,12 @@
 //! * [`signalling`]: how a channel is opened, changed and ended hop by hop.
 //! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
 //! * [`reassembly`]: from a message to its packets and back (§3.1).
+//! * [`replay`]: which sealed frames have been seen.
 
 pub mod admission;
 pub mod classes;
 pub mod clocks;
 pub mod reassembly;
 pub mod signalling;
+pub mod replay;
 pub mod source;

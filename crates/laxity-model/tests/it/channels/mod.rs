@@ -1,4 +1,5 @@
 //! Real-time channels against what is counted.
 
 mod reassembly;
+mod replay;
 mod source;
