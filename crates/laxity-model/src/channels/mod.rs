@@ -3,10 +3,14 @@
 //! Mehra, Indiresan, Shin, "Structuring Communication Software for Quality-of-Service Guarantees" (RTSS 1996); what a channel states is a linear
 //! bounded arrival process of messages, of which [`crate::nif::urgency`] makes logical arrivals and deadlines.
 //!
+//! * [`handler`]: from messages to packets on a processor, as cooperative jobs (§3.1).
+//! * [`link`]: which packet leaves next, and where that is decided (§4.2).
 //! * [`classes`]: who goes next, of all channels that want a processor or a link (§2.1, §4.2).
 //! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
 //! * [`reassembly`]: from a message to its packets and back (§3.1).
 
 pub mod classes;
+pub mod handler;
+pub mod link;
 pub mod reassembly;
 pub mod source;

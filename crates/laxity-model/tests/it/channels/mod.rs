@@ -1,4 +1,5 @@
 //! Real-time channels against what is counted.
 
+mod handler;
 mod reassembly;
 mod source;
