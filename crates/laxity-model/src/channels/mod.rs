@@ -4,6 +4,8 @@
 //! bounded arrival process of messages, of which [`crate::nif::urgency`] makes logical arrivals and deadlines.
 //!
 //! * [`admission`]: what each takes of processors, links and buffers, and whether it is granted (§2.2, §3.3).
+//! * [`handler`]: from messages to packets on a processor, as cooperative jobs (§3.1).
+//! * [`link`]: which packet leaves next, and where that is decided (§4.2).
 //! * [`classes`]: who goes next, of all channels that want a processor or a link (§2.1, §4.2).
 //! * [`clocks`]: how the clocks of two neighbours stand to each other, and how much is left to a message that comes.
 //! * [`signalling`]: how a channel is opened, changed and ended hop by hop.
@@ -14,6 +16,8 @@
 pub mod admission;
 pub mod classes;
 pub mod clocks;
+pub mod handler;
+pub mod link;
 pub mod reassembly;
 pub mod signalling;
 pub mod replay;
