@@ -5,8 +5,10 @@
 //!
 //! * [`classes`]: who goes next, of all channels that want a processor or a link (§2.1, §4.2).
 //! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
+//! * [`fit`]: which rate and burst cover a flow that was recorded.
 //! * [`reassembly`]: from a message to its packets and back (§3.1).
 
 pub mod classes;
+pub mod fit;
 pub mod reassembly;
 pub mod source;
