@@ -10,6 +10,7 @@
 //! * [`clocks`]: how the clocks of two neighbours stand to each other, and how much is left to a message that comes.
 //! * [`signalling`]: how a channel is opened, changed and ended hop by hop.
 //! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
+//! * [`fit`]: which rate and burst cover a flow that was recorded.
 //! * [`reassembly`]: from a message to its packets and back (§3.1).
 //! * [`replay`]: which sealed frames have been seen.
 
@@ -18,6 +19,7 @@ pub mod classes;
 pub mod clocks;
 pub mod handler;
 pub mod link;
+pub mod fit;
 pub mod reassembly;
 pub mod signalling;
 pub mod replay;
