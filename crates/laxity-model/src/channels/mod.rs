@@ -17,10 +17,10 @@
 pub mod admission;
 pub mod classes;
 pub mod clocks;
+pub mod fit;
 pub mod handler;
 pub mod link;
-pub mod fit;
 pub mod reassembly;
-pub mod signalling;
 pub mod replay;
+pub mod signalling;
 pub mod source;

@@ -1,7 +1,7 @@
 //! Real-time channels against what is counted.
 
-mod handler;
 mod fit;
+mod handler;
 mod reassembly;
 mod replay;
 mod source;
