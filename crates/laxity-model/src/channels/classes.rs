@@ -209,6 +209,12 @@ impl Classes {
         }
     }
 
+    /// When the next of those who were early when it was last asked becomes current; [`Instant::MAX`] if nobody does.
+    #[must_use]
+    pub fn turns_current(&self) -> Instant {
+        self.early.least().map_or(Instant::MAX, Instant::from_nanos)
+    }
+
     /// Of those there, in the order of their logical arrivals, who is current by now.
     #[inline]
     fn promote(&mut self, now: Instant) {

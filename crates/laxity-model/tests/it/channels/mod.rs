@@ -1,4 +1,7 @@
 //! Real-time channels against what is counted.
 
+mod fit;
+mod handler;
 mod reassembly;
+mod replay;
 mod source;
