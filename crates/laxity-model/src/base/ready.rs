@@ -7,6 +7,9 @@ use core::hint::select_unpredictable;
 /// Of how many the best one goes on to the next round: with more there would be fewer rounds, of more comparisons than a line of the cache has members for.
 const GROUP: usize = 4;
 
+/// No queue has more rounds than these.
+const ROUNDS: usize = (PLACE_BITS / GROUP.ilog2()) as usize;
+
 /// One in the queue: its rank, how many had entered before it, and its place, in one number, so that the smallest goes first. The count is of
 /// 40 bits: once in 10¹² entries one of equals may overtake another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -49,16 +52,18 @@ impl Member {
 
 /// Places by rank, the smallest first; among equal ranks the one that entered first.
 ///
-/// A tournament in groups of four: entering and leaving cost O(log N), the first O(1). Where a member meets whom is known beforehand, other than in a heap, so no round waits for
-/// the one before it but for who goes on. Of the size that it was made with, so that nothing is allocated after.
+/// A tournament in groups of four: entering and leaving cost O(log N), where N is the greatest place that ever entered, and the first O(1). Where a member meets whom is known
+/// beforehand, other than in a heap, so no round waits for the one before it but for who goes on. Of the size that it was made with, so that nothing is allocated after.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ByRank<M> {
     /// Who is at each place.
     places: M,
-    /// Who is the first of each group of places, of each group of such groups, and so on: one round behind the other, all but the last, of which one remains.
+    /// Who is the first of each group of places, of each group of such groups, and so on, in one round behind the other; but not of the last, of which one remains.
     rounds: M,
-    /// How many of the rounds' members stand for groups of such: all before the groups of places.
-    inner: usize,
+    /// Where each round begins.
+    begins: [u32; ROUNDS],
+    /// How many rounds there are so far: none where nobody but of the first group has ever entered.
+    played: usize,
     /// Who remains.
     first: Member,
     /// How many have entered since the beginning.
@@ -75,7 +80,7 @@ impl<const N: usize> Default for Ready<N> {
     fn default() -> Self {
         const {
             assert!(
-                N < 1 << PLACE_BITS && members_of_rounds(N).0 <= N,
+                N < 1 << PLACE_BITS && rounds_of(N).1 <= N,
                 "so many places have no numbers"
             );
         }
@@ -93,16 +98,21 @@ impl ReadyOf {
     pub fn new(places: usize) -> Self {
         assert!(places < 1 << PLACE_BITS, "so many places have no numbers");
         let of = |members| vec![Member::ABSENT; members].into();
-        Self::of(places, of(places), of(members_of_rounds(places).0))
+        Self::of(places, of(places), of(rounds_of(places).1))
     }
 }
 
-/// Of so many places: how many members all rounds but the last have, and how many of those meet others before the groups of places do.
-const fn members_of_rounds(places: usize) -> (usize, usize) {
-    let groups = places.div_ceil(GROUP);
-    // Each member but the last four stands for a group of its own.
-    let inner = groups.saturating_sub(GROUP).div_ceil(GROUP - 1);
-    (if groups > 1 { inner + groups } else { 0 }, inner)
+/// Of so many places: where each round begins, and how many members all have. The groups of a round are full, with members that are not there.
+const fn rounds_of(places: usize) -> ([u32; ROUNDS], usize) {
+    let (mut begins, mut members) = ([0; ROUNDS], 0);
+    let (mut round, mut groups) = (0, places.div_ceil(GROUP));
+    while groups > 1 {
+        begins[round] = members as u32;
+        members += groups.next_multiple_of(GROUP);
+        round += 1;
+        groups = groups.div_ceil(GROUP);
+    }
+    (begins, members)
 }
 
 impl<M> ByRank<M> {
@@ -110,7 +120,8 @@ impl<M> ByRank<M> {
         Self {
             places,
             rounds,
-            inner: members_of_rounds(number).1,
+            begins: rounds_of(number).0,
+            played: 0,
             first: Member::ABSENT,
             entered: 0,
         }
@@ -149,15 +160,17 @@ where
         assert!(!self.holds(place), "place {place} is in the queue");
         let member = self.entering(place, rank);
         self.places.as_mut()[place as usize] = member;
+        self.play_for(place);
         let rounds = self.rounds.as_mut();
-        let mut at = self.inner + place as usize / GROUP;
+        let mut at = place as usize;
         // It goes on until somebody of its group goes before it: then all is as it was.
-        while let Some(before) = rounds.get_mut(at) {
+        for begin in &self.begins[..self.played] {
+            at /= GROUP;
+            let before = &mut rounds[*begin as usize + at];
             if *before < member {
                 return;
             }
             *before = member;
-            at = (at / GROUP).wrapping_sub(1);
         }
         self.first = self.first.or_before(member);
     }
@@ -187,18 +200,42 @@ where
         member.is_some_and(|member| member.is_there())
     }
 
-    /// Puts the member at its place, and whoever goes first now into each round.
     #[inline]
     fn settle(&mut self, place: u32, member: Member) {
-        let mut winner = first_of_group(self.places.as_mut(), place as usize, member);
-        let rounds = self.rounds.as_mut();
-        let mut at = self.inner + place as usize / GROUP;
-        while at < rounds.len() {
-            winner = first_of_group(rounds, at, winner);
-            at = (at / GROUP).wrapping_sub(1);
-        }
-        self.first = winner;
+        let begins = &self.begins[..self.played];
+        let (places, rounds) = (self.places.as_mut(), self.rounds.as_mut());
+        self.first = first_of_all(places, rounds, begins, place as usize, member);
     }
+
+    /// There are as many rounds as it takes until this place meets all others. Whoever remained until now is the first of the first group of a new one.
+    #[inline]
+    fn play_for(&mut self, place: u32) {
+        let groups = |round: usize| place as usize / GROUP.pow(round as u32 + 1);
+        while groups(self.played) > 0 {
+            let begin = self.begins[self.played] as usize;
+            self.rounds.as_mut()[begin] = self.first;
+            self.played += 1;
+        }
+    }
+}
+
+/// Puts this one at its place, and whoever goes first now into each round. It tells who remains.
+///
+/// For arrays of any length: where the length is known, and with it that each group is full, the compiler branches on who goes first, which takes twice the time.
+#[inline(never)]
+fn first_of_all(
+    places: &mut [Member],
+    rounds: &mut [Member],
+    begins: &[u32],
+    place: usize,
+    member: Member,
+) -> Member {
+    let (mut at, mut winner) = (place, first_of_group(places, place, member));
+    for begin in begins {
+        at /= GROUP;
+        winner = first_of_group(rounds, *begin as usize + at, winner);
+    }
+    winner
 }
 
 /// Puts this one there, and tells who goes first of its group. The others do not wait for who it is: only the last comparison does.
