@@ -2,6 +2,7 @@
 
 mod fit;
 mod handler;
+mod admission;
 mod reassembly;
 mod replay;
 mod source;
