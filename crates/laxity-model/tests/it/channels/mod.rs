@@ -1,4 +1,5 @@
 //! Real-time channels against what is counted.
 
+mod clocks;
 mod reassembly;
 mod source;
