@@ -3,6 +3,7 @@
 mod fit;
 mod handler;
 mod admission;
+mod clocks;
 mod reassembly;
 mod replay;
 mod source;
