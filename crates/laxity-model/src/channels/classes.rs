@@ -212,7 +212,8 @@ impl Classes {
     /// When the next of those who were early when it was last asked becomes current; [`Instant::MAX`] if nobody does.
     #[must_use]
     pub fn turns_current(&self) -> Instant {
-        self.early.least().map_or(Instant::MAX, Instant::from_nanos)
+        let early = &self.real_time[EARLY];
+        early.least().map_or(Instant::MAX, Instant::from_nanos)
     }
 
     /// Of those there, in the order of their logical arrivals, who is current by now.

@@ -168,7 +168,7 @@ mod tests {
         let all: Vec<Task> = (1..100).map(|n| task(10, 10_000 * n)).collect();
         all.iter().for_each(|task| grid.insert(task));
         assert!(grid.accepts(&task(1_000, 50_000), 500, &Dedicated));
-        assert!(!grid.accepts(&task(9_000, 10_000), 500, &Dedicated));
+        assert!(!grid.accepts(&task(9_500, 10_000), 500, &Dedicated));
         assert!(!grid.accepts(&task(10_000, 10_000), 0, &Dedicated));
     }
 }
