@@ -2,10 +2,10 @@
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Preemption, Task};
-use laxity_model::channels::classes::{By, Early};
 use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::executor::{ExecutorPolicy, Handlers, Job, Wait};
 use laxity_model::policy::Policy;
+use laxity_model::policy::three_classes::{By, Early};
 use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 

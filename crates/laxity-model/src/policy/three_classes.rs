@@ -9,8 +9,8 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
+use super::queue::{Links, Queue};
 use crate::base::ready::ReadyOf;
-use crate::policy::queue::{Links, Queue};
 use crate::{Instant, Span};
 
 /// What somebody wants to go with.
