@@ -298,8 +298,10 @@ impl<S: SupplyBound> Resource<S> {
         let place = self.find(channel)?;
         let task = self.tasks.remove(place);
         self.grid.remove(&task);
-        let regions = self.tasks.iter().map(Task::longest_region);
-        self.region = regions.max().unwrap_or_default();
+        if task.longest_region() == self.region {
+            let regions = self.tasks.iter().map(Task::longest_region);
+            self.region = regions.max().unwrap_or_default();
+        }
         Some(TakenOut {
             place,
             member: self.members.remove(place),

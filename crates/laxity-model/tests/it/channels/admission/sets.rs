@@ -82,7 +82,7 @@ fn processor(random: &mut SplitMix64) -> ProcessorCosts {
         completion: service(5_000),
         interrupt: service(5_000),
         packets_at_once: NonZeroU32::new(within(random, 1, 8) as u32).unwrap(),
-        carries_best_effort: random.draw() % 2 == 0,
+        carries_best_effort: random.draw().is_multiple_of(2),
     }
 }
 
@@ -223,7 +223,7 @@ pub(crate) fn flow(
                 .collect(),
         });
         logical += interval;
-        if !phases.synchronous && random.draw() % 4 == 0 {
+        if !phases.synchronous && random.draw().is_multiple_of(4) {
             logical += within(random, 0, interval);
         }
     }
@@ -338,7 +338,7 @@ fn judge(by: By, sets: u32, seed: u64) -> (u32, u32) {
                 .resource
                 .least_delay(&member.demand)
                 .ok()
-                .filter(|_| random.draw() % 3 == 0);
+                .filter(|_| random.draw().is_multiple_of(3));
             if let Some(least) = least.map(Span::as_nanos) {
                 let mut less = scene.member(channel, &asked);
                 less.delay = Span::from_nanos(least - 1);
