@@ -178,6 +178,12 @@ impl Classes {
         }
     }
 
+    /// When the next of those who were early when it was last asked becomes current; [`Instant::MAX`] if nobody does.
+    #[must_use]
+    pub fn turns_current(&self) -> Instant {
+        self.early.least().map_or(Instant::MAX, Instant::from_nanos)
+    }
+
     /// Of those there, in the order of their logical arrivals, who is current by now.
     fn promote(&mut self, now: Instant) {
         while let Some(who) = self.early.first()

@@ -60,6 +60,8 @@ struct Entry {
     /// Whether its jobs go behind all others, and whether the policy was told otherwise of the one that is there.
     behind: bool,
     moves: bool,
+    /// The job that is there has inherited when it is current, and when it is due.
+    inherited: Option<(Instant, Instant)>,
     /// Its jobs may be raised, to be due so soon after their release.
     soonest: Option<Span>,
     /// The job that is there, or the next one, was raised to be due then.
@@ -77,6 +79,7 @@ const FREE: Entry = Entry {
     deadline: Span::MAX,
     behind: false,
     moves: false,
+    inherited: None,
     soonest: None,
     raised: None,
     later: None,
@@ -103,11 +106,17 @@ impl Entry {
     fn job(&self, release: Instant) -> Job {
         let after = |time| release.checked_add(time).unwrap_or(Instant::MAX);
         let raised = self.raised.zip(self.soonest).filter(|_| !self.behind);
-        let deadline = match raised {
-            Some((due, soonest)) => due.max(after(soonest)),
-            None => after(self.time()),
+        let inherited = self.inherited.filter(|_| !self.behind);
+        let (logical, deadline) = match (raised, inherited) {
+            (Some((due, soonest)), _) => (release, due.max(after(soonest))),
+            (None, Some(inherited)) => inherited,
+            (None, None) => (release, after(self.time())),
         };
-        Job { release, deadline }
+        Job {
+            release,
+            logical,
+            deadline,
+        }
     }
 }
 
@@ -179,7 +188,7 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
         self.close(handler, now);
         let entry = self.entry_mut(handler.place);
         entry.state = State::Waiting(wait);
-        (entry.raised, entry.later) = (None, None);
+        (entry.raised, entry.later, entry.inherited) = (None, None, None);
         Ok(())
     }
 
@@ -235,6 +244,31 @@ impl<P: ExecutorPolicy, const N: usize> Handlers<P, N> {
         entry.moves |= entry.behind != behind;
         entry.behind = behind;
         Ok(())
+    }
+
+    /// The running job inherits from what it works on when it is current, which may be to come, and when it is due; [`Instant::MAX`] if never. It is behind its equals from here on.
+    ///
+    /// # Errors
+    ///
+    /// It does not run.
+    pub fn inherit(
+        &mut self,
+        handler: HandlerId,
+        (logical, deadline): (Instant, Instant),
+        now: Instant,
+    ) -> Result {
+        let release = self.release_of_running(handler)?;
+        let entry = self.entry_mut(handler.place);
+        entry.inherited = Some((logical, deadline));
+        let job = entry.job(release);
+        self.policy.leave(handler.place.into(), now);
+        self.policy.enter(handler.place.into(), job, now);
+        Ok(())
+    }
+
+    /// When the order of those released changes by itself, at the soonest.
+    pub fn reorders(&mut self, now: Instant) -> Instant {
+        self.policy.decide(now).until
     }
 
     /// The running job lets its equals go first.

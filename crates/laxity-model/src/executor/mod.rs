@@ -8,7 +8,7 @@
 //! * [`ExecutorPolicy`]: the order among released jobs, and the schedulability test that belongs to it.
 //! * [`Handlers`]: the state of all handlers, and who of them runs.
 //! * [`Ready`]: a queue that most policies can be made of; [`InOrder`]: those that keep to one [`Order`].
-//! * [`edf`], [`fcfs`], [`rmdp`]: those that come with it.
+//! * [`edf`], [`fcfs`], [`rmdp`], [`multiclass_edf`]: those that come with it.
 //! * [`pacing`]: when a handler is called; [`share`]: a budget that several have together; [`linked`]: what that, and chains of handlers, mean to deadlines; [`members`]: who
 //!   of those that take turns has to do with whom.
 //!
@@ -21,6 +21,7 @@ mod handlers;
 mod in_order;
 pub mod linked;
 pub mod members;
+pub mod multiclass_edf;
 pub mod pacing;
 pub mod rmdp;
 pub mod share;
@@ -49,6 +50,8 @@ pub type Ready<const N: usize = HANDLERS> = crate::base::ready::Ready<N>;
 pub struct Job {
     /// When it was released: the instant that its handler waited for, or when what it waited for arrived.
     pub release: Instant,
+    /// From here on it is current, and early before: its release, but for what its handler has [inherited](Handlers::inherit).
+    pub logical: Instant,
     /// When it is due; [`Instant::MAX`] if never.
     pub deadline: Instant,
 }

@@ -292,7 +292,8 @@ impl<P: ExecutorPolicy, const N: usize> Executor<P, N> {
             return Ok(Some(Step::Finish));
         }
         (self.polled, self.rung) = (true, true);
-        Ok(Some(match self.handlers.next_release() {
+        let next = self.handlers.next_release();
+        Ok(Some(match next.min(self.handlers.reorders(now)) {
             Instant::MAX => Step::Wait(self.doorbell),
             next => Step::WaitUntil(self.doorbell, next),
         }))

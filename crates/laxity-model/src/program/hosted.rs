@@ -79,6 +79,13 @@ impl<P: ExecutorPolicy, const N: usize> Context for Hosted<'_, P, N> {
         let _ = self.executor.handlers.go_behind(self.handler, behind);
     }
 
+    fn inherit(&mut self, logical: Instant, deadline: Instant) {
+        let (due, now) = ((logical, deadline), self.outer.now());
+        // It runs.
+        let _ = self.executor.handlers.inherit(self.handler, due, now);
+        self.executor.until = Instant::ZERO;
+    }
+
     fn handler(&self) -> Option<HandlerId> {
         Some(self.handler)
     }

@@ -182,6 +182,9 @@ pub trait Context {
     /// A handler of an executor goes behind all others that have anything to do from its next yield or wait on, also those of other processes; or goes in its turn as before.
     fn go_behind(&mut self, _behind: bool) {}
 
+    /// The job of a handler of an executor inherits when it is current, which may be to come, and when it is due ([`Instant::MAX`]: never) from what it works on, until it waits. Whether somebody else is to go first is to be asked then.
+    fn inherit(&mut self, _logical: Instant, _deadline: Instant) {}
+
     /// How long the machine was seen to stand still since some moment before, by whoever guards the activity's turns: that is no service, though it may be counted as that.
     fn stood(&self) -> Span {
         Span::ZERO

@@ -1,12 +1,15 @@
 //! The handlers of an executor under each policy, held against a list that is searched; and the policies' admission, held against
 //! the analysis they stand on.
 
+mod multiclass;
 mod oracle;
 
 use laxity_model::analysis::supply::{Dedicated, Delayed, ExplicitDeadline, SupplyBound};
 use laxity_model::analysis::{Preemption, Task};
+use laxity_model::channels::classes::{self, Early};
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
+use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy, HandlerId, Handlers, Wait};
 use laxity_model::{Instant, PortId, Reservation, Service, Span};
@@ -222,6 +225,14 @@ proptest! {
         ops in proptest::collection::vec((op(), any::<bool>()), 0..120),
     ) {
         follows(Edf::<6>::with_room(), By::Deadline, ops)?;
+    }
+
+    /// Nobody inherits anything, so nobody is early, and who is never due is best effort.
+    #[test]
+    fn multi_class_is_the_same_where_nothing_is_early(
+        ops in proptest::collection::vec((op(), any::<bool>()), 0..120),
+    ) {
+        follows(MulticlassEdf::with_room(6, Early::Last, classes::By::Deadline), By::Deadline, ops)?;
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Real-time channels against what is counted.
 
 mod clocks;
+mod fit;
+mod handler;
 mod reassembly;
+mod replay;
 mod source;
