@@ -74,16 +74,16 @@ impl LinkScheduler {
             Class::NotBefore(at) => return Next::NotBefore(at),
             Class::Nobody => return Next::Nothing,
         };
-        self.classes.leave(channel);
         let line = &mut self.channels[channel as usize];
-        let Some(frame) = line.waiting.pop(&mut self.links) else {
-            return Next::Nothing;
-        };
-        if let Some(behind) = line.waiting.first() {
-            let claim = self.claims[behind as usize];
-            self.classes.enter(channel, claim, now);
+        let frame = line.waiting.pop(&mut self.links);
+        match line.waiting.first() {
+            Some(behind) => {
+                let claim = self.claims[behind as usize];
+                self.classes.renew(channel, claim, now);
+            }
+            None => self.classes.leave(channel),
         }
-        Next::Frame(FrameId(frame))
+        frame.map_or(Next::Nothing, |frame| Next::Frame(FrameId(frame)))
     }
 }
 
