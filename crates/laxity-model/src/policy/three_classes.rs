@@ -9,8 +9,8 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
+use super::queue::{Links, Queue};
 use crate::base::ready::ReadyOf;
-use crate::policy::queue::{Links, Queue};
 use crate::{Instant, Span};
 
 /// What somebody wants to go with.
@@ -212,8 +212,8 @@ impl Classes {
     /// When the next of those who were early when it was last asked becomes current; [`Instant::MAX`] if nobody does.
     #[must_use]
     pub fn turns_current(&self) -> Instant {
-        let least = self.real_time[EARLY].least();
-        least.map_or(Instant::MAX, Instant::from_nanos)
+        let early = &self.real_time[EARLY];
+        early.least().map_or(Instant::MAX, Instant::from_nanos)
     }
 
     /// Of those there, in the order of their logical arrivals, who is current by now.
