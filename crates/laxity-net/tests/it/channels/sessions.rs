@@ -2,7 +2,9 @@
 
 use laxity_model::{Instant, Span};
 use laxity_net::channels::frame::Cipher;
-use laxity_net::channels::session::{Budget, Came, Neighbour, Peer, Refused, SealError, Terms};
+use laxity_net::channels::session::{
+    Budget, Came, Identity, Neighbour, Peer, Refused, SealError, Terms,
+};
 
 use super::hosts::{A, Agreed, B, Hosts, MILLISECOND, Outcome, data, identity, peer};
 
@@ -293,17 +295,17 @@ fn who_does_not_know_the_receiver_is_refused_before_the_budget() {
     let now = Instant::ZERO;
     let mut budget = Budget::new(1, 1).unwrap();
     let mut b_of_a = peer(&b, &a, Agreed::default(), now);
-    let first_for = |other| {
+    let first_for = |other: &Identity| {
         let mut first = Vec::new();
         peer(&a, other, Agreed::default(), now).poll(now, |frame| first = frame.to_vec());
         first
     };
     for _ in 0..100 {
-        let mut for_c = first_for(&*c);
+        let mut for_c = first_for(c.as_ref());
         let came = b_of_a.open(now, &mut for_c, &mut budget, |_| panic!("an answer"));
         assert_eq!(came, Err(Refused::Forged));
     }
-    let mut genuine = first_for(&*b);
+    let mut genuine = first_for(b.as_ref());
     let came = b_of_a.open(now, &mut genuine, &mut budget, |_| ());
     assert_eq!(came, Ok(Came::Answered));
 }
