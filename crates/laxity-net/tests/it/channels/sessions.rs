@@ -2,7 +2,9 @@
 
 use laxity_model::{Instant, Span};
 use laxity_net::channels::frame::Cipher;
-use laxity_net::channels::session::{Budget, Neighbour, Peer, Refused, SealError, Terms};
+use laxity_net::channels::session::{
+    Budget, Came, Identity, Neighbour, Peer, Refused, SealError, Terms,
+};
 
 use super::hosts::{A, Agreed, B, Hosts, MILLISECOND, Outcome, data, identity, peer};
 
@@ -284,5 +286,46 @@ fn what_is_not_sealed_is_refused_where_all_is() {
     frame.truncate(length);
     assert_eq!(hosts.open(B, frame), Err(Refused::Open));
     hosts.now += MILLISECOND;
+    hosts.assert_agree();
+}
+
+#[test]
+fn who_does_not_know_the_receiver_is_refused_before_the_budget() {
+    let [a, b, c] = ['1', '2', '3'].map(identity);
+    let now = Instant::ZERO;
+    let mut budget = Budget::new(1, 1).unwrap();
+    let mut b_of_a = peer(&b, &a, Agreed::default(), now);
+    let first_for = |other: &Identity| {
+        let mut first = Vec::new();
+        peer(&a, other, Agreed::default(), now).poll(now, |frame| first = frame.to_vec());
+        first
+    };
+    for _ in 0..100 {
+        let mut for_c = first_for(c.as_ref());
+        let came = b_of_a.open(now, &mut for_c, &mut budget, |_| panic!("an answer"));
+        assert_eq!(came, Err(Refused::Forged));
+    }
+    let mut genuine = first_for(b.as_ref());
+    let came = b_of_a.open(now, &mut genuine, &mut budget, |_| ());
+    assert_eq!(came, Ok(Came::Answered));
+}
+
+#[test]
+fn no_session_has_the_number_of_another_one_that_is_alive() {
+    let mut hosts = established(Agreed::default());
+    let before = hosts.peers[B].session().unwrap();
+    // Each of them takes a number, and there are 256; the next one would be that of the session.
+    let first = hosts.seen[B][0].clone();
+    for _ in 0..255 {
+        assert_eq!(hosts.open(B, first.clone()), Err(Refused::Stale));
+    }
+    hosts.to[A].clear();
+    hosts.now = hosts.peers[A].due();
+    hosts.poll(A);
+    hosts.arrive(B).unwrap();
+    hosts.arrive(A).unwrap();
+    hosts.say(A).unwrap();
+    hosts.arrive(B).unwrap();
+    assert_ne!(hosts.peers[B].session().unwrap().0, before.0);
     hosts.assert_agree();
 }
