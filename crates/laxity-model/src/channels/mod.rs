@@ -9,8 +9,9 @@
 //! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
 //! * [`reassembly`]: from a message to its packets and back (§3.1).
 
-pub mod classes;
 pub mod handler;
 pub mod link;
 pub mod reassembly;
 pub mod source;
+
+pub use crate::policy::multiclass as classes;
