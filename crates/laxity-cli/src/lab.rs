@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use laxity_lab::bench::{self, Request};
+use laxity_lab::bench::{self, Request, Text};
 use laxity_lab::evidence::written_to;
 use laxity_lab::machine_file::{Elsewhere, Known};
 use laxity_lab::plain;
@@ -15,7 +15,7 @@ use laxity_model::enforce::machine::Machine;
 use laxity_studies::STUDIES;
 
 use crate::arguments::Lab;
-use crate::exit::{self, Failure, USAGE, failed};
+use crate::exit::{self, CANNOT_RUN, Failure, USAGE, failed};
 use crate::experiments::{Experiment, Study};
 use crate::on::On;
 use crate::outputs::{self, Output, Written};
@@ -56,17 +56,7 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
     let mut wanted: Vec<Output<'_>> = vec![("--html", page)];
     wanted.extend(arguments.json.output());
     let is_taken = wanted.iter().any(|(_, path)| files::is_stream(path));
-    let on = match (text.measures, arguments.on) {
-        (true, on) => on,
-        (false, On::Linux) => {
-            let message = format!(
-                "nothing of {} is measured, so --on linux says nothing; see --help",
-                text.name
-            );
-            return Err(Failure::new(USAGE, message));
-        }
-        (false, _) => On::Twin,
-    };
+    let on = where_to_run(text, arguments.on)?;
     // Who may not run on Linux is told so wherever its outputs are to go.
     let (host, _) = run::choose(on, arguments.threads, text.networks)?;
     let drawings = drawings(experiment, &wanted)?;
@@ -100,6 +90,22 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
     }
     written.done()?;
     Ok(exit::of(report.outcome()))
+}
+
+/// Where it is run: what measures nothing, in the twin.
+fn where_to_run(text: &Text, on: On) -> Result<On, Failure> {
+    match (text.measures, on, &text.unmeasured) {
+        (true, on, _) => Ok(on),
+        (false, On::Linux, Some(why)) => Err(Failure::new(CANNOT_RUN, why.clone())),
+        (false, On::Linux, None) => {
+            let message = format!(
+                "nothing of {} is measured, so --on linux says nothing; see --help",
+                text.name
+            );
+            Err(Failure::new(USAGE, message))
+        }
+        (false, ..) => Ok(On::Twin),
+    }
 }
 
 /// The files that are asked for; tells whether the page is there.

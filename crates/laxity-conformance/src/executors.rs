@@ -9,8 +9,8 @@ use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::policy::raise::Highest;
-use laxity_model::policy::three_classes::{By, Early};
 use laxity_model::{
     Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program,
     ReservationRequest, RunEnd, SemaphoreId, Service, Span, Step,

@@ -12,7 +12,7 @@ use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Task, edf};
 use laxity_model::base::random::SplitMix64;
 use laxity_model::channels::admission::{Costs, Demand, LinkCosts, Member, Resource, Traffic};
-use laxity_model::policy::three_classes::By;
+use laxity_model::policy::multiclass::By;
 
 const REQUESTS: usize = 64;
 const PASSES: usize = 101;

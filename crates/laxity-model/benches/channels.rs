@@ -14,7 +14,7 @@ use std::time;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::channels::source::{Excess, Limits, Source};
 use laxity_model::nif::urgency::{Due, Stated};
-use laxity_model::policy::three_classes::{By, Claim, Classes, Early, Next};
+use laxity_model::policy::multiclass::{By, Claim, Classes, Early, Next};
 use laxity_model::{Instant, Span};
 
 const STEPS: u32 = 1 << 12;

@@ -9,11 +9,13 @@
 //! * `register`: the constants of a study, of which more than one shows them; `spread`: a number of several runs or sets.
 //! * [`upcalls`]: rate monotonic with delayed preemption; [`upcalls::udp`]: over sockets.
 //! * [`nif`]: video beside bulk transfers, by which way packets find their threads.
+//! * [`channels`]: real-time channels at their sender, beside best effort and one that sends too much.
 #![forbid(unsafe_code)]
 
 pub mod acceptance;
 pub mod adaptive;
 pub mod call;
+pub mod channels;
 pub mod constraints;
 pub mod devices;
 pub mod fault;
@@ -29,7 +31,7 @@ mod spread;
 pub mod upcalls;
 
 /// All experiments that leave a [`laxity_lab::report::Report`].
-pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 12] = [
+pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 13] = [
     &acceptance::Acceptance,
     &modem::Modem,
     &prediction::Prediction,
@@ -42,6 +44,7 @@ pub static STUDIES: [&dyn laxity_lab::bench::Experiment; 12] = [
     &upcalls::Upcalls,
     &upcalls::udp::Udp,
     &nif::Nif,
+    &channels::Channels,
 ];
 
 /// Does what a process of an experiment is to do, which has started it.

@@ -13,7 +13,7 @@ use core::num::NonZeroU32;
 
 use super::source::{Part, Source};
 use crate::nif::urgency::Due;
-use crate::policy::three_classes::Early;
+use crate::policy::multiclass::Early;
 use crate::{Instant, Service};
 
 /// What is cut into packets.

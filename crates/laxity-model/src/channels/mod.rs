@@ -1,7 +1,7 @@
 //! Real-time channels: simplex, sequenced, unreliable flows of messages, each of which is due a stated time after its logical arrival.
 //!
 //! Mehra, Indiresan, Shin, "Structuring Communication Software for Quality-of-Service Guarantees" (RTSS 1996); what a channel states is a linear
-//! bounded arrival process of messages, of which [`crate::nif::urgency`] makes logical arrivals and deadlines. Who goes next of all channels that want a processor or a link, [`crate::policy::three_classes`] decides (§2.1, §4.2).
+//! bounded arrival process of messages, of which [`crate::nif::urgency`] makes logical arrivals and deadlines. Who goes next of all channels that want a processor or a link, [`crate::policy::multiclass`] decides (§2.1, §4.2).
 //!
 //! * [`admission`]: what each takes of processors, links and buffers, and whether it is granted (§2.2, §3.3).
 //! * [`clocks`]: how the clocks of two neighbours stand to each other, and how much is left to a message that comes.

@@ -6,7 +6,7 @@ use super::grid::Grid;
 use super::{Need, order};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Fraction, Overflow, Result, Search, Task, edf};
-use crate::policy::three_classes::By;
+use crate::policy::multiclass::By;
 use crate::{Service, Span};
 
 /// What a channel asks of one resource.

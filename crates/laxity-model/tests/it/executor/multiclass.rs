@@ -5,7 +5,7 @@ use laxity_model::analysis::{Preemption, Task};
 use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::executor::{ExecutorPolicy, HandlerId, Handlers, Job, Wait};
 use laxity_model::policy::Policy;
-use laxity_model::policy::three_classes::{By, Early};
+use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 

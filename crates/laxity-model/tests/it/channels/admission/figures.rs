@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use laxity_model::Span;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::channels::admission::{Costs, Demand, Member, Resource, Traffic};
-use laxity_model::policy::three_classes::By;
+use laxity_model::policy::multiclass::By;
 
 use super::sets::link;
 

@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::channels::admission::{Arrival, Costs, Hop, LinkCosts, ProcessorCosts, Traffic};
-use laxity_model::policy::three_classes::By;
+use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
 
 use super::wire::{Early, First, Flow, Message, Rules, Unit, run};

@@ -8,7 +8,7 @@ use laxity_model::channels::admission::{
     Arrival, Costs, Give, Held, Hop, LinkCosts, Nearest, Path, ProcessorCosts, Reason, Refusal,
     Request, Traffic,
 };
-use laxity_model::policy::three_classes::By;
+use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
 
 use crate::edf_support::cases;

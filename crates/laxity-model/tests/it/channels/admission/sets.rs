@@ -9,7 +9,7 @@ use laxity_model::base::random::SplitMix64;
 use laxity_model::channels::admission::{
     Costs, Demand, LinkCosts, Member, ProcessorCosts, Resource, Traffic,
 };
-use laxity_model::policy::three_classes::By;
+use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
 
 use super::wire::{Early, First, Flow, Message, Rules, Unit, lateness, run};
