@@ -1,4 +1,4 @@
-//! What it takes to admit a channel to a link that has 300 already: one exact test, the least delay, and a request that the grid of deadlines answers.
+//! What it takes to admit a channel to a link that has 300 already: one exact test, the least delay, and to admit one and remove it again, by the grid of deadlines where that answers.
 //!
 //! Each channel's rate, size and delay are drawn so that about four fifths of the link are taken. A row is the median and the least of many passes, in
 //! microseconds a request.
@@ -118,7 +118,7 @@ fn main() {
             })
             .collect();
         row(
-            &format!("{channels} channels, the grid says yes, and back"),
+            &format!("{channels} channels, admitted and removed again"),
             || {
                 for (demand, delay) in requests.iter().zip(&delays) {
                     let member = Member {
