@@ -319,3 +319,15 @@ fn a_route_that_is_none_is_refused() {
     }
     assert!(world.is_empty());
 }
+
+#[test]
+fn what_the_wire_loses_is_said_again_and_no_link_is_lost_for_it() {
+    let mut world = line(4);
+    world.network.faults.lost = 100_000;
+    for _ in 0..5 {
+        let channel = world.open(0, 3, ASKED, WITHIN).expect("host 0 lives");
+        world.run(Span::from_millis(120));
+        let book = world.book_of(0, channel);
+        assert_eq!((book.opened.len(), book.ended.len()), (1, 0));
+    }
+}
