@@ -142,3 +142,21 @@ fn the_overhead_is_what_is_beside_the_payload() {
         assert_eq!(jumbo + HEADER + DATA + TAG, LONGEST);
     }
 }
+
+#[test]
+fn a_list_is_in_rising_order_and_has_each_channel_once() {
+    let parts = example(14);
+    let lists = parts.on_wire();
+    let body = parts.body(&lists);
+    let mut bytes = vec![0; body.length()];
+    body.write(&mut bytes);
+    let names = bytes.len() - 24;
+    let mut turned = bytes.clone();
+    turned[names..].rotate_left(12);
+    let mut twice = bytes.clone();
+    twice.copy_within(names..names + 12, names + 12);
+    for wrong in [turned, twice] {
+        let refused = Body::parse(body.kind(), &wrong);
+        assert_eq!(refused, Err(Malformed::Field("the order of a list")));
+    }
+}
