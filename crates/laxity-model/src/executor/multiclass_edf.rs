@@ -99,7 +99,7 @@ impl MulticlassEdf {
         };
         let mut all: Vec<Task> = tasks.iter().map(earlier).collect();
         let longest = all.iter().map(Task::longest_region).max();
-        let last = all.iter().map(|task| task.deadline()).max();
+        let last = all.iter().map(Task::deadline).max();
         if let Some((longest, last)) = longest.zip(last).filter(|_| self.is_ahead()) {
             let ahead = Task::new(longest, last.max(LAST))
                 .and_then(|task| task.with_preemption(Preemption::Never));
