@@ -1,5 +1,7 @@
 //! The checks that are one command each.
 
+use std::process::Command;
+
 use anyhow::Result;
 
 use crate::cargo_test;
@@ -14,9 +16,15 @@ pub(crate) fn clippy() -> Result<()> {
     sh(cargo().args(every).args(["--", "--deny", "warnings"]))
 }
 
+const TESTS: [&str; 5] = ["--workspace", "--lib", "--bins", "--tests", "--examples"];
+
+/// What the tests are built from; what came of each is told by them.
+pub(crate) fn build_tests() -> Result<()> {
+    sh(cargo().args(["test", "--no-run"]).args(TESTS))
+}
+
 pub(crate) fn tests() -> Result<()> {
-    let targets = ["--workspace", "--lib", "--bins", "--tests", "--examples"];
-    cargo_test::run(&targets)
+    cargo_test::run(&TESTS)
 }
 
 pub(crate) fn doc_tests() -> Result<()> {
@@ -40,9 +48,21 @@ pub(crate) fn docs() -> Result<()> {
 }
 
 pub(crate) fn loom() -> Result<()> {
+    cargo_test::run_as(loom_cargo(), &LOOM)
+}
+
+/// Builds what it runs.
+pub(crate) fn loom_build() -> Command {
+    let mut build = loom_cargo();
+    build.args(["test", "--no-run"]).args(LOOM);
+    build
+}
+
+const LOOM: [&str; 5] = ["--package", "laxity-model", "--test", "loom", "--release"];
+
+fn loom_cargo() -> Command {
     let mut cargo = cargo();
     cargo.env("RUSTFLAGS", "--cfg loom");
     cargo.env("CARGO_TARGET_DIR", target_dir().join("loom"));
-    let package = ["--package", "laxity-model", "--test", "loom", "--release"];
-    cargo_test::run_as(cargo, &package)
+    cargo
 }

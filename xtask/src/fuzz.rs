@@ -22,7 +22,7 @@ pub(crate) fn run() -> Result<()> {
     if targets.is_empty() {
         bail!("no fuzz target in {}", root().join("fuzz").display());
     }
-    sh(cargo_fuzz("build").args(BUILT))?;
+    sh(&mut build())?;
     let seconds = (SECONDS / targets.len() as u64).max(1);
     let at_once = thread::available_parallelism().map_or(1, NonZero::get);
     let together = targets.chunks(at_once).map(|targets| {
@@ -34,6 +34,13 @@ pub(crate) fn run() -> Result<()> {
         })
     });
     all(together)
+}
+
+/// Builds every target.
+pub(crate) fn build() -> Command {
+    let mut build = cargo_fuzz("build");
+    build.args(BUILT);
+    build
 }
 
 fn cargo_fuzz(subcommand: &str) -> Command {

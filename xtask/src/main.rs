@@ -1,5 +1,6 @@
 //! Everything that CI runs, for people to run too: `cargo xtask test`, or one step by its name.
 
+mod ahead;
 mod cargo_test;
 mod checks;
 mod circles;
@@ -22,6 +23,7 @@ mod trace;
 mod twin;
 
 use std::process::ExitCode;
+use std::thread::JoinHandle;
 
 use anyhow::Result;
 
@@ -48,6 +50,7 @@ const STEPS: &[Step] = &[
     Step("licences", "every dependency's licence is allowed", &[], licences::run),
     Step("no-std", "the pure crate builds without std", &[], no_std::run),
     Step("clippy", "no warnings", &[CLIPPY], checks::clippy),
+    Step("build", "tests and examples build", &[], checks::build_tests),
     Step("tests", "unit, integration and live tests, examples", &[], checks::tests),
     Step("doc-tests", "examples in the documentation", &[], checks::doc_tests),
     Step("peer", "the V.22bis mode against spandsp", &[Need::Spandsp], checks::peer),
@@ -134,8 +137,13 @@ fn run(steps: &[&Step]) -> ExitCode {
     let (mut failed, mut skipped) = (Vec::new(), Vec::new());
     let mut table = vec![format!("{:<10}{HEADS}", "step")];
     let all = Begun::now();
-    for step in steps {
+    let mut ahead = None;
+    for (at, step) in steps.iter().enumerate() {
         let Step(name, about, ..) = step;
+        if *name == ahead::DURING {
+            let later: Vec<&str> = steps[at..].iter().map(|step| step.0).collect();
+            ahead = Some(ahead::begin(&later));
+        }
         println!("== {name}: {about}");
         let begun = Begun::now();
         let outcome = run_step(step);
@@ -155,6 +163,8 @@ fn run(steps: &[&Step]) -> ExitCode {
             }
         }
     }
+    // It has built all that the steps wanted, and these ran.
+    ahead.map(JoinHandle::join);
     table.push(format!("{:<10}{}", "all", all.took()));
     for line in table.iter().chain(&skipped).chain(&failed) {
         println!("{line}");

@@ -1,6 +1,7 @@
 //! Same seed, same bytes: the twin's output from one thread and two, and from builds for two CPU levels.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -8,7 +9,7 @@ use crate::process::{cargo, command, sh, target_dir};
 
 /// Compares everything that the twin writes of the main scenario, in three ways of running it.
 pub(crate) fn run() -> Result<()> {
-    let plain = build("", &target_dir())?;
+    let plain = built(plain_build(), &target_dir())?;
     let one = outputs(&plain, 1, "one-thread")?;
     let two = outputs(&plain, 2, "two-threads")?;
     same(&one, &two, "one and two threads")?;
@@ -17,7 +18,7 @@ pub(crate) fn run() -> Result<()> {
             "   this processor has no AVX2: the second CPU level cannot run here, only be built"
         );
     }
-    let wide = build("-C target-cpu=x86-64-v3", &target_dir().join("x86-64-v3"))?;
+    let wide = built(wide_build(), &target_dir().join("x86-64-v3"))?;
     if runs_here("avx2") {
         same(
             &one,
@@ -34,17 +35,30 @@ fn runs_here(flag: &str) -> bool {
         .any(|line| line.starts_with("flags") && line.split_whitespace().any(|f| f == flag))
 }
 
-fn build(flags: &str, target: &Path) -> Result<PathBuf> {
+/// What runs, for any processor.
+pub(crate) fn plain_build() -> Command {
+    build(&target_dir())
+}
+
+/// The same for processors with AVX2. It computes the same without debug information and optimisation at link time, and is built in less time.
+pub(crate) fn wide_build() -> Command {
+    let mut wide = build(&target_dir().join("x86-64-v3"));
+    wide.env("RUSTFLAGS", "-C target-cpu=x86-64-v3");
+    wide.env("CARGO_PROFILE_RELEASE_DEBUG", "0");
+    wide.env("CARGO_PROFILE_RELEASE_LTO", "off");
+    wide
+}
+
+fn build(target: &Path) -> Command {
     let mut build = cargo();
     build
         .args(["build", "--release", "--package", "laxity-cli"])
         .env("CARGO_TARGET_DIR", target);
-    if !flags.is_empty() {
-        build.env("RUSTFLAGS", flags);
-        // It computes the same without these, and is built in less time.
-        build.env("CARGO_PROFILE_RELEASE_DEBUG", "0");
-        build.env("CARGO_PROFILE_RELEASE_LTO", "off");
-    }
+    build
+}
+
+/// Where the program is that this builds.
+fn built(mut build: Command, target: &Path) -> Result<PathBuf> {
     sh(&mut build)?;
     Ok(target.join("release/laxity"))
 }

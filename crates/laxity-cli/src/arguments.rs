@@ -68,8 +68,19 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: crate::net::Net,
     },
+    /// Real-time channels: which rate and burst cover a flow that was recorded.
+    #[command(after_help = crate::channel::HELP)]
+    Channel {
+        /// Which.
+        #[command(subcommand)]
+        what: crate::channel::Channel,
+    },
     /// Explain every key of a scenario, as a page of Markdown.
-    Keys,
+    Keys {
+        /// Of a network of hosts (network.toml) instead.
+        #[arg(long)]
+        network: bool,
+    },
     /// Write the manual pages of all commands, as `man` reads them.
     #[command(after_help = MAN_EXAMPLES)]
     Man {
@@ -103,11 +114,13 @@ Exit codes: 0 admitted; 3 refused; 5 unknown: the file or the tests do not tell 
 64 usage, or a file that is wrong. Of a task set, admitted is that all deadlines are met; where some of its tasks are
 timesharing, those of the real-time tasks, and that of the others none is surely late; where all are, that they would be
 met in real time, which promises nothing to any of them as they are. Of a scenario it is that all it
-reserves is granted, so 0 also where it reserves nothing: which deadlines can be missed stands in each headline.
+reserves is granted, so 0 also where it reserves nothing: which deadlines can be missed stands in each headline. Of a network of
+hosts it is that each of its channels is granted by all links on its way; processors are not counted there.
 
 Examples:
   laxity plan scenarios/soft-modem.toml
   laxity plan --on twin --json s.toml
+  laxity plan docs/network.toml                              the channels of a network of hosts, link by link
   laxity plan --machine none s.toml                          without what was measured of this machine
   laxity plan scenarios/upcalls-12.csv                       bounds, margins, the twin
   laxity plan --scheduler edf --supply 8ms/10ms tasks.csv    in a reservation
@@ -194,7 +207,7 @@ pub(crate) struct Run {
 /// What `plan` takes.
 #[derive(Args, Debug)]
 pub(crate) struct Plan {
-    /// The scenario (TOML), or a task set: CSV, or rt-app's JSON; `-` is standard input.
+    /// The scenario (TOML), a network of hosts (network.toml), or a task set: CSV, or rt-app's JSON; `-` is standard input.
     pub(crate) file: PathBuf,
     /// For which host; scenarios only.
     #[arg(long, value_enum, default_value_t)]

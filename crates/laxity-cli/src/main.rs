@@ -5,6 +5,7 @@
 
 mod arguments;
 mod calibrate;
+mod channel;
 mod colour;
 mod doctor;
 mod enforcer;
@@ -35,7 +36,7 @@ use laxity_lab::plain;
 
 use arguments::{Arguments, Command};
 use exit::{CANNOT_RUN, Failure, MET, USAGE};
-use laxity_lab::scenario::reference;
+use laxity_lab::scenario::{network_reference, reference};
 
 /// The main thread does with a quarter of it whatever it is asked.
 const LEAST_STACK: u64 = 512 << 10;
@@ -106,7 +107,9 @@ fn perform() -> ExitCode {
         Command::Lab(lab) => lab::run(lab),
         Command::Upcalls { what } => upcalls::run(what),
         Command::Net { what } => net::run(what),
-        Command::Keys => files::print(&reference()).map(|()| MET),
+        Command::Channel { what } => channel::run(what),
+        Command::Keys { network: false } => files::print(&reference()).map(|()| MET),
+        Command::Keys { network: true } => files::print(&network_reference()).map(|()| MET),
         Command::Man { directory } => man::run(directory),
         Command::Peer { experiment, part } => lab::peer(experiment, part),
     };

@@ -1,12 +1,13 @@
-//! `laxity plan`: what would be admitted, by whom and how well. Of a scenario, or of a task set.
+//! `laxity plan`: what would be admitted, by whom and how well. Of a scenario, a task set, or a network of hosts.
 
 use std::path::Path;
 
 use laxity_lab::import::{self, Format};
+use laxity_lab::plan::network as networks;
 use laxity_lab::plan::scenario as scenarios;
 use laxity_lab::plan::set::{self as sets, Options, PlanError, Supply};
 use laxity_lab::runner::On as Host;
-use laxity_lab::scenario::{Length, units};
+use laxity_lab::scenario::{Length, is_network, parse_network, units};
 use laxity_model::Span;
 use serde::Serialize;
 
@@ -31,6 +32,7 @@ pub(crate) fn run(arguments: &Plan) -> Result<u8, Failure> {
     let (name, text) = files::read(&arguments.file)?;
     match Format::of(&name, &text) {
         Some(format) => of_set(arguments, &text, &name, format),
+        None if is_network(&text) => of_network(arguments, &text, &name),
         None => of_scenario(arguments, &text, &name),
     }
 }
@@ -65,6 +67,27 @@ fn of_scenario(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> 
     })?;
     let answer = if plan.admitted() { MET } else { REFUSED };
     Ok(code(answer, plan.is_contradicted()))
+}
+
+fn of_network(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> {
+    let of_others = [
+        ("--scheduler", arguments.scheduler.is_some()),
+        ("--supply", arguments.supply.is_some()),
+        ("--processors", arguments.processors.is_some()),
+        ("--machine", arguments.machine.is_some()),
+        ("--on", arguments.on != On::Auto),
+        ("--no-observe", arguments.no_observe),
+    ];
+    if let Some((option, _)) = of_others.into_iter().find(|(_, given)| *given) {
+        let message =
+            format!("{option} is not for networks of hosts: their bounds are of links alone");
+        return Err(Failure::new(USAGE, message));
+    }
+    let network = parse_network(text, name).map_err(|errors| scenario::wrong(name, &errors))?;
+    let plan = networks::plan(&network, name);
+    let plan = plan.map_err(|error| Failure::new(ERROR, format!("{name}: {error}")))?;
+    print(arguments, &plan, || networks::render(&plan, files::width()))?;
+    Ok(if plan.admitted { MET } else { REFUSED })
 }
 
 fn of_set(arguments: &Plan, text: &str, name: &str, format: Format) -> Result<u8, Failure> {

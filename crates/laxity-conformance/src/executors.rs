@@ -4,12 +4,12 @@ use crate::reservations::{by_slots, reservation};
 use crate::stage::{CPU, DEVICE, LOW, Stage, Story, counted, done_or, micros, of, run_to};
 use crate::{Failure, Result, Tolerance, ensure, ensure_in_time};
 use laxity_model::analysis::Task;
-use laxity_model::channels::classes::{By, Early};
 use laxity_model::executor::ExecutorPolicy;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::executor::rmdp::Rmdp;
+use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::policy::raise::Highest;
 use laxity_model::{
     Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program,

@@ -19,8 +19,16 @@ pub struct Frame {
     pub at_ns: Option<u64>,
     /// What the file has of it.
     pub bytes: Vec<u8>,
-    /// It has all of it.
-    pub is_whole: bool,
+    /// How many bytes it had.
+    pub length: usize,
+}
+
+impl Frame {
+    /// Whether the file has all of it.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.bytes.len() == self.length
+    }
 }
 
 /// Why no more packets come of a file, though it is not at its end.
@@ -33,7 +41,9 @@ pub enum Unreadable {
     #[error("no packets of pcap or pcapng can be read: {0}")]
     Format(String),
     /// Its packets are of another kind.
-    #[error("packets of {0}, where only those of ETHERNET can be sent")]
+    #[error(
+        "packets of {0}, where only those of ETHERNET are read; record at one interface, which says of what it is"
+    )]
     NotEthernet(String),
     /// It says of no interface what its packets are.
     #[error("a packet of an interface that the file does not have")]
@@ -121,7 +131,7 @@ fn whole(raw: RawPcapPacket<'_>, resolution: TsResolution) -> Frame {
     let fraction = u64::from(raw.ts_frac) * unit;
     Frame {
         at_ns: Some(u64::from(raw.ts_sec) * 1_000_000_000 + fraction),
-        is_whole: raw.orig_len as usize == raw.data.len(),
+        length: raw.orig_len as usize,
         bytes: raw.data.into_owned(),
     }
 }
@@ -167,7 +177,7 @@ fn next_of<R: Read>(
         };
         return Some(Ok(Frame {
             at_ns,
-            is_whole: length as usize == bytes.len(),
+            length: length as usize,
             bytes,
         }));
     }
@@ -262,7 +272,7 @@ mod tests {
             let frame = Frame {
                 at_ns: Some(expected),
                 bytes: b"four".to_vec(),
-                is_whole: false,
+                length: 5,
             };
             let found = all(of_units(units, options.clone()));
             let found: Vec<_> = found.into_iter().map(Result::unwrap).collect();
@@ -355,7 +365,7 @@ mod tests {
         let frame = Frame {
             at_ns: None,
             bytes: b"five!".to_vec(),
-            is_whole: false,
+            length: 8,
         };
         assert_eq!(found[0].as_ref().unwrap(), &frame);
     }
@@ -377,8 +387,9 @@ mod tests {
         let frame = Frame {
             at_ns: Some(1_000_000_002),
             bytes: b"four".to_vec(),
-            is_whole: false,
+            length: 60,
         };
+        assert!(!frame.is_whole());
         assert_eq!(found, [frame]);
     }
 }

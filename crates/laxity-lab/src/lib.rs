@@ -4,6 +4,7 @@
 //! * [`import`]: task sets from CSV and from rt-app.
 //! * [`machine_file`]: what a machine costs, for a twin of it.
 //! * [`plan`]: what would become of such a set.
+//! * [`recorded`]: which rate and burst cover a flow that was recorded.
 //! * [`scenario`]: the TOML file, with errors that point at the line.
 //! * [`runner`]: from a scenario to runs and verdicts; [`observe`]: what is seen of each component of a run.
 //! * [`evidence`]: histograms, results, JSON and traces; [`exit`]: how it came out, as an exit code.
@@ -27,6 +28,7 @@ pub mod machine_file;
 pub mod observe;
 mod plain;
 pub mod plan;
+pub mod recorded;
 pub mod report;
 pub mod runner;
 pub mod scenario;

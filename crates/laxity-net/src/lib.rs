@@ -49,6 +49,7 @@
 
 pub mod bodies;
 pub mod buffers;
+pub mod channels;
 pub mod client;
 pub mod clients;
 pub mod driver;

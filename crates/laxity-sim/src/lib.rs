@@ -55,6 +55,7 @@
 mod core;
 mod linux;
 pub mod net;
+pub mod nodes;
 mod study;
 mod supply;
 mod twin;

@@ -11,14 +11,14 @@ use crate::exit::{ERROR, Failure, failed};
 use crate::files;
 
 /// Packets, and what errors call them.
-pub(super) struct Named {
+pub(crate) struct Named {
     packets: Packets<Box<dyn Read>>,
     name: String,
 }
 
 impl Named {
     /// `-` is standard input.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let (name, source): (String, Box<dyn Read>) = match files::is_stream(path) {
             true => ("standard input".to_owned(), Box::new(std::io::stdin())),
             false => {
@@ -31,8 +31,18 @@ impl Named {
         Ok(Self { packets, name })
     }
 
+    /// What errors call the file.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The packets, with errors that do not name the file.
+    pub(crate) fn packets(self) -> Packets<Box<dyn Read>> {
+        self.packets
+    }
+
     /// The next packet; `None` at the end.
-    pub(super) fn next(&mut self) -> Option<Result<Frame, Failure>> {
+    pub(crate) fn next(&mut self) -> Option<Result<Frame, Failure>> {
         let packet = self.packets.next()?;
         Some(packet.map_err(|error| wrong(&self.name, &error)))
     }

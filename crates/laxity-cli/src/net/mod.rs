@@ -1,7 +1,7 @@
 //! `laxity net`: what comes through an interface, recorded and sent again.
 
 mod capture;
-mod file;
+pub(crate) mod file;
 mod out;
 mod replay;
 mod show;

@@ -294,7 +294,7 @@ impl Replayed<'_> {
 
     /// Hands one over, if that is possible; `false` if it was stopped before.
     fn send(&mut self, frame: &Frame, due: Option<Instant>) -> bool {
-        if !frame.is_whole {
+        if !frame.is_whole() {
             self.done.unsendable += 1;
             return true;
         }
@@ -343,7 +343,7 @@ mod tests {
         let frame = Frame {
             at_ns: None,
             bytes: vec![0; 60],
-            is_whole: true,
+            length: 60,
         };
         assert!(!replayed.send(&frame, None));
         assert!(replayed.is_over() && replayed.done.handed == 0);

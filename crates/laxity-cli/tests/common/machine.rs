@@ -17,10 +17,12 @@ pub(crate) struct Scheduling {
 }
 
 impl Scheduling {
-    /// Whether all but the name, which a thread may change, and what it did is the same.
+    /// Whether all but what it did is the same; or it has another name, and is another program since, such as `nice` became, which sets itself as it likes.
     fn is_scheduled_as(&self, other: &Self) -> bool {
-        (self.policy, self.priority, self.nice) == (other.policy, other.priority, other.nice)
-            && self.processors == other.processors
+        let same = (self.policy, self.priority, self.nice)
+            == (other.policy, other.priority, other.nice)
+            && self.processors == other.processors;
+        same || self.name != other.name
     }
 
     /// Whether it has a policy that outranks ordinary threads.

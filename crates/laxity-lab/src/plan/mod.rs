@@ -1,9 +1,10 @@
 //! What would become of work before it runs: which test admits it, how long each job takes at most, how long jobs took in the twin, and what
 //! would be admitted of what is refused.
 //!
-//! * [`set`]: of a task set from a file. [`scenario`]: of a whole scenario, as it is admitted.
+//! * [`set`]: of a task set from a file. [`scenario`]: of a whole scenario, as it is admitted. [`network`]: of the channels of a network of hosts.
 //! * `render`: what the plans of both have in common, for people; the plans' own fields are for programs.
 
+pub mod network;
 mod render;
 pub mod scenario;
 pub mod set;

@@ -272,6 +272,23 @@ impl<T: Copy + Sync> Form<T> for Words<T> {
     }
 }
 
+/// `true` or `false`.
+pub(super) struct Booleans;
+
+impl Form<bool> for Booleans {
+    fn read(&self, section: &Section<'_>, key: &str) -> Option<Found<bool>> {
+        section.flag(key)
+    }
+
+    fn parse(&self, text: &str) -> Option<bool> {
+        text.parse().ok()
+    }
+
+    fn describe(&self) -> String {
+        "`true` or `false`".into()
+    }
+}
+
 /// A string: what it is, and one such.
 pub(super) struct Texts(pub(super) &'static str, pub(super) &'static str);
 

@@ -4,12 +4,14 @@
 //! [`parse`] reads and checks a file as a whole: what it returns runs, or every [`Diagnostic`] says file, line, column, cause and remedy.
 //! [`Scenario::resolve`] then makes one length of it plain data for a runner.
 //!
+//! * [`channels`]: a network that is described once for all its hosts, by [`parse_network`].
 //! * [`units`]: numbers with their unit. [`kinds`]: the kinds of components, and what is observed of each.
 //! * `reader`: typed access to the parsed table; `sections`, `devices`, `tasks`, `contracts`, `variants` with `placing`, `expectations` and
 //!   `control`: its parts; `unused`: what no variant has of them.
 
 use std::ops::Range;
 
+pub mod channels;
 mod contracts;
 mod control;
 pub mod devices;
@@ -45,7 +47,7 @@ pub use lengths::{Length, LengthSpec};
 pub(crate) use network::INTERRUPT;
 pub(crate) use placing::show_placing;
 pub use profile::TwinProfile;
-pub use reference::reference;
+pub use reference::{network_reference, reference};
 pub use sections::MOST_PROCESSORS;
 pub use types::{
     Chosen, Demultiplexing, Executor, Expectations, ExpectedGrade, Flow, HostSpec, Interface, Loss,
@@ -99,6 +101,34 @@ pub fn parse_contract(text: &str, file: &str) -> Result<Contract, Vec<Diagnostic
     let (contract, _) =
         reader::document(source, not_toml, |root| contracts::of_program(root, file))?;
     Ok(contract)
+}
+
+/// Whether a text is meant to describe a network of hosts, and is no scenario: by its sections, also where they are not written as they must be.
+#[must_use]
+pub fn is_network(text: &str) -> bool {
+    let (document, _) = toml::de::DeTable::parse_recoverable(text);
+    let begins = |line: &str, key: &str| {
+        let behind = line.trim_start().strip_prefix('[')?.strip_prefix(key)?;
+        behind.starts_with(['.', ']']).then_some(())
+    };
+    let is_there = |key: &str| {
+        let mut lines = text.lines();
+        document.get_ref().contains_key(key) || lines.any(|line| begins(line, key).is_some())
+    };
+    let has = |keys: &[&str]| keys.iter().any(|key| is_there(key));
+    has(&["hosts", "links", "channels", "users"]) && !has(&["variants", "devices", "tasks"])
+}
+
+/// Reads the description of a network of hosts: hosts, links, channels and users.
+///
+/// # Errors
+///
+/// As of [`parse`].
+pub fn parse_network(text: &str, file: &str) -> Result<channels::Network, Vec<Diagnostic>> {
+    let source = readable(text, file)?;
+    let not_toml = |errors: &[toml::de::Error]| syntax::diagnostics(source, errors);
+    let (network, _) = reader::document(source, not_toml, channels::read)?;
+    Ok(network)
 }
 
 /// The whole file. `None` only where an error has been found.

@@ -1,5 +1,6 @@
 //! Quantities as a file has them: a number with its unit, in a string.
 
+use laxity_model::channels::fit::Rate;
 use laxity_model::nif::most::Most;
 use laxity_model::{Reservation, Service, Span};
 
@@ -57,6 +58,13 @@ pub(crate) const PACKETS: Quantity<Most> = Quantity {
     what: "a rate of packets",
     example: "3 packets every 100ms",
     ..MOST
+};
+/// How fast messages come.
+pub(crate) const MESSAGES: Quantity<Rate> = Quantity {
+    what: "a rate of messages",
+    example: "30/s",
+    parse: units::messages,
+    show: units::format_messages,
 };
 /// A load with its tolerance.
 pub(crate) const LOAD: Quantity<units::Load> = Quantity {

@@ -71,7 +71,7 @@ impl<'s> Findings<'s> {
             return;
         }
         let remedy = if declared.clone().next().is_none() {
-            format!("this scenario declares no {what}")
+            format!("this file declares no {what}")
         } else {
             suggestion(name.value, declared)
         };
@@ -369,6 +369,19 @@ impl<'a> Section<'a> {
         let remedy = format!("write {least} to {most}");
         self.findings.error(&place, cause, remedy);
         None
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn flag(&self, key: &str) -> Option<Found<bool>> {
+        let value = self.value(key)?;
+        let DeValue::Boolean(flag) = value.get_ref() else {
+            self.mismatch(key, value, "`true` or `false`", "true");
+            return None;
+        };
+        Some(Found {
+            value: *flag,
+            place: value.span(),
+        })
     }
 
     /// One of a few words.

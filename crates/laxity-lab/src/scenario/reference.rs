@@ -7,8 +7,8 @@ use laxity_model::verify::contract::Unit;
 
 use super::keys::Table;
 use super::{
-    contracts, devices, expectations, kinds, limits, links, network, placing, sections, tasks,
-    variants,
+    channels, contracts, devices, expectations, kinds, limits, links, network, placing, sections,
+    tasks, variants,
 };
 
 /// All tables, in the order of the page.
@@ -42,9 +42,18 @@ fn tables() -> Vec<&'static Table> {
 
 /// Every key of a scenario, as a page of Markdown: what may be written for it, what holds without it, and what it means.
 pub fn reference() -> String {
-    let mut text = String::from(HEAD);
+    page(HEAD, &tables())
+}
+
+/// Every key of a description of a network, in the same way.
+pub fn network_reference() -> String {
+    page(NETWORK_HEAD, &channels::TABLES)
+}
+
+fn page(head: &str, tables: &[&'static Table]) -> String {
+    let mut text = String::from(head);
     let mut heading = "";
-    for table in tables() {
+    for table in tables {
         if table.heading != heading {
             heading = table.heading;
             // Writing to a string does not fail.
@@ -66,7 +75,7 @@ pub fn reference() -> String {
                 row.map(|cell| cell.replace('|', "\\|")).join(" | ")
             );
         }
-        if std::ptr::eq(table, &limits::KEYS) {
+        if std::ptr::eq(*table, &limits::KEYS) {
             text.push_str(&quantities());
         }
     }
@@ -118,6 +127,28 @@ Numbers have their unit, in a string: durations `ns`, `us`, `ms` or `s`; shares 
 `mHz`, `Hz` or `kHz`; clock offsets `ppb` or `ppm`. A name has 1 to 32 letters, digits, `-` or `_`.
 ";
 
+const NETWORK_HEAD: &str = "# The keys of a network
+
+A network of hosts is described once, in a TOML file that all of them have: [network.toml](network.toml) is a whole one. This page is written from the tables by which laxity reads
+such a file:
+
+```sh
+cargo run --release --quiet -- keys --network > docs/network-keys.md
+```
+
+Numbers have their unit, in a string: durations `ns`, `us`, `ms` or `s`; sizes `B`, `kB`, `KiB`, `MB` or `MiB`; rates of links `bit/s`, `kbit/s`, `Mbit/s` or `Gbit/s`; rates of messages
+`30/s`, `29.97/s` or `3 every 100ms`. A name has 1 to 32 letters, digits, `-` or `_`.
+
+Hosts compare what their files mean, not how they are written: comments, order, and defaults that are written out make no difference. Which of its channels would be granted, by which link and
+with how much room, or what would be granted instead, says
+
+```sh
+cargo run --release --quiet -- plan docs/network.toml
+```
+
+Links alone are counted there: what processors take of a message's time is measured on each host.
+";
+
 #[cfg(test)]
 mod tests {
     use laxity_model::Priority;
@@ -129,7 +160,8 @@ mod tests {
 
     #[test]
     fn every_default_can_be_read() {
-        for key in tables().iter().flat_map(|table| table.keys) {
+        let tables = tables().into_iter().chain(channels::TABLES);
+        for key in tables.flat_map(|table| table.keys) {
             assert!(key.is_sound(), "{}", key.name());
         }
     }

@@ -3,6 +3,7 @@
 //! Decimals are read as integers and a power of ten, so `0.1ms` is 100,000 ns and not about that; what is no whole number of the
 //! smallest unit is refused rather than rounded. No function here panics, whatever it is given.
 
+mod messages;
 mod packets;
 mod reserved;
 
@@ -13,6 +14,7 @@ use crate::layout::TimeUnit;
 use crate::plain;
 use laxity_model::{Service, Span};
 
+pub use messages::{format_messages, messages};
 pub use packets::{format_most, most};
 pub(crate) use reserved::format_open;
 pub use reserved::{Asked, asked, format_reservation, reservation};
@@ -29,7 +31,7 @@ pub struct UnitError {
 
 impl UnitError {
     /// Both repeat what was written, on a command line, too, whose errors nobody makes plain afterwards.
-    pub(super) fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(crate) fn new(cause: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             cause: plain(&cause.into()).into_owned(),
             remedy: plain(&remedy.into()).into_owned(),

@@ -1,5 +1,6 @@
 //! Scenarios, plans, studies and reports, where nothing runs live: one program, since each costs a link against all of it.
 
+mod broken_networks;
 mod broken_scenarios;
 mod common;
 mod components;
@@ -12,6 +13,7 @@ mod plan_advice;
 mod plan_equals;
 mod plan_full_load;
 mod plan_missed;
+mod plan_networks;
 mod plan_proposals;
 mod plan_random;
 mod plan_scenarios;

@@ -7,7 +7,7 @@ use super::in_order::analysed;
 use super::{InOrder, Job, Order, Unschedulable, Yielded};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Task, Verdict, edf};
-use crate::{Instant, Span};
+use crate::{Instant, Service, Span};
 
 /// The job that is due first goes first; among those due together the one that entered first. A running job is to yield to one
 /// that is due earlier.
@@ -37,7 +37,7 @@ impl<const JUDGED: bool> Order for ByDeadline<JUDGED> {
         }
         let refused = |bottleneck, reason| Unschedulable { bottleneck, reason };
         let analysed: Vec<Task> = tasks.iter().map(analysed).collect();
-        let verdict = edf::test_with_whole_regions(&analysed, &supply)
+        let verdict = edf::test_beside(&analysed, Service::ZERO, &supply)
             .map_err(|overflow| refused(None, format!("{overflow}")))?;
         match verdict {
             Verdict::Schedulable => Ok(()),

@@ -6,8 +6,8 @@
 //! * [`classes`]: the run queue of a Linux processor, real-time classes above the fair class.
 //! * [`fair`]: earliest eligible virtual deadline first, the fair class of Linux.
 //! * [`deadline`]: constant bandwidth servers, and who of their holders has a processor.
-//! * [`multiclass`]: the three classes of real-time channels, on a processor and on a link.
 //! * [`slots`]: tables of time slots, and their planner.
+//! * [`multiclass`]: current by deadline, best effort, early by logical arrival: channels on a processor and on a link.
 //! * [`raise`]: who may become more urgent for a while, how far, and for how long.
 //! * [`queue`]: the queues that policies and machines are made of.
 

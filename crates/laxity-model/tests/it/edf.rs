@@ -22,7 +22,7 @@ const fn ticks(ticks: u64) -> Span {
 }
 
 /// So many cases, times `LAXITY_CASES`, beside those that a test does not want.
-fn config(times: u32) -> ProptestConfig {
+pub(crate) fn config(times: u32) -> ProptestConfig {
     ProptestConfig {
         max_global_rejects: u32::MAX,
         ..ProptestConfig::with_cases(cases(times))
@@ -72,12 +72,12 @@ fn task(longest_period: u64) -> impl Strategy<Value = Task> {
         })
 }
 
-fn tasks(longest_period: u64) -> impl Strategy<Value = Vec<Task>> {
+pub(crate) fn tasks(longest_period: u64) -> impl Strategy<Value = Vec<Task>> {
     prop::collection::vec(task(longest_period), 1..5)
 }
 
 /// A processor of one's own, or one that serves the first Q of every P some of the time and the last Q at others.
-fn supply() -> impl Strategy<Value = Pause> {
+pub(crate) fn supply() -> impl Strategy<Value = Pause> {
     prop_oneof![
         2 => Just(Pause { budget: 1, period: 1 }),
         2 => (2_u64..7).prop_flat_map(|period| (1..=period).prop_map(move |budget| Pause { budget, period })),
@@ -98,7 +98,7 @@ fn hyperperiod(tasks: &[Task], supply: Pause) -> u64 {
     })
 }
 
-fn exceeds_rate(tasks: &[Task], supply: Pause) -> bool {
+pub(crate) fn exceeds_rate(tasks: &[Task], supply: Pause) -> bool {
     against_rate(tasks, supply).is_gt()
 }
 
@@ -112,7 +112,7 @@ fn against_rate(tasks: &[Task], supply: Pause) -> Ordering {
 }
 
 /// As far as an overload must be looked for, if there is none in the long run: there demand and supply repeat.
-fn far_enough(tasks: &[Task], supply: Pause) -> Span {
+pub(crate) fn far_enough(tasks: &[Task], supply: Pause) -> Span {
     let longest = tasks
         .iter()
         .map(|task| task.deadline() + task.period())

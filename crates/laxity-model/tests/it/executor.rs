@@ -6,12 +6,12 @@ mod oracle;
 
 use laxity_model::analysis::supply::{Dedicated, Delayed, ExplicitDeadline, SupplyBound};
 use laxity_model::analysis::{Preemption, Task};
-use laxity_model::channels::classes::{self, Early};
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy, HandlerId, Handlers, Wait};
+use laxity_model::policy::multiclass::{self as classes, Early};
 use laxity_model::{Instant, PortId, Reservation, Service, Span};
 use oracle::{By, Member, Oracle, SOONEST};
 use proptest::prelude::*;

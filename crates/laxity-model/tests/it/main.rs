@@ -8,6 +8,7 @@ mod contracts;
 mod coordinator;
 mod devices;
 mod edf;
+mod edf_beside;
 mod edf_support;
 mod executor;
 mod exhaustive;

@@ -1,6 +1,7 @@
 //! The framework through its public items: one program, since each costs a link against all of it.
 
 mod apart;
+mod channels;
 mod conservation;
 mod due;
 mod ending;

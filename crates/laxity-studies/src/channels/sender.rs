@@ -4,13 +4,13 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
 use laxity_lab::bench::Runner;
-use laxity_model::channels::classes::{By, Early};
 use laxity_model::channels::handler::{Handler, Late, Limits, Looks};
 use laxity_model::channels::link::LinkScheduler;
 use laxity_model::channels::source::{self, Excess, Source};
 use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::nif::transmit::Transmit;
 use laxity_model::nif::urgency::Stated;
+use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{
     Body, Context, HostError, Instant, InterruptLevel, Placement, Priority, ProcessorId, Program,
     SemaphoreId, Span, Step,

@@ -31,7 +31,7 @@ struct Line {
 ///
 /// Beyond the last D − J − T, dbf(t) ≤ U·t + Σ (U·(T + J − D) + (b − 1)·C), and sbf(t) ≥ r·(t − delay): with blocking B an overload has
 /// t < (Σ (U·(T + J − D) + (b − 1)·C) + r·delay + B) / (r − U) (as Zhang, Burns 2009 on a dedicated processor without regions). Without
-/// the negative terms the same holds for all t. Nothing blocks beyond the last D − J. With U = r, or nearly, the busy window
+/// the negative terms the same holds for all t. Beyond the last D − J nothing blocks but who is never due. With U = r, or nearly, the busy window
 /// bounds the search, and at last the hyperperiod.
 pub(super) fn horizon<S: SupplyBound>(
     set: &Set,
@@ -39,18 +39,18 @@ pub(super) fn horizon<S: SupplyBound>(
     load: Load,
     ordering: Ordering,
 ) -> Result<Option<u64>> {
-    let mut blocking = (0, 0);
+    let mut blocking = (set.beside, 0);
     let mut longest_period = 0;
     for item in &set.items {
         longest_period = item.period.get().max(longest_period);
-        if item.blocking > 0 {
+        if item.blocking > set.beside {
             blocking = (item.blocking.max(blocking.0), item.due.max(blocking.1));
         }
     }
     let line = Line::new(set, supply.rate(), load);
     let lag = lag(supply);
-    let free = line.bound(lag);
-    let linear = if blocking.0 == 0 {
+    let free = line.bound(lag + (u128::from(set.beside) << POINT));
+    let linear = if blocking.0 == set.beside {
         free
     } else {
         let after = free.map(|bound| bound.max(blocking.1));

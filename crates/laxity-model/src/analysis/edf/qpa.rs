@@ -5,10 +5,10 @@ use core::cmp::Ordering;
 use super::horizon::horizon;
 use super::set::{Set, least_service, window_for};
 use super::witness;
-use crate::Span;
 use crate::analysis::alone::or_late_alone;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow, Result, Task, Verdict, Witness};
+use crate::{Service, Span};
 
 /// What a search found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,13 +75,34 @@ pub fn test<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Verdict> {
     or_late_alone(tasks, judge(tasks, Set::new(tasks)?, supply))
 }
 
-/// The same where a region may begin in the very instant in which others are released, just before them: it blocks for all of its length.
-/// On a supply with pauses the one tick more may be a pause more.
-pub(crate) fn test_with_whole_regions<S: SupplyBound>(
+/// The same beside somebody who is never due, and blocks for so long at the most (zero: there is nobody), where a region may begin in the very instant in which others
+/// are released, just before them: it blocks for all of its length, not for one tick less. That is right for whatever begins at any instant, as frames on a link, and the somebody is
+/// best effort there. On a supply with pauses the one tick more may be a pause more.
+///
+/// Jobs that are there before their time, but due as if they had come in it, change nothing, where no region is longer than a job: one that has begun so, and blocks, has all jobs of its task behind it
+/// that are due before, and they would have asked for more.
+///
+/// Exact as [`test()`] is; in the worst case that somebody has begun just before all others are released.
+///
+/// ```
+/// use laxity_model::analysis::supply::Dedicated;
+/// use laxity_model::analysis::{Task, edf};
+/// use laxity_model::{Service, Span};
+///
+/// let control = Task::new(Service::from_nanos(10_400), Span::from_millis(1))?;
+/// let control = control.with_deadline(Span::from_nanos(127_680))?;
+/// let is_met = |packet| edf::test_beside(&[control], Service::from_nanos(packet), &Dedicated);
+/// assert!(is_met(117_280)?.is_schedulable());
+/// assert!(!is_met(117_281)?.is_schedulable());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn test_beside<S: SupplyBound>(
     tasks: &[Task],
+    never_due: Service,
     supply: &S,
 ) -> Result<Verdict> {
-    or_late_alone(tasks, judge(tasks, Set::with_whole_regions(tasks)?, supply))
+    let set = Set::with_whole_regions(tasks)?.beside(never_due);
+    or_late_alone(tasks, judge(tasks, set, supply))
 }
 
 fn judge<S: SupplyBound>(tasks: &[Task], set: Set, supply: &S) -> Result<Verdict> {

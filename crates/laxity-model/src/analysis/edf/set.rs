@@ -35,6 +35,8 @@ pub(super) struct Set {
     pub(super) items: Vec<Item>,
     /// The most by which a job can be released after it was due; zero in any set that can be scheduled.
     pub(super) shift: u64,
+    /// What somebody blocks for who is never due, and not one of the items.
+    pub(super) beside: u64,
 }
 
 /// Σ C/T lies between these, in units of 2⁻⁶⁴.
@@ -62,7 +64,11 @@ impl Set {
                 blocking: task.blocking().as_nanos(),
             });
         }
-        Ok(Self { items, shift })
+        Ok(Self {
+            items,
+            shift,
+            beside: 0,
+        })
     }
 
     /// The same, of tasks whose regions block for all of their length.
@@ -72,6 +78,12 @@ impl Set {
             item.blocking += u64::from(task.preemption() != Preemption::Anywhere);
         }
         Ok(set)
+    }
+
+    /// The same, where somebody who is never due may block for so long too.
+    pub(super) const fn beside(mut self, never_due: Service) -> Self {
+        self.beside = never_due.as_nanos();
+        self
     }
 
     /// How many steps of O(n) a search may take.
@@ -119,7 +131,7 @@ impl Set {
         if !self.items.is_sorted_by_key(|item| item.due) {
             self.items.sort_unstable_by_key(|item| item.due);
         }
-        let mut blocking = 0;
+        let mut blocking = self.beside;
         for item in self.items.iter_mut().rev() {
             blocking = item.blocking.max(blocking);
             item.blocking = blocking;
@@ -142,7 +154,7 @@ impl Set {
             let jobs = item.period.divide(time.wrapping_sub(item.due)).0;
             demand = demand.wrapping_add(jobs.wrapping_add(item.burst).wrapping_mul(item.cost));
         }
-        (demand, 0)
+        (demand, self.beside)
     }
 
     /// The last time up to this by which a job is due, zero if there is none, of a set [by deadline](Self::by_deadline).
@@ -154,7 +166,7 @@ impl Set {
 
     /// The most that [`Self::demand_and_blocking`] and a whole region more can come to up to this time.
     pub(super) fn demand_fits(&self, time: u64) -> Result<u64> {
-        let (mut demand, mut region) = (0_u128, 0);
+        let (mut demand, mut region) = (0_u128, self.beside);
         for item in &self.items {
             region = item.cost.max(region);
             if time >= item.due {
@@ -182,7 +194,7 @@ impl Set {
 
     /// The longest that the supply can be busy with this set: the least L > 0 with rbf(L) ≤ sbf(L), `None` if it is not found.
     ///
-    /// Blocking does not lengthen it: who blocks is one of the set, and has been released in the window too. `ordering` is
+    /// Blocking does not lengthen it, but for that by who is never due: any other is one of the set, and has been released in the window too. `ordering` is
     /// how Σ C/T compares with the rate of the supply.
     pub(super) fn busy_window<S: SupplyBound>(
         &self,
@@ -191,14 +203,16 @@ impl Set {
     ) -> Result<Option<u64>> {
         if ordering == Ordering::Equal
             && is_whole(supply.rate())
-            && self.items.iter().any(|item| item.ahead > 0)
+            && (self.beside > 0 || self.items.iter().any(|item| item.ahead > 0))
         {
-            // rbf(t) ≥ t + Σ A·C/T: it never ends.
+            // rbf(t) ≥ t + Σ A·C/T, and the blocking comes on top: it never ends.
             return Ok(None);
         }
         let mut length = 1;
         for _ in 0..self.budget() {
-            let request = self.request(length).ok_or(Overflow("the busy window"))?;
+            let request = self.request(length);
+            let request = request.and_then(|request| request.checked_add(self.beside));
+            let request = request.ok_or(Overflow("the busy window"))?;
             let end = supply.window_for(Service::from_nanos(request))?.as_nanos();
             if end <= length {
                 return Ok(Some(length));

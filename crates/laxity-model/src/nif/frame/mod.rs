@@ -22,8 +22,10 @@
 //! A malformed frame has a key as far as it is sound, so that a filter that looks behind what is malformed never matches. The caller counts it
 //! under its [reason](Malformed).
 
+mod carried;
 mod key;
 
+pub use carried::carried;
 pub use key::{End, Field, Key, WORDS, Words};
 
 /// Bytes of an Ethernet header without tags, which is no part of what an interface's MTU counts.

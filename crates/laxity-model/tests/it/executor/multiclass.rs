@@ -2,10 +2,10 @@
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Preemption, Task};
-use laxity_model::channels::classes::{By, Early};
 use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::executor::{ExecutorPolicy, HandlerId, Handlers, Job, Wait};
-use laxity_model::policy::{Policy, Rank};
+use laxity_model::policy::Policy;
+use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 
@@ -181,7 +181,7 @@ fn who_is_raised_is_current_though_he_was_early_or_never_due() {
         policy.enter(0, job(at(0), at(40)), at(0));
         policy.enter(1, job(at(400), deadline), at(0));
         assert_eq!(policy.decide(at(0)).who, Some(0));
-        policy.raise(1, Rank::Deadline(at(30)), at(0));
+        policy.raise(1, laxity_model::policy::Rank::Deadline(at(30)), at(0));
         assert_eq!(policy.decide(at(0)).who, Some(1));
     }
 }

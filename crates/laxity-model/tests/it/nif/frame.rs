@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use laxity_model::nif::frame::{
-    ARP, Behind, EXTENSIONS, IPV4, Key, Malformed, SCTP, TCP, Tail, UDP, parse,
+    ARP, Behind, EXTENSIONS, IPV4, Key, Malformed, SCTP, TCP, Tail, UDP, carried, parse,
 };
 use proptest::prelude::*;
 
@@ -133,6 +133,27 @@ proptest! {
         }
         let key = parse(&spoiled, tail).key;
         prop_assert!(key.ports().is_none() || (key.protocol().is_some() && key.addresses().is_some()));
+    }
+
+    #[test]
+    fn what_is_carried_stands_behind_all_headers(seed: u64, kept in 0_usize..200) {
+        let packet = Packet::draw(&mut Draw::new(seed));
+        let bytes = packet.bytes();
+        let found = carried(&bytes);
+        prop_assert!(found.is_some(), "{:?}", packet);
+        if packet.ports().is_some() {
+            // Behind the header of SCTP these packets have four bytes more.
+            let more = if packet.protocol == SCTP { 4 } else { 0 };
+            let found = found.map(|found| &found[more..]);
+            prop_assert_eq!(found, Some(&packet.payload[..]), "{:?}", packet);
+        } else if let Network::Old { options, .. } = packet.network {
+            let behind = bytes.len() - packet.padding - 14 - 4 * packet.tags.len() - 20 - 4 * options;
+            prop_assert_eq!(found.map(<[u8]>::len), Some(behind), "{:?}", packet);
+        }
+        let cut = &bytes[..kept.min(bytes.len())];
+        if parse(cut, None).malformed.is_some() {
+            prop_assert_eq!(carried(cut), None, "{:?}", packet);
+        }
     }
 
     #[test]

@@ -1,0 +1,137 @@
+//! What a description of a network says.
+
+use std::fmt;
+
+use laxity_model::Span;
+use laxity_model::channels::source::Excess;
+
+/// A network as its hosts have it described; what refers to another part does so by its place there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Network {
+    /// Two at least.
+    pub hosts: Vec<Host>,
+    /// One at least.
+    pub links: Vec<Link>,
+    /// Channels that may be opened.
+    pub channels: Vec<Channel>,
+    /// Who may, besides root and who runs a node.
+    pub users: Vec<User>,
+}
+
+/// The public key of a host, by which it is known to be that host (X25519).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey(pub [u8; 32]);
+
+/// As a file has it: 64 hexadecimal digits.
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// No other host has it.
+    pub key: PublicKey,
+}
+
+/// How much of a link a node has.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Own {
+    /// An egress class ahead of the kernel's other traffic.
+    Class,
+    /// All of it: the host's other traffic comes through the node.
+    All,
+    /// Nothing but its turn: what goes over it is unenforced.
+    None,
+}
+
+/// What connects two hosts, in both directions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// The places of both hosts, which differ.
+    pub between: [usize; 2],
+    /// Bits a second, each way.
+    pub rate: u64,
+    /// How much of it a node has.
+    pub own: Own,
+    /// Bytes that each frame takes besides its own.
+    pub overhead: u16,
+    /// Whether frames are sealed; else they have a checksum only.
+    pub seal: bool,
+}
+
+/// When a message that cannot be in time any more is let go of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Late {
+    /// Never: it is delivered, and told to be late.
+    Deliver,
+    /// At the first hop that knows.
+    Discard,
+}
+
+/// A channel that may be opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Channel {
+    /// Its name.
+    pub name: String,
+    /// The place of the host that sends.
+    pub from: usize,
+    /// The place of the host that receives.
+    pub to: usize,
+    /// The places of the links on the way, in order; one at least.
+    pub route: Vec<usize>,
+    /// Bytes of the largest message.
+    pub max: u32,
+    /// So many messages in each period: one or more, and no more than one a nanosecond.
+    pub rate: (u32, Span),
+    /// How many messages may come at once; one at least.
+    pub burst: u32,
+    /// From a message's logical arrival to its delivery.
+    pub within: Span,
+    /// What becomes of messages that are too many.
+    pub over: Excess,
+    /// What becomes of those that are late.
+    pub late: Late,
+}
+
+impl Channel {
+    /// Bits a second of messages, without headers, rounded up.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        let (amount, period) = self.rate;
+        let bits = u128::from(amount) * u128::from(self.max) * 8 * 1_000_000_000;
+        let bits = bits.div_ceil(u128::from(period.as_nanos()));
+        u64::try_from(bits).unwrap_or(u64::MAX)
+    }
+}
+
+/// What a user may do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct User {
+    /// What the file calls this.
+    pub name: String,
+    /// By which the system knows the user.
+    pub uid: u32,
+    /// The place of the host where that is; on each, where it is not said.
+    pub host: Option<usize>,
+    /// How many channels may be open at once, of those that the user opened.
+    pub channels: Option<u16>,
+    /// Bits a second of all of them.
+    pub rate: Option<u64>,
+    /// The places of the channels that the user may open.
+    pub open: Vec<usize>,
+    /// The places of those that the user may listen to.
+    pub listen: Vec<usize>,
+}

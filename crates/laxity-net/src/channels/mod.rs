@@ -1,0 +1,9 @@
+//! Real-time channels between hosts: what is on the wire, and whom a host believes.
+//!
+//! * [`frame`]: the frames, byte by byte, as `docs/wire.md` has them.
+//! * [`session`]: keys, sealed frames, and how two hosts agree on them.
+//!
+//! What a channel is, and what becomes of its messages, is decided in [`laxity_model::channels`].
+
+pub mod frame;
+pub mod session;

@@ -1,0 +1,144 @@
+//! What is encoded is parsed, what is parsed would be encoded so, and nothing else is a frame.
+
+use laxity_net::channels::frame::{
+    Body, CHECKSUM, Carrier, DATA, Frame, HEADER, LONGEST, MOST_OVERHEAD, Malformed, NoRoom, TAG,
+    check, checked,
+};
+use proptest::prelude::*;
+
+use super::bodies::{KINDS, example, parts};
+
+fn encoded(body: &Body<'_>) -> Vec<u8> {
+    let mut out = vec![0xaa; LONGEST];
+    let length = checked(body, &mut out).expect("there is room");
+    out.truncate(length);
+    out
+}
+
+fn parsed(bytes: &[u8]) -> Result<Body<'_>, Malformed> {
+    check(&Frame::of_datagram(bytes)?)
+}
+
+/// An example of every kind of frame.
+fn examples() -> impl Iterator<Item = Vec<u8>> {
+    (0..KINDS).map(|kind| {
+        let parts = example(kind);
+        encoded(&parts.body(&parts.on_wire()))
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_body_comes_out_as_it_went_in(parts in parts(), padding in 0..50_usize) {
+        let lists = parts.on_wire();
+        let body = parts.body(&lists);
+        let mut bytes = encoded(&body);
+        prop_assert_eq!(parsed(&bytes), Ok(body));
+        let length = bytes.len();
+        bytes.resize(length + padding, 0x55);
+        let padded = Frame::of_padded(&bytes).and_then(|frame| check(&frame));
+        prop_assert_eq!(padded, Ok(body));
+        if padding > 0 {
+            prop_assert_eq!(parsed(&bytes), Err(Malformed::Long));
+        }
+        let mut little = vec![0; length - 1];
+        prop_assert_eq!(checked(&body, &mut little), Err(NoRoom { needed: length }));
+    }
+
+    /// Whatever bytes a body is read from, those it would be written to.
+    #[test]
+    fn what_is_a_body_is_written_like_that(
+        parts in parts(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, any::<u8>()), 0..4),
+        cut in 0..3_usize,
+    ) {
+        let lists = parts.on_wire();
+        let body = parts.body(&lists);
+        let mut bytes = vec![0; body.length()];
+        body.write(&mut bytes);
+        for (place, how, value) in changes {
+            let place = place.index(bytes.len());
+            match how {
+                0 => bytes[place] = value,
+                1 => bytes[place] = bytes[place].wrapping_add(1),
+                _ => bytes.insert(place, value),
+            }
+        }
+        bytes.truncate(bytes.len() - cut);
+        if let Ok(body) = Body::parse(body.kind(), &bytes) {
+            let mut again = vec![0; body.length()];
+            body.write(&mut again);
+            prop_assert_eq!(again, bytes);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_looked_at(bytes in prop::collection::vec(any::<u8>(), 0..100), length in any::<u16>()) {
+        let _ = parsed(&bytes);
+        let mut framed = vec![1, 1];
+        framed.extend(length.to_be_bytes());
+        framed.extend(bytes);
+        let _ = parsed(&framed);
+    }
+}
+
+#[test]
+fn whatever_is_damaged_is_refused() {
+    for bytes in examples() {
+        assert!(parsed(&bytes).is_ok());
+        for bit in 0..8 * bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(parsed(&flipped).is_err(), "bit {bit} of {bytes:02x?}");
+        }
+        for length in 0..bytes.len() {
+            assert!(
+                parsed(&bytes[..length]).is_err(),
+                "{length} of {bytes:02x?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn no_frame_is_longer_than_any() {
+    let parts = example(0);
+    let lists = parts.on_wire();
+    let Body::Data(data) = parts.body(&lists) else {
+        panic!("data");
+    };
+    let room = LONGEST - HEADER - DATA - CHECKSUM;
+    let payload = vec![1; room + 1];
+    let mut out = vec![0; 2 * LONGEST];
+    let of = |payload| Body::Data(laxity_net::channels::frame::Data { payload, ..data });
+    assert_eq!(checked(&of(&payload[..room]), &mut out), Ok(LONGEST));
+    let needed = LONGEST + 1;
+    assert_eq!(checked(&of(&payload), &mut out), Err(NoRoom { needed }));
+}
+
+/// What the analysis counts beside a payload is what is there beside it.
+#[test]
+fn the_overhead_is_what_is_beside_the_payload() {
+    let parts = example(0);
+    let lists = parts.on_wire();
+    let bytes = encoded(&parts.body(&lists));
+    let Body::Data(data) = parts.body(&lists) else {
+        panic!("data");
+    };
+    let beside = bytes.len() - data.payload.len();
+    for carrier in [Carrier::UdpIpv4, Carrier::UdpIpv6, Carrier::Ethernet] {
+        assert_eq!(carrier.overhead(false), beside + carrier.headers());
+        assert_eq!(
+            carrier.overhead(true),
+            carrier.overhead(false) + TAG - CHECKSUM
+        );
+        assert!(carrier.overhead(true) <= MOST_OVERHEAD);
+        let payload = carrier
+            .largest_payload(1500, true)
+            .expect("a packet of Ethernet");
+        assert_eq!(payload + carrier.overhead(true), 1500 + 14);
+        assert_eq!(carrier.largest_payload(30, true), None);
+        let jumbo = carrier.largest_payload(usize::MAX, true).expect("room");
+        assert_eq!(jumbo + HEADER + DATA + TAG, LONGEST);
+    }
+}

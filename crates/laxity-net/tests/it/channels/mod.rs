@@ -1,0 +1,9 @@
+//! Frames and sessions of channels.
+
+mod bodies;
+mod forged;
+mod frames;
+mod golden;
+mod handshakes;
+mod hosts;
+mod sessions;
