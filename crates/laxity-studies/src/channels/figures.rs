@@ -24,13 +24,18 @@ pub(super) const SLIGHTLY: u64 = 85;
 /// And so much at the most where it declines, in thousandths: what is between is a draw.
 pub(super) const BARELY: u64 = 995;
 
+/// What is shown of a figure's runs, and claimed.
+type Shows = fn(&mut Draft<'_>, &[&Trial]);
+/// A number of a channel, negative where it is late; `None` where there is none.
+type Laxity = fn(&Of) -> Option<i64>;
+
 /// Draws all figures.
 pub(super) fn judge(draft: &mut Draft<'_>, trials: &[Trial]) -> Result<(), RunError> {
     let of = |figure| {
         let all = trials.iter().filter(move |(case, _)| case.figure == figure);
         all.collect::<Vec<&Trial>>()
     };
-    let figures: [(&str, fn(&mut Draft<'_>, &[&Trial])); 5] = [
+    let figures: [(&str, Shows); 5] = [
         ("figure-5", honoured),
         ("figure-6", violated),
         ("figure-7a", unpreemptible),
@@ -75,8 +80,7 @@ fn worst(all: &[&Trial]) -> (u64, u64, i64) {
 /// Figure 5: everybody keeps what he states.
 fn honoured(draft: &mut Draft<'_>, all: &[&Trial]) {
     throughputs(draft, "figure-5", all, "best-effort-load");
-    let kinds: [(&str, fn(&Of) -> Option<i64>); 2] =
-        [("mean", Of::mean_ns), ("least", |of| of.least_ns)];
+    let kinds: [(&str, Laxity); 2] = [("mean", Of::mean_ns), ("least", |of| of.least_ns)];
     for (kind, number) in kinds {
         let lines = lines(all, false, load, |tally, channel| {
             number(&tally.of[channel])
@@ -307,10 +311,10 @@ fn ahead(draft: &mut Draft<'_>, all: &[&Trial]) {
 fn declines(draft: &mut Draft<'_>, proposed: &[&Trial], ahead: &[&Trial]) {
     let ahead = those(ahead, |way| way == Way::Ahead { drains: false });
     let effort = |trial: &Trial| trial.1.of[BEST_EFFORT];
-    let both = proposed.iter().zip(&ahead);
+    let mut both = proposed.iter().zip(&ahead);
     let free = both.clone().filter(|(one, _)| effort(one).dropped == 0);
     let lost: u64 = free.map(|(_, other)| effort(other).dropped).sum();
-    let Some((last, of_ahead)) = both.last() else {
+    let Some((last, of_ahead)) = both.next_back() else {
         return;
     };
     let has = |trial: &Trial| trial.1.rate(effort(trial).sent).unwrap_or(0);

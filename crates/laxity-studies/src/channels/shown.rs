@@ -14,6 +14,9 @@ use super::{Case, TEXT};
 /// A run, and what was seen in it.
 pub(super) type Trial = (Case, Tally);
 
+/// So many packets of a channel.
+type Number = fn(&Of) -> u64;
+
 /// How the host is organised, in words.
 pub(super) fn way(way: Way) -> String {
     match way {
@@ -47,7 +50,7 @@ pub(super) fn of_real_time(tally: &Tally) -> &[Of] {
 }
 
 /// So many packets of real time.
-pub(super) fn packets(tally: &Tally, number: fn(&Of) -> u64) -> u64 {
+pub(super) fn packets(tally: &Tally, number: Number) -> u64 {
     of_real_time(tally).iter().map(number).sum()
 }
 
@@ -175,7 +178,7 @@ pub(super) fn throughputs(draft: &mut Draft<'_>, figure: &str, all: &[&Trial], x
 
 /// Packets that missed their deadlines, and that were dropped.
 pub(super) fn losses(draft: &mut Draft<'_>, figure: &str, key: &str, all: &[&Trial]) {
-    let numbers: [(&str, bool, fn(&Of) -> u64); 2] =
+    let numbers: [(&str, bool, Number); 2] =
         [("missed", false, missed), ("dropped", true, dropped)];
     for (kind, effort, number) in numbers {
         let count = |tally: &Tally, channel: usize| i64::try_from(number(&tally.of[channel])).ok();
