@@ -7,8 +7,10 @@ use laxity_model::analysis::Task;
 use laxity_model::executor::ExecutorPolicy;
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
+use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::policy::raise::Highest;
+use laxity_model::policy::three_classes::{By, Early};
 use laxity_model::{
     Context, EventKind, ExecutorId, Host, HostError, Instant, Placement, PortId, Program,
     ReservationRequest, RunEnd, SemaphoreId, Service, Span, Step,
@@ -174,6 +176,61 @@ pub(crate) fn yields_to_an_instant(host: &mut dyn Host, _: &Tolerance) -> Result
 pub(crate) fn yields_to_an_arrival(host: &mut dyn Host, _: &Tolerance) -> Result {
     beside_a_long_job(host, Edf::new(), (20, true, true), YIELDS)?;
     beside_a_long_job(host, Rmdp::new(), (20, true, true), YIELDS)
+}
+
+/// Of three classes current jobs go by deadline; one that inherits what is early goes behind best effort, or before it, until that is current.
+pub(crate) fn in_three_classes(host: &mut dyn Host, _: &Tolerance) -> Result {
+    let policy = |early| MulticlassEdf::new(early, By::Deadline);
+    in_order(
+        host,
+        policy(Early::Last),
+        [500, 100, 300],
+        &[1, 1, 2, 2, 0, 0],
+    )?;
+    beside_a_long_job(host, policy(Early::Last), (20, true, false), YIELDS)?;
+    beside_a_long_job(host, policy(Early::Last), (20, true, true), YIELDS)?;
+    early_beside_best_effort(host, policy(Early::Last), 400, YIELDS)?;
+    early_beside_best_effort(host, policy(Early::BeforeBestEffort), 400, DOES_NOT)?;
+    early_beside_best_effort(host, policy(Early::Last), 0, DOES_NOT)
+}
+
+/// A long job of what is current so much after it began, and best effort for which something comes meanwhile.
+fn early_beside_best_effort(
+    host: &mut dyn Host,
+    policy: MulticlassEdf,
+    logical_ms: u64,
+    expected: &[u64],
+) -> Result {
+    let mut stage = Stage::new(1);
+    let story = stage.story();
+    let executor = executor(&mut stage.program, policy);
+    let (other, long) = (stage.cue(), stage.cue());
+    let never = Placement::On {
+        executor,
+        task: None,
+    };
+    stage.actor(never, other, move |calls, context| {
+        if calls > 0 {
+            story.tell(context, URGENT);
+            return Step::Finish;
+        }
+        Step::SleepUntil(context.now() + Span::from_millis(4))
+    });
+    let mut work = long_job(story, true);
+    stage.actor(on(executor, 400), long, move |calls, context| {
+        let now = context.now();
+        match calls {
+            // By then the other one sleeps.
+            0 => return Step::SleepUntil(now + Span::from_millis(1)),
+            1 => {
+                let logical = now + Span::from_millis(logical_ms);
+                context.inherit(logical, logical + Span::from_millis(400));
+            }
+            _ => {}
+        }
+        work(calls - 1, context)
+    });
+    stage.play(host, &[other, long])?.expect_in_time(expected)
 }
 
 /// What is left of a job that yielded goes on in its turn: before another of its rate that was released meanwhile.

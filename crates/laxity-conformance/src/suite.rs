@@ -46,6 +46,7 @@ pub(crate) const CASES: &[Case] = &[
     case("an-executor-serves-first-come-first").by(executors::first_come_first_served),
     case("an-executor-serves-the-earliest-deadline").by(executors::earliest_deadline_first),
     case("an-executor-serves-the-highest-rate").by(executors::rate_monotonic),
+    case("an-executor-serves-in-three-classes").by(executors::in_three_classes),
     case("what-is-left-of-a-job-goes-on-in-its-turn").by(executors::goes_on_in_its_turn),
     case("a-job-yields-to-a-more-urgent-release").by(executors::yields_to_an_instant),
     case("a-job-yields-to-a-more-urgent-arrival").by(executors::yields_to_an_arrival),

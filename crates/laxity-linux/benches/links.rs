@@ -99,7 +99,7 @@ fn settings() -> Settings {
         posted: 2 * BATCH,
         reach: BATCH,
         memory: 512,
-        segments: false,
+        ..Settings::default()
     }
 }
 

@@ -346,7 +346,7 @@ impl<A: Admits> Network<A> {
     fn carries_out(&mut self, number: usize, effects: &mut Effects<A>) {
         for effect in effects.drain(..) {
             match effect {
-                Effect::Send(link, frame) => self.sends(number, link, frame),
+                Effect::Send(link, frame) => self.sends(number, link, &frame),
                 effect => self.told.push(Told {
                     at: self.now,
                     host: HostId(number as u32),
@@ -357,7 +357,7 @@ impl<A: Admits> Network<A> {
         self.plans(number);
     }
 
-    fn sends(&mut self, number: usize, link: LinkId, frame: Said<A>) {
+    fn sends(&mut self, number: usize, link: LinkId, frame: &Said<A>) {
         let way = self.hosts[number].ways[link.index()];
         let faults = self.faults;
         let mut happens = |of_a_million: u32| {

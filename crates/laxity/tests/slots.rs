@@ -138,11 +138,9 @@ fn who_sleeps_is_not_deprived_and_who_works_too_long_is_counted() {
         // Jobs that it stood still in are in no period where they ought to be.
         return rights::skip("the machine itself stood still in most periods");
     }
-    // Where the machine stood still in a slot, the kernel counts that as work: each such period may have one more.
-    assert!(
-        (9..=11 + seen.disturbed).contains(&seen.overruns),
-        "{seen:?}"
-    );
+    // Where the machine stood still in a slot, the kernel counts that as work, or less than a slot was had of one that is used up: each such period may have one more or less.
+    let overruns = 9_u64.saturating_sub(seen.disturbed)..=11 + seen.disturbed;
+    assert!(overruns.contains(&seen.overruns), "{seen:?}");
     assert!(kept_percent(&seen) >= 90, "{seen:?}");
     assert!(seen.service >= Service::from_millis(110), "{seen:?}");
 }

@@ -2,7 +2,7 @@
 //!
 //! It is forked once, as early as the application wishes, into a session of its own, and reads a pipe of which only we have the
 //! other end. Every change that would outlive this process is written to the pipe *before* it is made. When the pipe ends, we are
-//! gone (it helps us to our end): the guardian gives foreign threads back what they had, thaws and empties the groups it knows, removes them, and exits. What was undone
+//! gone (it helps us to our end): the guardian gives foreign threads and network interfaces back what they had, thaws and empties the groups it knows, removes them, and exits. What was undone
 //! properly is struck from its list, so usually there is nothing to do. If the guardian itself is killed, another takes its place and its list as soon
 //! as that is noticed: when there is something new for the list, and whenever somebody looks, as runs and reservations do. So does it where the guardian
 //! does not read what is told to it, as one that somebody stopped: nobody waits for that. Programs that were started have keepers of their own ([`crate::host::command`]).
@@ -11,11 +11,12 @@
 //! that do not exist in the child. So the guardian allocates nothing and calls the kernel only; its list has a fixed size.
 
 mod group;
+pub(crate) mod link;
 
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,10 +31,11 @@ use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
 use self::group::{for_each_line, remove, write_file};
+use self::link::LinkChange;
+use crate::os::claim;
 use crate::os::fork::PerProcess;
 use crate::os::life::{Life, Watched, run_anywhere};
 use crate::os::sched::{RawAttributes, Restore, Tid};
-use crate::os::{claim, descriptor};
 
 /// The most things on the list; more are refused.
 const MOST: usize = 1_024;
@@ -44,6 +46,7 @@ type Entry = [u8; 255];
 const FREE: Entry = [0; 255];
 const GROUP: u8 = 1;
 const THREAD: u8 = 2;
+const LINK: u8 = 3;
 /// Where in an entry a thread's number ends, its attributes end, and the mask of its processors does.
 const NUMBER_END: usize = 1 + size_of::<i32>();
 const ATTRIBUTES_END: usize = NUMBER_END + size_of::<RawAttributes>();
@@ -69,6 +72,8 @@ pub(crate) enum Undo<'a> {
     Group(&'a Path),
     /// This thread of another process gets its policy and its processors back.
     Thread(&'a Restore),
+    /// This network interface gets back what it had. A guardian acts through a socket that it must have from us, so for each another takes the place of who is there.
+    Link(&'a LinkChange),
 }
 
 impl Undo<'_> {
@@ -92,6 +97,7 @@ impl Undo<'_> {
                     *byte |= 1 << (cpu % 8);
                 }
             }
+            Self::Link(change) => return Ok(change.entry()),
         }
         Ok(entry)
     }
@@ -152,8 +158,14 @@ impl Guardian {
         let mut known = self.known();
         if known.list.len() >= MOST {
             return Err(io::Error::other(format!(
-                "no more than {MOST} threads and groups are given back by it"
+                "no more than {MOST} threads, groups and interfaces are given back by it"
             )));
+        }
+        if let Undo::Link(_) = undo {
+            known.list.push(entry);
+            return known.replace().inspect_err(|_| {
+                known.list.pop();
+            });
         }
         known.send(true, &entry)?;
         known.list.push(entry);
@@ -280,7 +292,7 @@ fn guard(
     list: &mut [Entry],
     claims: &mut [Option<OwnedFd>],
 ) -> ! {
-    detach(reader);
+    detach(reader, list);
     let mut watched = life.and_then(Life::watch);
     for (claimed, entry) in claims.iter_mut().zip(&*list) {
         *claimed = claim(entry);
@@ -299,15 +311,22 @@ fn guard(
 /// The descriptor of the pipe after [`detach`].
 const PIPE: c_int = 3;
 
-/// Leaves everything of the parent: its session, its descriptors, its signals' meaning.
-fn detach(reader: c_int) {
+/// Leaves everything of the parent: its session, its descriptors but those that the list needs, its signals' meaning. Descriptors come first, while the parent still waits: what it closes afterwards, as a
+/// socket whose port it wants again, is open nowhere else.
+fn detach(reader: c_int, list: &[Entry]) {
     // SAFETY: plain kernel calls on numbers and static strings; none of them can touch memory that is not there.
     unsafe {
+        libc::dup2(reader, PIPE);
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        for standard in 0..PIPE {
+            libc::dup2(null, standard);
+        }
+        link::close_but(list, PIPE as u32 + 1);
         let guardian = libc::fork();
         if guardian != 0 {
             // The pipe remembers whose it is, for who asks. Where there is nobody, it is nobody's.
             if guardian > 0 {
-                libc::fcntl(reader, libc::F_SETOWN, guardian);
+                libc::fcntl(PIPE, libc::F_SETOWN, guardian);
             }
             libc::_exit(0);
         }
@@ -316,12 +335,6 @@ fn detach(reader: c_int) {
             libc::signal(signal, libc::SIG_IGN);
         }
         libc::prctl(libc::PR_SET_NAME, claim::GUARDIAN.as_ptr());
-        libc::dup2(reader, PIPE);
-        let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
-        for standard in 0..PIPE {
-            libc::dup2(null, standard);
-        }
-        descriptor::close(PIPE as u32 + 1..=u32::MAX, false);
         libc::chdir(c"/".as_ptr());
     }
     // Whichever thread of ours started it.
@@ -367,8 +380,12 @@ fn help_to_end(pipe: BorrowedFd<'_>, watched: &mut Option<Watched>) {
     }
 }
 
-/// A thread on the list is nobody else's before it has what it had. Where that cannot be, it is given back all the same.
+/// A thread on the list is nobody else's before it has what it had. Where that cannot be, it is given back all the same. Of an interface it is the socket, as long as it is on the list.
 fn claim(entry: &Entry) -> Option<OwnedFd> {
+    if let Some(socket) = link::socket_of(entry) {
+        // SAFETY: it was left open for this entry, and nobody else in this process has it.
+        return Some(unsafe { OwnedFd::from_raw_fd(socket) });
+    }
     (entry[0] == THREAD).then(|| claim::share(thread_of(entry)).ok())?
 }
 
@@ -394,6 +411,10 @@ fn undo(list: &[Entry]) {
         of_kind(THREAD).for_each(give_back);
         schedule(0, libc::SCHED_OTHER, 0);
     }
+    of_kind(LINK).for_each(|entry| {
+        // What cannot be put back is left as it is.
+        let _ = link::put_back(entry);
+    });
     for group in of_kind(GROUP) {
         write_file(group, b"/cgroup.freeze", b"0");
     }

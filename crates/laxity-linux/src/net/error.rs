@@ -53,6 +53,10 @@ pub enum OpenCause {
     NoMemory(usize),
     /// Another socket has the local address, or it is none of this machine.
     AddressTaken,
+    /// What it sends goes by no class.
+    NoClass,
+    /// `CAP_NET_ADMIN` or `CAP_NET_RAW` is missing, one of which it takes to send by a class.
+    NoClassRight,
     /// The kernel's verifier refuses the program: its last words.
     Program(String),
     /// What no cause that can be told explains: the call, and what it said.
@@ -104,6 +108,12 @@ impl OpenCause {
             Self::MemoryLocked(bytes) => return memory_remedy(*bytes),
             Self::NoMemory(_) => "ask for fewer packets",
             Self::AddressTaken => "`ss -uap` lists who has it; take another port",
+            Self::NoClass => {
+                "use `packet:` or `udp:`; or open it without a class, and own nothing: what it sends is ahead of all queues by itself"
+            }
+            Self::NoClassRight => {
+                "run as root, or `sudo setcap cap_net_raw+ep PROGRAM`; or open it without a class"
+            }
             Self::Program(_) => "use `packet:`, and report the verifier's words with `uname -r`",
             Self::System(..) => {
                 "look at the kernel's log (`dmesg`), and at a filter of system calls in a container"
@@ -181,6 +191,10 @@ impl fmt::Display for OpenCause {
             Self::AddressTaken => {
                 f.write_str("its own address is taken, or is none of this machine")
             }
+            Self::NoClass => f.write_str("what it sends goes past the classes of an owned link"),
+            Self::NoClassRight => f.write_str(
+                "without CAP_NET_RAW or CAP_NET_ADMIN nothing may be sent by a class of an owned link",
+            ),
             Self::Program(words) => write!(f, "this kernel refuses the XDP program: {words}"),
             Self::System(call, errno) => {
                 write!(f, "{call}: {}", io::Error::from(*errno))

@@ -199,6 +199,27 @@ pub(super) fn is_pair(name: &str) -> Result<bool> {
     Ok(driver.take(5).eq(*b"veth\0"))
 }
 
+/// What an interface's card says that it carries, in bits a second; `None` where it says nothing, or what nobody can carry. A veth says 10 Gbit/s, whatever it does.
+pub(super) fn carries(name: &str) -> Option<u64> {
+    const SETTINGS: u32 = 1;
+    const WORDS: usize = 11;
+    const UNKNOWN: u32 = u32::MAX;
+    let mut asked = [0_u32; WORDS];
+    asked[0] = SETTINGS;
+    let mut request = request_of(name).ok()?;
+    request.ifr_ifru.ifru_data = (&raw mut asked).cast();
+    let socket = call::socket(libc::AF_INET, libc::SOCK_DGRAM, 0).ok()?;
+    // SAFETY: the request takes an `ifreq`, and writes so many words as its command has to where that says, which outlives the call.
+    unsafe { call::ioctl(&socket, libc::SIOCETHTOOL, &mut request) }.ok()?;
+    // In Mbit/s: the lower half is the first of its word, and the upper one as well, in another.
+    let [low, high] = [asked[3], asked[7]].map(|word| {
+        let [first, second, ..] = word.to_ne_bytes();
+        u32::from(u16::from_ne_bytes([first, second]))
+    });
+    let speed = high << 16 | low;
+    (speed != 0 && speed != UNKNOWN && speed != 0xffff).then(|| u64::from(speed) * 1_000_000)
+}
+
 /// Has an interface's checksums, its segments, those of the stack above it, and the merging of what arrives done there, or not: what `ethtool -K` calls tx, tso, gso and gro.
 pub(super) fn set_offloads(name: &str, is_on: bool) -> Result<()> {
     const COMMANDS: [u32; 4] = [0x17, 0x1f, 0x24, 0x2c];

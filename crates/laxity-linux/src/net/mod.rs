@@ -6,13 +6,14 @@
 //! * [`XdpLink`]: `AF_XDP` in copy mode, with an XDP program that is put together here and stamps each packet at the hook, and may find its client there
 //!   too ([`xdp::early`]).
 //!
-//! [`pair`] makes two that are joined. [`open`] takes any of them by its [name](InterfaceName). None waits: each has a descriptor to poll. Three copy each packet once into the
+//! A link can be [owned](egress): then its frames have a class of their own, ahead of the kernel's other traffic. [`pair`] makes two that are joined. [`open`] takes any of them by its [name](InterfaceName). None waits: each has a descriptor to poll. Three copy each packet once into the
 //! memory that was posted ([`Copied`]); `AF_XDP` hands out the memory that the kernel wrote.
 
 pub mod addresses;
 mod bpf;
 mod call;
 mod copied;
+pub mod egress;
 mod error;
 mod interface;
 pub mod names;
@@ -44,6 +45,9 @@ pub struct Settings {
     pub memory: usize,
     /// Whether the other end, if it is a kernel, may leave checksums and segments, and they may be left to it: by TAP, TUN and packet sockets. Each packet then takes memory of 64 KiB.
     pub segments: bool,
+    /// The class of an owned link by which its frames leave; then the most that `reach` says are below it wherever in the kernel, and each is told as sent when it has left. Packet sockets and
+    /// UDP can; others are refused with it. `None`: packet sockets send past all queues, and UDP tells of a frame as sent when the kernel has it.
+    pub class: Option<egress::ClassId>,
 }
 
 impl Default for Settings {
@@ -54,6 +58,7 @@ impl Default for Settings {
             reach: 64,
             memory: 1_024,
             segments: false,
+            class: None,
         }
     }
 }

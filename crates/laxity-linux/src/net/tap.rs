@@ -57,6 +57,9 @@ impl TapLink {
             Medium::Ethernet => format!("tap:{name}"),
             Medium::Ip => format!("tun:{name}"),
         };
+        if settings.class.is_some() {
+            return Err(OpenCause::NoClass.of(full_name));
+        }
         let tap = Tap::open(name, &full_name, medium, settings);
         let tap = tap.map_err(|cause| cause.of(&full_name))?;
         let longest = match settings.segments {

@@ -12,6 +12,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::Settings;
 use super::call;
 use super::copied::{Below, Copied, Packet, Read};
+use super::egress::Held;
 use super::error::{OpenCause, OpenError};
 use super::interface::failed;
 use super::unfinished::{ETHERNET, TAG};
@@ -35,6 +36,8 @@ pub type UdpLink = Copied<Udp>;
 pub struct Udp {
     socket: UdpSocket,
     facts: Facts,
+    /// What has not left, if it is told: by a class of an owned link.
+    held: Option<Held>,
 }
 
 impl UdpLink {
@@ -77,12 +80,18 @@ impl Udp {
         let room = (settings.posted * CHARGED) as i32;
         // The kernel takes the limit of its own where that is less.
         let _ = call::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &room);
+        let mut mtu = MTU;
+        if let Some(class) = settings.class {
+            class.applied_to(&socket)?;
+            mtu = mtu.min(unfragmented(&socket, local.is_ipv4())?);
+        }
         Ok(Self {
+            held: settings.class.map(|_| Held::default()),
             socket,
             facts: Facts {
                 name: name.to_owned(),
                 address: address_of(local),
-                mtu: MTU,
+                mtu,
                 reach: settings.reach(),
                 is_shared_with_kernel: false,
                 medium: Medium::Ethernet,
@@ -91,6 +100,55 @@ impl Udp {
             },
         })
     }
+}
+
+impl Udp {
+    /// The kernel's memory that frames take which have not left.
+    fn out(&self) -> Result<u64, LinkError> {
+        let mut out = 0_i32;
+        // SAFETY: the request takes an `i32`.
+        let told = unsafe { call::ioctl(&self.socket, libc::TIOCOUTQ, &mut out) };
+        told.map_err(|errno| failed("ioctl", errno))?;
+        Ok(u64::try_from(out).unwrap_or(0))
+    }
+
+    /// A frame was given to the kernel, which had so much memory out before.
+    fn hold(&mut self, pieces: &[IoSlice<'_>], before: Option<u64>) -> Result<(), LinkError> {
+        let Some(before) = before else { return Ok(()) };
+        // It has it in any case: as if nothing were known but its length.
+        let after = self.out().unwrap_or(before);
+        let bytes = pieces.iter().map(|piece| piece.len()).sum();
+        if let Some(held) = &mut self.held {
+            held.add(bytes, (before, after));
+        }
+        Ok(())
+    }
+}
+
+/// Has the kernel cut no datagram of a socket into fragments of IP, each of which would count as a frame, and tells the longest packet inside that then fits the way.
+fn unfragmented(socket: &UdpSocket, is_ipv4: bool) -> Result<usize, OpenCause> {
+    const UDP: usize = 8;
+    let (level, [how, never, asked], header) = match is_ipv4 {
+        true => (
+            libc::IPPROTO_IP,
+            [libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO, libc::IP_MTU],
+            20,
+        ),
+        false => (
+            libc::IPPROTO_IPV6,
+            [
+                libc::IPV6_MTU_DISCOVER,
+                libc::IPV6_PMTUDISC_DO,
+                libc::IPV6_MTU,
+            ],
+            40,
+        ),
+    };
+    let refused = |call| move |errno| OpenCause::System(call, errno);
+    call::set_option(socket, level, how, &never).map_err(refused("setsockopt"))?;
+    let whole = call::option(socket, level, asked, 0_i32).map_err(refused("getsockopt"))?;
+    let whole = usize::try_from(whole).unwrap_or_default();
+    Ok(whole.saturating_sub(header + UDP + ETHERNET + TAG))
 }
 
 /// One that nobody assigned, and that differs where the ends of a wire do: by the port and the end of the address.
@@ -148,17 +206,28 @@ impl Below for Udp {
             [whole] => send(&self.socket, whole, SendFlags::empty()),
             _ => writev(&self.socket, pieces),
         };
+        let before = self.held.is_some().then(|| self.out()).transpose()?;
         // What nobody hears is lost as on any wire.
         let sent = match send() {
             Err(errno) if is_of_the_way(errno) => send(),
             sent => sent,
         };
         match sent {
-            Ok(_) | Err(Errno::CONNREFUSED) => Ok(()),
+            Ok(_) | Err(Errno::CONNREFUSED) => self.hold(pieces, before),
             Err(Errno::AGAIN | Errno::NOBUFS) => Err(LinkError::Full),
             Err(Errno::NETUNREACH | Errno::NETDOWN | Errno::HOSTUNREACH) => Err(LinkError::Down),
             Err(errno) => Err(failed("send", errno)),
         }
+    }
+
+    fn has_left(&mut self) -> bool {
+        if self.held.is_none() {
+            return true;
+        }
+        // Where the kernel does not tell, none is told as gone.
+        let out = self.out();
+        let held = self.held.as_mut().zip(out.ok());
+        held.is_some_and(|(held, out)| held.has_left(out))
     }
 
     fn overflown(&self) -> Option<u64> {

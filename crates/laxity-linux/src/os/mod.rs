@@ -17,6 +17,7 @@ pub mod limits;
 pub mod memory;
 pub mod open_files;
 pub mod proc;
+pub(crate) mod route;
 pub(crate) mod rseq;
 pub mod sched;
 pub mod schedstat;

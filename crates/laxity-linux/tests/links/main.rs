@@ -9,6 +9,7 @@ mod early;
 mod filtered;
 mod live;
 mod namespace;
+mod owned;
 mod pair;
 mod refused;
 mod unfinished;
@@ -46,6 +47,7 @@ fn suite<W: Wire + 'static>(name: &str, wire: fn() -> W) -> Vec<Trial> {
 }
 
 fn main() {
+    owned::own_and_wait();
     let mut arguments = Arguments::from_args();
     // What is left behind is counted for the whole process.
     arguments.test_threads = Some(1);
@@ -67,6 +69,7 @@ fn main() {
             Ok(())
         },
     ));
+    trials.extend(owned::trials());
     trials.extend(refused::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

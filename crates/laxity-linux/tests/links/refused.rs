@@ -19,7 +19,7 @@ use super::live::free_addresses;
 use super::namespace::{ip, pair};
 
 /// Takes capabilities from this thread, which is the test's own.
-fn without(capability: CapabilitySet) {
+pub(crate) fn without(capability: CapabilitySet) {
     let mut sets = capabilities(None).unwrap();
     sets.effective.remove(capability);
     sets.permitted.remove(capability);

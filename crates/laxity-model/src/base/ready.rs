@@ -4,62 +4,82 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::hint::select_unpredictable;
 
-/// How many children each has: of a queue of thousands, fewer levels are worth more comparisons in one line of the cache.
-const CHILDREN: usize = 4;
-
-/// Where one is who is not in the queue.
-const NOWHERE: u32 = u32::MAX;
+/// Of how many the best one goes on to the next round: with more there would be fewer rounds, of more comparisons than a line of the cache has members for.
+const GROUP: usize = 4;
 
 /// One in the queue: its rank, how many had entered before it, and its place, in one number, so that the smallest goes first. The count is of
 /// 40 bits: once in 10¹² entries one of equals may overtake another.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Member(u128);
 
 const PLACE_BITS: u32 = 24;
 const COUNT_BITS: u32 = 40;
 
 impl Member {
+    /// Whose place is not in the queue: behind all who are. Nobody's number is that, since the last place is not given away.
+    const ABSENT: Self = Self(u128::MAX);
+
+    #[inline]
     const fn new(rank: u64, entered: u64, place: u32) -> Self {
         let count = entered & ((1 << COUNT_BITS) - 1);
         Self((rank as u128) << 64 | (count << PLACE_BITS) as u128 | place as u128)
     }
 
+    #[inline]
     const fn rank(self) -> u64 {
         (self.0 >> 64) as u64
     }
 
+    #[inline]
     const fn place(self) -> u32 {
         self.0 as u32 & ((1 << PLACE_BITS) - 1)
+    }
+
+    #[inline]
+    fn is_there(self) -> bool {
+        self.0 as u64 != u64::MAX
+    }
+
+    /// Which of two goes first. Nobody can foresee it, so nothing branches on it.
+    #[inline]
+    fn or_before(self, other: Self) -> Self {
+        select_unpredictable(other < self, other, self)
     }
 }
 
 /// Places by rank, the smallest first; among equal ranks the one that entered first.
 ///
-/// An indexed heap: entering and leaving cost O(log N), the first O(1). Of the size that it was made with, so that nothing is allocated after.
+/// A tournament in groups of four: entering and leaving cost O(log N), the first O(1). Where a member meets whom is known beforehand, other than in a heap, so no round waits for
+/// the one before it but for who goes on. Of the size that it was made with, so that nothing is allocated after.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ByRank<M, P> {
-    heap: M,
-    /// Where in the heap each place is.
-    positions: P,
-    len: usize,
+pub struct ByRank<M> {
+    /// Who is at each place.
+    places: M,
+    /// Who is the first of each group of places, of each group of such groups, and so on: one round behind the other, all but the last, of which one remains.
+    rounds: M,
+    /// How many of the rounds' members stand for groups of such: all before the groups of places.
+    inner: usize,
+    /// Who remains.
+    first: Member,
     /// How many have entered since the beginning.
     entered: u64,
 }
 
 /// [`ByRank`] of `N` places, all within itself.
-pub type Ready<const N: usize> = ByRank<[Member; N], [u32; N]>;
+pub type Ready<const N: usize> = ByRank<[Member; N]>;
 
 /// [`ByRank`] of as many places as are asked for.
-pub type ReadyOf = ByRank<Box<[Member]>, Box<[u32]>>;
+pub type ReadyOf = ByRank<Box<[Member]>>;
 
 impl<const N: usize> Default for Ready<N> {
     fn default() -> Self {
-        Self {
-            heap: [Member::default(); N],
-            positions: [NOWHERE; N],
-            len: 0,
-            entered: 0,
+        const {
+            assert!(
+                N < 1 << PLACE_BITS && members_of_rounds(N).0 <= N,
+                "so many places have no numbers"
+            );
         }
+        Self::of(N, [Member::ABSENT; N], [Member::ABSENT; N])
     }
 }
 
@@ -68,144 +88,131 @@ impl ReadyOf {
     ///
     /// # Panics
     ///
-    /// It is more than 2²⁴.
+    /// It is 2²⁴ or more.
     #[must_use]
     pub fn new(places: usize) -> Self {
-        assert!(places <= 1 << PLACE_BITS, "so many places have no numbers");
-        Self {
-            heap: vec![Member::default(); places].into(),
-            positions: vec![NOWHERE; places].into(),
-            len: 0,
-            entered: 0,
-        }
+        assert!(places < 1 << PLACE_BITS, "so many places have no numbers");
+        let of = |members| vec![Member::ABSENT; members].into();
+        Self::of(places, of(places), of(members_of_rounds(places).0))
     }
 }
 
-impl<M, P> ByRank<M, P>
-where
-    M: AsRef<[Member]> + AsMut<[Member]>,
-    P: AsRef<[u32]> + AsMut<[u32]>,
-{
-    /// A place enters with this rank, behind its equals.
-    ///
-    /// # Panics
-    ///
-    /// It is in the queue already, or there is no such place.
-    pub fn enter(&mut self, place: u32, rank: u64) {
-        let had = self.positions.as_ref()[place as usize];
-        assert_eq!(had, NOWHERE, "place {place} is in the queue");
-        let member = self.entering(place, rank);
-        self.len += 1;
-        self.rise(self.len - 1, member);
-    }
+/// Of so many places: how many members all rounds but the last have, and how many of those meet others before the groups of places do.
+const fn members_of_rounds(places: usize) -> (usize, usize) {
+    let groups = places.div_ceil(GROUP);
+    // Each member but the last four stands for a group of its own.
+    let inner = groups.saturating_sub(GROUP).div_ceil(GROUP - 1);
+    (if groups > 1 { inner + groups } else { 0 }, inner)
+}
 
-    /// The place leaves. Nothing happens if it is not in the queue.
-    pub fn leave(&mut self, place: u32) {
-        let Some(at) = self.position(place) else {
-            return;
-        };
-        self.positions.as_mut()[place as usize] = NOWHERE;
-        self.len -= 1;
-        if at < self.len {
-            let moved = self.heap.as_ref()[self.len];
-            self.settle(at, moved);
-        }
-    }
-
-    /// The place goes behind its equals, with this rank or the one it has. Nothing happens if it is not in the queue.
-    pub fn yield_now(&mut self, place: u32, rank: Option<u64>) {
-        if let Some(at) = self.position(place) {
-            let had = self.heap.as_ref()[at].rank();
-            let member = self.entering(place, rank.unwrap_or(had));
-            self.settle(at, member);
+impl<M> ByRank<M> {
+    const fn of(number: usize, places: M, rounds: M) -> Self {
+        Self {
+            places,
+            rounds,
+            inner: members_of_rounds(number).1,
+            first: Member::ABSENT,
+            entered: 0,
         }
     }
 
     /// The place whose rank is the smallest.
     #[inline]
     pub fn first(&self) -> Option<u32> {
-        self.members().first().map(|member| member.place())
+        self.first.is_there().then(|| self.first.place())
     }
 
     /// The smallest rank.
     #[inline]
     pub fn least(&self) -> Option<u64> {
-        self.members().first().map(|member| member.rank())
+        self.first.is_there().then(|| self.first.rank())
+    }
+
+    #[inline]
+    fn entering(&mut self, place: u32, rank: u64) -> Member {
+        self.entered += 1;
+        Member::new(rank, self.entered, place)
+    }
+}
+
+impl<M> ByRank<M>
+where
+    M: AsRef<[Member]> + AsMut<[Member]>,
+{
+    /// A place enters with this rank, behind its equals.
+    ///
+    /// # Panics
+    ///
+    /// It is in the queue already, or there is no such place.
+    #[inline]
+    pub fn enter(&mut self, place: u32, rank: u64) {
+        assert!(!self.holds(place), "place {place} is in the queue");
+        let member = self.entering(place, rank);
+        self.places.as_mut()[place as usize] = member;
+        let rounds = self.rounds.as_mut();
+        let mut at = self.inner + place as usize / GROUP;
+        // It goes on until somebody of its group goes before it: then all is as it was.
+        while let Some(before) = rounds.get_mut(at) {
+            if *before < member {
+                return;
+            }
+            *before = member;
+            at = (at / GROUP).wrapping_sub(1);
+        }
+        self.first = self.first.or_before(member);
+    }
+
+    /// The place leaves. Nothing happens if it is not in the queue.
+    #[inline]
+    pub fn leave(&mut self, place: u32) {
+        if self.holds(place) {
+            self.settle(place, Member::ABSENT);
+        }
+    }
+
+    /// The place goes behind its equals, with this rank or the one it has. Nothing happens if it is not in the queue.
+    #[inline]
+    pub fn yield_now(&mut self, place: u32, rank: Option<u64>) {
+        let had = self.places.as_ref().get(place as usize).copied();
+        if let Some(had) = had.filter(|had| had.is_there()) {
+            let member = self.entering(place, rank.unwrap_or(had.rank()));
+            self.settle(place, member);
+        }
     }
 
     /// Whether the place is in the queue.
     #[inline]
     pub fn holds(&self, place: u32) -> bool {
-        self.position(place).is_some()
+        let member = self.places.as_ref().get(place as usize);
+        member.is_some_and(|member| member.is_there())
     }
 
-    fn members(&self) -> &[Member] {
-        &self.heap.as_ref()[..self.len]
-    }
-
-    fn position(&self, place: u32) -> Option<usize> {
-        let at = *self.positions.as_ref().get(place as usize)?;
-        (at != NOWHERE).then_some(at as usize)
-    }
-
-    fn entering(&mut self, place: u32, rank: u64) -> Member {
-        self.entered += 1;
-        Member::new(rank, self.entered, place)
-    }
-
-    fn put(&mut self, at: usize, member: Member) {
-        self.positions.as_mut()[member.place() as usize] = at as u32;
-        self.heap.as_mut()[at] = member;
-    }
-
-    /// Puts the member here, or where it goes from here.
-    fn settle(&mut self, at: usize, member: Member) {
-        let at = self.sink(at, member);
-        self.rise(at, member);
-    }
-
-    /// Puts the member here, or as far towards the front as it goes before its parent.
-    fn rise(&mut self, mut at: usize, member: Member) {
-        while at > 0 {
-            let parent = (at - 1) / CHILDREN;
-            let above = self.heap.as_ref()[parent];
-            if above <= member {
-                break;
-            }
-            self.put(at, above);
-            at = parent;
+    /// Puts the member at its place, and whoever goes first now into each round.
+    #[inline]
+    fn settle(&mut self, place: u32, member: Member) {
+        let mut winner = first_of_group(self.places.as_mut(), place as usize, member);
+        let rounds = self.rounds.as_mut();
+        let mut at = self.inner + place as usize / GROUP;
+        while at < rounds.len() {
+            winner = first_of_group(rounds, at, winner);
+            at = (at / GROUP).wrapping_sub(1);
         }
-        self.put(at, member);
-    }
-
-    /// How far towards the end the member goes from here: those that go before it have moved up.
-    fn sink(&mut self, mut at: usize, member: Member) -> usize {
-        loop {
-            let first = CHILDREN * at + 1;
-            let Some((child, below)) = least(self.members(), first) else {
-                return at;
-            };
-            if member <= below {
-                return at;
-            }
-            self.put(at, below);
-            at = child;
-        }
+        self.first = winner;
     }
 }
 
-/// The least of those who have their places from here on, of one parent, and where it is. Which of them it is nobody can foresee: so nothing branches on it.
+/// Puts this one there, and tells who goes first of its group. The others do not wait for who it is: only the last comparison does.
 #[inline]
-fn least(members: &[Member], first: usize) -> Option<(usize, Member)> {
-    let children = members.get(first..)?;
-    let less = |a: (usize, Member), b: (usize, Member)| select_unpredictable(b.1 < a.1, b, a);
-    if let Some(&[a, b, c, d]) = children.first_chunk::<CHILDREN>() {
-        let pairs = [less((0, a), (1, b)), less((2, c), (3, d))];
-        let (child, member) = less(pairs[0], pairs[1]);
-        return Some((first + child, member));
+fn first_of_group(round: &mut [Member], at: usize, member: Member) -> Member {
+    let (begin, within) = (at - at % GROUP, at % GROUP);
+    let group = &mut round[begin..];
+    if let Some(group) = group.first_chunk_mut::<GROUP>() {
+        group[within] = member;
+        let other = |distance: usize| group[within ^ distance];
+        return member.or_before(other(1).or_before(other(2)).or_before(other(3)));
     }
-    let last = children.iter().copied().enumerate().reduce(less);
-    last.map(|(child, member)| (first + child, member))
+    group[within] = member;
+    group.iter().copied().fold(member, Member::or_before)
 }
 
 #[cfg(test)]
@@ -222,8 +229,8 @@ mod tests {
         LeaveFirst,
     }
 
-    fn op() -> impl Strategy<Value = Op> {
-        let place = 0..23_u32;
+    fn op(places: u32) -> impl Strategy<Value = Op> {
+        let place = 0..places;
         prop_oneof![
             3 => (place.clone(), 0..5_u64).prop_map(|(place, rank)| Op::Enter(place, rank)),
             1 => place.clone().prop_map(Op::Leave),
@@ -238,38 +245,66 @@ mod tests {
         least.map(|(place, _)| *place)
     }
 
-    proptest! {
-        #[test]
-        fn behaves_as_a_list_that_is_searched(ops in proptest::collection::vec(op(), 0..400)) {
-            let mut ready = Ready::<23>::default();
-            let mut list: Vec<(u32, u64)> = Vec::new();
-            for op in ops {
-                prop_assert_eq!(ready.first(), first(&list));
-                prop_assert_eq!(ready.least(), list.iter().map(|(_, rank)| *rank).min());
-                let found = |place: u32| list.iter().position(|(other, _)| *other == place);
-                match op {
-                    Op::Enter(place, rank) => if found(place).is_none() {
+    fn follows<M>(mut ready: ByRank<M>, ops: Vec<Op>) -> Result<(), TestCaseError>
+    where
+        M: AsRef<[Member]> + AsMut<[Member]>,
+    {
+        let mut list: Vec<(u32, u64)> = Vec::new();
+        for op in ops {
+            prop_assert_eq!(ready.first(), first(&list));
+            prop_assert_eq!(ready.least(), list.iter().map(|(_, rank)| *rank).min());
+            let found = |place: u32| list.iter().position(|(other, _)| *other == place);
+            match op {
+                Op::Enter(place, rank) => {
+                    if found(place).is_none() {
                         ready.enter(place, rank);
                         list.push((place, rank));
-                    },
-                    Op::Leave(place) => {
-                        ready.leave(place);
-                        list.retain(|(other, _)| *other != place);
                     }
-                    Op::Yield(place, rank) => {
-                        ready.yield_now(place, rank);
-                        if let Some(at) = found(place) {
-                            let (_, had) = list.remove(at);
-                            list.push((place, rank.unwrap_or(had)));
-                        }
+                }
+                Op::Leave(place) => {
+                    ready.leave(place);
+                    list.retain(|(other, _)| *other != place);
+                }
+                Op::Yield(place, rank) => {
+                    ready.yield_now(place, rank);
+                    if let Some(at) = found(place) {
+                        let (_, had) = list.remove(at);
+                        list.push((place, rank.unwrap_or(had)));
                     }
-                    Op::LeaveFirst => if let Some(place) = first(&list) {
+                }
+                Op::LeaveFirst => {
+                    if let Some(place) = first(&list) {
                         ready.leave(place);
                         list.retain(|(other, _)| *other != place);
                     }
                 }
             }
         }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_as_a_list_that_is_searched(ops in proptest::collection::vec(op(23), 0..400)) {
+            follows(Ready::<23>::default(), ops)?;
+        }
+
+        /// Of every number of places up to several rounds, with groups that are full and such that are not.
+        #[test]
+        fn of_any_size_behaves_as_a_list_that_is_searched(
+            (places, ops) in (1..90_u32).prop_flat_map(|places| (Just(places), proptest::collection::vec(op(places), 0..300))),
+        ) {
+            follows(ReadyOf::new(places as usize), ops)?;
+        }
+    }
+
+    #[test]
+    fn the_greatest_rank_goes_before_nobody() {
+        let mut ready = ReadyOf::new(2);
+        assert_eq!((ready.first(), ready.least()), (None, None));
+        ready.enter(1, u64::MAX);
+        assert_eq!((ready.first(), ready.least()), (Some(1), Some(u64::MAX)));
+        assert_eq!(ReadyOf::new(0).first(), None);
     }
 
     #[test]

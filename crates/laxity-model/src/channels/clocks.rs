@@ -245,7 +245,7 @@ pub struct Logical {
     pub error: Span,
     /// When it came to the hop.
     pub came: Instant,
-    /// The first of hops and links that made it late, where that is certain.
+    /// The first of hosts and links that made it late, as far as the clocks tell.
     pub late: Option<Place>,
 }
 
@@ -302,7 +302,7 @@ pub struct Delivered {
     pub laxity: i64,
     /// And no less than this below it.
     pub error: Span,
-    /// The first that made it late, where that is certain.
+    /// The first that made it late, as far as the clocks tell; somebody where it is late.
     pub late: Option<Place>,
 }
 
@@ -405,11 +405,15 @@ impl Carried {
         }
     }
 
-    /// Who made it late that came after it was to be current: the link if it took longer than it may for certain, else the host.
+    /// Who made it late that came after it was to be current: the host, if the link had not as long as it may take and did not take longer for certain; else the link.
     fn blamed(self, at: i128, upper: i128, least: i128, link: Crossing) -> Option<Place> {
+        let longest = i128::from(link.longest.as_nanos());
+        let had = i128::from(self.earliness) + i128::from(link.propagation.as_nanos());
         let took = at - nanos(self.left) + least;
-        let is_long = took > i128::from(link.longest.as_nanos());
-        let place = if is_long { Place::Link } else { Place::Host };
+        let place = match had < longest && took <= longest {
+            true => Place::Host,
+            false => Place::Link,
+        };
         (at > upper).then_some(place(link.number))
     }
 }

@@ -11,9 +11,9 @@
 use alloc::collections::VecDeque;
 use core::num::NonZeroU32;
 
-use super::classes::Early;
 use super::source::{Part, Source};
 use crate::nif::urgency::Due;
+use crate::policy::three_classes::Early;
 use crate::{Instant, Service};
 
 /// What is cut into packets.

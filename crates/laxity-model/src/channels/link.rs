@@ -1,14 +1,14 @@
 //! Which packet of a link's channels leaves next, and where that is decided (§3.1, §4.2).
 //!
-//! Packets of a channel leave in order. Its first one competes for the link with those of the others, in the same [three classes](super::classes) as handlers for a processor; but nothing preempts a packet that is on its way. It is an
+//! Packets of a channel leave in order. Its first one competes for the link with those of the others, in the same [three classes](crate::policy::three_classes) as handlers for a processor; but nothing preempts a packet that is on its way. It is an
 //! [`Order`] of a driver's frames, so that [`Transmit`](crate::nif::transmit::Transmit) keeps how many are out of its reach, and one that is early is told with the instant at which to ask again.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::classes::{By, Claim, Classes, Early, Next as Class};
 use crate::nif::transmit::{FrameId, Next, Order, Outgoing};
 use crate::policy::queue::{Links, Queue};
+use crate::policy::three_classes::{By, Claim, Classes, Early, Next as Class};
 use crate::{Instant, Span};
 
 /// The packets of a link's channels.
@@ -74,16 +74,16 @@ impl LinkScheduler {
             Class::NotBefore(at) => return Next::NotBefore(at),
             Class::Nobody => return Next::Nothing,
         };
-        self.classes.leave(channel);
         let line = &mut self.channels[channel as usize];
-        let Some(frame) = line.waiting.pop(&mut self.links) else {
-            return Next::Nothing;
-        };
-        if let Some(behind) = line.waiting.first() {
-            let claim = self.claims[behind as usize];
-            self.classes.enter(channel, claim, now);
+        let frame = line.waiting.pop(&mut self.links);
+        match line.waiting.first() {
+            Some(behind) => {
+                let claim = self.claims[behind as usize];
+                self.classes.renew(channel, claim, now);
+            }
+            None => self.classes.leave(channel),
         }
-        Next::Frame(FrameId(frame))
+        frame.map_or(Next::Nothing, |frame| Next::Frame(FrameId(frame)))
     }
 }
 

@@ -1,21 +1,19 @@
 //! Real-time channels: simplex, sequenced, unreliable flows of messages, each of which is due a stated time after its logical arrival.
 //!
 //! Mehra, Indiresan, Shin, "Structuring Communication Software for Quality-of-Service Guarantees" (RTSS 1996); what a channel states is a linear
-//! bounded arrival process of messages, of which [`crate::nif::urgency`] makes logical arrivals and deadlines.
+//! bounded arrival process of messages, of which [`crate::nif::urgency`] makes logical arrivals and deadlines. Who goes next of all channels that want a processor or a link, [`crate::policy::three_classes`] decides (§2.1, §4.2).
 //!
 //! * [`admission`]: what each takes of processors, links and buffers, and whether it is granted (§2.2, §3.3).
+//! * [`clocks`]: how the clocks of two neighbours stand to each other, and how much is left to a message that comes.
+//! * [`fit`]: which rate and burst cover a flow that was recorded.
 //! * [`handler`]: from messages to packets on a processor, as cooperative jobs (§3.1).
 //! * [`link`]: which packet leaves next, and where that is decided (§4.2).
-//! * [`classes`]: who goes next, of all channels that want a processor or a link (§2.1, §4.2).
-//! * [`clocks`]: how the clocks of two neighbours stand to each other, and how much is left to a message that comes.
-//! * [`signalling`]: how a channel is opened, changed and ended hop by hop.
-//! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
-//! * [`fit`]: which rate and burst cover a flow that was recorded.
 //! * [`reassembly`]: from a message to its packets and back (§3.1).
 //! * [`replay`]: which sealed frames have been seen.
+//! * [`signalling`]: how a channel is opened, changed and ended hop by hop.
+//! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
 
 pub mod admission;
-pub mod classes;
 pub mod clocks;
 pub mod fit;
 pub mod handler;

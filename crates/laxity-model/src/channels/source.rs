@@ -6,11 +6,12 @@
 //!
 //! Nobody else's messages change by any of that.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::num::NonZeroU32;
 
 use crate::Instant;
-use crate::nif::urgency::{Due, Mark, Stated, Urgency};
+use crate::nif::urgency::{Due, Mark, Place, Stated, Urgency};
 
 /// What becomes of a message with which the sender breaks its promise.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -78,9 +79,9 @@ pub struct Counts {
 #[derive(Clone, Debug)]
 struct Waiting<M> {
     message: M,
-    parts: u32,
+    parts: NonZeroU32,
     at: Instant,
-    /// The line before it.
+    /// The line at its logical arrival.
     mark: Mark,
 }
 
@@ -94,13 +95,28 @@ pub struct Part {
 }
 
 /// The message queue of one channel. Nothing is allocated after it is made.
+///
+/// There may be thousands, each of which is at hand for one packet, and then not for a long time. So what a message goes through stands together, in two lines of the
+/// cache where a message is a number of 32 bits, and the message that is next is there too: most wait alone.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Source<M> {
-    limits: Limits,
     urgency: Urgency,
-    waiting: VecDeque<Waiting<M>>,
-    /// How many parts those have.
+    first: Option<Waiting<M>>,
+    packets: NonZeroU32,
+    room: NonZeroU32,
+    /// How many parts those have that wait.
     parts: u32,
+    excess: Excess,
+    offered: u64,
+    behind: Box<Behind<M>>,
+}
+
+/// What most messages have nothing to do with.
+#[derive(Clone, Debug)]
+struct Behind<M> {
+    waiting: VecDeque<Waiting<M>>,
+    /// Those that were offered are counted outside, and those that were taken are what is left of them.
     counts: Counts,
 }
 
@@ -110,134 +126,199 @@ impl<M> Source<M> {
     pub fn new(limits: Limits) -> Self {
         let room = limits.room.get() as usize;
         Self {
-            limits,
             urgency: Urgency::new(limits.stated),
-            waiting: VecDeque::with_capacity(room),
+            first: None,
+            packets: limits.packets,
+            room: limits.room,
             parts: 0,
-            counts: Counts::default(),
+            excess: limits.excess,
+            offered: 0,
+            behind: Box::new(Behind {
+                waiting: VecDeque::with_capacity(room - 1),
+                counts: Counts::default(),
+            }),
         }
     }
 
     /// A message of so many packets is offered. O(1), but for those that are dropped for it, which are handed out.
+    #[inline]
     pub fn offer(
         &mut self,
         now: Instant,
         packets: NonZeroU32,
         message: M,
+        displaced: impl FnMut(M),
+    ) -> Offered<M> {
+        let parts = self.parts_of(packets);
+        let place = self.urgency.place(now, parts.get());
+        if self.has_room(parts) && !place.exceeds() {
+            return self.wait(now, parts, message, place);
+        }
+        self.police(now, parts, message, displaced)
+    }
+
+    /// What becomes of a message that breaks the promise, or finds no room.
+    fn police(
+        &mut self,
+        now: Instant,
+        parts: NonZeroU32,
+        message: M,
         mut displaced: impl FnMut(M),
     ) -> Offered<M> {
-        let parts = packets.get().div_ceil(self.limits.packets.get());
-        let has_room = self.has_room(parts);
-        if has_room && self.urgency.keeps(now, parts) {
-            return self.wait(now, parts, message);
-        }
-        match self.limits.excess {
-            Excess::Shape if has_room => self.shape(now, parts, message),
+        match self.excess {
+            Excess::Shape if self.has_room(parts) => self.shape(now, parts, message),
             Excess::DropOldest if self.fits(parts) => {
-                while !self.has_room(parts) || !self.urgency.keeps(now, parts) {
+                while !self.has_room(parts) || !self.urgency.keeps(now, parts.get()) {
                     let Some(oldest) = self.displace() else {
                         return self.shape(now, parts, message);
                     };
                     displaced(oldest);
                 }
-                self.wait(now, parts, message)
+                let place = self.urgency.place(now, parts.get());
+                self.wait(now, parts, message, place)
             }
             // What would never keep the promise is not waited for.
-            Excess::Block if self.fits(parts) && self.urgency.keeps_from(parts).is_some() => {
-                self.counts.blocked += 1;
-                let until = self.urgency.keeps_from(parts);
+            Excess::Block if self.fits(parts) && self.urgency.keeps_from(parts.get()).is_some() => {
+                self.behind.counts.blocked += 1;
+                let until = self.urgency.keeps_from(parts.get());
                 Offered::Blocked(message, until.filter(|from| now < *from))
             }
             Excess::Demote => {
-                self.counts.offered += 1;
-                self.counts.demoted += 1;
+                self.offered += 1;
+                self.behind.counts.demoted += 1;
                 Offered::BestEffort(message)
             }
             _ => {
-                self.counts.offered += 1;
-                self.counts.dropped += 1;
+                self.offered += 1;
+                self.behind.counts.dropped += 1;
                 Offered::Dropped(message)
             }
         }
     }
 
     /// The message that is next, and when its first part is current and due.
+    #[inline]
     #[must_use]
     pub fn first(&self) -> Option<(&M, Due)> {
-        let first = self.waiting.front()?;
+        let first = self.first.as_ref()?;
         let due = self.urgency.since(first.mark).arrived(first.at, 1);
         Some((&first.message, due))
     }
 
     /// Takes the message that is next, with its parts, in order: all are handed out.
+    #[inline]
     pub fn take(&mut self, mut part: impl FnMut(Part)) -> Option<M> {
-        let first = self.waiting.pop_front()?;
+        let first = self.pop()?;
         let mut line = self.urgency.since(first.mark);
-        for left in (0..first.parts).rev() {
+        for left in (0..first.parts.get()).rev() {
             let due = line.arrived(first.at, 1);
             part(Part { due, left });
         }
-        self.parts -= first.parts;
-        self.counts.taken += 1;
         Some(first.message)
     }
 
     /// How many messages came to what: those that were offered were taken, demoted, dropped or displaced, or wait.
     #[must_use]
-    pub const fn counts(&self) -> Counts {
-        self.counts
+    pub fn counts(&self) -> Counts {
+        let counts = self.behind.counts;
+        let gone = counts.demoted + counts.dropped + counts.displaced;
+        Counts {
+            offered: self.offered,
+            taken: self.offered - gone - self.len() as u64,
+            ..counts
+        }
     }
 
     /// How many messages wait.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.waiting.len()
+        usize::from(self.first.is_some()) + self.behind.waiting.len()
     }
 
     /// Whether none waits.
+    #[inline]
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.first.is_none()
     }
 
-    fn fits(&self, parts: u32) -> bool {
-        parts <= self.limits.room.get()
+    fn fits(&self, parts: NonZeroU32) -> bool {
+        parts <= self.room
     }
 
-    fn has_room(&self, parts: u32) -> bool {
-        parts <= self.limits.room.get() - self.parts
+    /// As how many messages one of so many packets counts.
+    fn parts_of(&self, packets: NonZeroU32) -> NonZeroU32 {
+        // Most are not too large, which is known without a division.
+        if packets <= self.packets {
+            NonZeroU32::MIN
+        } else {
+            packets.div_ceil(self.packets)
+        }
     }
 
-    fn shape(&mut self, now: Instant, parts: u32, message: M) -> Offered<M> {
-        self.counts.shaped += 1;
-        self.wait(now, parts, message)
+    fn has_room(&self, parts: NonZeroU32) -> bool {
+        parts.get() <= self.room.get() - self.parts
     }
 
-    fn wait(&mut self, now: Instant, parts: u32, message: M) -> Offered<M> {
-        let mark = self.urgency.mark();
-        self.urgency.arrived(now, parts);
-        self.waiting.push_back(Waiting {
+    fn shape(&mut self, now: Instant, parts: NonZeroU32, message: M) -> Offered<M> {
+        self.behind.counts.shaped += 1;
+        let place = self.urgency.place(now, parts.get());
+        self.wait(now, parts, message, place)
+    }
+
+    #[inline]
+    fn wait(&mut self, at: Instant, parts: NonZeroU32, message: M, place: Place) -> Offered<M> {
+        self.urgency.take(place);
+        let waiting = Waiting {
             message,
             parts,
-            at: now,
-            mark,
-        });
-        self.parts += parts;
-        self.counts.offered += 1;
-        self.counts.large += u64::from(parts > 1);
+            at,
+            mark: place.mark(),
+        };
+        if self.first.is_none() {
+            self.first = Some(waiting);
+        } else {
+            self.behind.waiting.push_back(waiting);
+        }
+        self.parts += parts.get();
+        self.offered += 1;
+        if parts > NonZeroU32::MIN {
+            self.behind.counts.large += 1;
+        }
         Offered::Waits
+    }
+
+    /// The message that is next is no longer there.
+    #[inline]
+    fn pop(&mut self) -> Option<Waiting<M>> {
+        let first = self.first.take()?;
+        self.parts -= first.parts.get();
+        if self.parts > 0 {
+            self.first = self.behind.waiting.pop_front();
+        }
+        Some(first)
     }
 
     /// The oldest that waits goes, and the others move up in the line. O(n).
     fn displace(&mut self) -> Option<M> {
-        let oldest = self.waiting.pop_front()?;
+        let oldest = self.pop()?;
         self.urgency.back_to(oldest.mark);
-        for one in &mut self.waiting {
-            one.mark = self.urgency.mark();
-            self.urgency.arrived(one.at, one.parts);
+        for one in self.first.iter_mut().chain(&mut self.behind.waiting) {
+            let place = self.urgency.place(one.at, one.parts.get());
+            one.mark = place.mark();
+            self.urgency.take(place);
         }
-        self.parts -= oldest.parts;
-        self.counts.displaced += 1;
+        self.behind.counts.displaced += 1;
         Some(oldest.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_most_messages_go_through_is_in_two_lines_of_the_cache() {
+        assert_eq!(size_of::<Source<u32>>(), 128);
     }
 }

@@ -1,6 +1,6 @@
 //! Multi-class earliest deadline first: handlers of real-time channels that are current by deadline, behind them best effort, first come, first served, and those that are early by logical arrival.
 //!
-//! Mehra, Indiresan, Shin, "Structuring Communication Software for Quality-of-Service Guarantees" (RTSS 1996), §§3.1, 4.2 and table 2. The classes are those of links too, [`crate::channels::classes`]: by what is chosen there, the processor
+//! Mehra, Indiresan, Shin, "Structuring Communication Software for Quality-of-Service Guarantees" (RTSS 1996), §§3.1, 4.2 and table 2. The classes are those of links too, [`crate::policy::three_classes`]: by what is chosen there, the processor
 //! stays idle while there is nothing but what is early, or it works ahead, for which the paper has proxies that compete for early handlers. Handlers are preempted where they look (§3.1).
 
 use alloc::boxed::Box;
@@ -13,7 +13,7 @@ use super::rmdp::ByRate;
 use super::{ExecutorPolicy, HANDLERS, Job, Unschedulable};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Preemption, Task};
-use crate::channels::classes::{By, Claim, Classes, Early, Next};
+use crate::policy::three_classes::{By, Claim, Classes, Early, Next};
 use crate::policy::{Decision, Policy, Rank};
 use crate::{Instant, Span};
 
@@ -99,7 +99,7 @@ impl MulticlassEdf {
         };
         let mut all: Vec<Task> = tasks.iter().map(earlier).collect();
         let longest = all.iter().map(Task::longest_region).max();
-        let last = all.iter().map(|task| task.deadline()).max();
+        let last = all.iter().map(Task::deadline).max();
         if let Some((longest, last)) = longest.zip(last).filter(|_| self.is_ahead()) {
             let ahead = Task::new(longest, last.max(LAST))
                 .and_then(|task| task.with_preemption(Preemption::Never));

@@ -17,6 +17,7 @@
 //!
 //! Fractions of a nanosecond are kept; what is told is rounded up.
 
+use core::hint::select_unpredictable;
 use core::num::NonZeroU32;
 
 use crate::{Instant, Span};
@@ -87,6 +88,7 @@ impl Stated {
 
     /// When a packet with this logical arrival is due.
     #[must_use]
+    #[inline]
     pub fn due(&self, logical: Instant) -> Instant {
         logical.checked_add(self.delay).unwrap_or(Instant::MAX)
     }
@@ -112,8 +114,9 @@ impl Stated {
     }
 }
 
-/// A point in time, or a length of it, in nanoseconds and parts of one: as many as are in a period.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// A point in time, or a length of it, in nanoseconds and parts of one: as many as are in a period. Packed, so that all of a client's line is in one line of the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, packed(4))]
 struct Point {
     nanos: u64,
     part: u32,
@@ -126,18 +129,31 @@ impl Point {
         part: 0,
     };
 
+    /// In one number, which is compared without a branch.
+    #[inline]
+    const fn order(self) -> u128 {
+        (self.nanos as u128) << 32 | self.part as u128
+    }
+
+    #[inline]
+    fn later(self, other: Self) -> Self {
+        select_unpredictable(self.order() < other.order(), other, self)
+    }
+
     /// So much later, where a nanosecond has so many parts.
+    #[inline]
     fn plus(self, other: Self, parts: NonZeroU32) -> Self {
-        let part = u64::from(self.part) + u64::from(other.part);
-        let (carry, part) = match part.checked_sub(u64::from(parts.get())) {
-            Some(part) => (1, part),
-            None => (0, part),
-        };
+        let (sum, parts) = (
+            u64::from(self.part) + u64::from(other.part),
+            u64::from(parts.get()),
+        );
+        // Whether a nanosecond is full nobody can foresee, so nothing branches on it.
+        let is_full = sum >= parts;
         let nanos = self.nanos.checked_add(other.nanos);
-        match nanos.and_then(|nanos| nanos.checked_add(carry)) {
+        match nanos.and_then(|nanos| nanos.checked_add(u64::from(is_full))) {
             Some(nanos) => Self {
                 nanos,
-                part: part as u32,
+                part: (sum - u64::from(is_full) * parts) as u32,
             },
             None => Self::END,
         }
@@ -157,6 +173,7 @@ impl Point {
     }
 
     /// The first instant that is not before it.
+    #[inline]
     fn instant(self) -> Instant {
         Instant::from_nanos(self.nanos.saturating_add(u64::from(self.part > 0)))
     }
@@ -198,30 +215,54 @@ impl Urgency {
 
     /// When a packet is due that arrived then; `count` is 1 where messages are counted, and its bytes where these are. Instants beyond the end of time
     /// are that. O(1).
+    #[inline]
     pub fn arrived(&mut self, at: Instant, count: u32) -> Due {
+        let place = self.place(at, count);
+        self.next = place.behind;
+        self.due(place)
+    }
+
+    /// Where a packet that arrived then and counts so much has its place in the line. O(1).
+    #[inline]
+    #[must_use]
+    pub fn place(&self, at: Instant, count: u32) -> Place {
         let at = Point {
             nanos: at.as_nanos(),
             part: 0,
         };
-        let logical = self.next.max(at);
-        self.next = self.behind(logical, count);
-        let exceeds = self.next > at.plus(self.burst, self.stated.amount);
-        let logical = logical.instant();
+        let logical = self.next.later(at);
+        let behind = self.behind(logical, count);
+        let most = at.plus(self.burst, self.stated.amount);
+        Place {
+            logical,
+            behind,
+            exceeds: behind.order() > most.order(),
+        }
+    }
+
+    /// A packet takes its place, which is where it would have now.
+    #[inline]
+    pub const fn take(&mut self, place: Place) {
+        self.next = place.behind;
+    }
+
+    /// When a packet with this place is due.
+    #[inline]
+    #[must_use]
+    pub fn due(&self, place: Place) -> Due {
+        let logical = place.logical.instant();
         Due {
             logical,
             deadline: self.stated.due(logical),
-            exceeds,
+            exceeds: place.exceeds,
         }
     }
 
     /// Whether a packet that arrived then and counts so much would keep the promise. O(1).
+    #[inline]
     #[must_use]
     pub fn keeps(&self, at: Instant, count: u32) -> bool {
-        let at = Point {
-            nanos: at.as_nanos(),
-            part: 0,
-        };
-        self.behind(self.next.max(at), count) <= at.plus(self.burst, self.stated.amount)
+        !self.place(at, count).exceeds
     }
 
     /// The earliest instant at which a packet that counts so much keeps the promise; `None` where it counts more than a burst, and never does.
@@ -232,14 +273,9 @@ impl Urgency {
         Some(self.next.minus(room, self.stated.amount).instant())
     }
 
-    /// Where the line is now.
-    #[must_use]
-    pub const fn mark(&self) -> Mark {
-        Mark(self.next)
-    }
-
     /// The line of the same client as it was at the mark.
     #[must_use]
+    #[inline]
     pub const fn since(&self, mark: Mark) -> Self {
         Self {
             next: mark.0,
@@ -247,11 +283,12 @@ impl Urgency {
         }
     }
 
-    /// Whatever came since the mark is taken to have never come.
+    /// Whatever came since the mark, and what the mark is of, is taken to have never come.
     pub const fn back_to(&mut self, mark: Mark) {
         self.next = mark.0;
     }
 
+    #[inline]
     fn behind(&self, logical: Point, count: u32) -> Point {
         let taken = if count == 1 {
             self.one
@@ -259,6 +296,30 @@ impl Urgency {
             self.stated.take(count)
         };
         logical.plus(taken, self.stated.amount)
+    }
+}
+
+/// The place of a packet in the line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    logical: Point,
+    behind: Point,
+    exceeds: bool,
+}
+
+impl Place {
+    /// Whether the sender breaks its promise with it.
+    #[inline]
+    #[must_use]
+    pub const fn exceeds(self) -> bool {
+        self.exceeds
+    }
+
+    /// The line at its logical arrival, as if it took nothing of it.
+    #[inline]
+    #[must_use]
+    pub const fn mark(self) -> Mark {
+        Mark(self.logical)
     }
 }
 

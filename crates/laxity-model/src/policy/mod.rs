@@ -7,6 +7,7 @@
 //! * [`fair`]: earliest eligible virtual deadline first, the fair class of Linux.
 //! * [`deadline`]: constant bandwidth servers, and who of their holders has a processor.
 //! * [`slots`]: tables of time slots, and their planner.
+//! * [`three_classes`]: current by deadline, best effort, early by logical arrival: channels on a processor and on a link.
 //! * [`raise`]: who may become more urgent for a while, how far, and for how long.
 //! * [`queue`]: the queues that policies and machines are made of.
 
@@ -17,6 +18,7 @@ pub mod fair;
 pub mod queue;
 pub mod raise;
 pub mod slots;
+pub mod three_classes;
 
 use crate::{Instant, Priority};
 

@@ -6,12 +6,12 @@ mod oracle;
 
 use laxity_model::analysis::supply::{Dedicated, Delayed, ExplicitDeadline, SupplyBound};
 use laxity_model::analysis::{Preemption, Task};
-use laxity_model::channels::classes::{self, Early};
 use laxity_model::executor::edf::Edf;
 use laxity_model::executor::fcfs::Fcfs;
 use laxity_model::executor::multiclass_edf::MulticlassEdf;
 use laxity_model::executor::rmdp::Rmdp;
 use laxity_model::executor::{ExecutorError, ExecutorPolicy, HandlerId, Handlers, Wait};
+use laxity_model::policy::three_classes::{self, Early};
 use laxity_model::{Instant, PortId, Reservation, Service, Span};
 use oracle::{By, Member, Oracle, SOONEST};
 use proptest::prelude::*;
@@ -232,7 +232,7 @@ proptest! {
     fn multi_class_is_the_same_where_nothing_is_early(
         ops in proptest::collection::vec((op(), any::<bool>()), 0..120),
     ) {
-        follows(MulticlassEdf::with_room(6, Early::Last, classes::By::Deadline), By::Deadline, ops)?;
+        follows(MulticlassEdf::with_room(6, Early::Last, three_classes::By::Deadline), By::Deadline, ops)?;
     }
 
     #[test]

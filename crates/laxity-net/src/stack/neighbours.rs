@@ -20,8 +20,10 @@ use crate::buffers::{Buffer, Filled, Pool, Sending};
 
 /// How long an answer holds.
 pub(super) const LIFE: Span = Span::from_secs(60);
-/// The least time between two questions for the same neighbour, and how long a packet waits for the answer.
+/// The time between two questions for the same neighbour.
 pub(super) const PATIENCE: Span = Span::from_secs(1);
+/// So often a neighbour is asked for, for a packet that waits so many times as long: a question or an answer may be lost, or late on a busy host (RFC 4861, section 10: three).
+const TRIES: u64 = 3;
 /// Questions in a second, for whomever.
 pub(super) const QUESTIONS: u32 = 64;
 /// Neighbours that are known or asked for.
@@ -128,19 +130,30 @@ impl<M: Memory> Neighbours<M> {
             self.waiting.pop_front();
             self.account.lost += 1;
         }
-        self.waiting.push_back((address, now + PATIENCE, frame));
+        self.waiting
+            .push_back((address, now + PATIENCE * TRIES, frame));
     }
 
-    /// Whoever has waited for too long is lost. When to look again.
+    /// Whoever has waited for too long is lost; for the others the question is asked again where it is time. When to look again.
     pub(super) fn expire(&mut self, now: Instant) -> Option<Instant> {
-        while let Some((_, until, _)) = self.waiting.front() {
-            if *until > now {
-                return Some(*until);
-            }
+        while let Some((_, until, _)) = self.waiting.front()
+            && *until <= now
+        {
             self.waiting.pop_front();
             self.account.lost += 1;
         }
-        None
+        let mut next = self.waiting.front()?.1;
+        for at in 0..self.waiting.len() {
+            let address = self.waiting[at].0;
+            self.find(address, now);
+            let again = match self.table.get(&address) {
+                Some(State::Asked(at)) if now < *at + PATIENCE => *at + PATIENCE,
+                // There is no room to ask, or there were too many questions in this second.
+                _ => now + PATIENCE,
+            };
+            next = next.min(again);
+        }
+        Some(next)
     }
 
     fn learn(&mut self, address: IpAddr, hardware: Hardware, now: Instant) {

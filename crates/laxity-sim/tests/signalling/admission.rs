@@ -30,7 +30,12 @@ pub(crate) struct Short {
     pub(crate) lacks: u64,
 }
 
-type Versions = BTreeMap<u32, (Place, Asked, Delays)>;
+/// In the order in which they were asked. Of most channels there is one.
+type Versions = Vec<(u32, Place, Asked, Delays)>;
+
+fn version(versions: &mut Versions, number: u32) -> Option<&mut (u32, Place, Asked, Delays)> {
+    versions.iter_mut().find(|(version, ..)| *version == number)
+}
 
 /// Of one node.
 #[derive(Clone, Debug)]
@@ -56,15 +61,15 @@ fn buffers(asked: &Asked, delays: Delays) -> u64 {
 
 /// What one channel has: the most of its versions.
 fn of(versions: &Versions) -> (u64, u64, Option<u16>) {
-    let all = versions.values();
-    let share = all.clone().map(|(_, asked, _)| asked.share).max();
+    let all = versions.iter();
+    let share = all.clone().map(|(_, _, asked, _)| asked.share).max();
     let held = all
         .clone()
-        .map(|(_, asked, delays)| buffers(asked, *delays))
+        .map(|(_, _, asked, delays)| buffers(asked, *delays))
         .max();
     let link = versions
-        .values()
-        .find_map(|(place, ..)| place.to.map(|to| to.0));
+        .iter()
+        .find_map(|(_, place, ..)| place.to.map(|to| to.0));
     (share.unwrap_or(0), held.unwrap_or(0), link)
 }
 
@@ -156,21 +161,23 @@ impl Admits for Shares {
         let own = asked.least;
         let delays = Delays { before, own };
         self.changes(hold.channel, |versions| {
-            let was = versions.insert(hold.version, (place, *asked, delays));
+            let was = version(versions, hold.version);
             assert!(was.is_none(), "{hold:?} is reserved twice");
+            versions.push((hold.version, place, *asked, delays));
         })?;
         Ok(own)
     }
 
     fn relax(&mut self, hold: Hold, offered: Delays) -> Delays {
-        let had = self.held[&hold.channel][&hold.version].2;
+        let held = self.held.get_mut(&hold.channel).expect("it is there");
+        let had = version(held, hold.version).expect("it is there").3;
         let halfway = Delays {
             before: had.before,
             own: offered.own,
         };
         for delays in [offered, halfway] {
             let relaxes = |versions: &mut Versions| {
-                versions.get_mut(&hold.version).expect("it is there").2 = delays;
+                version(versions, hold.version).expect("it is there").3 = delays;
             };
             if self.changes(hold.channel, relaxes).is_ok() {
                 return delays;
@@ -181,10 +188,9 @@ impl Admits for Shares {
 
     fn release(&mut self, hold: Hold) {
         let released = self.changes(hold.channel, |versions| {
-            assert!(
-                versions.remove(&hold.version).is_some(),
-                "{hold:?} is not reserved"
-            );
+            let before = versions.len();
+            versions.retain(|(version, ..)| *version != hold.version);
+            assert_eq!(versions.len() + 1, before, "{hold:?} is not reserved");
         });
         assert_eq!(released, Ok(()));
     }
@@ -193,7 +199,7 @@ impl Admits for Shares {
         let mut all: BTreeMap<ChannelId, Versions> = BTreeMap::new();
         for one in held {
             let versions = all.entry(one.hold.channel).or_default();
-            versions.insert(one.hold.version, (one.place, *one.asked, one.delays));
+            versions.push((one.hold.version, one.place, *one.asked, one.delays));
         }
         let mut used = Used::default();
         all.values().for_each(|versions| used.add(versions));

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use laxity_model::channels::signalling::{Cause, ChannelId, Effect, Hold, HostId, Refusal, Terms};
+use laxity_model::channels::signalling::{
+    Cause, ChannelId, Effect, Hold, HostId, Node, Refusal, Terms,
+};
 use laxity_model::nif::wire::Faults;
 use laxity_model::{Instant, Span};
 use laxity_sim::nodes::{Network, Told};
@@ -231,12 +233,7 @@ impl World {
         assert!(self.agrees(), "what is reserved is not what is there");
         let mut there: BTreeMap<ChannelId, Vec<(u8, bool, Option<Span>)>> = BTreeMap::new();
         for host in (0..self.hosts).map(HostId) {
-            for one in self
-                .network
-                .node(host)
-                .into_iter()
-                .flat_map(|node| node.channels())
-            {
+            for one in self.network.node(host).into_iter().flat_map(Node::channels) {
                 let own = one.delays.map(|delays| delays.own);
                 let hops = there.entry(one.channel).or_default();
                 hops.push((one.position, one.is_open, own));

@@ -38,7 +38,7 @@ pub(crate) fn measure(way: &str) -> Result<PacketCost, String> {
         posted: 2 * BATCH as usize,
         reach: BATCH as usize,
         memory: 8 * BATCH as usize,
-        segments: false,
+        ..Settings::default()
     };
     let links = joined(way, &settings).map_err(|why| format!("{why}; {}", why.remedy()))?;
     let mut ends = Ends::new(links)?;

@@ -13,7 +13,7 @@ use laxity_model::channels::admission::{
     Costs, Give, Hop, Lack, LinkCosts, Nearest, Path, Reason, Refusal, Request, Traffic,
     TrafficError,
 };
-use laxity_model::channels::classes::By;
+use laxity_model::policy::three_classes::By;
 use laxity_model::{Service, Span};
 use laxity_net::channels::frame::Carrier;
 use serde::Serialize;

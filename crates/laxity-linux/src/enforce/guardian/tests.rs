@@ -31,6 +31,18 @@ fn what_was_undone_is_struck() {
     assert!(list.iter().all(|entry| *entry == FREE));
 }
 
+/// A port that is closed may be had again, however late the guardian comes to its turn.
+#[test]
+fn once_it_is_there_nothing_of_ours_is_open_in_it() {
+    for _ in 0..20 {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let _guardian = Guardian::fork().unwrap();
+        drop(socket);
+        std::net::UdpSocket::bind(address).unwrap();
+    }
+}
+
 #[test]
 fn a_line_that_is_cut_is_nobodys_number_until_its_end_is_there() {
     let lines = |text: &[u8]| {

@@ -1,7 +1,7 @@
 //! Packet sockets (`AF_PACKET`): rings of the second version, as those of the third hand a packet on up to a millisecond late.
 //!
-//! The kernel has every packet too, and answers it; what is sent goes to the device past all queues (`PACKET_QDISC_BYPASS`), so that no more lie below
-//! than are told. Each packet stands behind what was left of it (`PACKET_VNET_HDR`).
+//! The kernel has every packet too, and answers it; what is sent goes to the device past all queues (`PACKET_QDISC_BYPASS`), or by a class of an owned link: either way no more
+//! lie below than are told, since a frame of the ring is the socket's again when it has left the device. Each packet stands behind what was left of it (`PACKET_VNET_HDR`).
 
 mod ring;
 mod stamp;
@@ -108,6 +108,10 @@ impl PacketSocket {
         };
         let incoming = Layout::of(settings.posted, longest + IN_FRONT);
         let outgoing = Layout::of(settings.reach(), longest + SENT_AT + HEADER);
+        match settings.class {
+            Some(class) => class.applied_to(&socket)?,
+            None => set_option(&socket, libc::PACKET_QDISC_BYPASS, 1)?,
+        }
         set_options(&socket, incoming, outgoing)?;
         attach(&socket, filter)?;
         let bytes = incoming.bytes() + outgoing.bytes();
@@ -144,14 +148,15 @@ impl PacketSocket {
     }
 }
 
+fn set_option(socket: &OwnedFd, name: i32, value: i32) -> Result<(), OpenCause> {
+    call::set_option(socket, libc::SOL_PACKET, name, &value)
+        .map_err(|errno| OpenCause::System("setsockopt", errno))
+}
+
 fn set_options(socket: &OwnedFd, incoming: Layout, outgoing: Layout) -> Result<(), OpenCause> {
-    let set = |name: i32, value: i32| {
-        call::set_option(socket, libc::SOL_PACKET, name, &value)
-            .map_err(|errno| OpenCause::System("setsockopt", errno))
-    };
+    let set = |name: i32, value: i32| set_option(socket, name, value);
     set(libc::PACKET_VERSION, SECOND_VERSION)?;
     set(libc::PACKET_VNET_HDR, 1)?;
-    set(libc::PACKET_QDISC_BYPASS, 1)?;
     // One's own frames are no arrivals.
     set(libc::PACKET_IGNORE_OUTGOING, 1)?;
     // A frame that the device does not take at all does not stop those behind it.

@@ -78,6 +78,9 @@ impl XdpLink {
         settings: &Settings,
         early: Option<&EarlySettings>,
     ) -> Cause<Self> {
+        if settings.class.is_some() {
+            return Err(OpenCause::NoClass);
+        }
         let socket = socket()?;
         let interface = Interface::find(interface)?;
         let longest = interface.mtu + ETHERNET + TAG;

@@ -9,7 +9,7 @@ use super::{Costs, Traffic, packets};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Overflow, Result};
-use crate::channels::classes::By;
+use crate::policy::three_classes::By;
 
 /// How messages come to a hop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

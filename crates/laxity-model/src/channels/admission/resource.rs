@@ -6,7 +6,7 @@ use super::grid::Grid;
 use super::{Need, order};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Fraction, Overflow, Result, Search, Task, edf};
-use crate::channels::classes::By;
+use crate::policy::three_classes::By;
 use crate::{Service, Span};
 
 /// What a channel asks of one resource.
@@ -298,8 +298,10 @@ impl<S: SupplyBound> Resource<S> {
         let place = self.find(channel)?;
         let task = self.tasks.remove(place);
         self.grid.remove(&task);
-        let regions = self.tasks.iter().map(Task::longest_region);
-        self.region = regions.max().unwrap_or_default();
+        if task.longest_region() == self.region {
+            let regions = self.tasks.iter().map(Task::longest_region);
+            self.region = regions.max().unwrap_or_default();
+        }
         Some(TakenOut {
             place,
             member: self.members.remove(place),

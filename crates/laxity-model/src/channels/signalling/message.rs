@@ -75,7 +75,7 @@ pub struct Confirm {
 pub struct Summary {
     /// Of these.
     pub digest: super::Digest,
-    /// So many messages of who is told this had been heed before.
+    /// So many messages of who is told this had been heard before.
     pub heard: u64,
 }
 

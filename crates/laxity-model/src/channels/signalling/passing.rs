@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 
 use super::message::{LONGEST, MOST_HOSTS};
 use super::node::{Agreed, Effect, Effects, Hop, Node, Pending};
-use super::seam::spread;
 use super::{
     Admits, Cause, ChannelId, Confirm, Delays, Hold, HostId, LinkId, Message, Open, Place, Refusal,
 };
+use crate::channels::admission::spread;
 use crate::{Instant, Span};
 
 /// Whether these can be a route.
@@ -216,9 +216,11 @@ impl<A: Admits> Node<A> {
         };
         let least = sum(&pending.least, pending.propagation);
         let left = pending.agreed.within.saturating_sub(least);
+        let shares = spread(left, pending.least.len());
+        let all = pending.least.iter().zip(shares);
         let confirm = Confirm {
             hold,
-            delays: spread(&pending.least, left),
+            delays: all.map(|(least, share)| *least + share).collect(),
             propagation: pending.propagation,
         };
         self.confirms(confirm, out);

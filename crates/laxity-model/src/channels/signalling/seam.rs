@@ -69,34 +69,3 @@ pub trait Admits {
     where
         Self::Asked: 'a;
 }
-
-/// What each hop may take, where these are the smallest delays and so much is left of the bound in all: as much more each, to a nanosecond.
-#[must_use]
-pub fn spread(least: &[Span], left: Span) -> alloc::vec::Vec<Span> {
-    let hops = least.len().max(1) as u64;
-    let (each, over) = (left / hops, left.as_nanos() % hops);
-    let more = |place: u64| each + Span::from_nanos(u64::from(place < over));
-    let places = (0..).zip(least);
-    places.map(|(place, least)| *least + more(place)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::vec::Vec;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn all_that_is_left_is_given_and_to_each_alike(
-            least in prop::collection::vec(0..1_000_u64, 1..16),
-            left in 0..1_000_u64,
-        ) {
-            let spans: Vec<Span> = least.iter().copied().map(Span::from_nanos).collect();
-            let spread = spread(&spans, Span::from_nanos(left));
-            let more: Vec<u64> = spread.iter().zip(&spans).map(|(all, least)| (*all - *least).as_nanos()).collect();
-            prop_assert_eq!(more.iter().sum::<u64>(), left);
-            prop_assert!(more.iter().max().unwrap() - more.iter().min().unwrap() <= 1);
-        }
-    }
-}

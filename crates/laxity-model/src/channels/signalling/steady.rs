@@ -1,32 +1,29 @@
-//! A host's time as its node counts it: it never goes back, and it is known when the node itself came late.
+//! A host's time as its node counts it: what passes while the node is called as it asked for.
 
 use crate::{Instant, Span};
 
-/// From the host's clock, which may be set back, to a time that goes on.
+/// From the host's clock to a time that neither goes back nor leaps: where the clock was set, or the node stood still, no time has passed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Steady {
     now: Instant,
-    /// How much the clock has been set back in all.
-    back: Span,
+    /// What the clock said then.
+    clock: Instant,
 }
 
 impl Steady {
     /// The time is the clock's until that is set.
     pub(super) const fn new(now: Instant) -> Self {
-        Self {
-            now,
-            back: Span::ZERO,
-        }
+        Self { now, clock: now }
     }
 
-    /// The time now. It has stood still while a clock was set back.
-    pub(super) fn at(&mut self, clock: Instant) -> Instant {
-        let time = clock.checked_add(self.back).unwrap_or(Instant::MAX);
-        if time < self.now {
-            self.back = self.now.saturating_since(clock);
-        }
-        self.now = self.now.max(time);
-        self.now
+    /// The time now, where the node was to be called at that one. Where it is more than the tolerance after that it is that one, which is told.
+    pub(super) fn at(&mut self, clock: Instant, due: Instant, tolerance: Span) -> (Instant, bool) {
+        let passed = clock.saturating_since(self.clock);
+        let time = self.now.checked_add(passed).unwrap_or(Instant::MAX);
+        let is_late = time.saturating_since(due) > tolerance;
+        self.now = if is_late { due.max(self.now) } else { time };
+        self.clock = clock;
+        (self.now, is_late)
     }
 
     /// The time when it was last asked for.
@@ -35,8 +32,9 @@ impl Steady {
     }
 
     /// What the clock will say then.
-    pub(super) const fn clock(&self, time: Instant) -> Instant {
-        time.saturating_sub(self.back)
+    pub(super) fn clock(&self, time: Instant) -> Instant {
+        let left = time.saturating_since(self.now);
+        self.clock.checked_add(left).unwrap_or(Instant::MAX)
     }
 }
 
@@ -44,17 +42,28 @@ impl Steady {
 mod tests {
     use super::*;
 
+    const NEVER: Instant = Instant::MAX;
+    const TOLERANCE: Span = Span::from_secs(1);
+
     #[test]
     fn a_clock_that_is_set_back_by_an_hour_does_not_stop_the_time() {
         let mut steady = Steady::new(Instant::from_secs(7_000));
-        assert_eq!(
-            steady.at(Instant::from_secs(7_001)),
-            Instant::from_secs(7_001)
-        );
-        let set_back = Instant::from_secs(3_401);
-        assert_eq!(steady.at(set_back), Instant::from_secs(7_001));
-        let due = Instant::from_secs(7_003);
-        assert_eq!(steady.clock(due), Instant::from_secs(3_403));
-        assert_eq!(steady.at(Instant::from_secs(3_403)), due);
+        let mut at = |clock| steady.at(Instant::from_secs(clock), NEVER, TOLERANCE).0;
+        assert_eq!(at(7_001), Instant::from_secs(7_001));
+        assert_eq!(at(3_401), Instant::from_secs(7_001));
+        assert_eq!(at(3_403), Instant::from_secs(7_003));
+        let due = Instant::from_secs(7_004);
+        assert_eq!(steady.clock(due), Instant::from_secs(3_404));
+    }
+
+    #[test]
+    fn no_time_passes_while_nobody_is_called_who_was_to_be() {
+        let mut steady = Steady::new(Instant::from_secs(7_000));
+        let due = Instant::from_secs(7_002);
+        let mut at = |clock| steady.at(Instant::from_secs(clock), due, TOLERANCE);
+        assert_eq!(at(7_001), (Instant::from_secs(7_001), false));
+        assert_eq!(at(10_603), (due, true));
+        assert_eq!(at(10_604), (Instant::from_secs(7_003), false));
+        assert_eq!(steady.clock(due), Instant::from_secs(10_604));
     }
 }

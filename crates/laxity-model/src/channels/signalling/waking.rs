@@ -112,11 +112,10 @@ impl<A: Admits> Node<A> {
 
     /// The time now. Where the node itself is late, nobody is to blame for what it has not heard.
     pub(super) fn enter(&mut self, now: Instant) -> Instant {
-        let time = self.steady.at(now);
-        if time.saturating_since(self.due) > self.terms.tolerance {
+        let (time, is_late) = self.steady.at(now, self.due, self.terms.tolerance);
+        if is_late {
             self.ends.iter_mut().for_each(|end| end.excuse(time));
             self.softs.iter_mut().for_each(|soft| soft.excuse(time));
-            self.due = time;
         }
         time
     }

@@ -2,10 +2,10 @@
 
 use std::num::NonZeroU32;
 
-use laxity_model::channels::classes::Early;
 use laxity_model::channels::handler::{Costs, Handler, Late, Limits, Looks, Message, Next};
 use laxity_model::channels::source::{self, Excess, Source};
 use laxity_model::nif::urgency::Stated;
+use laxity_model::policy::three_classes::Early;
 use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 

@@ -1,5 +1,7 @@
 //! Real-time channels against what is counted.
 
+mod admission;
+mod clocks;
 mod fit;
 mod handler;
 mod reassembly;

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use laxity_model::channels::source::{Excess, Limits, Offered, Part, Source};
-use laxity_model::nif::urgency::Stated;
+use laxity_model::nif::urgency::{Due, Stated};
 use laxity_model::{Instant, Span};
 use proptest::prelude::*;
 
@@ -188,5 +188,118 @@ proptest! {
             prop_assert!(pair[1] >= pair[0] + PERIOD, "{:?}", logical);
         }
         prop_assert!(excess == Excess::DropOldest || counts.displaced == 0);
+    }
+}
+
+/// The oracle: all messages that were let in and not displaced, their places in the line reckoned anew from the first, in parts of a nanosecond of which a nanosecond has `amount`.
+struct Slow {
+    limits: Limits,
+    amount: u64,
+    burst: u64,
+    /// The message, its parts, and when it was offered.
+    let_in: Vec<(u32, u64, u64)>,
+    taken: usize,
+}
+
+impl Slow {
+    fn waiting(&self) -> u64 {
+        self.let_in[self.taken..].iter().map(|one| one.1).sum()
+    }
+
+    /// The logical arrival of this one of those that were let in, and of the next one that would be if it came at the beginning.
+    fn logical(&self, which: usize) -> u64 {
+        let line = self.let_in[..which].iter().fold(0, |line, (_, parts, at)| {
+            line.max(at * self.amount) + parts * PERIOD
+        });
+        let at = self.let_in.get(which).map_or(0, |one| one.2);
+        line.max(at * self.amount)
+    }
+
+    fn has_room(&self, parts: u64) -> bool {
+        self.waiting() + parts <= u64::from(self.limits.room.get())
+    }
+
+    fn keeps(&self, at: u64, parts: u64) -> bool {
+        let logical = self.logical(self.let_in.len()).max(at * self.amount);
+        logical + parts * PERIOD <= at * self.amount + self.burst * PERIOD
+    }
+
+    fn offer(&mut self, now: u64, packets: u32, message: u32) -> (Offered<u32>, Vec<u32>) {
+        let parts = u64::from(packets.div_ceil(self.limits.packets.get()));
+        let fits = parts <= u64::from(self.limits.room.get());
+        let mut displaced = Vec::new();
+        if self.limits.excess == Excess::DropOldest && fits {
+            while self.taken < self.let_in.len()
+                && !(self.has_room(parts) && self.keeps(now, parts))
+            {
+                displaced.push(self.let_in.remove(self.taken).0);
+            }
+        }
+        let offered = match self.limits.excess {
+            _ if self.has_room(parts) && self.keeps(now, parts) => Offered::Waits,
+            Excess::Shape | Excess::DropOldest if self.has_room(parts) => Offered::Waits,
+            Excess::Demote => Offered::BestEffort(message),
+            Excess::Block if fits && parts <= self.burst => {
+                let until = (now..).find(|at| self.keeps(*at, parts));
+                Offered::Blocked(message, until.filter(|from| now < *from).map(at))
+            }
+            _ => Offered::Dropped(message),
+        };
+        if offered == Offered::Waits {
+            self.let_in.push((message, parts, now));
+        }
+        (offered, displaced)
+    }
+
+    fn take(&mut self) -> Option<(u32, Vec<Part>)> {
+        let (message, parts, offered) = *self.let_in.get(self.taken)?;
+        let part = |left: u64| {
+            let logical = self.logical(self.taken) + (parts - 1 - left) * PERIOD;
+            let most = offered * self.amount + self.burst * PERIOD;
+            let current = logical.div_ceil(self.amount);
+            let due = Due {
+                logical: at(current),
+                deadline: at(current + DELAY),
+                exceeds: logical + PERIOD > most,
+            };
+            let left = left as u32;
+            Part { due, left }
+        };
+        let all = (0..parts).rev().map(part).collect();
+        self.taken += 1;
+        Some((message, all))
+    }
+}
+
+proptest! {
+    #[test]
+    fn does_as_one_that_reckons_all_anew(
+        excess in excess(),
+        amount in 1_u32..5,
+        burst in 1_u32..5,
+        room in 1_u32..8,
+        steps in prop::collection::vec((0_u64..80, 1_u32..12, any::<bool>()), 1..60),
+    ) {
+        let (period, delay) = (Span::from_nanos(PERIOD), Span::from_nanos(DELAY));
+        let stated = Stated::new(amount, period, burst, delay).unwrap();
+        let limits = Limits { stated, ..limits(burst, room, excess) };
+        let mut source = Source::new(limits);
+        let [amount, burst] = [amount, burst].map(u64::from);
+        let mut slow = Slow { limits, amount, burst, let_in: Vec::new(), taken: 0 };
+        let mut now = 0;
+        for (message, (gap, packets, takes)) in (0..).zip(steps) {
+            now += gap;
+            let mut displaced = Vec::new();
+            let offered = source.offer(at(now), number(packets), message, |one| displaced.push(one));
+            prop_assert_eq!((offered, displaced), slow.offer(now, packets, message));
+            if takes {
+                let first = source.first().map(|(message, due)| (*message, due));
+                let mut parts = Vec::new();
+                let taken = source.take(|part| parts.push(part)).map(|message| (message, parts));
+                prop_assert_eq!(first, taken.as_ref().map(|(message, parts)| (*message, parts[0].due)));
+                prop_assert_eq!(taken, slow.take());
+            }
+            prop_assert_eq!(source.len(), slow.let_in.len() - slow.taken);
+        }
     }
 }

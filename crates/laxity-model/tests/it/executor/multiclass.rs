@@ -2,10 +2,10 @@
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Preemption, Task};
-use laxity_model::channels::classes::{By, Early};
 use laxity_model::executor::multiclass_edf::MulticlassEdf;
-use laxity_model::executor::{ExecutorPolicy, Handlers, Job, Wait};
+use laxity_model::executor::{ExecutorPolicy, HandlerId, Handlers, Job, Wait};
 use laxity_model::policy::Policy;
+use laxity_model::policy::three_classes::{By, Early};
 use laxity_model::{Instant, Service, Span};
 use proptest::prelude::*;
 
@@ -97,7 +97,7 @@ proptest! {
                 let goes = handlers.decide(at(now)).unwrap();
                 let placed = released.iter().filter_map(|one| Some((place(one, early, by, now)?, one)));
                 let least = placed.clone().map(|(place, _)| place).min();
-                let of_goes = placed.clone().find(|(_, one)| Some(one.who) == goes.map(|id| id.place()));
+                let of_goes = placed.clone().find(|(_, one)| Some(one.who) == goes.map(HandlerId::place));
                 prop_assert_eq!(of_goes.map(|(place, _)| place), least);
                 if let (Some((2, _)), Some((_, goes))) = (least, of_goes) {
                     let first = placed.filter(|(place, _)| place.0 == 2).map(|(_, one)| one.came).min();

@@ -3,8 +3,8 @@
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
 use laxity_net::channels::frame::signal::{
-    Beat, Cause, Confirm, Content, Echo, Hold, LISTED, Life, List, MOST_HOSTS, MOST_NAME, Message,
-    Name, Nearest, Open, Refusal, Resource, Signal, Spec,
+    Beat, Cause, Confirm, Content, Digest, Echo, Hold, LISTED, Life, List, MOST_HOSTS, MOST_NAME,
+    Message, Name, Nearest, Open, Refusal, Resource, Signal, Spec,
 };
 use laxity_net::channels::frame::{Answer, Body, ChannelId, Cipher, Data, First};
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
     let lists = (
         prop::collection::vec(any::<u8>(), 1..200),
         prop::collection::vec(any::<u32>(), 2..=MOST_HOSTS),
-        prop::collection::vec(any::<u64>(), 1..MOST_HOSTS),
+        prop::collection::vec(any::<u64>(), 1..=MOST_HOSTS),
         prop::collection::btree_set(any::<(u32, u32, u32)>(), 0..=LISTED),
         "[a-zä/]{1,32}",
     );
@@ -142,7 +142,7 @@ impl Parts {
 
     fn life(&self, place: usize) -> Life {
         Life {
-            incarnation: self.number(place).max(1),
+            incarnation: self.number(place),
             count: self.number(place + 3),
         }
     }
@@ -172,13 +172,17 @@ impl Parts {
                     index: self.number(8),
                     generation: self.number(9),
                 },
+                propagation: self.numbers[10],
                 delays: &lists.spans,
             }),
             9 => Message::Settle(hold),
             10 => Message::Tear(name, self.cause()),
             11 => Message::Ended(name, self.cause()),
             12 => Message::Summary {
-                digest: [self.number(8) as u8; 16],
+                digest: Digest {
+                    count: self.numbers[8].into(),
+                    sum: self.numbers[10].into(),
+                },
                 heard: self.numbers[9],
             },
             13 => Message::Differs,

@@ -6,6 +6,8 @@ mod transfers;
 
 use std::net::IpAddr;
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use laxity::doctor::rights::lacks;
 use laxity::net::sockets::TcpStream;
@@ -86,8 +88,22 @@ impl Peers {
         std::fs::write("/proc/sys/net/ipv6/conf/far/disable_ipv6", "0").unwrap();
         assert!(ip("address add 10.0.0.1/24 dev far"));
         assert!(ip("address add fd00::1/64 dev far nodad"));
+        is_kernels("fd00::1");
         let host = interface.stack(config).unwrap();
         Self { host, interface }
+    }
+}
+
+/// Waits until the kernel takes packets for this address: it does by work that it puts off, and drops them before.
+fn is_kernels(address: &str) {
+    let begin = Instant::now();
+    loop {
+        let shown = run("ip", &format!("route get {address}"));
+        if shown.stdout.starts_with(b"local") {
+            return;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(20), "{shown:?}");
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

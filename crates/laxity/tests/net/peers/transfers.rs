@@ -160,10 +160,18 @@ fn datagrams_come_back_as_they_were_sent() {
                 for length in (0..1_452).step_by(11) {
                     let said = pattern(length, length);
                     kernels.send_to(&said, to).unwrap();
-                    let (count, from) = socket.recv_from(&mut one).unwrap();
+                    let told = || {
+                        let counters = peers.interface.counters().unwrap();
+                        let (account, neighbours) = (peers.host.account(), peers.host.neighbours());
+                        format!(
+                            "{over:?}, {length} bytes to {to}: {counters:?} {account:?} {neighbours:?}"
+                        )
+                    };
+                    let lost = |error| panic!("{error}: {}", told());
+                    let (count, from) = socket.recv_from(&mut one).unwrap_or_else(lost);
                     assert_eq!(from, kernels.local_addr().unwrap());
                     socket.send_to(&one[..count], from).unwrap();
-                    let (count, from) = kernels.recv_from(&mut other).unwrap();
+                    let (count, from) = kernels.recv_from(&mut other).unwrap_or_else(lost);
                     assert_eq!((&other[..count], from), (&said[..], to), "{over:?}");
                 }
             }

@@ -85,6 +85,18 @@ pub struct Spec {
     pub discard: U32,
 }
 
+/// What a set of channels comes to, in whatever order.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
+)]
+#[repr(C)]
+pub struct Digest {
+    /// How many.
+    pub count: U64,
+    /// Of a number that follows from the name of each, modulo 2⁶⁴.
+    pub sum: U64,
+}
+
 /// OPEN, and CHANGE where the hold's version is more than 0: reserve the smallest delay, and say the same to the next hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Open<'a> {
@@ -98,7 +110,7 @@ pub struct Open<'a> {
     pub propagation: u64,
     /// All hosts of the route, the origin first: two at least.
     pub route: &'a [U32],
-    /// The smallest delay of each hop so far, in nanoseconds: of fewer hops than hosts.
+    /// The smallest delay of each host so far, in nanoseconds: so their number is the place in the route of who receives this.
     pub least: &'a [U64],
     /// The channel's name, as who listens to it knows it.
     pub name: &'a str,
@@ -111,7 +123,9 @@ pub struct Confirm<'a> {
     pub hold: Hold,
     /// By which number who says it will know the channel's data frames.
     pub label: ChannelId,
-    /// Each hop's delay in nanoseconds: one at least, and fewer than the route has hosts.
+    /// Nanoseconds of propagation on all links.
+    pub propagation: u64,
+    /// Each host's delay in nanoseconds, of those that this has passed; of the others the most that they may take. One at least.
     pub delays: &'a [U64],
 }
 
@@ -141,8 +155,8 @@ pub enum Message<'a> {
     Ended(Name, Cause),
     /// REFRESH: a digest of all channels that go over this link away from who says so, where so many messages of the other end had been heard.
     Summary {
-        /// Of all of them, in any order.
-        digest: [u8; 16],
+        /// Of all of them.
+        digest: Digest,
         /// So many had been heard.
         heard: u64,
     },
@@ -152,16 +166,16 @@ pub enum Message<'a> {
     List(List<'a>),
 }
 
-const OPEN: u32 = 16;
-const CONFIRM: u32 = 17;
-const REFUSE: u32 = 18;
-const SETTLE: u32 = 19;
-const TEAR: u32 = 20;
-const ENDED: u32 = 21;
-const SUMMARY: u32 = 22;
-const DIFFERS: u32 = 23;
-const LIST: u32 = 24;
-const LAST: u32 = 25;
+const OPEN: u16 = 16;
+const CONFIRM: u16 = 17;
+const REFUSE: u16 = 18;
+const SETTLE: u16 = 19;
+const TEAR: u16 = 20;
+const ENDED: u16 = 21;
+const SUMMARY: u16 = 22;
+const DIFFERS: u16 = 23;
+const LIST: u16 = 24;
+const LAST: u16 = 25;
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
@@ -180,13 +194,14 @@ struct OpenLayout {
 struct ConfirmLayout {
     hold: Hold,
     label: ChannelLayout,
+    propagation: U64,
     hops: U32,
 }
 
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct SummaryLayout {
-    digest: [u8; 16],
+    digest: Digest,
     heard: U64,
 }
 
@@ -240,13 +255,14 @@ impl<'a> Open<'a> {
 impl<'a> Confirm<'a> {
     fn parse(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         let layout: &ConfirmLayout = reader.take()?;
-        let delays = reader.list(layout.hops.get(), MOST_HOSTS - 1)?;
+        let delays = reader.list(layout.hops.get(), MOST_HOSTS)?;
         if delays.is_empty() {
             return Err(Malformed::Field("a route of no hops"));
         }
         Ok(Self {
             hold: layout.hold,
             label: layout.label.into(),
+            propagation: layout.propagation.get(),
             delays,
         })
     }
@@ -255,6 +271,7 @@ impl<'a> Confirm<'a> {
         sink.put(&ConfirmLayout {
             hold: self.hold,
             label: self.label.into(),
+            propagation: self.propagation.into(),
             hops: (self.delays.len() as u32).into(),
         });
         sink.put(self.delays);
@@ -274,7 +291,7 @@ impl<'a> List<'a> {
 
 impl<'a> Message<'a> {
     /// As a number: what is on the wire.
-    pub(super) const fn kind(&self) -> u32 {
+    pub(super) const fn kind(&self) -> u16 {
         match self {
             Self::Open(_) => OPEN,
             Self::Confirm(_) => CONFIRM,
@@ -289,7 +306,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    pub(super) fn parse(kind: u32, reader: &mut Reader<'a>) -> Result<Self, Malformed> {
+    pub(super) fn parse(kind: u16, reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         let message = match kind {
             OPEN => Self::Open(Open::parse(reader)?),
             CONFIRM => Self::Confirm(Confirm::parse(reader)?),
@@ -318,7 +335,7 @@ impl<'a> Message<'a> {
             }
             DIFFERS => Self::Differs,
             LIST | LAST => Self::List(List::parse(reader, kind == LAST)?),
-            _ => return Err(Malformed::Kind(kind)),
+            _ => return Err(Malformed::Kind(kind.into())),
         };
         Ok(message)
     }

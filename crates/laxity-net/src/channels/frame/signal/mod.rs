@@ -6,19 +6,21 @@ mod layout;
 mod message;
 mod reason;
 
-use zerocopy::network_endian::{U32, U64};
+use zerocopy::network_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::layout::Malformed;
 use layout::{Count, Reader, Sink, Writer};
 
-pub use message::{Confirm, Hold, LISTED, List, MOST_HOSTS, MOST_NAME, Message, Name, Open, Spec};
+pub use message::{
+    Confirm, Digest, Hold, LISTED, List, MOST_HOSTS, MOST_NAME, Message, Name, Open, Spec,
+};
 pub use reason::{Cause, Nearest, Refusal, Resource};
 
-/// One end's count of its lives, and of how often it gave the other end up in this one. Never 0 twice over, which stands for none.
+/// One end's count of its lives, and of how often it gave the other end up in this one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Life {
-    /// The node's, from 1.
+    /// The node's.
     pub incarnation: u32,
     /// From 0 in that.
     pub count: u32,
@@ -79,7 +81,9 @@ struct SignalLayout {
     from: LifeLayout,
     to: LifeLayout,
     heard: U64,
-    content: U32,
+    /// 1, if `to` is one; else that is all zeros.
+    known: U16,
+    content: U16,
 }
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -90,35 +94,42 @@ struct EchoLayout {
 }
 
 /// What the content is, as a number: these, and what a message has.
-const HEARTBEAT: u32 = 1;
-const ECHOING: u32 = 2;
-const HEARD: u32 = 3;
+const HEARTBEAT: u16 = 1;
+const ECHOING: u16 = 2;
+const HEARD: u16 = 3;
 
-impl From<Option<Life>> for LifeLayout {
-    fn from(life: Option<Life>) -> Self {
-        let (incarnation, count) = life.map_or((0, 0), |life| (life.incarnation, life.count));
+impl From<Life> for LifeLayout {
+    fn from(life: Life) -> Self {
         Self {
-            incarnation: incarnation.into(),
-            count: count.into(),
+            incarnation: life.incarnation.into(),
+            count: life.count.into(),
         }
     }
 }
 
-impl LifeLayout {
-    fn life(self) -> Result<Option<Life>, Malformed> {
-        match (self.incarnation.get(), self.count.get()) {
-            (0, 0) => Ok(None),
-            (0, _) => Err(Malformed::Field("a life before the first")),
-            (incarnation, count) => Ok(Some(Life { incarnation, count })),
+impl From<LifeLayout> for Life {
+    fn from(layout: LifeLayout) -> Self {
+        Self {
+            incarnation: layout.incarnation.get(),
+            count: layout.count.get(),
         }
     }
 }
+
+const NOBODY: Life = Life {
+    incarnation: 0,
+    count: 0,
+};
 
 impl<'a> Signal<'a> {
     pub(super) fn parse(body: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(body);
         let layout: &SignalLayout = reader.take()?;
-        let from = layout.from.life()?;
+        let to = match (layout.known.get(), Life::from(layout.to)) {
+            (0, NOBODY) => None,
+            (1, life) => Some(life),
+            _ => return Err(Malformed::Field("whose end is to hear it")),
+        };
         let content = match layout.content.get() {
             HEARTBEAT => {
                 let sent: &U64 = reader.take()?;
@@ -146,8 +157,8 @@ impl<'a> Signal<'a> {
         };
         reader.end()?;
         Ok(Self {
-            from: from.ok_or(Malformed::Field("a signal of nobody"))?,
-            to: layout.to.life()?,
+            from: layout.from.into(),
+            to,
             heard: layout.heard.get(),
             content,
         })
@@ -173,9 +184,10 @@ impl<'a> Signal<'a> {
             Content::Message(_, message) => message.kind(),
         };
         sink.put(&SignalLayout {
-            from: Some(self.from).into(),
-            to: self.to.into(),
+            from: self.from.into(),
+            to: self.to.unwrap_or(NOBODY).into(),
             heard: self.heard.into(),
+            known: u16::from(self.to.is_some()).into(),
             content: content.into(),
         });
         match &self.content {

@@ -9,8 +9,8 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
+use super::queue::{Links, Queue};
 use crate::base::ready::ReadyOf;
-use crate::policy::queue::{Links, Queue};
 use crate::{Instant, Span};
 
 /// What somebody wants to go with.
@@ -68,8 +68,8 @@ pub enum Next {
 pub struct Classes {
     early_goes: Early,
     by: By,
-    current: ReadyOf,
-    early: ReadyOf,
+    /// Those of real time: [`EARLY`] by logical arrival, [`CURRENT`] by rank.
+    real_time: [ReadyOf; 2],
     best_effort: Queue,
     links: Links,
     members: Box<[Member]>,
@@ -86,10 +86,13 @@ struct Member {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
     Nowhere,
-    Current,
-    Early,
+    /// Of real time, in this queue.
+    RealTime(usize),
     BestEffort,
 }
+
+const EARLY: usize = 0;
+const CURRENT: usize = 1;
 
 impl Classes {
     /// For members from 0 to below this number.
@@ -102,8 +105,7 @@ impl Classes {
         Self {
             early_goes,
             by,
-            current: ReadyOf::new(members),
-            early: ReadyOf::new(members),
+            real_time: [ReadyOf::new(members), ReadyOf::new(members)],
             best_effort: Queue::EMPTY,
             links: Links::new(members),
             members: vec![nowhere; members].into(),
@@ -120,13 +122,41 @@ impl Classes {
     /// # Panics
     ///
     /// It is there already, or there is no such member.
+    #[inline]
     pub fn enter(&mut self, who: u32, claim: Claim, now: Instant) {
         assert!(!self.holds(who), "member {who} is there");
-        let member = &mut self.members[who as usize];
+        self.renew(who, claim, now);
+    }
+
+    /// A member wants to go with this from now on, whatever it wanted before: as if it left and entered, and in less time where it stays in its class. It is behind its equals.
+    ///
+    /// # Panics
+    ///
+    /// There is no such member.
+    #[inline]
+    pub fn renew(&mut self, who: u32, claim: Claim, now: Instant) {
+        let had = self.members[who as usize].class;
+        let (class, rank) = self.class_of(who, claim, now);
+        if let (Class::RealTime(had), Class::RealTime(queue)) = (had, class)
+            && had == queue
+        {
+            return self.real_time[queue].yield_now(who, Some(rank));
+        }
+        self.leave(who);
+        self.members[who as usize].class = class;
+        match class {
+            Class::RealTime(queue) => self.real_time[queue].enter(who, rank),
+            _ => self.best_effort.push(&mut self.links, who),
+        }
+    }
+
+    /// Where it goes that wants to go with this, and its rank there.
+    #[inline]
+    fn class_of(&mut self, who: u32, claim: Claim, now: Instant) -> (Class, u64) {
         let Claim::RealTime { logical, deadline } = claim else {
-            member.class = Class::BestEffort;
-            return self.best_effort.push(&mut self.links, who);
+            return (Class::BestEffort, 0);
         };
+        let member = &mut self.members[who as usize];
         if self.by == By::Deadline {
             member.rank = deadline.as_nanos();
         }
@@ -134,45 +164,46 @@ impl Classes {
             Early::Held { horizon } => logical.saturating_sub(horizon),
             Early::Last | Early::BeforeBestEffort => logical,
         };
-        if from <= now {
-            member.class = Class::Current;
-            self.current.enter(who, member.rank);
-        } else {
-            member.class = Class::Early;
-            self.early.enter(who, from.as_nanos());
-        }
+        // Nobody can foresee which it is, so nothing branches on it.
+        let queue = usize::from(from <= now);
+        (
+            Class::RealTime(queue),
+            [from.as_nanos(), member.rank][queue],
+        )
     }
 
     /// It wants no more. Nothing happens if it is not there.
+    #[inline]
     pub fn leave(&mut self, who: u32) {
         let class = core::mem::replace(&mut self.members[who as usize].class, Class::Nowhere);
         match class {
             Class::Nowhere => {}
-            Class::Current => self.current.leave(who),
-            Class::Early => self.early.leave(who),
+            Class::RealTime(queue) => self.real_time[queue].leave(who),
             Class::BestEffort => self.best_effort.remove(&mut self.links, who),
         }
     }
 
     /// Whether it is there.
+    #[inline]
     #[must_use]
     pub fn holds(&self, who: u32) -> bool {
         self.members[who as usize].class != Class::Nowhere
     }
 
     /// Who goes now. What has become current by now is that from here on.
+    #[inline]
     pub fn next(&mut self, now: Instant) -> Next {
         self.promote(now);
         let best_effort = self.best_effort.first();
-        let early = self.early.first();
+        let early = self.real_time[EARLY].first();
         let (second, third) = match self.early_goes {
             Early::Held { .. } => (best_effort, None),
             Early::Last => (best_effort, early),
             Early::BeforeBestEffort => (early, best_effort),
         };
-        match self.current.first().or(second).or(third) {
+        match self.real_time[CURRENT].first().or(second).or(third) {
             Some(who) => Next::Goes(who),
-            None => self.early.least().map_or(Next::Nobody, |from| {
+            None => self.real_time[EARLY].least().map_or(Next::Nobody, |from| {
                 Next::NotBefore(Instant::from_nanos(from))
             }),
         }
@@ -181,21 +212,21 @@ impl Classes {
     /// When the next of those who were early when it was last asked becomes current; [`Instant::MAX`] if nobody does.
     #[must_use]
     pub fn turns_current(&self) -> Instant {
-        self.early.least().map_or(Instant::MAX, Instant::from_nanos)
+        let early = &self.real_time[EARLY];
+        early.least().map_or(Instant::MAX, Instant::from_nanos)
     }
 
     /// Of those there, in the order of their logical arrivals, who is current by now.
+    #[inline]
     fn promote(&mut self, now: Instant) {
-        while let Some(who) = self.early.first()
-            && self
-                .early
-                .least()
-                .is_some_and(|from| from <= now.as_nanos())
+        let [early, current] = &mut self.real_time;
+        while let Some(who) = early.first()
+            && early.least().is_some_and(|from| from <= now.as_nanos())
         {
             let member = &mut self.members[who as usize];
-            member.class = Class::Current;
-            self.early.leave(who);
-            self.current.enter(who, member.rank);
+            member.class = Class::RealTime(CURRENT);
+            early.leave(who);
+            current.enter(who, member.rank);
         }
     }
 }
@@ -211,6 +242,7 @@ mod tests {
     #[derive(Clone, Copy, Debug)]
     enum Op {
         Enter(u32, Claim),
+        Renew(u32, Claim),
         Leave(u32),
         Go,
         Later(u64),
@@ -226,7 +258,8 @@ mod tests {
             1 => Just(Claim::BestEffort),
         ];
         prop_oneof![
-            4 => (who.clone(), claim).prop_map(|(who, claim)| Op::Enter(who, claim)),
+            4 => (who.clone(), claim.clone()).prop_map(|(who, claim)| Op::Enter(who, claim)),
+            3 => (who.clone(), claim).prop_map(|(who, claim)| Op::Renew(who, claim)),
             1 => who.prop_map(Op::Leave),
             2 => Just(Op::Go),
             2 => (0..6_u64).prop_map(Op::Later),
@@ -316,6 +349,12 @@ mod tests {
                         classes.enter(who, claim, now);
                         all.push((who, claim, came));
                     },
+                    Op::Renew(who, claim) => {
+                        came += 1;
+                        classes.renew(who, claim, now);
+                        all.retain(|one| one.0 != who);
+                        all.push((who, claim, came));
+                    }
                     Op::Leave(who) => {
                         classes.leave(who);
                         all.retain(|one| one.0 != who);

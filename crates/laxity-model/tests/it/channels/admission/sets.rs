@@ -1,0 +1,404 @@
+//! Random channels on one link or processor: who is admitted is never late in the simulator, who is refused can be.
+//!
+//! `LAXITY_CASES` multiplies the number of sets.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use laxity_model::analysis::supply::Dedicated;
+use laxity_model::base::random::SplitMix64;
+use laxity_model::channels::admission::{
+    Costs, Demand, LinkCosts, Member, ProcessorCosts, Resource, Traffic,
+};
+use laxity_model::policy::three_classes::By;
+use laxity_model::{Service, Span};
+
+use super::wire::{Early, First, Flow, Message, Rules, Unit, lateness, run};
+use crate::edf_support::cases;
+
+const PAYLOAD: u32 = 1_400;
+const OVERHEAD: u32 = 66;
+/// At 100 Mbit/s.
+const BYTE: u64 = 80;
+
+fn within(random: &mut SplitMix64, low: u64, high: u64) -> u64 {
+    low + random.draw() % (high - low + 1)
+}
+
+fn one_of<T: Copy>(random: &mut SplitMix64, all: &[T]) -> T {
+    all[(random.draw() % all.len() as u64) as usize]
+}
+
+/// A number whose logarithm is anywhere.
+fn spread(random: &mut SplitMix64, low: u64, high: u64) -> u64 {
+    let octaves = (high / low).ilog2() + 1;
+    loop {
+        let base = low << (random.draw() % u64::from(octaves));
+        let number = within(random, base, 2 * base - 1);
+        if number <= high {
+            return number;
+        }
+    }
+}
+
+/// A resource of random costs, with what the simulator needs to know of it.
+pub(crate) struct Scene {
+    pub(crate) costs: Costs,
+    pub(crate) resource: Resource<Dedicated>,
+    pub(crate) queued: usize,
+    pub(crate) best_effort: u64,
+    by_rank: bool,
+}
+
+/// A channel as it was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) traffic: Traffic,
+    pub(crate) delay: u64,
+}
+
+fn payload() -> NonZeroU32 {
+    NonZeroU32::new(PAYLOAD).unwrap()
+}
+
+pub(crate) fn link(queued: u32, best_effort: u32) -> LinkCosts {
+    LinkCosts {
+        rate: NonZeroU64::new(100_000_000).unwrap(),
+        overhead: OVERHEAD,
+        queued,
+        best_effort,
+    }
+}
+
+fn processor(random: &mut SplitMix64) -> ProcessorCosts {
+    let mut service = |high| Service::from_nanos(within(random, 0, high));
+    ProcessorCosts {
+        message: service(20_000),
+        packet: service(30_000) + Service::from_nanos(1),
+        byte_ps: 5_000,
+        look: service(2_000),
+        switch: service(4_000),
+        cache_miss: service(9_000),
+        wake_up: service(100_000),
+        completion: service(5_000),
+        interrupt: service(5_000),
+        packets_at_once: NonZeroU32::new(within(random, 1, 8) as u32).unwrap(),
+        carries_best_effort: random.draw().is_multiple_of(2),
+    }
+}
+
+impl Scene {
+    fn new(random: &mut SplitMix64, by: By) -> Self {
+        let (costs, queued) = match random.draw() % 3 {
+            0 => (Costs::Processor(processor(random)), 0),
+            _ => {
+                let queued = one_of(random, &[0, 0, 1, 2]);
+                // Best effort fills what is in order for good with frames as long as any, or longer.
+                let sizes: &[u32] = if queued == 0 {
+                    &[0, 300, 1_466, 9_066]
+                } else {
+                    &[1_466, 9_066]
+                };
+                (
+                    Costs::Link(link(queued, one_of(random, sizes))),
+                    queued as usize,
+                )
+            }
+        };
+        Self::of(costs, queued, by)
+    }
+
+    pub(crate) fn of(costs: Costs, queued: usize, by: By) -> Self {
+        let never_due = costs.never_due(payload()).unwrap();
+        Self {
+            costs,
+            resource: Resource::new(Dedicated, by, never_due),
+            queued,
+            best_effort: never_due.as_nanos() / (queued as u64 + 1),
+            by_rank: by == By::Priority,
+        }
+    }
+
+    pub(crate) fn demand(&self, traffic: &Traffic) -> Demand {
+        Demand {
+            need: self.costs.need(traffic, payload()).unwrap(),
+            interval: traffic.interval(),
+        }
+    }
+
+    pub(crate) fn member(&self, channel: u64, asked: &Asked) -> Member {
+        Member {
+            channel,
+            demand: self.demand(&asked.traffic),
+            delay: Span::from_nanos(asked.delay),
+        }
+    }
+
+    /// The largest message, packet by packet or block by block.
+    fn units(&self, traffic: &Traffic) -> Vec<u64> {
+        let bytes = u64::from(traffic.largest().get());
+        match self.costs {
+            Costs::Link(_) => {
+                let payload = u64::from(PAYLOAD);
+                let packets = bytes.div_ceil(payload);
+                let size = |packet| payload.min(bytes - packet * payload);
+                (0..packets)
+                    .map(|packet| (size(packet) + u64::from(OVERHEAD)) * BYTE)
+                    .collect()
+            }
+            // The constants that are spent once go with the first block, as far as it is allowed to be as long.
+            _ => {
+                let need = self.demand(traffic).need;
+                let (mut left, region) = (need.cost.as_nanos(), need.region.as_nanos());
+                let last = need.last.as_nanos().min(region);
+                let mut units = Vec::new();
+                while left > region.max(last) {
+                    let one = region.min(left - last);
+                    units.push(one);
+                    left -= one;
+                }
+                units.push(left);
+                units
+            }
+        }
+    }
+
+    fn random_traffic(&self, random: &mut SplitMix64) -> Asked {
+        let bytes = spread(random, 16, 60_000) as u32;
+        let interval = spread(random, 300_000, 40_000_000);
+        let burst = within(random, 1, 4) as u32;
+        let traffic = Traffic::new(bytes, (1, Span::from_nanos(interval)), burst).unwrap();
+        let least =
+            self.demand(&traffic).need.cost.as_nanos() + self.resource.never_due().as_nanos();
+        let delay = match random.draw() % 3 {
+            0 => spread(random, least, 2 * least),
+            1 => spread(random, least, 8 * least),
+            _ => within(random, least, least + 2 * interval),
+        };
+        Asked { traffic, delay }
+    }
+}
+
+/// When messages come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Phases {
+    /// All at 0, each as soon as it may.
+    pub(crate) synchronous: bool,
+    /// Whether messages come before their logical arrivals.
+    pub(crate) early: bool,
+}
+
+pub(crate) fn flow(
+    scene: &Scene,
+    (rank, asked): (u64, &Asked),
+    (phases, until): (Phases, u64),
+    random: &mut SplitMix64,
+) -> Flow {
+    let interval = asked.traffic.interval().as_nanos();
+    let units = scene.units(&asked.traffic);
+    let mut logical = if phases.synchronous {
+        0
+    } else {
+        within(random, 0, interval - 1)
+    };
+    let mut came = 0;
+    let mut messages = Vec::new();
+    while logical < until {
+        // A burst is ahead of its logical arrivals by so much at the most.
+        let ahead = interval * u64::from(asked.traffic.burst().get() - 1);
+        let early = if phases.early {
+            within(random, 0, ahead)
+        } else {
+            0
+        };
+        came = logical.saturating_sub(early).max(came);
+        messages.push(Message {
+            logical,
+            due: logical + asked.delay,
+            units: units
+                .iter()
+                .map(|takes| Unit {
+                    from: came,
+                    takes: *takes,
+                })
+                .collect(),
+        });
+        logical += interval;
+        if !phases.synchronous && random.draw().is_multiple_of(4) {
+            logical += within(random, 0, interval);
+        }
+    }
+    Flow { messages, rank }
+}
+
+/// How late anybody is at the worst.
+fn worst(
+    scene: &Scene,
+    set: &[Asked],
+    (phases, until): (Phases, u64),
+    rules: Rules,
+    random: &mut SplitMix64,
+) -> i64 {
+    let ranked = set.iter().enumerate();
+    let flows: Vec<Flow> = ranked
+        .map(|(rank, asked)| flow(scene, (rank as u64, asked), (phases, until), random))
+        .collect();
+    let gone = run(&flows, rules);
+    lateness(&flows, &gone)
+        .into_iter()
+        .max()
+        .unwrap_or(i64::MIN)
+}
+
+fn rules(scene: &Scene) -> Rules {
+    Rules {
+        queued: scene.queued,
+        best_effort: scene.best_effort,
+        first: if scene.best_effort > 0 {
+            First::BestEffort
+        } else {
+            First::Nobody
+        },
+        is_saturated: false,
+        early: Early::Held,
+        by_rank: scene.by_rank,
+        chooses_first: true,
+    }
+}
+
+/// As long as all deadlines that count, and some more.
+fn long_enough(set: &[Asked]) -> u64 {
+    let longest = set
+        .iter()
+        .map(|asked| asked.delay + 2 * asked.traffic.interval().as_nanos());
+    2 * longest.max().unwrap_or(0)
+}
+
+/// No phases, no early arrivals and no best effort make anybody late.
+fn is_never_late(scene: &Scene, set: &[Asked], random: &mut SplitMix64) {
+    let until = long_enough(set);
+    for run in 0..5 {
+        let phases = Phases {
+            synchronous: run < 2,
+            early: run % 2 == 1,
+        };
+        let early = if scene.by_rank {
+            Early::Held
+        } else {
+            one_of(random, &[Early::Mixed, Early::Mixed, Early::Last])
+        };
+        let rules = Rules {
+            is_saturated: run > 2,
+            early,
+            chooses_first: run != 4,
+            ..rules(scene)
+        };
+        let late = worst(scene, set, (phases, until), rules, random);
+        assert!(
+            late <= 0,
+            "{late} late: {set:?}, {:?}, {phases:?}, {rules:?}",
+            scene.costs
+        );
+    }
+}
+
+/// Whether somebody is late in the worst case: all at once, behind best effort or somebody's region.
+fn is_late_at_worst(scene: &Scene, set: &[Asked], random: &mut SplitMix64) -> bool {
+    let phases = Phases {
+        synchronous: true,
+        early: false,
+    };
+    let plain = rules(scene);
+    let firsts = (0..set.len()).map(First::Flow);
+    [plain.first].into_iter().chain(firsts).any(|first| {
+        let rules = Rules { first, ..plain };
+        let mut until = long_enough(set);
+        // What is too much in the long run is late in the long run.
+        for _ in 0..4 {
+            if worst(scene, set, (phases, until), rules, random) > 0 {
+                return true;
+            }
+            until *= 3;
+        }
+        false
+    })
+}
+
+fn judge(by: By, sets: u32, seed: u64) -> (u32, u32) {
+    let mut random = SplitMix64::new(seed);
+    let (mut refused, mut late) = (0, 0);
+    for _ in 0..sets {
+        let mut scene = Scene::new(&mut random, by);
+        let mut set: Vec<Asked> = Vec::new();
+        let mut at_worst = 0;
+        for channel in 0..within(&mut random, 1, 14) {
+            let mut asked = scene.random_traffic(&mut random);
+            let member = scene.member(channel, &asked);
+            // At times it is content with the least, of which a tick less is refused.
+            let least = scene
+                .resource
+                .least_delay(&member.demand)
+                .ok()
+                .filter(|_| random.draw().is_multiple_of(3));
+            if let Some(least) = least.map(Span::as_nanos) {
+                let mut less = scene.member(channel, &asked);
+                less.delay = Span::from_nanos(least - 1);
+                assert!(
+                    scene.resource.admit(less).is_err(),
+                    "a tick less than {least} is granted"
+                );
+                asked.delay = least;
+                if at_worst < 2 && by == By::Deadline {
+                    at_worst += 1;
+                    refused += 1;
+                    let with = set.iter().copied().chain([Asked {
+                        delay: least - 1,
+                        ..asked
+                    }]);
+                    let with: Vec<Asked> = with.collect();
+                    late += u32::from(is_late_at_worst(&scene, &with, &mut random));
+                }
+            }
+            let member = scene.member(channel, &asked);
+            match scene.resource.admit(member) {
+                Ok(()) => {
+                    let place = scene
+                        .resource
+                        .members()
+                        .iter()
+                        .position(|one| one.channel == channel);
+                    set.insert(place.unwrap(), asked);
+                }
+                Err(_) if at_worst < 4 => {
+                    assert!(least.is_none(), "the least delay is refused");
+                    at_worst += 1;
+                    refused += 1;
+                    set.push(asked);
+                    late += u32::from(
+                        by == By::Priority || is_late_at_worst(&scene, &set, &mut random),
+                    );
+                    set.pop();
+                }
+                Err(_) => {}
+            }
+        }
+        assert_eq!(scene.resource.is_met(), Ok(true));
+        is_never_late(&scene, &set, &mut random);
+    }
+    (refused, late)
+}
+
+#[test]
+fn by_deadline_nobody_who_is_admitted_is_late_and_who_is_refused_can_be() {
+    let (refused, late) = judge(By::Deadline, cases(200), 11);
+    println!("{late} of {refused} refusals have a simulated miss");
+    assert!(
+        refused > 100 && u64::from(late) * 100 >= u64::from(refused) * 95,
+        "{late} of {refused}"
+    );
+}
+
+#[test]
+fn by_priority_nobody_who_is_admitted_is_late() {
+    let (refused, _) = judge(By::Priority, cases(100), 12);
+    assert!(refused > 50);
+}
