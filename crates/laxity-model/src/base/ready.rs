@@ -64,6 +64,8 @@ pub struct ByRank<M> {
     begins: [u32; ROUNDS],
     /// How many rounds there are so far: none where nobody but of the first group has ever entered.
     played: usize,
+    /// All places before this one meet in them.
+    reach: usize,
     /// Who remains.
     first: Member,
     /// How many have entered since the beginning.
@@ -122,6 +124,7 @@ impl<M> ByRank<M> {
             rounds,
             begins: rounds_of(number).0,
             played: 0,
+            reach: GROUP,
             first: Member::ABSENT,
             entered: 0,
         }
@@ -210,11 +213,11 @@ where
     /// There are as many rounds as it takes until this place meets all others. Whoever remained until now is the first of the first group of a new one.
     #[inline]
     fn play_for(&mut self, place: u32) {
-        let groups = |round: usize| place as usize / GROUP.pow(round as u32 + 1);
-        while groups(self.played) > 0 {
+        while self.reach <= place as usize {
             let begin = self.begins[self.played] as usize;
             self.rounds.as_mut()[begin] = self.first;
             self.played += 1;
+            self.reach *= GROUP;
         }
     }
 }
