@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::guardian_of;
 use laxity_linux::doctor::rights::{self, Right};
 use laxity_linux::enforce::confine::{FairQuota, Freezer};
 use laxity_linux::enforce::guardian;
@@ -117,7 +118,7 @@ fn killed_guardian() -> Outcome {
     killed(|victim, told| {
         let mut guardian = None;
         until("it has taken its name", || {
-            guardian = guardian_of(victim).ok().flatten();
+            guardian = guardian_of(victim);
             guardian.is_some()
         })?;
         let guardian = guardian.ok_or("no guardian")?;
@@ -131,30 +132,9 @@ fn killed_guardian() -> Outcome {
         // It begins its life by taking its name.
         until(
             "another has taken its place",
-            || matches!(guardian_of(victim), Ok(Some(another)) if another != guardian),
+            || matches!(guardian_of(victim), Some(another) if another != guardian),
         )
     })
-}
-
-/// The process that reads a pipe of this one, by the name that guardians have.
-fn guardian_of(process: u32) -> Result<Option<i32>, Box<dyn Error>> {
-    let pipes = |process: &str| -> Vec<PathBuf> {
-        let entries = fs::read_dir(format!("/proc/{process}/fd")).into_iter();
-        let links = entries.flatten().flatten();
-        links
-            .filter_map(|entry| fs::read_link(entry.path()).ok())
-            .filter(|link| link.to_string_lossy().starts_with("pipe:"))
-            .collect()
-    };
-    let own = pipes(&process.to_string());
-    for entry in fs::read_dir("/proc")? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        let comm = fs::read_to_string(format!("/proc/{name}/comm")).unwrap_or_default();
-        if comm == "laxity-guardian\n" && pipes(&name).iter().any(|pipe| own.contains(pipe)) {
-            return Ok(Some(name.parse()?));
-        }
-    }
-    Ok(None)
 }
 
 fn killed_parent() -> Outcome {

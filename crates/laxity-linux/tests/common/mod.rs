@@ -4,9 +4,12 @@
 //!   policy, reserves bandwidth or measures time: it keeps the other live tests of the machine away until it is dropped;
 //! * [`in_own_process`] for what a process cannot take back, as dropping a capability;
 //! * [`until`] to wait for what the kernel does in its own time;
+//! * [`guardian_of`] for who is there if a process dies;
 //! * [`footprint`] for what a run may not leave behind.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -105,6 +108,26 @@ pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
         assert!(begin.elapsed() < Duration::from_secs(5), "no end: {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// The process that reads a pipe of this one, by the name that guardians have.
+pub(crate) fn guardian_of(process: u32) -> Option<i32> {
+    let pipes = |process: &str| -> Vec<PathBuf> {
+        let entries = fs::read_dir(format!("/proc/{process}/fd")).into_iter();
+        let links = entries.flatten().flatten();
+        links
+            .filter_map(|entry| fs::read_link(entry.path()).ok())
+            .filter(|link| link.to_string_lossy().starts_with("pipe:"))
+            .collect()
+    };
+    let own = pipes(&process.to_string());
+    fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let comm = fs::read_to_string(format!("/proc/{name}/comm")).unwrap_or_default();
+        let is_its =
+            comm == "laxity-guardian\n" && pipes(&name).iter().any(|pipe| own.contains(pipe));
+        is_its.then(|| name.parse().ok())?
+    })
 }
 
 /// What must be the same after a run as before it; no thread of real time is left. The kernel lists one that was joined a moment longer.

@@ -5,19 +5,18 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use laxity_linux::enforce::guardian;
 use laxity_linux::net::egress::Owned;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::super::common::{guardian_of, until};
 use super::super::namespace::pair;
 use super::{egress, state};
 
 /// By which this program is started as the owner: behind it a namespace, and how it ends.
 const AS_OWNER: &str = "--own";
-/// Long enough for any machine; what is waited for is an event, and comes in milliseconds.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) const TESTS: [(&str, fn()); 3] = [
     (
@@ -106,15 +105,6 @@ fn send(process: i32, signal: Signal) {
     kill_process(Pid::from_raw(process).unwrap(), signal).unwrap();
 }
 
-/// Waits for something that must come.
-fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !condition() {
-        assert!(begun.elapsed() < PATIENCE, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
 fn ended_by_signals() {
     pair("near", "far");
     let before = state("near");
@@ -141,7 +131,7 @@ fn another_guardian() {
     let mut owner = Owner::start("wait");
     let mut found = None;
     until("it has a guardian", || {
-        found = guardian_of(owner.id());
+        found = guardian_of(owner.0.id());
         found.is_some()
     });
     send(found.unwrap(), Signal::KILL);
@@ -149,27 +139,4 @@ fn another_guardian() {
     assert_ne!(state("near"), before);
     send(owner.id(), Signal::KILL);
     until("it is as it was", || state("near") == before);
-}
-
-/// The process that reads a pipe of this one, by the name that guardians have.
-fn guardian_of(process: i32) -> Option<i32> {
-    let pipes = |process: &str| -> Vec<std::path::PathBuf> {
-        let entries = std::fs::read_dir(format!("/proc/{process}/fd")).into_iter();
-        let links = entries.flatten().flatten();
-        let links = links.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-        links
-            .filter(|link| link.to_string_lossy().starts_with("pipe:"))
-            .collect()
-    };
-    let own = pipes(&process.to_string());
-    std::fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .find_map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let comm = std::fs::read_to_string(format!("/proc/{name}/comm")).ok()?;
-            let is_its =
-                comm == "laxity-guardian\n" && pipes(&name).iter().any(|pipe| own.contains(pipe));
-            is_its.then(|| name.parse().ok())?
-        })
 }
