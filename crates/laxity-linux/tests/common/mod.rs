@@ -101,11 +101,11 @@ fn run_to_its_end(name: &str, mut command: Command) {
     );
 }
 
-/// Asks every millisecond until the answer is yes; panics after five seconds.
+/// Asks every millisecond until the answer is yes; panics after twenty seconds.
 pub(crate) fn until(what: &str, mut happened: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !happened() {
-        assert!(begin.elapsed() < Duration::from_secs(5), "no end: {what}");
+        assert!(begin.elapsed() < Duration::from_secs(20), "no end: {what}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -207,11 +207,11 @@ fn nothing_is_left(name: &str, cycles: usize) {
 const ALONE: &str = "LAXITY_TEST_CYCLES";
 
 #[test]
-fn a_thousand_times_open_and_closed_leaves_nothing() {
+fn opened_and_closed_again_and_again_it_leaves_nothing() {
     if std::env::var_os(ALONE).is_none() {
         let mut own = std::process::Command::new(std::env::current_exe().unwrap());
         own.args([
-            "a_thousand_times_open_and_closed_leaves_nothing",
+            "opened_and_closed_again_and_again_it_leaves_nothing",
             "--nocapture",
         ]);
         let output = own.env(ALONE, "1").output().unwrap();
@@ -225,7 +225,9 @@ fn a_thousand_times_open_and_closed_leaves_nothing() {
         pair("near", "far");
         // The kernel takes tens of milliseconds over each of these.
         nothing_is_left("packet:near", 30);
-        nothing_is_left("xdp:near", 1_000);
+        // As do these, a tenth of a second each; a thousand where that is asked for.
+        let cycles = std::env::var("LAXITY_CYCLES").map_or(250, |cycles| cycles.parse().unwrap());
+        nothing_is_left("xdp:near", cycles);
         assert!(!shown("near").contains("xdp"), "{}", shown("near"));
     });
 }

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use laxity_linux::enforce::guardian;
 use laxity_linux::net::egress::Owned;
@@ -54,7 +55,7 @@ pub(crate) fn own_and_wait() {
         if guardian.replace_if_dead().unwrap() {
             println!("another");
         }
-        std::thread::sleep(Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -105,6 +106,22 @@ fn send(process: i32, signal: Signal) {
     kill_process(Pid::from_raw(process).unwrap(), signal).unwrap();
 }
 
+/// Waits until the interface is as it was.
+fn is_again(before: &[String; 3], by: &str) {
+    let begin = Instant::now();
+    loop {
+        let now = state("near");
+        if now == *before {
+            return;
+        }
+        assert!(
+            begin.elapsed() < Duration::from_secs(20),
+            "by {by}: {now:?} where {before:?} was"
+        );
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn ended_by_signals() {
     pair("near", "far");
     let before = state("near");
@@ -112,7 +129,7 @@ fn ended_by_signals() {
         let owner = Owner::start("wait");
         assert_ne!(state("near"), before);
         send(owner.id(), signal);
-        until("it is as it was", || state("near") == before);
+        is_again(&before, &format!("{signal:?}"));
     }
 }
 
@@ -121,7 +138,7 @@ fn ends_at_once() {
     let before = state("near");
     for how in ["exit", "abort"] {
         let _owner = Owner::start(how);
-        until("it is as it was", || state("near") == before);
+        is_again(&before, how);
     }
 }
 
@@ -138,5 +155,5 @@ fn another_guardian() {
     owner.says("another");
     assert_ne!(state("near"), before);
     send(owner.id(), Signal::KILL);
-    until("it is as it was", || state("near") == before);
+    is_again(&before, "another guardian");
 }
