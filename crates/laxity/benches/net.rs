@@ -291,10 +291,10 @@ fn isolated(from: Option<usize>) -> u64 {
     let all = thread::scope(|scope| {
         let all = to_thread(early(), packets, |near| {
             let greedy = FlowOptions {
-                buffers: 0,
+                buffers: 1,
                 ..BUFFERS
             };
-            // It stays registered until the interface is closed, and gives nothing.
+            // It stays registered until the interface is closed, and nobody takes its packets: behind the first one it has no buffer.
             std::mem::forget(near.flow(flow(FLOOD), &greedy).expect("it is free"));
             let (is_over, sent) = (&is_over, &sent);
             if let Some(processor) = from {
