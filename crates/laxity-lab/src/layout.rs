@@ -1,5 +1,7 @@
 //! Tables and paragraphs of plain text.
 
+use std::collections::BTreeSet;
+
 use crate::plain;
 
 /// Names are not cut to fewer characters, if the table can be told in parts instead.
@@ -73,7 +75,7 @@ impl Grid {
         self.rows.push(row);
     }
 
-    /// The lines, each ending in a line feed. A table that is too wide is told in parts below each other, each with the first column again.
+    /// The lines, each ending in a line feed. A table that is too wide is told in parts below each other, each with the columns again that name its rows.
     pub(crate) fn render(&self) -> String {
         let heads: Vec<String> = self.heads.iter().map(|(head, _)| head.clone()).collect();
         let rows: Vec<&Vec<String>> = std::iter::once(&heads).chain(&self.rows).collect();
@@ -144,7 +146,18 @@ impl Grid {
         (0..self.heads.len()).map(column).collect()
     }
 
-    /// The columns in as few parts as have room, each part beginning with the first column. Where there is too little room, the widest column
+    /// How many of the first columns name a row: as many as tell the rows apart, or the first alone where none do or they take more than half of the room.
+    fn names(&self, columns: &[Column], room: usize) -> usize {
+        let tell_apart = |names: &usize| {
+            let rows: BTreeSet<&[String]> = self.rows.iter().map(|row| &row[..*names]).collect();
+            rows.len() == self.rows.len()
+        };
+        let names = (1..columns.len()).find(tell_apart).unwrap_or(1);
+        let least: usize = columns.iter().take(names).map(|column| column.least).sum();
+        if least > room / 2 { 1 } else { names }
+    }
+
+    /// The columns in as few parts as have room, each part beginning with those that name a row. Where there is too little room, the widest column
     /// that may be narrower is.
     fn parts(&self, columns: &[Column]) -> Vec<Vec<Column>> {
         let (Fit::Names(width) | Fit::Words(width)) = self.fit;
@@ -152,17 +165,18 @@ impl Grid {
             let gaps = columns.saturating_sub(1);
             width.saturating_sub(gaps * MARGIN.len() + self.margin().len())
         };
-        let Some((first, others)) = columns.split_first() else {
+        if columns.is_empty() {
             return Vec::new();
-        };
-        let mut parts = vec![vec![*first]];
+        }
+        let (names, others) = columns.split_at(self.names(columns, room(columns.len())));
+        let mut parts = vec![names.to_vec()];
         for column in others {
             let part = parts.last_mut().expect("there is one");
             let least: usize = part.iter().map(|column| column.least).sum();
-            if part.len() == 1 || least + column.least <= room(part.len() + 1) {
+            if part.len() == names.len() || least + column.least <= room(part.len() + 1) {
                 part.push(*column);
             } else {
-                parts.push(vec![*first, *column]);
+                parts.push([names, &[*column]].concat());
             }
         }
         for part in &mut parts {
@@ -436,6 +450,26 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn each_part_of_a_table_tells_its_rows_apart() {
+        let mut heads = vec![
+            ("who".to_owned(), Align::Left),
+            ("bytes".into(), Align::Right),
+        ];
+        heads.extend((1..=9).map(|n| (format!("column {n}"), Align::Right)));
+        let mut grid = Grid::new(heads, Fit::Words(60));
+        for bytes in ["64", "1024"] {
+            let cells = ["ours".to_owned(), bytes.into()].into_iter();
+            let numbers = (1..=9).map(|n| format!("{n}23 456.789"));
+            grid.row(cells.chain(numbers).collect::<Vec<_>>());
+        }
+        let text = grid.render();
+        let parts = text.matches("who").count();
+        assert!(parts > 1, "{text}");
+        assert_eq!(text.matches("ours     64").count(), parts, "{text}");
+        assert_eq!(text.matches("ours   1024").count(), parts, "{text}");
     }
 
     #[test]

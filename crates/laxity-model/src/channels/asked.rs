@@ -96,7 +96,7 @@ impl fmt::Display for Shortage {
         let Self { of, lacks, fits } = self;
         match of {
             Scarce::Processor | Scarce::Link => {
-                write!(f, "{of}: {} missing", Span::from_nanos(*lacks))?
+                write!(f, "{of}: {} missing", Span::from_nanos(*lacks))?;
             }
             Scarce::Buffers | Scarce::Quota => write!(f, "{of}: {lacks} missing")?,
         }
