@@ -39,7 +39,7 @@ impl Missing {
     }
 
     /// When those left that are missing at the end: first those that surely are lost, and then those of which that is not known. Not among them are so many as still wait for
-    /// a thread, which of them these may be, and the last few, which have taken no longer than others did: no more than a tenth of all, so that it is not survivors alone that are judged.
+    /// a thread, which of them these may be, and the last few, which have taken no longer than others did, nor than is waited for: no more than a tenth of all, so that it is not survivors alone that are judged.
     pub(super) fn at_end(self, end: Instant, way: OnTheWay, waiting: usize) -> [Vec<Instant>; 2] {
         let before = self.latest.unwrap_or(0);
         let passed = self.left.range(..before).count();
@@ -56,7 +56,8 @@ impl Missing {
         lost.extend(late);
         let is_few = open.len() <= self.sent / 10;
         let open = open.into_iter();
-        let open = open.filter(|left| !is_few || took(*left) > self.slowest);
+        let usual = self.slowest.min(way.patience);
+        let open = open.filter(|left| !is_few || took(*left) > usual);
         [lost, open.collect()]
     }
 }
@@ -109,6 +110,24 @@ mod tests {
         };
         let [lost, open] = missing.at_end(Instant::from_millis(200), way, 0);
         assert_eq!([lost.len(), open.len()], [0, 29]);
+    }
+
+    #[test]
+    fn one_that_was_very_late_excuses_no_others() {
+        let mut missing = Missing::default();
+        for number in 0..300 {
+            missing.sent(number, Instant::from_millis(10 * number));
+        }
+        for number in (1..300).filter(|number| *number != 150) {
+            missing.worked(number, Instant::from_millis(10 * number + 4));
+        }
+        missing.worked(0, Instant::from_millis(2_900));
+        let way = OnTheWay {
+            overtaken: None,
+            patience: Span::from_secs(1),
+        };
+        let [lost, open] = missing.at_end(Instant::from_millis(3_000), way, 0);
+        assert_eq!([lost.len(), open.len()], [0, 1]);
     }
 
     #[test]
