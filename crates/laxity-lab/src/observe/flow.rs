@@ -488,15 +488,13 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_thread_at_the_end_is_not_lost() {
-        let arrived = [5, 105].map(Instant::from_millis);
-        let waiting = arrived.map(|arrived| (arrived, Instant::MAX));
+        let waiting = [5, 105].map(|ms| (Instant::from_millis(ms), Instant::MAX));
         let sent: Vec<_> = (0..3).map(|n| (MARKS.sent, n * 100 * MS, n)).collect();
         let lost = |waiting| {
             let probe = FlowProbe { waiting, ..PROBE };
             seen_by(&probe, &sent, 5_000)(PACKETS_LOST)[2]
         };
         assert_eq!(lost(Waiting(None)), 3);
-        let waiting = Waiting(Some(Arc::new(move || waiting.to_vec())));
-        assert_eq!(lost(waiting), 1);
+        assert_eq!(lost(Waiting(Some(Arc::new(move || waiting.to_vec())))), 1);
     }
 }
