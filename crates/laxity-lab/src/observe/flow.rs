@@ -35,24 +35,37 @@ pub struct FlowMarks {
 pub struct Kept {
     /// From its arrival until a thread was done with it.
     pub took: Span,
-    /// Whether that was after it was due.
-    pub is_late: bool,
+    /// How long that was after it was due.
+    pub late_by: Span,
     /// Whether there were more than was stated.
     pub exceeds: bool,
 }
 
 impl Kept {
+    /// Times are recorded as so many of these, rounded up: `took` in 33 bits, up to nine minutes, `late_by` in 30, up to a minute.
+    pub const GRAIN: Span = Span::from_nanos(64);
+    const TOOK: u64 = (1 << 33) - 1;
+    const LATE: u64 = (1 << 30) - 1;
+
     /// As the one number that is recorded.
     pub fn word(self) -> u64 {
-        self.took.as_nanos() << 2 | u64::from(self.exceeds) << 1 | u64::from(self.is_late)
+        let grains = |span: Span, most: u64| {
+            let grains = span.as_nanos().div_ceil(Self::GRAIN.as_nanos());
+            grains.min(most)
+        };
+        let (took, late) = (
+            grains(self.took, Self::TOOK),
+            grains(self.late_by, Self::LATE),
+        );
+        took << 31 | late << 1 | u64::from(self.exceeds)
     }
 
     /// Back from that.
     pub const fn of(word: u64) -> Self {
         Self {
-            took: Span::from_nanos(word >> 2),
-            is_late: word & 1 != 0,
-            exceeds: word & 2 != 0,
+            took: Span::from_nanos((word >> 31) * Self::GRAIN.as_nanos()),
+            late_by: Span::from_nanos((word >> 1 & Self::LATE) * Self::GRAIN.as_nanos()),
+            exceeds: word & 1 != 0,
         }
     }
 }
@@ -209,12 +222,21 @@ impl<'a> FlowReader<'a> {
         let end = self.end;
         for (arrived, due) in self.waiting().filter(|(arrived, _)| *arrived < end) {
             if due < self.end {
-                self.recorder.value(PACKETS_LATE, 1, [arrived, self.end]);
+                self.late(self.end.saturating_since(due), [arrived, self.end]);
             }
             let waited = self.end.saturating_since(arrived);
             self.recorder
                 .unfinished(ARRIVAL_TO_THREAD, waited, [arrived, self.end]);
         }
+    }
+
+    /// A packet was there for this time, and so late: by no more than halts in it delayed, it was their doing.
+    fn late(&mut self, by: Span, span: [Instant; 2]) {
+        let late = u64::from(!by.is_zero());
+        let delayed = self.recorder.delayed(span);
+        let excused = delayed.map(|delayed| u64::from(by <= delayed + Kept::GRAIN));
+        self.recorder
+            .told_apart(PACKETS_LATE, late, excused, span[0]);
     }
 
     /// When each packet arrived that still waits for a thread, and is due.
@@ -246,8 +268,8 @@ impl Reader for FlowReader<'_> {
             _ if mark == marks.kept => {
                 let (done, kept) = (Instant::from_nanos(first), Kept::of(second));
                 let span = [done.saturating_sub(kept.took), done];
-                let [late, excess] = [kept.is_late, kept.exceeds].map(u64::from);
-                self.recorder.value(PACKETS_LATE, late, span);
+                self.late(kept.late_by, span);
+                let excess = u64::from(kept.exceeds);
                 self.recorder.value(PACKETS_IN_EXCESS, excess, span);
             }
             Traffic::Video {

@@ -295,10 +295,10 @@ fn what_was_due_is_late_when_it_is_done_or_still_waits_behind_that() {
     let waits = [(1_300, 1_400), (1_490, 1_600)].map(|(one, due)| (at(one), at(due)));
     let waiting = Waiting(Some(Arc::new(move || waits.to_vec())));
     let probe = FlowProbe { waiting, ..PROBE };
-    let kept = [(9, false, false), (30, true, false), (40, true, true)];
-    let kept = kept.map(|(ms, is_late, exceeds)| Kept {
-        took: Span::from_millis(ms),
-        is_late,
+    let kept = [(9, 0, false), (30, 1, false), (40, 11, true)];
+    let kept = kept.map(|(took, late_by, exceeds)| Kept {
+        took: Span::from_millis(took),
+        late_by: Span::from_millis(late_by),
         exceeds,
     });
     assert_eq!(kept.map(|kept| Kept::of(kept.word())), kept);
@@ -306,6 +306,37 @@ fn what_was_due_is_late_when_it_is_done_or_still_waits_behind_that() {
     let seen = seen_by(&probe, &marks, 1_500);
     assert_eq!(seen(PACKETS_LATE), [0, 1, 3]);
     assert_eq!(seen(PACKETS_IN_EXCESS), [0, 1, 1]);
+}
+
+#[test]
+fn a_halt_excuses_a_packet_that_is_late_by_no_more_than_it_delayed() {
+    let late = |halt_ms: u64| {
+        let kept = Kept {
+            took: Span::from_millis(30),
+            late_by: Span::from_millis(5),
+            exceeds: false,
+        };
+        let halt = Disturbance {
+            processor: ProcessorId(0),
+            from: Instant::from_millis(80),
+            to: Instant::from_millis(80 + halt_ms),
+        };
+        let record = RunRecord {
+            disturbances: vec![halt],
+            ..record(&[(MARKS.kept, 100 * MS, kept.word())], 200)
+        };
+        let late = observed(&PROBE, &record).whole(PACKETS_LATE);
+        [late.undisturbed, late.disturbed].map(|late| late.sum())
+    };
+    assert_eq!([late(4), late(5)], [[1, 0], [0, 1]]);
+    let longest = Kept {
+        took: Span::MAX,
+        late_by: Span::MAX,
+        exceeds: true,
+    };
+    let said = Kept::of(longest.word());
+    assert!(said.took > Span::from_secs(540) && said.late_by > Span::from_secs(60));
+    assert!(said.exceeds);
 }
 
 #[test]
