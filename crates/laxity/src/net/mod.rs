@@ -82,7 +82,7 @@ pub use laxity_linux::{EventLog, EventReader};
 pub use laxity_model::nif::frames::Frames;
 pub use laxity_model::nif::link::{Facts, Losses};
 pub use laxity_model::nif::most::{Costs, Most};
-pub use laxity_model::nif::{exchange, filter, frame, registry};
+pub use laxity_model::nif::{exchange, filter, frame, host, registry};
 pub use laxity_net::stack::{Config as StackConfig, Count, Moved};
 pub use laxity_net::{bodies, buffers, client, clients, driver, sockets};
 /// Cards and the wires between them, for the twin.
@@ -317,7 +317,7 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// [`Error::NoBuffers`], [`Error::TooManyBuffers`]; [`Error::FlowEnd`]; [`Error::TooManyFlows`] and [`Error::Hook`] of one that is found early; those of [`register`](Self::register).
+    /// [`Error::NoBuffers`], [`Error::TooManyBuffers`]; [`Error::FlowPort`], [`Error::FlowEnd`]; [`Error::TooManyFlows`] and [`Error::Hook`] of one that is found early; those of [`register`](Self::register).
     pub fn flow(&self, flow: Flow, options: &FlowOptions) -> Result<FlowQueue, Error> {
         if options.buffers > FlowOptions::MOST_BUFFERS {
             return Err(Error::TooManyBuffers(options.buffers));
