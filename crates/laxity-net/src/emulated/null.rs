@@ -2,6 +2,7 @@
 
 use laxity_model::Instant;
 use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
+use laxity_model::nif::registry::ClientId;
 
 use super::departures::{Departures, allocate, facts};
 
@@ -63,6 +64,20 @@ impl Link for Null {
     fn is_silent(&self) -> bool {
         true
     }
+
+    fn has_discarded(&self) -> bool {
+        false
+    }
+
+    fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
+        Ok(())
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: ClientId) {}
 
     fn sent(&mut self, now: Instant) -> Option<Box<[u8]>> {
         self.departures.departed(now)

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use laxity_model::Instant;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory, Received, Stamp};
-use laxity_model::nif::wire::{Faults, Flying, Way};
+use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Memory, Received};
+use laxity_model::nif::registry::ClientId;
+use laxity_model::nif::wire::{Faults, Flying, WHOLE, Way};
 
 use super::departures::{Departures, allocate, facts};
 use crate::lock;
@@ -113,9 +114,15 @@ pub(super) fn land<M: Memory>(
     losses: &mut Losses,
     now: Instant,
 ) -> (Option<Received<M>>, bool) {
-    let Some(Flying { at, bytes, .. }) = way.land(now) else {
+    let Some(flying) = way.land(now) else {
         return (None, false);
     };
+    let Flying {
+        at,
+        bytes,
+        told: (stamp, left),
+        ..
+    } = flying;
     let length = bytes.len();
     let room = posted.front().map(|memory| memory.bytes().len());
     let memory = match room.map(|room| room >= length) {
@@ -135,9 +142,9 @@ pub(super) fn land<M: Memory>(
             memory,
             length,
             at,
-            stamp: Stamp::Wire,
+            stamp,
+            left,
             early: None,
-            left: Left::default(),
         }
     });
     way.reuse(bytes);
@@ -203,10 +210,24 @@ impl Link for End {
         }
         let leaves = self.departures.leaves(length, now);
         let Shared { faults, ways, .. } = &mut *shared;
-        ways[1 - self.side].fly(&memory[..length], leaves, faults);
+        ways[1 - self.side].fly(&memory[..length], leaves, WHOLE, faults);
         self.departures.depart(memory, leaves);
         Ok(())
     }
+
+    fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
+        Ok(())
+    }
+
+    fn is_silent(&self) -> bool {
+        false
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: ClientId) {}
 
     fn sent(&mut self, now: Instant) -> Option<Box<[u8]>> {
         let shared = self.wire.lock();

@@ -19,6 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory as _, Received, Stamp};
+use laxity_model::nif::registry::ClientId;
 use laxity_model::{Instant, Span};
 use rustix::io::Errno;
 
@@ -314,6 +315,16 @@ impl Link for XdpLink {
     fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
         self.kick()
     }
+
+    fn has_discarded(&self) -> bool {
+        false
+    }
+
+    fn is_silent(&self) -> bool {
+        true
+    }
+
+    fn ended(&mut self, _: ClientId) {}
 
     #[inline]
     fn sent(&mut self, _: Instant) -> Option<Self::Memory> {
