@@ -9,7 +9,7 @@ use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Memory, Received};
 use laxity_model::nif::registry::ClientId;
 use laxity_model::nif::wire::{Faults, Flying, WHOLE, Way};
 
-use super::departures::{Departures, allocate, facts};
+use super::leaving::{Leaving, allocate, facts};
 use crate::lock;
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ pub struct End {
     wire: Wire,
     side: usize,
     facts: Facts,
-    departures: Departures,
+    leaving: Leaving,
     posted: VecDeque<Box<[u8]>>,
     /// Of how many times that the wire went down this end has told.
     told: u64,
@@ -97,7 +97,7 @@ impl End {
         Self {
             wire,
             side: side.into(),
-            departures: Departures::new(rate, &facts),
+            leaving: Leaving::new(rate, &facts),
             facts,
             posted: VecDeque::new(),
             told: 0,
@@ -203,15 +203,15 @@ impl Link for End {
         } else if !shared.is_up {
             Err(LinkError::Down)
         } else {
-            self.departures.check(length, &self.facts)
+            self.leaving.check(length, &self.facts)
         };
         if let Err(error) = check {
             return Err((memory, error));
         }
-        let leaves = self.departures.leaves(length, now);
+        let leaves = self.leaving.leaves(length, now);
         let Shared { faults, ways, .. } = &mut *shared;
         ways[1 - self.side].fly(&memory[..length], leaves, WHOLE, faults);
-        self.departures.depart(memory, leaves);
+        self.leaving.depart(memory, leaves);
         Ok(())
     }
 
@@ -232,14 +232,14 @@ impl Link for End {
     fn sent(&mut self, now: Instant) -> Option<Box<[u8]>> {
         let shared = self.wire.lock();
         if shared.is_up || shared.is_gone {
-            self.departures.departed(now)
+            self.leaving.departed(now)
         } else {
-            self.departures.drop_first()
+            self.leaving.drop_first()
         }
     }
 
     fn reclaim(&mut self) -> Option<Box<[u8]>> {
-        self.departures
+        self.leaving
             .drop_first()
             .or_else(|| self.posted.pop_front())
     }
