@@ -23,6 +23,28 @@ struct Shared {
 }
 
 /// What its owner does to a wire while others send over it.
+///
+/// ```
+/// use laxity_model::Instant;
+/// use laxity_model::nif::link::{Link, LinkError};
+/// use laxity_net::emulated::{Faults, Wire};
+///
+/// let now = Instant::ZERO;
+/// let (wire, mut near, mut far) = Wire::new(Faults::default(), 7);
+/// let memory = far.allocate(1)?.remove(0);
+/// far.post(memory).expect("it takes any number");
+/// let mut send = || near.allocate(1).and_then(|mut all| near.send(all.remove(0), 60, now).map_err(|(_, why)| why));
+/// wire.set_faults(Faults { lost: 1_000_000, ..Faults::default() });
+/// send()?;
+/// assert!(far.receive(now)?.is_none());
+/// wire.set_faults(Faults::default());
+/// wire.go_down();
+/// assert_eq!((send(), far.receive(now).err()), (Err(LinkError::Down), Some(LinkError::Down)));
+/// wire.go_up();
+/// send()?;
+/// assert!(far.receive(now)?.is_some());
+/// # Ok::<(), LinkError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Wire(Arc<Mutex<Shared>>);
 
