@@ -118,7 +118,7 @@ fn tcpdump_and_capture_agree_on_each_packet_and_a_replay_is_byte_for_byte() {
         assert_code(&output, 0);
         assert_says(
             &said(&output),
-            &["100 packets written to ours.pcapng; 0 missed"],
+            &["100 packets in ", ", written to ours.pcapng; 0 missed"],
         );
         assert!(tcpdump.wait().unwrap().success());
         let original = read(&bench, "in.pcap");
@@ -212,7 +212,7 @@ fn an_interface_that_is_deleted_ends_a_capture_which_keeps_what_it_has() {
         assert_code(&output, 1);
         assert_says(
             &said(&output),
-            &["1 packets written", "the interface was deleted"],
+            &["1 packets in ", "the interface was deleted"],
         );
         if has_tcpdump() {
             assert_eq!(read(&bench, "cut.pcapng"), read(&bench, "in.pcap"));
@@ -290,10 +290,29 @@ fn a_capture_that_is_stopped_ends_well_and_says_whose_each_packet_was() {
     });
     let output = interrupted(capture);
     assert_code(&output, 0);
-    assert_says(&said(&output), &["2 packets written"]);
+    assert_says(&said(&output), &["2 packets in "]);
     let file = bench.read("ours.pcapng");
     let has = |words: &[u8]| file.windows(words.len()).any(|window| window == words);
     assert!(has(b"nobody's") && has(b"udp port 2000"));
+}
+
+/// However long it takes to open one.
+#[test]
+fn what_lasts_so_long_counts_from_when_packets_can_be_seen() {
+    let bench = Bench::new();
+    let udp = "udp:127.0.0.1:0-127.0.0.1:9";
+    let lasts = ["--for", "1ms", "--quiet"];
+    let show = ["net", "show", udp, "--json=shown.json"];
+    assert_code(&bench.run(&[&show[..], &lasts].concat()), 0);
+    let shown: Value = serde_json::from_slice(&bench.read("shown.json")).unwrap();
+    assert!(shown["lasted_ns"].as_u64().unwrap() >= 1_000_000, "{shown}");
+    let capture = ["net", "capture", udp, "--write", "x.pcapng", "--for", "1ms"];
+    let output = bench.run(&capture);
+    assert_code(&output, 0);
+    let told = said(&output);
+    let lasted = told.split_once("0 packets in ").unwrap().1;
+    let lasted = laxity_lab::scenario::units::span(lasted.split_once(',').unwrap().0);
+    assert!(lasted.unwrap() >= laxity::Span::from_millis(1), "{told}");
 }
 
 /// Two frames, an hour from each other.

@@ -135,16 +135,29 @@ fn failure(error: &Error) -> Failure {
 
 /// Until when something lasts, and whether it was stopped.
 struct Lasts {
+    began: Instant,
     until: Option<Instant>,
     watch: Watch,
 }
 
 impl Lasts {
-    fn begin(lasts: Option<Span>) -> Self {
+    /// Before an interface is opened: who interrupts it from then on finds it listening.
+    fn begin() -> Self {
         Self {
-            until: lasts.and_then(|lasts| now().checked_add(lasts)),
+            began: now(),
+            until: None,
             watch: Watch::begin(),
         }
+    }
+
+    /// From now on, when packets can be seen: opening an interface takes its time.
+    fn count(&mut self, lasts: Option<Span>) {
+        self.began = now();
+        self.until = lasts.and_then(|lasts| self.began.checked_add(lasts));
+    }
+
+    fn lasted(&self) -> Span {
+        now().saturating_since(self.began)
     }
 
     fn is_over(&self) -> bool {

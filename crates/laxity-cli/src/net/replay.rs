@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
             rest: Rest::Kernel,
         });
     }
-    let lasts = Lasts::begin(None);
+    let lasts = Lasts::begin();
     let interface = opened(&name, options)?;
     let sent = Arc::<Sent>::default();
     let sender = interface.sender(FRAMES, Told(Arc::clone(&sent)));
@@ -332,7 +332,8 @@ mod tests {
         let name = named("udp:127.0.0.1:0-127.0.0.1:9").unwrap();
         let interface = Interface::open_named(&name, Options::default()).unwrap();
         let sender = interface.sender(0, Told(Arc::default())).unwrap();
-        let lasts = Lasts::begin(Some(Span::from_millis(20)));
+        let mut lasts = Lasts::begin();
+        lasts.count(Some(Span::from_millis(20)));
         let mut replayed = Replayed {
             interface: &interface,
             pool: &sender.pool,

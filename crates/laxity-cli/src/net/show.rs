@@ -5,7 +5,7 @@ use laxity::doctor::{Finding, Machine, diagnose};
 use laxity::net::exchange::{Account, Reason};
 use laxity::net::registry::Fallback;
 use laxity::net::{Counters, Error, Interface, Options, Shown, interface_names, shown};
-use laxity::{Grade, Span, now, sleep_until};
+use laxity::{Grade, Span, sleep_until};
 use laxity_lab::plain;
 use laxity_lab::report::doctor;
 use serde_json::{Value, json};
@@ -132,13 +132,13 @@ struct Seen {
 fn counted(name: &str, arguments: &Show) -> Result<u8, Failure> {
     let name = named(name)?;
     warn(&name);
-    // Before it is opened: who interrupts it from then on finds it listening.
-    let lasts = Lasts::begin(Some(arguments.lasts));
+    let mut lasts = Lasts::begin();
     let interface = opened(&name, Options::default())?;
     if interface.facts().is_shared_with_kernel {
         let left = interface.leave_rest(Fallback::Kernel);
         left.map_err(|error| failure(&error))?;
     }
+    lasts.count(Some(arguments.lasts));
     let seen = watch(&interface, &lasts, arguments)?;
     let facts = interface.facts();
     outputs::tell(
@@ -156,7 +156,6 @@ fn counted(name: &str, arguments: &Show) -> Result<u8, Failure> {
 }
 
 fn watch(interface: &Interface, lasts: &Lasts, arguments: &Show) -> Result<Seen, Failure> {
-    let began = now();
     let mut reporter = Reporter::patient(arguments.quiet);
     let counters = interface.counters().map_err(|error| failure(&error))?;
     let mut seen = Seen {
@@ -172,7 +171,7 @@ fn watch(interface: &Interface, lasts: &Lasts, arguments: &Show) -> Result<Seen,
             Ok(counters) => seen.counters = counters,
             Err(error) => seen.ended = Some(error),
         }
-        seen.lasted = now().saturating_since(began);
+        seen.lasted = lasts.lasted();
         seen.failures = interface.failures();
         if is_over || seen.ended.is_some() {
             seen.driver = interface.grade();
