@@ -126,6 +126,18 @@ fn a_packet_that_finds_no_buffer_is_lost_and_told() {
     assert!(largest(&all, "video", FRAME_INTERVAL) < 50_000_000);
 }
 
+/// Nothing was disturbed in the twin: nothing came.
+#[test]
+fn of_a_wire_that_loses_everything_nothing_was_observed() {
+    let lost = "quantity = \"packets_lost\", at_most = 0";
+    let shown = "quantity = \"arrival_to_thread\", statistic = \"maximum\", at_most = \"1s\"";
+    let text = scenario("loss = \"100 %\"", 1, "placement = \"thread 24\"");
+    let results = run_text(&text.replace(lost, shown), 1);
+    let told = &results.variants[0].verdict.reasons;
+    let wanted = ["whole: video: arrival to thread: nothing was observed"];
+    assert_eq!(told[..], wanted.map(str::to_owned));
+}
+
 /// How many packets of the video there were, how many of them were lost, and about how many bytes the transfers brought.
 fn became(results: &RunResults) -> (u64, u64, u64) {
     let variant = results.variant("one").expect("it was run");
