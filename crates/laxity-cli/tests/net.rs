@@ -212,7 +212,7 @@ fn an_interface_that_is_deleted_ends_a_capture_which_keeps_what_it_has() {
         assert_code(&output, 1);
         assert_says(
             &said(&output),
-            &["1 packets in ", "the interface was deleted"],
+            &["1 packet in ", "the interface was deleted"],
         );
         if has_tcpdump() {
             assert_eq!(read(&bench, "cut.pcapng"), read(&bench, "in.pcap"));
@@ -338,7 +338,7 @@ fn a_replay_that_is_stopped_sends_nothing_before_its_time() {
     let output = interrupted(replay);
     assert_code(&output, 1);
     let words = [
-        "1 of the first 1 frames sent",
+        "1 of the first 1 frame sent",
         "0 late",
         "interrupted by SIGINT",
     ];
@@ -358,7 +358,7 @@ fn frames_that_do_not_leave_are_told_with_the_cause() {
         written(&bench, &[frame(1, 40), frame(2, 40)]);
         let output = bench.run(&["net", "replay", "in.pcap", "near"]);
         assert_code(&output, 1);
-        assert_says(&said(&output), &["2 frames were not sent", "is down"]);
+        assert_says(&said(&output), &["2 frames not sent: 2 ", "is down"]);
     });
 }
 
@@ -390,17 +390,32 @@ fn what_is_wrong_is_said_with_its_exit_code() {
     let mixed = "udp:127.0.0.1:47102-[::1]:47103";
     refused(64, &["both addresses are of IPv4"], &["show", mixed]);
     refused(64, &["factor"], &["replay", "in.pcap", udp, "--speed", "0"]);
-    refused(
-        1,
-        &["1 frames were not sent: too long"],
-        &["replay", "in.pcap", udp],
-    );
+    let too_long = ["1 frame not sent: 1 too long"];
+    refused(1, &too_long, &["replay", "in.pcap", udp]);
+    written(&bench, &[vec![0; 5], Vec::new(), frame(1, 3_000)]);
+    let each = [
+        "3 frames not sent: 1 too long for the interface, or cut in the file; ",
+        "2 refused, the last: a frame of 0 bytes",
+    ];
+    refused(1, &each, &["replay", "in.pcap", udp]);
     refused(1, &["none.pcap"], &["replay", "none.pcap", udp]);
     bench.write("text.pcap", "no capture at all, though long enough");
     refused(1, &["pcap or pcapng"], &["replay", "text.pcap", udp]);
     std::fs::write(bench.path("other.pcap"), pcap(&[vec![0; 20]], 101)).unwrap();
     refused(1, &["ETHERNET"], &["replay", "other.pcap", udp]);
-    let files = ["in.pcap", "other.pcap", "text.pcap"];
+    // A packet in a block of before 2009.
+    let section = [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28];
+    let packet = [2, 32, 0, 0, 0, 0, 0, 32].map(u32::to_le_bytes).concat();
+    let old = [section.map(u32::to_le_bytes).concat(), packet].concat();
+    std::fs::write(bench.path("old.pcapng"), old).unwrap();
+    let output = bench.run(&["net", "replay", "old.pcapng", udp]);
+    assert_code(&output, 1);
+    let told = said(&output);
+    assert!(
+        told.contains("obsolete") && !told.contains("sent"),
+        "{told}"
+    );
+    let files = ["in.pcap", "old.pcapng", "other.pcap", "text.pcap"];
     assert_eq!(bench.files(), files, "nothing was begun");
     let programs = Bench::new();
     if let Some(mut command) = bench.command_without_rights(&programs) {

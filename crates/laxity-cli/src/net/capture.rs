@@ -24,7 +24,7 @@ use pcap_file::pcapng::{PcapNgBlock as _, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 
 use super::out::Out;
-use super::{Lasts, failed_looks, failure, lost_below, named, opened, span, warn};
+use super::{Lasts, failed_looks, failure, lost_below, named, number_of, opened, span, warn};
 use crate::exit::{ERROR, Failure, MET, failed};
 use crate::files;
 use crate::outputs;
@@ -132,7 +132,8 @@ fn told(
         false => plain(&file.display().to_string()).into_owned(),
     };
     let written = written.map(|Written { packets, lasted }| {
-        format!("{packets} packets in {lasted}, written to {file}; ")
+        let packets = number_of(packets, "packet");
+        format!("{packets} in {lasted}, written to {file}; ")
     });
     let below = below.map(|losses| format!("; lost below: {}", lost_below(&losses)));
     Some(format!(
@@ -270,10 +271,11 @@ impl<'a> Target<'a> {
     /// What is not there, though it was recorded, since nobody takes it.
     fn cut(&mut self, recording: &mut Recording) -> String {
         recording.stop();
-        let left = std::iter::from_fn(|| recording.next(Some(now())).ok()).count();
+        let left = std::iter::from_fn(|| recording.next(Some(now())).ok());
+        let left = number_of(left.count() as u64, "packet");
         let bytes = self.writer.get_ref().buffer().len();
         format!(
-            "{} took no more: the last {bytes} bytes of what was written are not in it, nor {left} packets that waited",
+            "{} took no more: the last {bytes} bytes of what was written are not in it, nor {left} that waited",
             self.name
         )
     }

@@ -104,6 +104,12 @@ fn lost_below(losses: &Losses) -> String {
     format!("no room {no_room}, too long {too_long}{more}")
 }
 
+/// So many of them.
+fn number_of(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// How often looks at an interface failed, and why last; `None` where none did.
 fn failed_looks((count, last): (u64, Option<String>)) -> Option<String> {
     let last = last.unwrap_or_else(|| "nobody knows why".to_owned());
