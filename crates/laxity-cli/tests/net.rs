@@ -437,6 +437,28 @@ fn what_is_wrong_is_said_with_its_exit_code() {
     }
 }
 
+#[test]
+fn of_an_interface_that_is_down_that_is_said() {
+    in_namespace(|| {
+        pair("near", "far");
+        let bench = Bench::new();
+        for (state, is_down) in [("up", false), ("down", true)] {
+            assert!(ip(&format!("link set near {state}")));
+            let lasts = ["near", "--for", "1ms"];
+            let json = ["--json=shown.json"];
+            let output = bench.run(&[&["net", "show"], &lasts[..], &json].concat());
+            assert_code(&output, 0);
+            assert_eq!(stdout(&output).contains("is down"), is_down);
+            let shown: Value = serde_json::from_slice(&bench.read("shown.json")).unwrap();
+            assert_eq!(shown["state"], state, "{shown}");
+            let capture = ["net", "capture", "--write", "x.pcapng"];
+            let output = bench.run(&[&capture, &lasts[..]].concat());
+            assert_code(&output, 0);
+            assert_eq!(said(&output).contains("is down"), is_down);
+        }
+    });
+}
+
 /// In a network namespace whose `/sys` is still another's, too.
 #[test]
 fn interfaces_are_shown_of_the_network_namespace_that_this_is() {

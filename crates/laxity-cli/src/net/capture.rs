@@ -24,7 +24,9 @@ use pcap_file::pcapng::{PcapNgBlock as _, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 
 use super::out::Out;
-use super::{Lasts, failed_looks, failure, lost_below, named, number_of, opened, span, warn};
+use super::{
+    DOWN, Lasts, failed_looks, failure, is_down, lost_below, named, number_of, opened, span, warn,
+};
 use crate::exit::{ERROR, Failure, MET, failed};
 use crate::files;
 use crate::outputs;
@@ -108,6 +110,9 @@ fn conclude(
     );
     if let Some(told) = told {
         files::say(&format!("laxity: {told}"));
+    }
+    if is_down(interface) == Some(true) {
+        files::say(&format!("laxity: {DOWN}"));
     }
     if let Some(failed) = failed_looks(interface.failures()) {
         files::say(&format!("laxity: {}", plain(&failed)));

@@ -7,7 +7,7 @@ mod replay;
 mod show;
 
 use clap::Subcommand;
-use laxity::net::{Error, Interface, InterfaceName, Losses, OpenCause, Options};
+use laxity::net::{Error, Interface, InterfaceName, Losses, OpenCause, Options, shown};
 use laxity::{Instant, Span, Watch, now};
 use laxity_lab::plain;
 use laxity_lab::scenario::units;
@@ -108,6 +108,15 @@ fn lost_below(losses: &Losses) -> String {
 fn number_of(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
+}
+
+/// Why nothing comes or leaves, and what mends that.
+const DOWN: &str = "the interface, or the other end of its wire, is down (`ip link set NAME up`)";
+
+/// Whether it is; `None` where it is none of the kernel's, or nobody knows.
+fn is_down(interface: &Interface) -> Option<bool> {
+    let (_, name) = interface.facts().name.split_once(':')?;
+    shown(name).ok().map(|shown| !shown.is_up)
 }
 
 /// How often looks at an interface failed, and why last; `None` where none did.

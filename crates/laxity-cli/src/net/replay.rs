@@ -17,7 +17,7 @@ use laxity_model::nif::link::LinkError;
 use serde_json::json;
 
 use super::file::Named;
-use super::{Lasts, failed_looks, failure, named, number_of, opened};
+use super::{DOWN, Lasts, failed_looks, failure, named, number_of, opened};
 use crate::exit::{ERROR, Failure, MET};
 use crate::files;
 use crate::outputs::{self, Json};
@@ -56,9 +56,6 @@ const LATE: Span = Span::from_millis(1);
 const FRAMES: u32 = 64;
 /// Frames that are on their way when all were handed over are waited for so long.
 const PATIENCE: Span = Span::from_secs(2);
-
-/// Why frames do not leave, and what mends that.
-const DOWN: &str = "the interface, or the other end of its wire, is down (`ip link set NAME up`)";
 
 /// What became of frames, as their driver tells.
 #[derive(Default)]
