@@ -98,11 +98,15 @@ impl Evidence {
         };
         let Some(measured) = judged else {
             let decides = required && !self.holds_unseen(limit, &observed, phase);
-            return decides.then_some(Finding::NotObserved);
+            let disturbed = !observed.disturbed.is_empty();
+            return decides.then_some(Finding::NotObserved { disturbed });
         };
         let largest = || each(&self.control, limit, phase).max();
         let Some(bound_value) = limit.bound_value(largest) else {
-            return required.then_some(Finding::NoControl);
+            let mut control = self.control.iter();
+            let disturbed =
+                control.any(|run| !select(run, limit.quantity, phase).disturbed.is_empty());
+            return required.then_some(Finding::NoControl { disturbed });
         };
         let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
         if !limit.holds(measured, bound_value) {

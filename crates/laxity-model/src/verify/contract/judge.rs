@@ -220,7 +220,8 @@ impl Court<'_> {
         let subjects = self.subjects_of(limit);
         let unseen = subjects.is_empty() && limit.severity == Severity::Required;
         if unseen {
-            found.tell(limit.found(None, None, Finding::NotObserved));
+            let nothing = Finding::NotObserved { disturbed: false };
+            found.tell(limit.found(None, None, nothing));
         }
         let is_named = subjects.len() > 1 || self.contract.subjects != Subjects::All;
         for evidence in subjects {
