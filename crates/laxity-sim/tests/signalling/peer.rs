@@ -5,8 +5,8 @@ use std::sync::Arc;
 use laxity_model::channels::clocks::Stamp;
 use laxity_model::channels::signalling::link::Content;
 use laxity_model::channels::signalling::{
-    Cause, ChannelId, Confirm, Digest, Frame, Hold, HostId, LinkId, List, Message, Open, Session,
-    Summary, Terms,
+    Cause, ChannelId, Confirm, Digest, Effect, Frame, Hold, HostId, Label, LinkId, List, Message,
+    Open, Session, Summary, Terms,
 };
 use laxity_model::{Instant, Span};
 
@@ -234,6 +234,10 @@ fn who_answers_what_was_not_asked_of_him_changes_nothing() {
     peer.says(Message::Ended(channel, closed));
     peer.says(Message::Confirm(Box::new(Confirm {
         hold,
+        label: Label {
+            index: 7,
+            generation: 0,
+        },
         delays,
         propagation: Span::ZERO,
     })));
@@ -241,4 +245,40 @@ fn who_answers_what_was_not_asked_of_him_changes_nothing() {
     peer.says(peer.open(0, &[0, 1, 2], &[Span::ZERO]));
     peer.beats(Span::from_millis(20));
     assert_eq!([1, 2].map(|host| peer.there(host)), [1, 1]);
+}
+
+#[test]
+fn a_confirmation_that_is_said_again_has_the_same_label() {
+    let mut peer = Peer::new();
+    let channel = peer.opens(0);
+    peer.says(Message::Tear(channel, Cause::Closed(HostId(0))));
+    peer.beats(Span::from_millis(10));
+    peer.says(peer.open(1, &[0, 1, 2], &[Span::ZERO]));
+    peer.world.run(Span::from_millis(5));
+    for again in 1..4 {
+        let labels: Vec<Label> = peer
+            .world
+            .network
+            .call(HostId(1), |node, now, out| {
+                node.wake(now + Terms::default().resend * again, out);
+                out.iter().filter_map(confirmed).collect()
+            })
+            .expect("it lives");
+        let expected = Label {
+            index: 0,
+            generation: 1,
+        };
+        assert_eq!(labels, [expected]);
+    }
+}
+
+/// Which label is confirmed to host 0.
+fn confirmed(effect: &Effect<Asked, Short>) -> Option<Label> {
+    match effect {
+        Effect::Send(LinkId(0), frame) => match &frame.content {
+            Content::Message(_, Message::Confirm(confirm)) => Some(confirm.label),
+            _ => None,
+        },
+        _ => None,
+    }
 }

@@ -102,11 +102,6 @@ impl Soft {
         };
     }
 
-    /// The node itself stood still until now.
-    pub(super) fn excuse(&mut self, now: Instant) {
-        self.confirmed = now;
-    }
-
     /// A channel comes from there.
     pub(super) fn comes(&mut self, channel: ChannelId, now: Instant) {
         if self.coming.count == 0 {
