@@ -86,7 +86,7 @@ mod tests {
         let mut random = SplitMix64::new(1);
         let (mut given, mut ever) = (Vec::new(), BTreeSet::new());
         for _ in 0..10_000 {
-            if random.draw() % 2 == 0 {
+            if random.draw().is_multiple_of(2) {
                 let places: BTreeSet<u32> = given.iter().map(|label: &Label| label.index).collect();
                 let free = (0..most).find(|place| !places.contains(place));
                 let label = labels.give();
