@@ -51,6 +51,11 @@ pub enum Unreadable {
     /// The time of one is none that there is; which it is, counted from 1.
     #[error("packet {0} has a time before 1970, or beyond 64 bits of nanoseconds (2554)")]
     Time(u64),
+    /// One is in a block of before 2009, whose times the library does not read aright; which it is, counted from 1.
+    #[error(
+        "packet {0} is in an obsolete kind of block (2); write the file anew with a tool of today, such as editcap"
+    )]
+    Obsolete(u64),
 }
 
 impl From<PcapError> for Unreadable {
@@ -150,6 +155,7 @@ fn next_of<R: Read>(
                 let found = (packet.interface_id, length, packet.data.into_owned());
                 (found, Some(units))
             }
+            Ok(Block::Packet(_)) => return Some(Err(Unreadable::Obsolete(number))),
             Ok(Block::SimplePacket(packet)) => {
                 ((0, packet.original_len, packet.data.into_owned()), None)
             }
@@ -256,6 +262,19 @@ mod tests {
         };
         writer.write_block(&packet.into_block()).unwrap();
         writer.into_inner()
+    }
+
+    #[test]
+    fn packets_in_obsolete_blocks_are_not_passed_over() {
+        let mut file = of_units(3, Vec::new());
+        let block = [2, 36, 0, 0, 3, 4, 4, u32::from_le_bytes(*b"four"), 36];
+        file.extend(block.map(u32::to_le_bytes).concat());
+        let found = all(file);
+        assert!(found[0].is_ok(), "{found:?}");
+        assert!(
+            matches!(found[1], Err(Unreadable::Obsolete(2))),
+            "{found:?}"
+        );
     }
 
     #[test]

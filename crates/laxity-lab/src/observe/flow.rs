@@ -208,8 +208,7 @@ impl<'a> FlowReader<'a> {
                 }
             }
         }
-        let waiting = self.probe.waiting.0.as_ref();
-        for (arrived, due) in waiting.map(|waiting| waiting()).into_iter().flatten() {
+        for (arrived, due) in self.waiting() {
             if due < self.end {
                 self.recorder.value(PACKETS_LATE, 1, [arrived, self.end]);
             }
@@ -217,6 +216,12 @@ impl<'a> FlowReader<'a> {
                 self.recorder.span(ARRIVAL_TO_THREAD, arrived, self.end);
             }
         }
+    }
+
+    /// When each packet arrived that still waits for a thread, and is due.
+    fn waiting(&self) -> impl Iterator<Item = (Instant, Instant)> + use<> {
+        let waiting = self.probe.waiting.0.as_ref();
+        waiting.map(|waiting| waiting()).into_iter().flatten()
     }
 }
 
@@ -263,7 +268,8 @@ impl Reader for FlowReader<'_> {
             Traffic::Video { period, .. } => period,
             Traffic::Bulk { .. } => Span::ZERO,
         };
-        let [lost, open] = self.missing.at_end(self.end, self.probe.way);
+        let waiting = self.waiting().count();
+        let [lost, open] = self.missing.at_end(self.end, self.probe.way, waiting);
         for sent in lost {
             // Who stood still a frame before may have kept the buffers that this one lacked.
             let span = [sent.saturating_sub(around), sent + around];
@@ -478,5 +484,17 @@ mod tests {
         let taken = [(MARKS.taken, 20 * MS, 5 * MS)];
         let seen = seen_by(&probe, &taken, 1_500);
         assert_eq!(seen(ARRIVAL_TO_THREAD), [5 * MS, 400 * MS, 505 * MS]);
+    }
+
+    #[test]
+    fn who_waits_for_a_thread_at_the_end_is_not_lost() {
+        let waiting = [5, 105].map(|ms| (Instant::from_millis(ms), Instant::MAX));
+        let sent: Vec<_> = (0..3).map(|n| (MARKS.sent, n * 100 * MS, n)).collect();
+        let lost = |waiting| {
+            let probe = FlowProbe { waiting, ..PROBE };
+            seen_by(&probe, &sent, 5_000)(PACKETS_LOST)[2]
+        };
+        assert_eq!(lost(Waiting(None)), 3);
+        assert_eq!(lost(Waiting(Some(Arc::new(move || waiting.to_vec())))), 1);
     }
 }

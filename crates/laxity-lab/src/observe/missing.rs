@@ -38,9 +38,9 @@ impl Missing {
         Some(sent)
     }
 
-    /// When those left that are missing at the end: first those that surely are lost, and then those of which that is not known. Not among them are the
-    /// last few, which have taken no longer than others did: no more than a tenth of all, so that it is not survivors alone that are judged.
-    pub(super) fn at_end(self, end: Instant, way: OnTheWay) -> [Vec<Instant>; 2] {
+    /// When those left that are missing at the end: first those that surely are lost, and then those of which that is not known. Not among them are so many as still wait for
+    /// a thread, which of them these may be, and the last few, which have taken no longer than others did, nor than is waited for: no more than a tenth of all, so that it is not survivors alone that are judged.
+    pub(super) fn at_end(self, end: Instant, way: OnTheWay, waiting: usize) -> [Vec<Instant>; 2] {
         let before = self.latest.unwrap_or(0);
         let passed = self.left.range(..before).count();
         let surely = way
@@ -48,18 +48,17 @@ impl Missing {
             .map_or(0, |overtaken| passed.saturating_sub(overtaken));
         let took = |left: Instant| end.saturating_since(left);
         let patience = self.slowest + way.patience;
-        let all = self.left.into_values().enumerate();
-        let (lost, open): (Vec<_>, Vec<_>) =
-            all.partition(|(place, left)| *place < surely || took(*left) >= patience);
+        let mut left = self.left.into_values();
+        let mut lost: Vec<Instant> = left.by_ref().take(surely).collect();
+        // Nobody tells which of the others wait: as if the oldest did, so that none of them is taken for lost.
+        let under_way = left.skip(waiting);
+        let (late, open): (Vec<_>, Vec<_>) = under_way.partition(|left| took(*left) >= patience);
+        lost.extend(late);
         let is_few = open.len() <= self.sent / 10;
-        let open = open
-            .into_iter()
-            .filter(|(_, left)| !is_few || took(*left) > self.slowest);
-        let times = |(_, left)| left;
-        [
-            lost.into_iter().map(times).collect(),
-            open.map(times).collect(),
-        ]
+        let open = open.into_iter();
+        let usual = self.slowest.min(way.patience);
+        let open = open.filter(|left| !is_few || took(*left) > usual);
+        [lost, open.collect()]
     }
 }
 
@@ -80,7 +79,7 @@ mod tests {
             overtaken,
             patience: Span::from_secs(1),
         };
-        let [lost, open] = missing.at_end(Instant::from_millis(end_ms), way);
+        let [lost, open] = missing.at_end(Instant::from_millis(end_ms), way, 0);
         [lost.len(), open.len()]
     }
 
@@ -109,8 +108,26 @@ mod tests {
             overtaken: Some(0),
             patience: Span::from_secs(1),
         };
-        let [lost, open] = missing.at_end(Instant::from_millis(200), way);
+        let [lost, open] = missing.at_end(Instant::from_millis(200), way, 0);
         assert_eq!([lost.len(), open.len()], [0, 29]);
+    }
+
+    #[test]
+    fn one_that_was_very_late_excuses_no_others() {
+        let mut missing = Missing::default();
+        for number in 0..300 {
+            missing.sent(number, Instant::from_millis(10 * number));
+        }
+        for number in (1..300).filter(|number| *number != 150) {
+            missing.worked(number, Instant::from_millis(10 * number + 4));
+        }
+        missing.worked(0, Instant::from_millis(2_900));
+        let way = OnTheWay {
+            overtaken: None,
+            patience: Span::from_secs(1),
+        };
+        let [lost, open] = missing.at_end(Instant::from_millis(3_000), way, 0);
+        assert_eq!([lost.len(), open.len()], [0, 1]);
     }
 
     #[test]
