@@ -26,10 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
             seats_of_one: 1,
             kept: Span::from_secs(1),
         });
-        let who = Who {
-            process: 1,
-            user: 1,
-        };
+        let who = Who { process: 1, user: 1 };
         registry.joins(0, who, "");
         let held = registry.holds(0, items.clone(), keep);
         if let Answer::Held(bounds) = held {

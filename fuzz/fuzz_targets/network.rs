@@ -16,11 +16,7 @@ fuzz_target!(|text: &str| {
                 let end = channel.route.iter().fold(channel.from, |at, link| {
                     let between = network.links[*link].between;
                     assert!(between.contains(&at));
-                    if between[0] == at {
-                        between[1]
-                    } else {
-                        between[0]
-                    }
+                    if between[0] == at { between[1] } else { between[0] }
                 });
                 assert_eq!(end, channel.to);
             }

@@ -25,7 +25,6 @@ fuzz_target!(|text: &str| {
         }
     }
     assert_eq!(table.len(), kept.len());
-    kept.into_iter()
-        .for_each(|kept| assert!(table.remove(kept).is_some()));
+    kept.into_iter().for_each(|kept| assert!(table.remove(kept).is_some()));
     assert_eq!((table.len(), table.masks()), (0, 0));
 });

@@ -41,10 +41,7 @@ fuzz_target!(|text: &str| {
         assert!(text.contains(&format!("({})", thread.name)));
     }
     if let Some(counted) = schedstat::counted(text) {
-        assert!(
-            text.split_ascii_whitespace()
-                .any(|number| number.parse() == Ok(counted.waited.as_nanos()))
-        );
+        assert!(text.split_ascii_whitespace().any(|number| number.parse() == Ok(counted.waited.as_nanos())));
     }
     if let Some(numbers) = children::numbers(text) {
         assert_eq!(numbers.len(), text.split_ascii_whitespace().count());

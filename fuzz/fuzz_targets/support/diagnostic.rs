@@ -14,9 +14,5 @@ pub fn check(found: &Diagnostic, text: &str) {
     );
     let shown = found.render(Style::Plain);
     assert!(!shown.is_empty());
-    assert_eq!(
-        laxity_lab::plain_lines(&shown),
-        shown,
-        "it steers a terminal"
-    );
+    assert_eq!(laxity_lab::plain_lines(&shown), shown, "it steers a terminal");
 }

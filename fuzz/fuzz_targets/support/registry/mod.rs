@@ -376,33 +376,30 @@ fn register(
     interest: Interest<&Filter>,
     keeper: &Keeper,
     policy: u8,
-) -> (
-    BufferPolicy,
-    Result<(ClientId, Option<Pool<Memory>>), RegisterError<Overlap<ClientId>>>,
-) {
+) -> (BufferPolicy, Result<(ClientId, Option<Pool<Memory>>), RegisterError<Overlap<ClientId>>>) {
     let size = PoolSize {
         buffers: BUFFERS,
         most: MOST,
     };
     let nothing = PoolSize::fixed(0);
     match policy % 3 {
-        0 => {
-            let registered = driver.register(interest, size, keeper.clone());
-            let registered = registered.map(|made| (made.id, Some(made.pool)));
-            (BufferPolicy::SwapOrReturn, registered)
+            0 => {
+                let registered = driver.register(interest, size, keeper.clone());
+                let registered = registered.map(|made| (made.id, Some(made.pool)));
+                (BufferPolicy::SwapOrReturn, registered)
+            }
+            1 => {
+                let own = (0..BUFFERS).map(|_| vec![0; OWN_ROOM].into()).collect();
+                let registered = driver.register_own(interest, own, nothing, keeper.clone());
+                let registered = registered.map(|made| (made.id, Some(made.own)));
+                (BufferPolicy::MustReturn, registered)
+            }
+            _ => {
+                let registered = driver.register_peek(interest, nothing, keeper.clone());
+                (
+                    BufferPolicy::PeekOnly,
+                    registered.map(|made| (made.id, None)),
+                )
+            }
         }
-        1 => {
-            let own = (0..BUFFERS).map(|_| vec![0; OWN_ROOM].into()).collect();
-            let registered = driver.register_own(interest, own, nothing, keeper.clone());
-            let registered = registered.map(|made| (made.id, Some(made.own)));
-            (BufferPolicy::MustReturn, registered)
-        }
-        _ => {
-            let registered = driver.register_peek(interest, nothing, keeper.clone());
-            (
-                BufferPolicy::PeekOnly,
-                registered.map(|made| (made.id, None)),
-            )
-        }
-    }
 }
