@@ -65,7 +65,7 @@ pub struct Open<S> {
 pub struct Confirm {
     /// What was opened or changed.
     pub hold: Hold,
-    /// By which who says this knows the channel's data frames: the same for as long as the channel is there.
+    /// By which who says this knows the channel's data frames: the same for as long as the channel is there. Another one with a change ends it.
     pub label: Label,
     /// Each hop's delay, of those that this has passed; for the others the most that they may take.
     pub delays: Vec<Span>,

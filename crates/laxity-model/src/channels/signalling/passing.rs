@@ -239,7 +239,9 @@ impl<A: Admits> Node<A> {
         let Some(hop) = hop.filter(|hop| hop.place.to == Some(link)) else {
             return;
         };
-        if confirm.delays.len() == hop.route.len() {
+        // What is on its way has the label that was said first.
+        let is_same = hop.next.is_none_or(|next| next == confirm.label);
+        if is_same && confirm.delays.len() == hop.route.len() {
             let next = Some(confirm.label);
             self.confirms(confirm, next, out);
         } else {
