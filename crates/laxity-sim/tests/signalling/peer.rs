@@ -133,6 +133,12 @@ impl Peer {
         self.says(Message::Summary(Summary { digest, heard }));
     }
 
+    /// How many of its summaries were not what host 1 has.
+    fn differed(&self) -> u64 {
+        let node = self.world.network.node(HostId(1)).expect("it lives");
+        node.differed()
+    }
+
     fn confirms(&mut self, hold: Hold, label: Label) {
         self.says(Message::Confirm(Box::new(Confirm {
             hold,
@@ -204,6 +210,39 @@ fn what_is_missed_in_two_lists_and_confirmed_then_stays() {
         peer.beats(REFRESH);
     }
     assert_eq!([1, 2].map(|host| peer.there(host)), [1, 1]);
+}
+
+/// Host 1 has said CONFIRM and, of the same channel, ENDED. The peer has not heard the second as it says a summary.
+fn ends_behind(peer: &mut Peer) -> ChannelId {
+    let channel = peer.opens(0);
+    peer.world.close(HostId(2), channel, false);
+    peer.beats(Span::from_millis(10));
+    assert_eq!([1, 2].map(|host| peer.there(host)), [0, 0]);
+    peer.sums_after(1, &[channel]);
+    assert_eq!(peer.differed(), 0);
+    channel
+}
+
+#[test]
+fn what_ends_on_both_sides_of_a_link_at_once_is_in_no_summary_after_that() {
+    let mut peer = Peer::new();
+    let channel = ends_behind(&mut peer);
+    peer.says(Message::Tear(channel, Cause::Closed(HostId(0))));
+    peer.sums_after(1, &[]);
+    assert_eq!(peer.differed(), 0);
+}
+
+#[test]
+fn what_ends_while_it_is_to_be_changed_is_in_no_summary_after_that() {
+    let mut peer = Peer::new();
+    let channel = ends_behind(&mut peer);
+    let change = peer.open_as(1, 0, &[0, 1, 2], &[Span::ZERO]);
+    peer.says(change);
+    peer.sums_after(1, &[channel]);
+    assert_eq!(peer.differed(), 0);
+    // ENDED has come, and the refusal of the change has not.
+    peer.sums_after(2, &[]);
+    assert_eq!(peer.differed(), 0);
 }
 
 #[test]
