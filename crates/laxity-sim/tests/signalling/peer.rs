@@ -6,7 +6,7 @@ use laxity_model::channels::clocks::Stamp;
 use laxity_model::channels::signalling::link::Content;
 use laxity_model::channels::signalling::{
     Cause, ChannelId, Confirm, Digest, Effect, Frame, Hold, HostId, Label, LinkId, List, Message,
-    Open, Refusal, Session, Summary, Terms,
+    Node, Open, Refusal, Session, Summary, Terms,
 };
 use laxity_model::{Instant, Span};
 
@@ -19,6 +19,11 @@ type Said = Message<Asked, Short>;
 const LABEL: Label = Label {
     index: 7,
     generation: 3,
+};
+/// The first that a node gives.
+const FIRST: Label = Label {
+    index: 0,
+    generation: 0,
 };
 
 /// In place of an end of three hosts, beside host 1.
@@ -336,9 +341,10 @@ fn a_channel_keeps_its_label_when_it_changes() {
     let (peer, hold) = changed_with([LABEL; 2]);
     let book = peer.world.book_of(0, hold.channel);
     assert_eq!((book.opened.len(), book.ended.len()), (2, 0));
-    let node = peer.world.network.node(HostId(1)).expect("it lives");
-    let onward: Vec<Option<Label>> = node.channels().map(|one| one.next).collect();
-    assert_eq!(onward, [Some(LABEL)]);
+    let nodes = (0..2).filter_map(|host| peer.world.network.node(HostId(host)));
+    let onward: Vec<Option<Label>> = nodes.flat_map(Node::channels).map(|one| one.next).collect();
+    // Host 1 tells its own, and not what it was told.
+    assert_eq!(onward, [Some(FIRST), Some(LABEL)]);
 }
 
 #[test]
@@ -379,8 +385,8 @@ fn a_confirmation_that_is_said_again_has_the_same_label() {
             })
             .expect("it lives");
         let expected = Label {
-            index: 0,
             generation: 1,
+            ..FIRST
         };
         assert_eq!(labels, [expected]);
     }
