@@ -2,6 +2,7 @@
 
 mod crawls;
 mod halts;
+mod known;
 mod looks;
 mod phases;
 mod seldom;
