@@ -17,7 +17,7 @@ use laxity_model::nif::link::LinkError;
 use serde_json::json;
 
 use super::file::Named;
-use super::{DOWN, Lasts, failed_looks, failure, named, number_of, opened};
+use super::{DOWN, Lasts, failed_looks, failure, is_down, named, number_of, opened};
 use crate::exit::{ERROR, Failure, MET};
 use crate::files;
 use crate::outputs::{self, Json};
@@ -124,7 +124,10 @@ pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
     }
     let lasts = Lasts::begin();
     let interface = opened(&name, options)?;
-    let sent = Arc::<Sent>::default();
+    let sent = Arc::new(Sent {
+        was_down: (is_down(&interface) == Some(true)).into(),
+        ..Sent::default()
+    });
     let sender = interface.sender(FRAMES, Told(Arc::clone(&sent)));
     let pool = sender.map_err(|error| failure(&error))?.pool;
     let began = now();

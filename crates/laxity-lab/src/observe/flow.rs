@@ -89,12 +89,20 @@ pub struct FlowProbe {
     pub unsent: Option<SemaphoreId>,
 }
 
-/// When each of some packets arrived, and when it is due.
-pub type Arrivals = Vec<(Instant, Instant)>;
+/// A packet that waits for a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits {
+    /// When it arrived.
+    pub arrived: Instant,
+    /// When it is due.
+    pub due: Instant,
+    /// Which it is of a video's; `None` of one that is not as it was sent, and of all others.
+    pub number: Option<u64>,
+}
 
 /// Tells of each of a flow's packets that waits for a thread now.
 #[derive(Clone)]
-pub struct Waiting(pub Option<Arc<dyn Fn() -> Arrivals + Send + Sync>>);
+pub struct Waiting(pub Option<Arc<dyn Fn() -> Vec<Waits> + Send + Sync>>);
 
 impl fmt::Debug for Waiting {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,7 +228,7 @@ impl<'a> FlowReader<'a> {
             }
         }
         let end = self.end;
-        for (arrived, due) in self.waiting().filter(|(arrived, _)| *arrived < end) {
+        for Waits { arrived, due, .. } in self.waiting().filter(|one| one.arrived < end) {
             if due < self.end {
                 self.late(self.end.saturating_since(due), [arrived, self.end]);
             }
@@ -239,8 +247,8 @@ impl<'a> FlowReader<'a> {
             .told_apart(PACKETS_LATE, late, excused, span[0]);
     }
 
-    /// When each packet arrived that still waits for a thread, and is due.
-    fn waiting(&self) -> impl Iterator<Item = (Instant, Instant)> + use<> {
+    /// Each packet that still waits for a thread.
+    fn waiting(&self) -> impl Iterator<Item = Waits> + use<> {
         let waiting = self.probe.waiting.0.as_ref();
         waiting.map(|waiting| waiting()).into_iter().flatten()
     }
@@ -288,7 +296,7 @@ impl Reader for FlowReader<'_> {
             Traffic::Video { period, .. } => period,
             Traffic::Bulk { .. } => Span::ZERO,
         };
-        let waiting = self.waiting().count();
+        let waiting = self.waiting().filter_map(|one| one.number);
         let [lost, open] = self.missing.at_end(self.end, self.probe.way, waiting);
         for sent in lost {
             // Who stood still a frame before may have kept the buffers that this one lacked.

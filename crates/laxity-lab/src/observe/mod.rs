@@ -17,7 +17,7 @@ use laxity_model::{ActivityId, PortId, RunRecord};
 
 use crate::scenario::devices::Installed;
 pub use device::DeviceProbe;
-pub use flow::{Arrivals, FlowMarks, FlowProbe, Kept, Waiting};
+pub use flow::{FlowMarks, FlowProbe, Kept, Waiting, Waits};
 pub use missing::OnTheWay;
 
 /// Where the evidence of one component is to be found in the record of a run.

@@ -23,6 +23,8 @@ const NO_ROOM: Span = Span::from_micros(100);
 #[derive(Debug)]
 pub struct Faulty<L: Link> {
     link: L,
+    /// Its own: it copies, also what lies in pieces.
+    facts: Facts,
     faults: Faults,
     inward: Way,
     outward: Way,
@@ -67,8 +69,14 @@ impl<L: Link> Faulty<L> {
             // What it takes no more of it does without.
             link.post(memory).ok();
         }
+        let facts = Facts {
+            gathers: false,
+            copies: true,
+            ..link.facts().clone()
+        };
         Ok(Self {
             link,
+            facts,
             faults,
             inward: Way::new(seeds.draw()),
             outward: Way::new(seeds.draw()),
@@ -132,7 +140,7 @@ impl<L: Link> Link for Faulty<L> {
     type Memory = L::Memory;
 
     fn facts(&self) -> &Facts {
-        self.link.facts()
+        &self.facts
     }
 
     fn allocate(&mut self, packets: usize) -> Result<Vec<L::Memory>, LinkError> {

@@ -157,10 +157,15 @@ impl<M: Memory> Neighbours<M> {
         Some(next)
     }
 
+    /// Whether this is the address of one card, and not of ours.
+    fn is_a_neighbours(&self, hardware: Hardware) -> bool {
+        hardware[0] & 1 == 0 && hardware != [0; 6] && hardware != self.hardware
+    }
+
     fn learn(&mut self, address: IpAddr, hardware: Hardware, now: Instant) {
         let is_asked =
             matches!(self.table.get(&address), Some(State::Asked(at)) if now < *at + PATIENCE);
-        if !is_asked || hardware[0] & 1 == 1 || hardware == [0; 6] || hardware == self.hardware {
+        if !is_asked || !self.is_a_neighbours(hardware) {
             self.account.disbelieved += 1;
             return;
         }
@@ -197,7 +202,11 @@ impl<M: Memory> Neighbours<M> {
         let is_ours = |address: Ipv4Addr| self.ours.iter().any(|(own, _)| *own == address);
         match operation {
             _ if !is_own || is_ours(who) || !is_ours(whom) => self.account.disbelieved += 1,
-            ArpOperation::Request => {
+            // Who looks whether an address is free has none yet (RFC 5227, section 2.1.1).
+            ArpOperation::Request
+                if self.is_a_neighbours(from)
+                    && (who.is_unspecified() || host::check(who.into(), &self.ours).is_ok()) =>
+            {
                 self.account.answered += 1;
                 self.send_arp(ArpOperation::Reply, whom, from, who);
             }
@@ -220,15 +229,16 @@ impl<M: Memory> Neighbours<M> {
             return;
         };
         let is_ours = |address: Ipv6Addr| self.ours.iter().any(|(own, _)| *own == address);
+        let mut asker = Hardware::default();
+        asker.copy_from_slice(&frame[6..12]);
         match said {
             NdiscRepr::NeighborSolicit { target_addr, .. }
                 if is_ours(target_addr)
                     && !is_ours(from)
+                    && self.is_a_neighbours(asker)
                     && host::check(from.into(), &self.ours).is_ok() =>
             {
                 self.account.answered += 1;
-                let mut asker = Hardware::default();
-                asker.copy_from_slice(&frame[6..12]);
                 self.advertise(target_addr, from, asker);
             }
             NdiscRepr::NeighborAdvert {

@@ -66,6 +66,7 @@ pub(super) fn look(frame: &[u8], hardware: Hardware, ours: &[(IpAddr, u8)]) -> S
         };
     }
     if !to_us
+        || frame[6] & 1 == 1
         || !is_ours(to)
         || is_ours(from)
         || host::check(from, ours).is_err()

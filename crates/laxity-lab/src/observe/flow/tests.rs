@@ -28,7 +28,8 @@ const PROBE: FlowProbe = FlowProbe {
     },
     waiting: Waiting(None),
     way: OnTheWay {
-        overtaken: Some(0),
+        keeps_order: true,
+        hands: 1,
         patience: Span::from_secs(1),
     },
     records: PortId(0),
@@ -292,8 +293,11 @@ fn a_picture_that_stands_still_from_the_beginning_has_done_so_for_that_long() {
 #[test]
 fn what_was_due_is_late_when_it_is_done_or_still_waits_behind_that() {
     let at = Instant::from_millis;
-    let waits = [(1_300, 1_400), (1_490, 1_600)].map(|(one, due)| (at(one), at(due)));
-    let waiting = Waiting(Some(Arc::new(move || waits.to_vec())));
+    let waiting = waiting([(1_300, 1_400), (1_490, 1_600)].map(|(one, due)| Waits {
+        arrived: at(one),
+        due: at(due),
+        number: None,
+    }));
     let probe = FlowProbe { waiting, ..PROBE };
     let kept = [(9, 0, false), (30, 1, false), (40, 11, true)];
     let kept = kept.map(|(took, late_by, exceeds)| Kept {
@@ -344,8 +348,11 @@ fn who_waits_for_a_thread_at_the_end_has_waited_that_long() {
     let at = Instant::from_millis;
     // The last arrived after the end.
     let arrived = [1_100, 1_400, 1_496, 1_501].map(at);
-    let waiting = arrived.map(|arrived| (arrived, Instant::MAX));
-    let waiting = Waiting(Some(Arc::new(move || waiting.to_vec())));
+    let waiting = waiting(arrived.map(|arrived| Waits {
+        arrived,
+        due: Instant::MAX,
+        number: None,
+    }));
     let probe = FlowProbe { waiting, ..PROBE };
     let taken = [(MARKS.taken, 20 * MS, 5 * MS)];
     let seen = seen_by(&probe, &taken, 1_500);
@@ -354,14 +361,24 @@ fn who_waits_for_a_thread_at_the_end_has_waited_that_long() {
     assert_eq!(waited, [4 * MS, 400 * MS, 504 * MS]);
 }
 
+fn waiting<const N: usize>(all: [Waits; N]) -> Waiting {
+    Waiting(Some(Arc::new(move || all.to_vec())))
+}
+
+/// And all others are, though these are behind them: but for one that the thread may have in its hands.
 #[test]
 fn who_waits_for_a_thread_at_the_end_is_not_lost() {
-    let waiting = [5, 105].map(|ms| (Instant::from_millis(ms), Instant::MAX));
-    let sent: Vec<_> = (0..3).map(|n| (MARKS.sent, n * 100 * MS, n)).collect();
-    let lost = |waiting| {
+    let sent: Vec<_> = (0..30).map(|n| (MARKS.sent, n, n * MS)).collect();
+    let lost = |numbers: [u64; 3]| {
+        let waiting = waiting(numbers.map(|number| Waits {
+            arrived: Instant::from_millis(number),
+            due: Instant::MAX,
+            number: Some(number),
+        }));
         let probe = FlowProbe { waiting, ..PROBE };
-        seen_by(&probe, &sent, 5_000)(PACKETS_LOST)[2]
+        let lost = observed(&probe, &record(&sent, 5_000)).whole(PACKETS_LOST);
+        [lost.undisturbed.sum(), lost.possible.sum()]
     };
-    assert_eq!(lost(Waiting(None)), 3);
-    assert_eq!(lost(Waiting(Some(Arc::new(move || waiting.to_vec())))), 1);
+    assert_eq!(lost([27, 28, 29]), [26, 1]);
+    assert_eq!(lost([0, 1, 2]), [26, 1]);
 }

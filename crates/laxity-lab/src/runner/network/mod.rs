@@ -396,7 +396,8 @@ fn hands(client: &NetworkClient) -> usize {
 fn way(interface: &Interface, threads: usize) -> OnTheWay {
     let wire = interface.wire;
     OnTheWay {
-        overtaken: (wire.late == 0).then_some(threads.saturating_sub(1)),
+        keeps_order: wire.late == 0,
+        hands: threads,
         patience: UNDER_WAY + wire.delay + wire.late_by,
     }
 }

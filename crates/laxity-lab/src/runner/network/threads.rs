@@ -22,7 +22,7 @@ use super::protocols::{Done, Protocols};
 use super::{
     KEPT, Known, NEAR, OTHER_PACKETS, Plan, QUEUE, TAKEN, TIMERS_APART, Threads, driver, failed,
 };
-use crate::observe::{Kept, Waiting};
+use crate::observe::{Kept, Waiting, Waits};
 use crate::scenario::{
     Demultiplexing, Flow, NetworkClient, Placing, ResolvedTask, Taking, network,
 };
@@ -99,9 +99,12 @@ where
             let mut all = Vec::new();
             for queue in &queues {
                 queue.look(|packet| {
-                    let due = packet.due().map_or(Instant::MAX, |due| due.deadline);
-                    let arrived = packet.arrived().map(|arrived| (arrived.at, due));
-                    all.extend(arrived.filter(|_| flow.is_for(packet.bytes())));
+                    let waits = packet.arrived().map(|arrived| Waits {
+                        arrived: arrived.at,
+                        due: packet.due().map_or(Instant::MAX, |due| due.deadline),
+                        number: number(packet.bytes()).filter(|_| flow.is_video()),
+                    });
+                    all.extend(waits.filter(|_| flow.is_for(packet.bytes())));
                 });
             }
             all

@@ -92,25 +92,33 @@ impl Evidence {
         let statistic = limit.statistic;
         let required = limit.severity == Severity::Required;
         let observed = self.together(limit.quantity, phase);
-        let judged = match limit.bound {
-            Bound::AtMostTimesControl { .. } => each(&self.runs, limit, phase).min(),
-            Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&limit.judged(&observed)),
+        let bound_value = limit.bound_value(|| {
+            let control = each(&self.control, limit, phase);
+            control.filter_map(|seen| limit.value_at_least(&seen)).max()
+        });
+        let judged = |seen: &Observed| limit.value_of(&limit.judged(seen, bound_value));
+        let measured = match limit.bound {
+            Bound::AtMostTimesControl { .. } => {
+                let runs = each(&self.runs, limit, phase);
+                runs.filter_map(|seen| judged(&seen)).min()
+            }
+            Bound::AtMost(_) | Bound::AtLeast(_) => judged(&observed),
         };
-        let Some(measured) = judged else {
+        let Some(measured) = measured else {
             let decides = required && !self.holds_unseen(limit, &observed, phase);
             let disturbed = !observed.disturbed.is_empty();
             return decides.then_some(Finding::NotObserved { disturbed });
         };
-        let largest = || each(&self.control, limit, phase).max();
-        let Some(bound_value) = limit.bound_value(largest) else {
-            let mut control = self.control.iter();
-            let disturbed =
-                control.any(|run| !select(run, limit.quantity, phase).disturbed.is_empty());
+        let Some(bound_value) = bound_value else {
+            let mut control = each(&self.control, limit, phase);
+            let disturbed = control.any(|seen| !seen.disturbed.is_empty());
             return required.then_some(Finding::NoControl { disturbed });
         };
         let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
         if !limit.holds(measured, bound_value) {
-            if let Some((least, most)) = limit.straddled(&limit.judged(&observed), bound_value) {
+            if let Some((least, most)) =
+                limit.straddled(&limit.judged(&observed, Some(bound_value)), bound_value)
+            {
                 return Some(Finding::Straddled {
                     statistic,
                     least,
@@ -170,7 +178,8 @@ impl Evidence {
         for run in &self.runs {
             let before = broken;
             for phase in &phases {
-                let seen = limit.judged(&select(run, limit.quantity, phase.as_ref()));
+                let seen = select(run, limit.quantity, phase.as_ref());
+                let seen = limit.judged(&seen, Some(bound));
                 all += seen.count();
                 let buckets = seen.buckets();
                 // Of values that are counted together with some that keep the bound, all count.
@@ -270,18 +279,27 @@ impl Limit {
         }
     }
 
-    /// The values that it is judged by: those that the program answers for; and with them all others, each as good as it can have been, where these break it nevertheless.
-    fn judged(&self, observed: &Observed) -> Histogram {
-        let at_best = observed.at_best(self.bound);
+    /// The values that it is judged by: those that the program answers for; or with them all others, each as good as it can have been, where these break it nevertheless, and by more.
+    fn judged(&self, observed: &Observed, bound_value: Option<u64>) -> Histogram {
+        let (own, at_best) = (&observed.undisturbed, observed.at_best(self.bound));
         let breaks = |bound| {
-            let is_beyond = |value: u64| !self.holds(value, bound);
-            self.value_of(&at_best).is_some_and(is_beyond)
-                && self.straddled(&at_best, bound).is_none()
+            let (own, all) = (self.value_of(own), self.value_of(&at_best));
+            let is_beyond = all.is_some_and(|all| !self.holds(all, bound));
+            // What is worse than one's own does not keep a bound that is that.
+            let is_worse = all.is_some_and(|all| own.is_none_or(|own| !self.holds(all, own)));
+            is_beyond && is_worse && self.straddled(&at_best, bound).is_none()
         };
-        match self.bound_value(|| None).is_some_and(breaks) {
+        match bound_value.is_some_and(breaks) {
             true => at_best,
-            false => observed.undisturbed.clone(),
+            false => own.clone(),
         }
+    }
+
+    /// What the limited statistic of a control run is at the least: a run is not to be held to less. `None` of one without an undisturbed value, which is a wrong yardstick.
+    fn value_at_least(&self, control: &Observed) -> Option<u64> {
+        let own = self.value_of(&control.undisturbed)?;
+        let all = self.value_of(&control.at_best(self.bound));
+        all.max(Some(own))
     }
 
     /// Between which values a percentile lies of which it cannot be told whether it breaks the bound, as what lies on both sides of that was counted together.
@@ -357,10 +375,12 @@ fn select(run: &Observations, quantity: Quantity, phase: Option<&Phase>) -> Obse
     }
 }
 
-/// The limited statistic of each run that has one, undisturbed.
-fn each(runs: &[Observations], limit: &Limit, phase: Option<&Phase>) -> impl Iterator<Item = u64> {
-    let seen = runs
-        .iter()
-        .map(move |run| select(run, limit.quantity, phase));
-    seen.filter_map(move |observed| limit.value_of(&observed.undisturbed))
+/// What each run saw.
+fn each<'a>(
+    runs: &'a [Observations],
+    limit: &'a Limit,
+    phase: Option<&'a Phase>,
+) -> impl Iterator<Item = Observed> + 'a {
+    runs.iter()
+        .map(move |run| select(run, limit.quantity, phase))
 }

@@ -63,7 +63,57 @@ fn what_is_not_over_breaks_an_upper_bound_and_keeps_none() {
     assert_eq!(alone(Maximum, AtMost(500)), Inconclusive);
     assert_eq!(alone(Minimum, AtLeast(90)), Inconclusive);
     assert_eq!(alone(Percentile(500_000), AtLeast(90)), Inconclusive);
+    // It makes a percentile no better than those are that were over.
+    let mut run = Observations::new();
+    [1; 98].iter().chain(&[70, 90]).for_each(|value| {
+        run.record(Quantity::WAKEUP_GAP, &Phase::RUN, *value, false);
+    });
+    (0..5).for_each(|_| run.record_unfinished(Quantity::WAKEUP_GAP, &Phase::RUN, 0));
+    let limit = Limit::new(Quantity::WAKEUP_GAP, Percentile(990_000), AtMost(10));
+    let verdict = judge_met(&contract(limit), &[run], &[], (&QUIET, 0));
+    assert_eq!(
+        texts(&verdict),
+        ["wakeup gap: p99 70ns exceeds 10ns (7.0 times)"]
+    );
+    // Whether it is broken is not told by what is counted together with what keeps it.
+    let near = known_in_part(&[100], &[], &[100_001; 200]);
+    assert_eq!(near(Percentile(990_000), AtMost(100_000)), Met);
     let beside = known_in_part(&[100; 9], &[], &[5]);
     assert_eq!(beside(Minimum, AtLeast(100)), Met);
     assert_eq!(beside(Maximum, AtMost(100)), Met);
+}
+
+/// What is beyond the control's for certain breaks a limit that is relative to it, and what the control had come to counts for it.
+#[test]
+fn beside_a_control_counts_what_is_known_in_part() {
+    let gap = Quantity::WAKEUP_GAP;
+    let run = |seen: u64, unfinished: Option<u64>| {
+        let mut run = Observations::new();
+        run.record(gap, &Phase::RUN, seen, false);
+        if let Some(least) = unfinished {
+            run.record_unfinished(gap, &Phase::RUN, least);
+        }
+        run
+    };
+    let contract = contract(Limit::new(
+        gap,
+        Statistic::Maximum,
+        Bound::AtMostTimesControl {
+            ratio_ppm: 1_050_000,
+        },
+    ));
+    let judged = |runs: &[Observations], control: Observations| {
+        judge_met(&contract, runs, &[control], (&QUIET, 0)).result
+    };
+    let long = run(100, Some(400));
+    assert_eq!(judged(&[long.clone()], run(100, None)), Outcome::Violated);
+    assert_eq!(judged(&[long.clone()], run(100, Some(390))), Outcome::Met);
+    let mut disturbed = Observations::new();
+    let [time, delayed] = [100, 90].map(Span::from_nanos);
+    disturbed.record_shifted(gap, &Phase::RUN, time, Some(delayed));
+    disturbed.record_unfinished(gap, &Phase::RUN, 20_000);
+    let no_yardstick = judged(&[run(50, None)], disturbed);
+    assert_eq!(no_yardstick, Outcome::Inconclusive);
+    let one_is_good = [long, run(100, None)];
+    assert_eq!(judged(&one_is_good, run(100, None)), Outcome::Met);
 }

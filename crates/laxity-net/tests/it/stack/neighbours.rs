@@ -213,3 +213,28 @@ fn a_datagram_outlives_a_question_that_was_lost() {
     assert_eq!(datagrams(&answers), [PEER]);
     assert_eq!(world.host.stack.neighbours().lost, 0);
 }
+
+/// One forged frame would have us send to all of the link, or to nobody.
+#[test]
+fn who_cannot_be_a_neighbour_is_not_answered() {
+    let mut world = Scripted::new();
+    for hardware in [[0xff; 6], [3, 0, 0, 0, 0, 2], [0; 6], HOST] {
+        assert!(
+            world.say(&arp(1, hardware, 2, [0; 6], 1)).is_empty(),
+            "{hardware:?}"
+        );
+        let mut frame = discovery(135, 1, 255);
+        frame[6..12].copy_from_slice(&hardware);
+        assert!(world.say(&frame).is_empty(), "{hardware:?}");
+    }
+    let mut from = |who: [u8; 4]| {
+        let mut frame = arp(1, PEER, 2, [0; 6], 1);
+        frame[28..32].copy_from_slice(&who);
+        world.say(&frame).len()
+    };
+    for who in [[255; 4], [224, 0, 0, 1], [10, 0, 0, 255], [127, 0, 0, 1]] {
+        assert_eq!(from(who), 0, "{who:?}");
+    }
+    assert_eq!(from([0; 4]), 1, "who looks whether it is free");
+    assert_eq!(from([10, 0, 0, 2]), 1);
+}
