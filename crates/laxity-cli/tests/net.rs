@@ -359,6 +359,13 @@ fn frames_that_do_not_leave_are_told_with_the_cause() {
         let output = bench.run(&["net", "replay", "in.pcap", "near"]);
         assert_code(&output, 1);
         assert_says(&said(&output), &["2 frames not sent: 2 ", "is down"]);
+        // More than may be on their way at a time: it does not wait for ever.
+        let many: Vec<_> = (0..70).map(|number| frame(number, 40)).collect();
+        written(&bench, &many);
+        let output = bench.run(&["net", "replay", "in.pcap", "near", "--as-fast"]);
+        assert_code(&output, 1);
+        let words = ["from frame 65 on", "64 frames not sent: 64 ", "is down"];
+        assert_says(&said(&output), &words);
     });
 }
 

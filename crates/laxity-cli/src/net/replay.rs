@@ -50,11 +50,11 @@ fn speed(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "a factor is a number from 0.001 to 1000000, such as 2 or 0.5".to_owned())
 }
 
-/// A frame that is handed over by more than this after its time is late.
+/// A frame of which it is told by more than this after its time that it has left is late.
 const LATE: Span = Span::from_millis(1);
 /// So many frames may be on their way.
 const FRAMES: u32 = 64;
-/// Frames that are on their way when all were handed over are waited for so long.
+/// Frames that are on their way when all were handed over, or as many as may be, are waited for so long.
 const PATIENCE: Span = Span::from_secs(2);
 
 /// What became of frames, as their driver tells.
@@ -66,6 +66,9 @@ struct Sent {
     why: Mutex<Option<LinkError>>,
     /// What waits in the kernel then may never be told of.
     was_down: AtomicBool,
+    /// How many left so much later than they were due, and by how much at the most, in nanoseconds.
+    late: AtomicU64,
+    most_late: AtomicU64,
 }
 
 struct Told(Arc<Sent>);
@@ -73,8 +76,14 @@ struct Told(Arc<Sent>);
 impl Client<AnyMemory> for Told {
     fn receive(&mut self, _: Buffer<AnyMemory, Filled>, _: &mut Context<'_>) {}
 
-    fn sent(&mut self, _: u64, outcome: Result<(), LinkError>, _: &mut Context<'_>) {
+    fn sent(&mut self, due: u64, outcome: Result<(), LinkError>, _: &mut Context<'_>) {
         let Err(error) = outcome else {
+            let late = now().saturating_since(Instant::from_nanos(due));
+            let is_late = u64::from(late > LATE);
+            self.0.late.fetch_add(is_late, Ordering::Relaxed);
+            self.0
+                .most_late
+                .fetch_max(late.as_nanos(), Ordering::Relaxed);
             self.0.sent.fetch_add(1, Ordering::Relaxed);
             return;
         };
@@ -102,8 +111,8 @@ struct Done {
     unsendable: u64,
     /// The signal that stopped it before the end of the file.
     interrupted: Option<&'static str>,
-    late: u64,
-    most_late: Span,
+    /// No frame had left for too long.
+    is_stuck: bool,
     /// The interface ended, and the file has more.
     is_cut: bool,
 }
@@ -166,13 +175,19 @@ fn conclude(interface: &Interface, done: &Done, sent: &Sent) -> Result<u8, Failu
         };
         return Err(Failure::new(ERROR, format!("{ended}{rest}")));
     }
-    if let Some(signal) = done.interrupted {
-        let message = format!("interrupted by {signal}: what else the file has was not sent");
-        return Err(Failure::new(ERROR, message));
-    }
     let has_left = sent.sent.load(Ordering::Relaxed);
+    let rest = match (done.interrupted, done.is_stuck) {
+        (Some(signal), _) => Some(format!(
+            "interrupted by {signal}: what else the file has was not sent"
+        )),
+        (None, true) => Some(format!(
+            "from frame {} on the file was not sent",
+            done.frames + 1
+        )),
+        (None, false) => None,
+    };
     if has_left == done.frames {
-        return Ok(MET);
+        return rest.map_or(Ok(MET), |rest| Err(Failure::new(ERROR, rest)));
     }
     let refused = sent.refused.load(Ordering::Relaxed);
     let why = sent.why.lock().unwrap_or_else(PoisonError::into_inner);
@@ -193,14 +208,15 @@ fn conclude(interface: &Interface, done: &Done, sent: &Sent) -> Result<u8, Failu
         (refused, format!("refused, the last: {why}")),
         (
             done.handed.saturating_sub(has_left + refused),
-            format!("not gone {PATIENCE} after the last one; {DOWN}{doubt}"),
+            format!("not gone after {PATIENCE}; {DOWN}{doubt}"),
         ),
     ];
     let causes = causes.iter().filter(|(count, _)| *count > 0);
     let causes = causes.map(|(count, why)| format!("{count} {why}"));
     let causes = causes.collect::<Vec<_>>().join("; ");
     let missing = number_of(done.frames - has_left.min(done.frames), "frame");
-    let message = format!("{missing} not sent: {causes}");
+    let rest = rest.map_or_else(String::new, |rest| format!("{rest}; "));
+    let message = format!("{rest}{missing} not sent: {causes}");
     Err(Failure::new(ERROR, plain(&message).into_owned()))
 }
 
@@ -216,18 +232,20 @@ fn tell(
         sent.sent.load(Ordering::Relaxed),
         sent.refused.load(Ordering::Relaxed),
     );
-    let most = match done.late {
+    let late = sent.late.load(Ordering::Relaxed);
+    let most_late = Span::from_nanos(sent.most_late.load(Ordering::Relaxed));
+    let most = match late {
         0 => String::new(),
-        _ => format!(", {} the most", done.most_late),
+        _ => format!(", {most_late} the most"),
     };
-    let of = match failed || done.interrupted.is_some() {
+    let of = match failed || done.interrupted.is_some() || done.is_stuck {
         true => "the first ",
         false => "",
     };
     let frames = number_of(done.frames, "frame");
     let text = format!(
         "laxity: {left} of {of}{frames} sent in {lasted}; {} late by more than {LATE}{most}; {} refused, {} that cannot be sent whole",
-        done.late, refused, done.unsendable
+        late, refused, done.unsendable
     );
     if !arguments.quiet {
         files::say(&text);
@@ -243,8 +261,8 @@ fn tell(
             "refused": refused,
             "unsendable": done.unsendable,
             "interrupted": done.interrupted,
-            "late": done.late,
-            "late_max_ns": done.most_late.as_nanos(),
+            "late": late,
+            "late_max_ns": most_late.as_nanos(),
             "lasted_ns": lasted.as_nanos(),
         });
         Ok(format!("{all:#}\n").into_bytes())
@@ -321,27 +339,32 @@ impl Replayed<'_> {
             self.done.unsendable += 1;
             return true;
         }
+        let until = now() + PATIENCE;
         let empty = loop {
             match self.pool.wait(Some(self.lasts.look())) {
                 Ok(empty) => break empty,
-                Err(Unavailable::NoneFree) if !self.is_over() => {}
-                Err(Unavailable::NoneFree) => return false,
+                Err(Unavailable::NoneFree) if self.is_over() => return false,
+                Err(Unavailable::NoneFree) => {
+                    self.done.is_stuck = now() >= until;
+                    if self.done.is_stuck {
+                        return false;
+                    }
+                }
                 // The interface is gone: nothing more is sent.
                 Err(_) => return false,
             }
         };
-        let late = due.map_or(Span::ZERO, |due| now().saturating_since(due));
         let filled = empty.fill(&frame.bytes);
         let Ok(filled) = filled else {
             self.done.unsendable += 1;
             return true;
         };
-        let is_handed = filled.send(Sending::default()).is_ok();
-        if is_handed {
-            self.done.handed += 1;
-            self.done.late += u64::from(late > LATE);
-            self.done.most_late = self.done.most_late.max(late);
-        }
+        let sending = Sending {
+            tag: due.unwrap_or(Instant::MAX).as_nanos(),
+            ..Sending::default()
+        };
+        let is_handed = filled.send(sending).is_ok();
+        self.done.handed += u64::from(is_handed);
         is_handed
     }
 }
