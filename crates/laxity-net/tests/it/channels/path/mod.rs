@@ -1,0 +1,7 @@
+//! The data path of hosts: from messages to messages, over links that do what links do.
+
+mod bounds;
+mod far;
+mod faults;
+mod flood;
+mod world;
