@@ -32,6 +32,8 @@ pub use way_out::{Effect, Full, Handed, Hop, Link, Next, WayOut};
 
 use laxity_model::{Instant, Span};
 
+pub use crate::channels::frame::ChannelId as Label;
+
 /// Which of a channel's two ways a message goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Lane {

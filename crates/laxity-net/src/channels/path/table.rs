@@ -1,6 +1,6 @@
 //! Whose a frame is that comes.
 
-use crate::channels::frame::ChannelId;
+use super::Label;
 
 /// What a host knows of each channel whose frames come to it, by the labels that it gave them.
 #[derive(Clone, Debug)]
@@ -29,13 +29,13 @@ impl<T> Table<T> {
     /// # Errors
     ///
     /// There is no such place; what was to have it comes back.
-    pub fn insert(&mut self, label: ChannelId, of: T) -> Result<Option<(ChannelId, T)>, T> {
+    pub fn insert(&mut self, label: Label, of: T) -> Result<Option<(Label, T)>, T> {
         let Some(place) = self.0.get_mut(label.index as usize) else {
             return Err(of);
         };
         let before = place.replace((label.generation, of));
         let labelled = |(generation, before)| {
-            let label = ChannelId {
+            let label = Label {
                 generation,
                 ..label
             };
@@ -49,7 +49,7 @@ impl<T> Table<T> {
     /// # Errors
     ///
     /// Nobody's.
-    pub fn get_mut(&mut self, label: ChannelId) -> Result<&mut T, NotOurs> {
+    pub fn get_mut(&mut self, label: Label) -> Result<&mut T, NotOurs> {
         match self.0.get_mut(label.index as usize) {
             Some(Some((generation, of))) if *generation == label.generation => Ok(of),
             Some(Some(_)) => Err(NotOurs::Stale),
@@ -62,7 +62,7 @@ impl<T> Table<T> {
     /// # Errors
     ///
     /// Nobody's.
-    pub fn remove(&mut self, label: ChannelId) -> Result<T, NotOurs> {
+    pub fn remove(&mut self, label: Label) -> Result<T, NotOurs> {
         self.get_mut(label)?;
         let place = self.0[label.index as usize].take();
         place.map(|(_, of)| of).ok_or(NotOurs::Unknown)
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_label_of_before_is_nobodys() {
-        let label = |index, generation| ChannelId { index, generation };
+        let label = |index, generation| Label { index, generation };
         let mut table = Table::new(2);
         assert_eq!(table.insert(label(1, 0), 'a'), Ok(None));
         assert_eq!(table.insert(label(2, 0), 'z'), Err('z'));

@@ -256,14 +256,12 @@ fn delivered(logical: Instant, now: Instant, frame: Frame, ends: &Ends) -> Deliv
         late: None,
     };
     let delivered = known.delivered(ends.delay, now, ends.host);
-    let guilty = match (frame.left_late, ends.host) {
-        (false, here) => Some(Place::Host(here)),
-        (true, 1) => Some(Place::Host(0)),
-        (true, _) => None,
-    };
-    let late = match delivered.timeliness {
-        Timeliness::Late => guilty,
-        Timeliness::InTime | Timeliness::WithinError => None,
+    let late = match (frame.left_late, delivered.late) {
+        (false, here @ Some(Place::Host(_))) => here,
+        // It came late: over the one way that there is, or by whoever.
+        (false, link) if ends.host == 1 => link,
+        (true, Some(_)) if ends.host == 1 => Some(Place::Host(0)),
+        _ => None,
     };
     Delivered { late, ..delivered }
 }

@@ -5,8 +5,8 @@
 //! From earliness alone it knows when a message was due by all that the hops before it saw: what waited in a host, whichever, is in it, and clocks need not agree. So a message that is late by that is late for certain, but for what wires take less than was declared. What nobody saw (a switch's queue, a frame that waited in a
 //! kernel or card after its earliness was written) makes a message look earlier than it is, by [`unseen`](Ends::unseen) at the most over the whole way: one that is in time by more than that is in time for certain, and what is between is within the error.
 //!
-//! Who took too long it knows of itself, and where one host is before it of that one. Where there are more, a frame that left the last of them late may have been made late by any: each counts what it [held up](super::Packets::held_up), which is what came in time and left late. A link that took too
-//! long unseen is never named from here: for that a frame would have to say when it left (see [`laxity_model::channels::clocks`]).
+//! Who took too long it knows of itself, and where one host is before it of that one and of the link between. Where there are more, a frame that left the last of them late may have been made late by any: each counts what it [held up](super::Packets::held_up), which is what came in time and left late. What links take
+//! unseen shows only where frames of one message took it unequally, and never which of several links it was: for that a frame would have to say when it left (see [`laxity_model::channels::clocks`]).
 //!
 //! That messages are lost is known from the next one that comes. Behind the last one nothing comes, so whoever wants to know of that has to be told.
 

@@ -12,8 +12,7 @@ use laxity_model::{Instant, Span};
 
 use super::origin::{self, Began, Begins, Queue};
 use super::relay::Relay;
-use super::{Lane, Packets, Passed, PerLane};
-use crate::channels::frame::ChannelId;
+use super::{Label, Lane, Packets, Passed, PerLane};
 
 /// What a link is to those who leave by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +37,7 @@ pub struct Link {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {
     /// By which the next hop knows its frames.
-    pub next: ChannelId,
+    pub next: Label,
     /// d: so long after its logical arrival here a message has left.
     pub delay: Span,
     /// What becomes of what is late.

@@ -18,7 +18,7 @@ use super::world::{Channel, OVERHEAD, PACKET, World, message, nonzero};
 const HOSTS: usize = 4;
 const RATE: u64 = 100_000_000;
 const WIRE: Span = Span::from_micros(13);
-const MESSAGES: u64 = 40;
+const MESSAGES: u64 = 25;
 
 fn network() -> Vec<Hop<Dedicated>> {
     let link = Costs::Link(LinkCosts {

@@ -8,8 +8,8 @@ use laxity_model::channels::clocks::{Place, Timeliness};
 use laxity_model::channels::handler::Late;
 use laxity_model::channels::reassembly::Why;
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::{ChannelId, Data};
-use laxity_net::channels::path::{Ends, Event, FarEnd, Lane, Lost, Received, Stored};
+use laxity_net::channels::frame::Data;
+use laxity_net::channels::path::{Ends, Event, FarEnd, Label, Lane, Lost, Received, Stored};
 use proptest::prelude::*;
 
 use super::world::nonzero;
@@ -96,7 +96,12 @@ impl Slow {
     }
 
     /// What comes of a frame, and what is said of its message if that is complete: gap, laxity, timeliness, and who took too long.
-    fn arrived(&mut self, now: u64, data: &Data<'_>, late: Late) -> (Stored, Option<Verdict>) {
+    fn arrived(
+        &mut self,
+        (now, came): (u64, u64),
+        data: &Data<'_>,
+        late: Late,
+    ) -> (Stored, Option<Verdict>) {
         let (message, part, parts) = (data.message, data.part, data.parts.get());
         let is_short = data.payload.len() < SIZE;
         if data.payload.len() > SIZE || (is_short && part + 1 < parts) || parts > MOST {
@@ -108,7 +113,7 @@ impl Slow {
         // Two parts go together, and the next two are due 10 later.
         let pieces = u64::from((parts - 1) / 2 - part / 2);
         let early = data.earliness.min(EARLIEST);
-        let logical = (now as i64 + early).max(0) as u64 + 10 * pieces;
+        let logical = (came as i64 + early).max(0) as u64 + 10 * pieces;
         let patience = if late == Late::Discard { 0 } else { PATIENCE };
         let until = logical + DELAY + patience + 1;
         if !self.open.contains_key(&message) {
@@ -132,7 +137,7 @@ impl Slow {
             self.settle();
             return (stored, None);
         }
-        self.complete(now, data, late)
+        self.complete((now, came), data, late)
     }
 
     fn store(&mut self, message: u64, (part, parts): (u16, u16), logical: u64) -> Stored {
@@ -150,7 +155,12 @@ impl Slow {
         Stored::Complete
     }
 
-    fn complete(&mut self, now: u64, data: &Data<'_>, late: Late) -> (Stored, Option<Verdict>) {
+    fn complete(
+        &mut self,
+        (now, came): (u64, u64),
+        data: &Data<'_>,
+        late: Late,
+    ) -> (Stored, Option<Verdict>) {
         let message = data.message;
         let open = self.open.remove(&message).expect("it is open");
         let older: Vec<u64> = self.open.range(..message).map(|(one, _)| *one).collect();
@@ -165,7 +175,9 @@ impl Slow {
             4.. => Timeliness::InTime,
         };
         let is_late = timeliness == Timeliness::Late;
-        let guilty = (is_late && data.earliness >= 0).then_some(Place::Host(2));
+        // It was here for longer than it may be, and had not left the host before late.
+        let is_here = data.earliness >= 0 && now > open.logical.max(came) + DELAY;
+        let guilty = (is_late && is_here).then_some(Place::Host(2));
         let end = if is_late { "late" } else { "in time" };
         assert_eq!(self.ends.insert(message, end.to_owned()), None);
         self.settle();
@@ -231,8 +243,8 @@ impl Said {
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Of a message so far ahead of the least that may come: part, parts, earliness, and whether its length is wrong.
-    Frame(u64, u16, u16, i64, bool),
+    /// Of a message so far ahead of the least that may come: part, parts, earliness, how long ago it came, and whether its length is wrong.
+    Frame(u64, u16, u16, i64, u64, bool),
     Take,
     GiveBack,
     Later(u64),
@@ -240,10 +252,11 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let frame = (0..5_u64, 0..5_u16, 1..6_u16, -9..30_i64, 0..20_u8);
+    let times = (-9..30_i64, prop_oneof![Just(0_u64), 0..20_u64]);
+    let frame = (0..5_u64, 0..5_u16, 1..6_u16, times, 0..20_u8);
     prop_oneof![
-        12 => frame.prop_map(|(ahead, part, parts, early, wrong)| {
-            Op::Frame(ahead, part.min(parts - 1), parts, early, wrong == 0)
+        12 => frame.prop_map(|(ahead, part, parts, (early, ago), wrong)| {
+            Op::Frame(ahead, part.min(parts - 1), parts, early, ago, wrong == 0)
         }),
         2 => Just(Op::Take),
         2 => Just(Op::GiveBack),
@@ -265,12 +278,13 @@ fn parts(message: u64, drawn: u16) -> u16 {
 fn frame(
     (far, slow): (&mut FarEnd, &mut Slow),
     said: &mut Said,
-    now: u64,
+    (now, came): (u64, u64),
     (data, late): (&Data<'_>, Late),
 ) -> Option<Verdict> {
-    let at = Instant::from_nanos(now);
-    let (stored, verdict) = slow.arrived(now, data, late);
-    assert_eq!(far.arrived(at, at, data, |event| said.event(event)), stored);
+    let (stored, verdict) = slow.arrived((now, came), data, late);
+    let [at, from] = [now, came].map(Instant::from_nanos);
+    let arrived = far.arrived(at, from, data, |event| said.event(event));
+    assert_eq!(arrived, stored);
     if let Some(verdict) = &verdict {
         if verdict.timeliness == Timeliness::Late {
             assert_eq!(said.guilty[&data.message], verdict.guilty);
@@ -293,7 +307,7 @@ proptest! {
         let (mut waits, mut taken) = (Vec::new(), Vec::<Received>::new());
         for op in ops {
             match op {
-                Op::Frame(ahead, part, drawn, earliness, is_wrong) => {
+                Op::Frame(ahead, part, drawn, earliness, ago, is_wrong) => {
                     let message = slow.next.saturating_sub(1) + ahead;
                     let parts = parts(message, drawn);
                     let part = part.min(parts - 1);
@@ -302,7 +316,7 @@ proptest! {
                         bytes.resize(SIZE + 1, 0);
                     }
                     let data = Data {
-                        channel: ChannelId { index: 0, generation: 0 },
+                        channel: Label { index: 0, generation: 0 },
                         message,
                         part,
                         parts: NonZeroU16::new(parts).expect("not 0"),
@@ -311,7 +325,7 @@ proptest! {
                         payload: &bytes,
                     };
                     let both = (&mut far, &mut slow);
-                    if let Some(verdict) = frame(both, &mut said, now, (&data, late)) {
+                    if let Some(verdict) = frame(both, &mut said, (now, now - ago), (&data, late)) {
                         waits.push((message, parts, verdict));
                     }
                 }
@@ -362,7 +376,7 @@ fn a_number_far_ahead_is_one_event() {
         (u64::MAX, Stored::Malformed),
     ] {
         let data = Data {
-            channel: ChannelId {
+            channel: Label {
                 index: 0,
                 generation: 0,
             },
@@ -392,4 +406,42 @@ fn a_number_far_ahead_is_one_event() {
     assert_eq!(count, u64::MAX - 1);
     let (came, ended) = far.counts(Lane::RealTime);
     assert_eq!((came.disbelieved, ended.missing), (3, u64::MAX - 1));
+}
+
+/// With one host before it is known who took too long: that one, the link between, or this one.
+#[test]
+fn with_one_host_before_it_is_known_who_took_too_long() {
+    for (earliness, ago, guilty) in [
+        ([5, -20], 0, Place::Host(0)),
+        ([0, 0], 0, Place::Link(0)),
+        ([0, 0], 6, Place::Host(1)),
+    ] {
+        let mut far = FarEnd::new(Ends {
+            host: 1,
+            ..ends(Late::Deliver)
+        });
+        let mut events = Vec::new();
+        // The second part is 10 behind the first one, which was current at once.
+        for (part, came, now) in [(0, 100, 100), (1, 110 - ago, 110)] {
+            let bytes = payload(0, part, 2);
+            let data = Data {
+                channel: Label {
+                    index: 0,
+                    generation: 0,
+                },
+                message: 0,
+                part,
+                parts: NonZeroU16::new(2).expect("not 0"),
+                earliness: earliness[usize::from(part)],
+                best_effort: false,
+                payload: &bytes,
+            };
+            let [now, came] = [now, came].map(Instant::from_nanos);
+            far.arrived(now, came, &data, |event| events.push(event));
+        }
+        let [Event::Late { guilty: who, .. }] = events[..] else {
+            panic!("{events:?}");
+        };
+        assert_eq!(who, Some(guilty));
+    }
 }

@@ -148,3 +148,38 @@ fn a_part_of_every_message_that_is_lost_costs_these_messages_only() {
     let (came, _) = world.ends[0].counts(Lane::RealTime);
     assert_eq!(came.no_buffer, 0);
 }
+
+/// One host has too little time for what it sends: all that is late was held up there and nowhere else.
+#[test]
+fn what_is_late_was_held_up_by_one_host() {
+    let faults = Faults {
+        rate: RATE,
+        ..Faults::default()
+    };
+    for guilty in 0..3 {
+        let mut late = channel(9_500, Late::Deliver, &faults);
+        for (host, (delay, _)) in late.hops.iter_mut().enumerate() {
+            // Ten frames take 853 us. Who has less behind the guilty one cannot make good for it, and did nothing else.
+            *delay = Span::from_micros(if host < guilty { 853 } else { 100 });
+        }
+        let mut world = World::new(4, faults, vec![late], 1);
+        for number in 0..10 {
+            let at = Instant::ZERO + Span::from_millis(5) * number;
+            world.offers(at, 0, message(0, number, 9_500));
+        }
+        world.run();
+        world.adds_up(true);
+        let held_up = (0..3).map(|host| {
+            let way_out = &world.hosts[host].way_out;
+            let packets = way_out.packets(world.numbers[0][host], Lane::RealTime);
+            packets.expect("it is open").held_up
+        });
+        let held_up: Vec<u64> = held_up.collect();
+        assert!(held_up[guilty] > 0, "{held_up:?}");
+        let elsewhere: u64 = held_up.iter().sum::<u64>() - held_up[guilty];
+        assert_eq!(elsewhere, 0, "{held_up:?}");
+        let is_late = |event: &Event| matches!(event, Event::Late { guilty: None, .. });
+        assert_eq!(world.seen[0].events.len(), 10);
+        assert!(world.seen[0].events.iter().all(is_late));
+    }
+}

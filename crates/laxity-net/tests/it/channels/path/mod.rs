@@ -4,4 +4,5 @@ mod bounds;
 mod far;
 mod faults;
 mod flood;
+mod hops;
 mod world;

@@ -11,10 +11,10 @@ use laxity_model::nif::urgency::Stated;
 use laxity_model::nif::wire::{Faults, Framing, Way};
 use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::{Body, ChannelId, Frame, LONGEST, check, checked};
+use laxity_net::channels::frame::{Body, Frame, LONGEST, check, checked};
 use laxity_net::channels::path::{
-    Effect, Ends, Event, FarEnd, Handed, Hop, Lane, Link, Next, Offer, Pace, Queue, Relay, Table,
-    WayOut,
+    Effect, Ends, Event, FarEnd, Handed, Hop, Label, Lane, Link, Next, Offer, Pace, Queue, Relay,
+    Table, WayOut,
 };
 
 /// S.
@@ -184,11 +184,12 @@ pub(super) struct World {
 /// What a message of a channel is made of.
 pub(super) fn message(channel: usize, number: u64, bytes: u32) -> Vec<u8> {
     let mut random = SplitMix64::new(((channel as u64) << 32) ^ number);
-    (0..bytes).map(|_| random.draw() as u8).collect()
+    let words = (0..bytes.div_ceil(8)).flat_map(|_| random.draw().to_le_bytes());
+    words.take(bytes as usize).collect()
 }
 
-fn label(channel: usize) -> ChannelId {
-    ChannelId {
+fn label(channel: usize) -> Label {
+    Label {
         index: channel as u32,
         generation: 1,
     }
