@@ -96,7 +96,7 @@ pub enum Next {
 #[derive(Clone, Debug)]
 enum Kind<B> {
     Begins(Box<PerLane<Option<Begins<B>>>>),
-    Passes(Relay),
+    Passes(Box<Relay>),
 }
 
 #[derive(Clone, Debug)]
@@ -171,7 +171,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     ///
     /// [`Full`].
     pub fn pass(&mut self, hop: Hop, relay: Relay) -> Result<u32, Full> {
-        self.open(hop, relay.room(), || Kind::Passes(relay))
+        self.open(hop, relay.room(), || Kind::Passes(Box::new(relay)))
     }
 
     fn open(

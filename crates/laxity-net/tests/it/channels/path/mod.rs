@@ -5,4 +5,5 @@ mod far;
 mod faults;
 mod flood;
 mod hops;
+mod sums;
 mod world;
