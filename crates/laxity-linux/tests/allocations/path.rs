@@ -4,13 +4,14 @@ use std::num::NonZeroU32;
 
 use laxity_model::channels::admission::Traffic;
 use laxity_model::channels::handler::{self, Costs, Late, Looks};
+use laxity_model::channels::signalling::Label;
 use laxity_model::channels::source::{self, Excess};
 use laxity_model::nif::urgency::Stated;
 use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Span};
 use laxity_net::channels::frame::{Body, Data, Frame, LONGEST, check, checked};
 use laxity_net::channels::path::{
-    Effect, Ends, FarEnd, Handed, Hop, Label, Lane, Link, Next, Offer, Pace, Queue, Relay, WayOut,
+    Effect, Ends, FarEnd, Granted, Handed, Lane, Limits, Next, Offer, Pace, Queue, Relay, WayOut,
 };
 
 const LABEL: Label = Label {
@@ -69,7 +70,7 @@ fn queue(stated: Stated, excess: Excess) -> Queue {
 impl Line {
     pub(crate) fn new() -> Self {
         let traffic = Traffic::new(3_000, (1, Span::from_millis(1)), 2).expect("traffic");
-        let link = Link {
+        let link = Limits {
             channels: 1,
             packets: 40,
             reach: 1,
@@ -78,7 +79,7 @@ impl Line {
             rate: 0,
             overhead: 0,
         };
-        let hop = Hop {
+        let hop = Granted {
             next: LABEL,
             delay: DELAY,
             late: Late::Deliver,

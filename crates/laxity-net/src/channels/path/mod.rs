@@ -28,11 +28,10 @@ pub use origin::{Began, Offer, Queue};
 pub use pace::Pace;
 pub use relay::{Forwarded, Relay};
 pub use table::{NotOurs, Table};
-pub use way_out::{Effect, Full, Handed, Hop, Link, Next, WayOut};
+pub use way_out::{Effect, Full, Granted, Handed, Limits, Next, WayOut};
 
+use laxity_model::channels::signalling::Label;
 use laxity_model::{Instant, Span};
-
-pub use crate::channels::frame::ChannelId as Label;
 
 /// Which of a channel's two ways a message goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

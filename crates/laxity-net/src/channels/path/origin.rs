@@ -90,6 +90,9 @@ pub(super) struct Begins<B> {
     pub(super) made: Option<Made>,
     /// The handler goes on from here, if it waits for nothing else.
     pub(super) resumes: Instant,
+    /// Somebody waits until a message is taken, and whether one was.
+    is_awaited: bool,
+    has_room: bool,
     too_large: u64,
 }
 
@@ -130,6 +133,8 @@ impl<B: AsRef<[u8]>> Begins<B> {
             current: None,
             made: None,
             resumes: Instant::ZERO,
+            is_awaited: false,
+            has_room: false,
             too_large: 0,
         }
     }
@@ -171,7 +176,10 @@ impl<B: AsRef<[u8]>> Begins<B> {
         match offered {
             Offered::Waits => Offered::Waits,
             Offered::BestEffort(held) => Offered::BestEffort(given(held)),
-            Offered::Blocked(held, until) => Offered::Blocked(given(held), until),
+            Offered::Blocked(held, until) => {
+                self.is_awaited |= until.is_none();
+                Offered::Blocked(given(held), until)
+            }
             Offered::Dropped(held) => Offered::Dropped(given(held)),
         }
     }
@@ -188,6 +196,7 @@ impl<B: AsRef<[u8]>> Begins<B> {
         let mut taken = None;
         let next = (self.handler).next_of(&mut self.source, now, |held| taken = Some(held));
         if let Some(Held { place, bytes }) = taken {
+            self.has_room = std::mem::take(&mut self.is_awaited);
             self.current = Some(Current {
                 place,
                 part: 0,
@@ -205,6 +214,11 @@ impl<B: AsRef<[u8]>> Begins<B> {
             Next::Idle | Next::Inherits { .. } | Next::Blocked | Next::Look => {}
         }
         next
+    }
+
+    /// Whether somebody waited until a message was taken, and one was since it was asked last.
+    pub(super) fn has_room_again(&mut self) -> bool {
+        std::mem::take(&mut self.has_room)
     }
 
     fn make(&mut self, packet: Packet) {

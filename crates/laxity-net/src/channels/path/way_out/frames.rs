@@ -60,7 +60,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         came: Instant,
         data: &Data<'_>,
     ) -> Forwarded {
-        let Channel { hop, kind, .. } = self.channel(channel);
+        let Channel { granted, kind, .. } = self.channel(channel);
         let Kind::Passes(relay) = kind else {
             panic!("{NOT_OPEN}");
         };
@@ -68,7 +68,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             place,
             logical,
             was_late,
-        } = match relay.comes(now, came, data, (hop.delay, hop.late)) {
+        } = match relay.comes(now, came, data, (granted.delay, granted.late)) {
             Ok(kept) => kept,
             Err(dropped) => return dropped,
         };
@@ -95,7 +95,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         of.packets[lane as usize].queued += 1;
         of.there += 1;
         let due = match lane {
-            Lane::RealTime => waiting.logical.checked_add(of.hop.delay),
+            Lane::RealTime => waiting.logical.checked_add(of.granted.delay),
             Lane::BestEffort => None,
         };
         let outgoing = Outgoing {
@@ -127,11 +127,11 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             let (waiting, of) = self.waiting(frame);
             let Waiting { channel, lane, .. } = waiting;
             let leaves = wire.leaves(now, waiting.length);
-            let late = lane == Lane::RealTime && earliness(&waiting, of.hop.delay, leaves) < 0;
+            let late = lane == Lane::RealTime && earliness(&waiting, of.granted.delay, leaves) < 0;
             let packets = &mut of.packets[lane as usize];
             if of.is_closed {
                 packets.closed += 1;
-            } else if late && of.hop.late == Late::Discard {
+            } else if late && of.granted.late == Late::Discard {
                 packets.discarded += 1;
             } else {
                 match hand(&of.data(&waiting, leaves)) {
@@ -210,12 +210,12 @@ impl<B: AsRef<[u8]>> Channel<B> {
                 .map_or(&[][..], |begins| begins.payload(place, waiting.part)),
         };
         Data {
-            channel: self.hop.next,
+            channel: self.granted.next,
             message: waiting.message,
             part: waiting.part,
             parts: waiting.parts,
             earliness: match lane {
-                Lane::RealTime => earliness(waiting, self.hop.delay, leaves),
+                Lane::RealTime => earliness(waiting, self.granted.delay, leaves),
                 Lane::BestEffort => 0,
             },
             best_effort: lane == Lane::BestEffort,

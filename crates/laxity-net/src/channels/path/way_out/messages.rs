@@ -59,13 +59,17 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         &mut self,
         (channel, lane): (u32, Lane),
         now: Instant,
-        effect: impl FnMut(Effect<B>),
+        mut effect: impl FnMut(Effect<B>),
     ) -> handler::Next {
         let Some(lane) = &mut self.begins(channel)[lane as usize] else {
             return handler::Next::Idle;
         };
         assert!(lane.made.is_none(), "the packet before was not queued");
-        lane.next(now, effect)
+        let next = lane.next(now, &mut effect);
+        if lane.has_room_again() {
+            effect(Effect::Room(channel));
+        }
+        next
     }
 
     /// The packet that the handler has made begins to wait for the link. Whether there was one.

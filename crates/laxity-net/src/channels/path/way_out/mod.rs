@@ -16,7 +16,7 @@ use super::{Label, Lane, Packets, Passed, PerLane};
 
 /// What a link is to those who leave by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Link {
+pub struct Limits {
     /// So many channels at once.
     pub channels: u32,
     /// So many packets of all of them together.
@@ -35,7 +35,7 @@ pub struct Link {
 
 /// What a channel was granted at a host by whose link it leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hop {
+pub struct Granted {
     /// By which the next hop knows its frames.
     pub next: Label,
     /// d: so long after its logical arrival here a message has left.
@@ -67,6 +67,8 @@ pub enum Effect<B> {
     Back(B),
     /// This channel's handler of this lane was blocked, and goes on.
     Wakes(u32, Lane),
+    /// Who was told to wait until a message of this channel has left its queue may offer his again.
+    Room(u32),
 }
 
 /// What the interface did with a frame.
@@ -101,7 +103,7 @@ enum Kind<B> {
 
 #[derive(Clone, Debug)]
 struct Channel<B> {
-    hop: Hop,
+    granted: Granted,
     kind: Kind<B>,
     packets: PerLane<Packets>,
     /// Packets that may be there, and that are.
@@ -126,17 +128,17 @@ const NOT_OPEN: &str = "no channel of this number and kind is open";
 impl<B: AsRef<[u8]>> WayOut<B> {
     /// With no channel.
     #[must_use]
-    pub fn new(link: Link) -> Self {
-        let (lanes, packets) = (2 * link.channels as usize, link.packets);
-        let order = LinkScheduler::new(lanes, packets, link.early, link.by);
+    pub fn new(limits: Limits) -> Self {
+        let (lanes, packets) = (2 * limits.channels as usize, limits.packets);
+        let order = LinkScheduler::new(lanes, packets, limits.early, limits.by);
         Self {
-            transmit: Transmit::new(Box::new(order), packets, link.reach),
+            transmit: Transmit::new(Box::new(order), packets, limits.reach),
             waiting: vec![None; packets as usize].into(),
-            channels: (0..link.channels).map(|_| None).collect(),
+            channels: (0..limits.channels).map(|_| None).collect(),
             free: packets,
             wire: Wire {
-                rate: link.rate,
-                overhead: link.overhead as usize,
+                rate: limits.rate,
+                overhead: limits.overhead as usize,
                 idle_from: Instant::ZERO,
             },
         }
@@ -147,11 +149,11 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     /// # Errors
     ///
     /// [`Full`].
-    pub fn begin(&mut self, hop: Hop, lanes: PerLane<Option<Queue>>) -> Result<u32, Full> {
+    pub fn begin(&mut self, granted: Granted, lanes: PerLane<Option<Queue>>) -> Result<u32, Full> {
         let room = origin::room(&lanes);
         let lanes = lanes.map(|lane| {
             let of_hop = |queue: Queue| {
-                let late = hop.late;
+                let late = granted.late;
                 let handler = handler::Limits {
                     late,
                     ..queue.handler
@@ -160,7 +162,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             };
             lane.map(of_hop)
         });
-        self.open(hop, room, || {
+        self.open(granted, room, || {
             Kind::Begins(Box::new(lanes.map(|lane| lane.map(Begins::new))))
         })
     }
@@ -170,13 +172,13 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     /// # Errors
     ///
     /// [`Full`].
-    pub fn pass(&mut self, hop: Hop, relay: Relay) -> Result<u32, Full> {
-        self.open(hop, relay.room(), || Kind::Passes(Box::new(relay)))
+    pub fn pass(&mut self, granted: Granted, relay: Relay) -> Result<u32, Full> {
+        self.open(granted, relay.room(), || Kind::Passes(Box::new(relay)))
     }
 
     fn open(
         &mut self,
-        hop: Hop,
+        granted: Granted,
         room: PerLane<u32>,
         kind: impl FnOnce() -> Kind<B>,
     ) -> Result<u32, Full> {
@@ -189,7 +191,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         };
         self.free -= room;
         self.channels[place] = Some(Channel {
-            hop,
+            granted,
             kind: kind(),
             packets: PerLane::default(),
             room,
@@ -197,18 +199,18 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             is_closed: false,
         });
         let channel = place as u32;
-        self.transmit.order().delay(2 * channel, hop.delay);
+        self.transmit.order().delay(2 * channel, granted.delay);
         Ok(channel)
     }
 
-    /// What was granted has changed; what waits keeps its place. What a channel may send where it begins stays as it is: for that another one is opened.
+    /// What was granted has changed; what waits keeps its place. Where it begins, what it may send and when its handler is due stay as they are: for these another one is opened.
     ///
     /// # Panics
     ///
     /// The channel is not open.
-    pub fn settle(&mut self, channel: u32, hop: Hop) {
-        self.channel(channel).hop = hop;
-        self.transmit.order().delay(2 * channel, hop.delay);
+    pub fn settle(&mut self, channel: u32, granted: Granted) {
+        self.channel(channel).granted = granted;
+        self.transmit.order().delay(2 * channel, granted.delay);
     }
 
     /// The channel is no more: its messages go back, and what waits of it does not leave. Its number is another's when that is gone from the queue.

@@ -7,9 +7,10 @@ use laxity_model::channels::admission::Traffic;
 use laxity_model::channels::clocks::{Place, Timeliness};
 use laxity_model::channels::handler::Late;
 use laxity_model::channels::reassembly::Why;
+use laxity_model::channels::signalling::Label;
 use laxity_model::{Instant, Span};
 use laxity_net::channels::frame::Data;
-use laxity_net::channels::path::{Ends, Event, FarEnd, Label, Lane, Lost, Received, Stored};
+use laxity_net::channels::path::{Ends, Event, FarEnd, Lane, Lost, Received, Stored};
 use proptest::prelude::*;
 
 use super::world::nonzero;

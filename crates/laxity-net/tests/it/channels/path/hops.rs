@@ -4,13 +4,13 @@ use core::num::NonZeroU16;
 
 use laxity_model::channels::admission::Traffic;
 use laxity_model::channels::handler::{self, Costs, Late, Looks};
+use laxity_model::channels::signalling::Label;
 use laxity_model::channels::source::{self, Excess};
 use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Span};
 use laxity_net::channels::frame::Data;
 use laxity_net::channels::path::{
-    Effect, Forwarded, Full, Handed, Hop, Label, Lane, Link, Next, Offer, Pace, Queue, Relay,
-    WayOut,
+    Effect, Forwarded, Full, Granted, Handed, Lane, Limits, Next, Offer, Pace, Queue, Relay, WayOut,
 };
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn at(nanos: u64) -> Instant {
 
 /// A link on which a byte takes a nanosecond.
 fn way_out(packets: u32) -> WayOut<Vec<u8>> {
-    WayOut::new(Link {
+    WayOut::new(Limits {
         channels: 2,
         packets,
         reach: 2,
@@ -42,8 +42,8 @@ fn way_out(packets: u32) -> WayOut<Vec<u8>> {
     })
 }
 
-const fn hop(late: Late) -> Hop {
-    Hop {
+const fn granted(late: Late) -> Granted {
+    Granted {
         next: NEXT,
         delay: DELAY,
         late,
@@ -94,7 +94,7 @@ fn take(way_out: &mut WayOut<Vec<u8>>, now: u64) -> Result<(u64, i64, Vec<u8>), 
 fn a_frame_is_not_sent_before_it_is_current_and_not_believed_to_be_earlier_than_it_can_be() {
     let mut way_out = way_out(10);
     let channel = way_out
-        .pass(hop(Late::Deliver), relay(4, Span::ZERO))
+        .pass(granted(Late::Deliver), relay(4, Span::ZERO))
         .expect("there is room");
     for (message, earliness) in [(0, 30), (1, i64::MAX)] {
         let data = data(message, earliness, b"12345");
@@ -115,7 +115,7 @@ fn a_frame_is_not_sent_before_it_is_current_and_not_believed_to_be_earlier_than_
 fn what_is_out_of_reach_leaves_first_and_what_it_takes_is_known() {
     let mut way_out = way_out(10);
     let channel = way_out
-        .pass(hop(Late::Deliver), relay(4, Span::ZERO))
+        .pass(granted(Late::Deliver), relay(4, Span::ZERO))
         .expect("there is room");
     for (message, came) in [(0, 100), (1, 101)] {
         way_out.forward(
@@ -139,7 +139,7 @@ fn what_is_out_of_reach_leaves_first_and_what_it_takes_is_known() {
 fn each_reason_why_a_frame_does_not_go_on_is_counted() {
     let mut way_out = way_out(10);
     let channel = way_out
-        .pass(hop(Late::Discard), relay(1, Span::ZERO))
+        .pass(granted(Late::Discard), relay(1, Span::ZERO))
         .expect("there is room");
     let mut forward = |now: u64, data: &Data<'_>| way_out.forward(channel, at(now), at(now), data);
     assert_eq!(forward(100, &data(0, 0, &[0; 11])), Forwarded::Malformed);
@@ -168,6 +168,18 @@ fn each_reason_why_a_frame_does_not_go_on_is_counted() {
         .packets(channel, Lane::RealTime)
         .expect("it is open");
     assert_eq!((packets.queued, packets.sent, packets.discarded), (1, 0, 1));
+    // So is one that came in time.
+    way_out.sent(at(101), drop);
+    let data = data(1, 0, b"1234567890");
+    assert_eq!(
+        way_out.forward(channel, at(300), at(300), &data),
+        Forwarded::Queued
+    );
+    assert_eq!(take(&mut way_out, 341), Err(Next::Nothing));
+    let packets = way_out
+        .packets(channel, Lane::RealTime)
+        .expect("it is open");
+    assert_eq!((packets.queued, packets.discarded), (2, 2));
 }
 
 /// Whoever is before sends ten times as much as the channel was granted: only that much goes on, and the other channel's frames do when they would.
@@ -175,12 +187,12 @@ fn each_reason_why_a_frame_does_not_go_on_is_counted() {
 fn a_host_that_sends_more_of_a_channel_than_was_granted_harms_no_other() {
     let run = |often: u64| {
         let mut way_out = way_out(100);
-        let hop = hop(Late::Deliver);
+        let granted = granted(Late::Deliver);
         let hostile = way_out
-            .pass(hop, relay(50, Span::ZERO))
+            .pass(granted, relay(50, Span::ZERO))
             .expect("there is room");
         let other = way_out
-            .pass(hop, relay(4, Span::ZERO))
+            .pass(granted, relay(4, Span::ZERO))
             .expect("there is room");
         let mut left = Vec::new();
         for round in 0..50 {
@@ -241,7 +253,7 @@ fn a_handler_without_a_buffer_waits_until_a_packet_has_left_and_bytes_come_back_
     let mut way_out = way_out(10);
     let lanes = [Some(queue(1)), None];
     let channel = way_out
-        .begin(hop(Late::Deliver), lanes)
+        .begin(granted(Late::Deliver), lanes)
         .expect("there is room");
     let message = b"1234567890abc".to_vec();
     assert_eq!(
@@ -264,11 +276,34 @@ fn a_handler_without_a_buffer_waits_until_a_packet_has_left_and_bytes_come_back_
 }
 
 #[test]
+fn who_waits_for_room_is_told_once_when_there_is_some() {
+    let mut way_out = way_out(10);
+    let mut queue = queue(4);
+    queue.source.excess = Excess::Block;
+    queue.source.room = nonzero(1);
+    let stated = Traffic::new(20, (1, Span::from_nanos(100)), 3).expect("traffic");
+    queue.source.stated = stated.stated(DELAY).expect("traffic");
+    let lanes = [Some(queue), None];
+    let channel = way_out
+        .begin(granted(Late::Deliver), lanes)
+        .expect("there is room");
+    let mut offer = |number: u8| way_out.offer(channel, at(100), vec![number], drop);
+    assert_eq!(offer(0), Offer::Waits);
+    assert_eq!(offer(1), Offer::Blocked(vec![1], None));
+    let mut effects = Vec::new();
+    way_out.run(channel, at(100), |effect| effects.push(effect));
+    assert_eq!(effects, [Effect::Room(channel)]);
+    assert_eq!(way_out.offer(channel, at(100), vec![1], drop), Offer::Waits);
+    way_out.run(channel, at(200), |effect| effects.push(effect));
+    assert_eq!(effects.len(), 1);
+}
+
+#[test]
 fn what_the_interface_refuses_is_counted_and_comes_back() {
     let mut way_out = way_out(10);
     let lanes = [Some(queue(4)), None];
     let channel = way_out
-        .begin(hop(Late::Deliver), lanes)
+        .begin(granted(Late::Deliver), lanes)
         .expect("there is room");
     way_out.offer(channel, at(100), b"1".to_vec(), drop);
     way_out.run(channel, at(100), drop);
@@ -289,7 +324,7 @@ fn a_channel_that_is_closed_gives_all_back() {
         let mut way_out = way_out(4);
         let lanes = [Some(queue(2)), None];
         let channel = way_out
-            .begin(hop(Late::Deliver), lanes)
+            .begin(granted(Late::Deliver), lanes)
             .expect("there is room");
         let mut back = Vec::new();
         let mut effect = |effect: Effect<Vec<u8>>| {
@@ -329,12 +364,12 @@ fn a_channel_that_is_closed_gives_all_back() {
         assert_eq!((back, left), (vec![0, 1, 2], 0), "after {steps} steps");
         assert_eq!(way_out.packets(channel, Lane::RealTime), None);
         assert_eq!(
-            way_out.begin(hop(Late::Deliver), [Some(queue(4)), None]),
+            way_out.begin(granted(Late::Deliver), [Some(queue(4)), None]),
             Ok(channel)
         );
         let full = Full::Packets { needed: 1, free: 0 };
         assert_eq!(
-            way_out.begin(hop(Late::Deliver), [Some(queue(1)), None]),
+            way_out.begin(granted(Late::Deliver), [Some(queue(1)), None]),
             Err(full)
         );
     }

@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::channels::admission::Traffic;
 use laxity_model::channels::handler::{self, Costs, Late, Looks};
+use laxity_model::channels::signalling::Label;
 use laxity_model::channels::source::{self, Excess};
 use laxity_model::nif::urgency::Stated;
-use laxity_model::nif::wire::{Faults, Framing, Way};
+use laxity_model::nif::wire::{Faults, Framing, WHOLE, Way};
 use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Span};
 use laxity_net::channels::frame::{Body, Frame, LONGEST, check, checked};
 use laxity_net::channels::path::{
-    Effect, Ends, Event, FarEnd, Handed, Hop, Label, Lane, Link, Next, Offer, Pace, Queue, Relay,
+    Effect, Ends, Event, FarEnd, Granted, Handed, Lane, Limits, Next, Offer, Pace, Queue, Relay,
     Table, WayOut,
 };
 
@@ -202,7 +203,7 @@ impl World {
         let packets = channels
             .iter()
             .map(|channel| room(channel) + channel.best_effort);
-        let link = Link {
+        let link = Limits {
             channels: channels.len() as u32,
             packets: packets.sum(),
             reach: 1,
@@ -242,7 +243,7 @@ impl World {
         let of = &self.channels[channel];
         for host in of.from..of.to {
             let Host { way_out, table, .. } = &mut self.hosts[host];
-            let hop = Hop {
+            let hop = Granted {
                 next: label(channel),
                 delay: of.hops[host - of.from].0,
                 late: of.late,
@@ -389,7 +390,7 @@ impl World {
                 let takes =
                     Framing::Bare.takes(data.payload.len() + OVERHEAD as usize, faults.rate);
                 *busy = Some(now + takes);
-                way.fly(&bytes[..length], now + takes, &faults);
+                way.fly(&bytes[..length], now + takes, WHOLE, &faults);
                 Handed::Taken
             },
             |effect| back += u64::from(is_back(&effect)),
