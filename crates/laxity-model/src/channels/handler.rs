@@ -188,7 +188,17 @@ impl Handler {
 
     /// What it does now that it has the processor. O(1), but for a message that is taken: O(its parts).
     pub fn next<M: Message>(&mut self, source: &mut Source<M>, now: Instant) -> Next {
-        if self.current.is_none() && !self.take(source) {
+        self.next_of(source, now, drop)
+    }
+
+    /// The same, and a message that it takes from its queue is handed out: the packets until the next one are of that.
+    pub fn next_of<M: Message>(
+        &mut self,
+        source: &mut Source<M>,
+        now: Instant,
+        taken: impl FnOnce(M),
+    ) -> Next {
+        if self.current.is_none() && !self.take(source, taken) {
             return Next::Idle;
         }
         let (Some(current), Some(due)) = (self.current, self.parts.front().copied()) else {
@@ -263,7 +273,7 @@ impl Handler {
     }
 
     /// Takes the next message; `false` if none waits.
-    fn take<M: Message>(&mut self, source: &mut Source<M>) -> bool {
+    fn take<M: Message>(&mut self, source: &mut Source<M>, taken: impl FnOnce(M)) -> bool {
         let parts = &mut self.parts;
         let Some(message) = source.take(|Part { due, .. }| parts.push_back(due)) else {
             self.paused();
@@ -281,6 +291,7 @@ impl Handler {
         });
         self.counts.messages += 1;
         self.is_new = true;
+        taken(message);
         true
     }
 

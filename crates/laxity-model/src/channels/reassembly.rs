@@ -196,8 +196,6 @@ impl Reassembly {
                 });
                 let oldest = messages.min().filter(|oldest| *oldest < fragment.message)?;
                 self.give_up(Why::NoBuffer, |message, _| message == oldest, given_up);
-                // What was given up for room is not begun again.
-                self.next = oldest + 1;
                 free(&self.slots)?
             }
         };

@@ -141,8 +141,8 @@ enum Stage {
 }
 
 /// The frames of a driver from when they are queued until they have left.
-pub struct Transmit {
-    order: Box<dyn Order>,
+pub struct Transmit<O: ?Sized = dyn Order> {
+    order: Box<O>,
     stages: Box<[Stage]>,
     unused: Vec<FrameId>,
     /// The interface had no room for it: it goes first.
@@ -152,10 +152,10 @@ pub struct Transmit {
     reach: usize,
 }
 
-impl Transmit {
+impl<O: Order + ?Sized> Transmit<O> {
     /// For so many frames at the most, of which no more than `reach`, at least 1, are ever below.
     #[must_use]
-    pub fn new(order: Box<dyn Order>, most: u32, reach: usize) -> Self {
+    pub fn new(order: Box<O>, most: u32, reach: usize) -> Self {
         let reach = reach.max(1);
         Self {
             order,
@@ -165,6 +165,11 @@ impl Transmit {
             below: VecDeque::with_capacity(reach.min(most as usize)),
             reach,
         }
+    }
+
+    /// The order, for what it is told beside frames.
+    pub const fn order(&mut self) -> &mut O {
+        &mut self.order
     }
 
     /// How many are below.

@@ -38,7 +38,7 @@ fn urgent() {
     post(&mut far);
     let departures = Departures::of(&near).unwrap();
     let mut transmit = Transmit::new(Box::new(ByPriority::new(64)), 64, REACH);
-    let offer = |transmit: &mut Transmit, priority| {
+    let offer = |transmit: &mut Transmit<ByPriority>, priority| {
         let outgoing = Outgoing {
             client: ClientId(0),
             length: 1_514,

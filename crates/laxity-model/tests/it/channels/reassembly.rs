@@ -109,6 +109,21 @@ fn parts_that_cannot_be_are_told_and_change_nothing() {
     );
 }
 
+/// Whoever was told that a message is lost is never given it: not where an older one is given up after it.
+#[test]
+fn what_was_given_up_is_not_begun_again() {
+    let (mut assembly, mut given_up) = (Reassembly::new(number(2), number(2)), Vec::new());
+    let soon = Instant::from_nanos(1);
+    assembly.arrived(fragment(1, 0, 2), NEVER, nobody);
+    assembly.arrived(fragment(3, 0, 2), soon, nobody);
+    assembly.expire(soon, |one| given_up.push(one.message));
+    assembly.arrived(fragment(4, 0, 2), NEVER, nobody);
+    let arrived = assembly.arrived(fragment(5, 0, 2), NEVER, |one| given_up.push(one.message));
+    assert_eq!((arrived, given_up), (Arrived::Stored(0), vec![3, 1]));
+    let arrived = assembly.arrived(fragment(3, 0, 2), NEVER, nobody);
+    assert_eq!(arrived, Arrived::Stale);
+}
+
 proptest! {
     #[test]
     fn messages_come_whole_once_and_in_order_whatever_befalls_their_packets(

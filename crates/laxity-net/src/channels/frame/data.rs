@@ -14,7 +14,7 @@ use super::layout::Malformed;
 pub struct Data<'a> {
     /// Whose message it is, by who receives the frame.
     pub channel: Label,
-    /// Which message of the channel, counted by its sender from 0.
+    /// Which message of the channel, counted by its sender from 0; best effort by itself.
     pub message: u64,
     /// Which part of it, from 0: less than `parts`.
     pub part: u16,

@@ -6,4 +6,5 @@ mod frames;
 mod golden;
 mod handshakes;
 mod hosts;
+mod path;
 mod sessions;

@@ -1,0 +1,73 @@
+//! The data path of a host: from messages to frames, from frames to frames, and from frames to messages.
+//!
+//! * [`WayOut`]: one link, with all channels that leave by it. Of those that begin here, messages are policed, cut and queued; frames of those that only pass are taken in by [`WayOut::forward`]. Which packet leaves next is one decision for all.
+//! * [`FarEnd`]: one channel that ends here: messages put together, and of each whether it was in time.
+//! * [`Table`]: whose a frame is that comes, by its label.
+//!
+//! Nothing here reads a clock, sends, or allocates once a channel is made: `now` and bytes go in, bytes and effects come out. All that is decided is the model's ([`laxity_model::channels`]); what is here are the bytes, whose they are, and the counts.
+//!
+//! A channel has two [lanes](Lane): what keeps its promise, and what goes as best effort. Each has its own buffers, order and numbers, and messages of one never wait for those of the other.
+//!
+//! # What is early, and what is believed
+//!
+//! A frame says how long it left before it was due at the hop before. So it is current here that long after it came, and is never sent before, where the link does not work ahead. No hop sends sooner than its own horizon before a message is current there, so nothing is earlier than that
+//! hop's delay and horizon: what says so is taken for no earlier than that. And in no interval has a channel more packets that are current than it was granted, give or take what the link before may take unseen: what is more is dropped, as is
+//! what finds none of the channel's own buffers free. So whoever sends frames, or makes them up, harms his own channel only.
+
+mod counts;
+mod far;
+mod origin;
+mod pace;
+mod relay;
+mod table;
+mod way_out;
+
+pub use counts::{Came, Ended, Packets, Passed};
+pub use far::{Ends, Event, FarEnd, Lost, Received, Stored};
+pub use origin::{Began, Offer, Queue};
+pub use pace::Pace;
+pub use relay::{Forwarded, Relay};
+pub use table::{NotOurs, Table};
+pub use way_out::{Effect, Full, Granted, Handed, Limits, Next, WayOut};
+
+use laxity_model::channels::signalling::Label;
+use laxity_model::{Instant, Span};
+
+/// Which of a channel's two ways a message goes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Lane {
+    /// What keeps the promise, and is due.
+    RealTime,
+    /// What does not, and is never due.
+    BestEffort,
+}
+
+impl Lane {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::RealTime, Self::BestEffort];
+
+    const fn of(best_effort: bool) -> Self {
+        match best_effort {
+            true => Self::BestEffort,
+            false => Self::RealTime,
+        }
+    }
+}
+
+/// How many of something each lane has.
+pub type PerLane<T> = [T; 2];
+
+/// When a message of a frame is current here that came then and says that it is so early; it is never so early as to be before `most`. Whether it was believed, too.
+fn logical(came: Instant, earliness: i64, most: Span) -> (Instant, bool) {
+    match u64::try_from(earliness) {
+        Ok(early) => {
+            let early = Span::from_nanos(early);
+            let logical = came.checked_add(early.min(most));
+            (logical.unwrap_or(Instant::MAX), early <= most)
+        }
+        Err(_) => (
+            came.saturating_sub(Span::from_nanos(earliness.unsigned_abs())),
+            true,
+        ),
+    }
+}

@@ -1,0 +1,43 @@
+//! How many packets of a channel may be current in a time, where somebody else sends them.
+
+use laxity_model::channels::admission::Traffic;
+use laxity_model::{Instant, Span};
+
+/// What a channel was granted, in packets.
+///
+/// A message has N of them at the most, and logical arrivals are no closer than I: so the packet that comes N behind another one is current no sooner than I after it. That needs no word of the frames' about which message they are of. What a link took unseen makes a packet look
+/// as if it was current later, so the one behind it may be nearer by as much.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// No sooner is the packet current that comes next in each place of the last N.
+    from: Box<[Instant]>,
+    next: usize,
+    interval: Span,
+    unseen: Span,
+}
+
+impl Pace {
+    /// Of this traffic in packets of so many bytes; the link before takes no more than `unseen` of a frame that no hop sees. Allocates 8 bytes for each packet of the largest message.
+    #[must_use]
+    pub fn new(traffic: &Traffic, packets: core::num::NonZeroU32, unseen: Span) -> Self {
+        Self {
+            from: vec![Instant::ZERO; packets.get() as usize].into(),
+            next: 0,
+            interval: traffic.interval(),
+            unseen,
+        }
+    }
+
+    /// Whether a packet may be current then. If so it is counted, and else it is as if it had not come. O(1).
+    pub fn admits(&mut self, logical: Instant) -> bool {
+        let from = &mut self.from[self.next];
+        if logical < *from {
+            return false;
+        }
+        let at_the_earliest = logical.saturating_sub(self.unseen);
+        let next = (*from).max(at_the_earliest).checked_add(self.interval);
+        *from = next.unwrap_or(Instant::MAX);
+        self.next = (self.next + 1) % self.from.len();
+        true
+    }
+}
