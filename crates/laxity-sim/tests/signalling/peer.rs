@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use laxity_model::channels::asked::{Asked, Shortage};
 use laxity_model::channels::clocks::Stamp;
 use laxity_model::channels::signalling::link::Content;
 use laxity_model::channels::signalling::{
@@ -10,14 +11,16 @@ use laxity_model::channels::signalling::{
 };
 use laxity_model::{Instant, Span};
 
-use super::admission::{Asked, Short};
-use super::world::{ASKED, World};
+use super::admission::asked;
+use super::world::{SHARE, World};
 
-type Said = Message<Asked, Short>;
+type Said = Message<Asked, Shortage>;
 
-/// In place of host 0, before host 1, behind which host 2 is.
+/// In place of host 0, before host 1, behind which host 2 is; or of host 2.
 struct Peer {
     world: World,
+    /// Of host 1.
+    link: LinkId,
     session: Session,
     theirs: Session,
     said: u64,
@@ -25,8 +28,12 @@ struct Peer {
 
 impl Peer {
     fn new() -> Self {
+        Self::in_place_of(0)
+    }
+
+    fn in_place_of(host: u32) -> Self {
         let mut world = World::line(3);
-        world.kill(HostId(0));
+        world.kill(HostId(host));
         world.run(Span::from_millis(20));
         let session = |incarnation| Session {
             incarnation,
@@ -34,6 +41,7 @@ impl Peer {
         };
         let mut peer = Self {
             world,
+            link: LinkId(u16::from(host == 2)),
             session: session(9),
             theirs: session(1),
             said: 0,
@@ -57,7 +65,7 @@ impl Peer {
             heard,
             content,
         };
-        self.world.network.deliver(HostId(1), LinkId(0), frame);
+        self.world.network.deliver(HostId(1), self.link, frame);
         self.world.listen();
     }
 
@@ -85,7 +93,7 @@ impl Peer {
                 version: 0,
             },
             route: hosts.iter().copied().map(HostId).collect::<Arc<[_]>>(),
-            asked: ASKED,
+            asked: asked(SHARE),
             within: Span::from_millis(10),
             propagation: Span::ZERO,
             least: least.into(),
