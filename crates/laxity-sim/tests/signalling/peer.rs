@@ -250,3 +250,30 @@ fn who_answers_what_was_not_asked_of_him_changes_nothing() {
     peer.beats(Span::from_millis(20));
     assert_eq!([1, 2].map(|host| peer.there(host)), [1, 1]);
 }
+
+#[test]
+fn who_confirms_more_than_the_bound_gives_nobody_more() {
+    let mut peer = Peer::in_place_of(2);
+    let within = Span::from_millis(10);
+    let opened = peer.world.open(0, 2, asked(SHARE), within);
+    let channel = opened.expect("host 0 lives");
+    peer.beats(Span::from_millis(5));
+    let hold = Hold {
+        channel,
+        version: 0,
+    };
+    peer.says(Message::Confirm(Box::new(Confirm {
+        hold,
+        delays: vec![Span::MAX; 3],
+        propagation: Span::ZERO,
+    })));
+    let node = peer.world.network.node(HostId(1)).expect("it lives");
+    let listed = node.channels().next();
+    let delays = listed.and_then(|one| one.delays).expect("it is confirmed");
+    assert!(
+        delays.before <= within && delays.own <= within,
+        "{delays:?}"
+    );
+    peer.beats(Span::from_millis(20));
+    assert_eq!([0, 1].map(|host| peer.there(host)), [0, 0]);
+}
