@@ -82,14 +82,12 @@ impl<S: SupplyBound> Admits for Host<S> {
     }
 }
 
-/// By how much longer the delays are that are offered: before, where somebody is, and here, where there is a stage that has it. In nanoseconds.
+/// By how much longer the delays are that are offered: before, and here, where there is a stage that has it. In nanoseconds.
 fn more(had: &Held, offered: Delays) -> [u64; 2] {
     let before = offered.before.saturating_sub(had.delays.before);
     let own = offered.own.saturating_sub(had.delays.own);
-    [
-        had.place.from.map_or(0, |_| before.as_nanos()),
-        had.stages.first().map_or(0, |_| own.as_nanos()),
-    ]
+    let has_stages = !had.stages.is_empty();
+    [before.as_nanos(), own.as_nanos() * u64::from(has_stages)]
 }
 
 impl<S: SupplyBound> Host<S> {

@@ -4,8 +4,10 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::channels::admission::{Costs, Host, LinkCosts, ProcessorCosts, Traffic};
-use laxity_model::channels::signalling::{Hold, LinkId, Place};
+use laxity_model::channels::admission::{
+    Costs, Host, Lack, LinkCosts, Member, ProcessorCosts, Traffic,
+};
+use laxity_model::channels::signalling::{Admits, Delays, Hold, LinkId, Place};
 use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
 
@@ -186,4 +188,50 @@ fn through_processor_and_link_all_are_out_within_both_delays_and_have_their_buff
             );
         }
     }
+}
+
+/// One stage grants it and the other does not, to a channel that is there and to one that is not.
+#[test]
+fn what_one_stage_refuses_changes_nothing_at_any_other() {
+    let mut host = host(0);
+    let place = Place {
+        from: None,
+        to: Some(LinkId(0)),
+    };
+    let traffic = Traffic::new(20_000, (30, Span::from_secs(1)), 3).unwrap();
+    let hold = |number| Hold {
+        channel: channel(number),
+        version: 0,
+    };
+    let least = host.grant(hold(0), place, &traffic, Span::ZERO).unwrap();
+    let offered = Delays {
+        own: least.delays.own * 4,
+        ..least.delays
+    };
+    assert_eq!(host.relax(hold(0), offered), offered);
+    let held = host.held(channel(0))[0].clone();
+    let members = |host: &Host<Dedicated>| -> Vec<Vec<Member>> {
+        let stages = host.stages().iter();
+        stages
+            .map(|stage| stage.resource().members().to_vec())
+            .collect()
+    };
+    let before = members(&host);
+    for number in [0, 1] {
+        for short in [0, 1] {
+            let delay =
+                |stage| [Span::from_millis(100), Span::from_micros(1)][usize::from(stage == short)];
+            let granted = host.grant_these(hold(number), place, &traffic, Span::ZERO, delay);
+            assert!(matches!(granted, Err(Lack::Stage { stage, .. }) if stage == short));
+            assert_eq!(host.held(channel(0)), std::slice::from_ref(&held));
+            assert!(host.held(channel(1)).is_empty());
+            assert_eq!(members(&host), before);
+        }
+    }
+    let nowhere = Place {
+        to: Some(LinkId(1)),
+        ..place
+    };
+    let granted = host.grant(hold(1), nowhere, &traffic, Span::ZERO);
+    assert_eq!(granted, Err(Lack::Link(LinkId(1))));
 }

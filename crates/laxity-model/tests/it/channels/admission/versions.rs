@@ -115,7 +115,7 @@ fn is_as_much_as_fits(oracle: &Oracle, one: &Granted, (offered, took): (Delays, 
             own: took.own + nano,
             ..took
         }));
-    } else if took.before < offered.before && one.place.from.is_some() {
+    } else if took.before < offered.before {
         assert!(!fits(Delays {
             before: took.before + nano,
             ..took
