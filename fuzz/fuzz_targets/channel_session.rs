@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use laxity_model::channels::signalling::Label;
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::{Body, ChannelId, Cipher, Data, LONGEST};
+use laxity_net::channels::frame::{Body, Cipher, Data, LONGEST};
 use laxity_net::channels::session::{Budget, Came, Identity, Neighbour, Peer, SecretKey, Terms};
 use libfuzzer_sys::fuzz_target;
 
@@ -53,7 +54,7 @@ fn poll(hosts: &mut [Host; 2], host: usize, now: Instant) {
 fn say(hosts: &mut [Host; 2], host: usize, now: Instant) {
     let message = hosts[host].said.len() as u64;
     let body = Body::Data(Data {
-        channel: ChannelId {
+        channel: Label {
             index: 1,
             generation: 0,
         },

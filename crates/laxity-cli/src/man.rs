@@ -26,8 +26,31 @@ fn write(command: &clap::Command, directory: &Path) -> io::Result<()> {
     commands
         .filter(|command| !command.is_hide_set())
         .try_for_each(|command| write(command, directory))?;
-    let man = Man::new(command.clone());
+    let man = Man::new(command.clone().override_usage(usage(command)));
     fs::write(directory.join(man.get_filename()), page(command, &man)?)
+}
+
+/// A command with all that may stand behind it, as its help calls it: what the library makes of it lacks what options take and what may be repeated.
+fn usage(command: &clap::Command) -> String {
+    let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+    let shown = command.get_arguments().filter(|one| !one.is_hide_set());
+    let (places, options): (Vec<_>, Vec<_>) = shown.partition(|one| one.is_positional());
+    let options = options.into_iter().map(|one| match one.is_required_set() {
+        true => one.to_string(),
+        false => format!("[{one}]"),
+    });
+    let places = places.into_iter().map(|one| match one.is_last_set() {
+        true => format!("[-- {}]", one.clone().required(true)),
+        false => one.to_string(),
+    });
+    let commands = match command.is_subcommand_required_set() {
+        true => "<COMMAND>",
+        false => "[COMMAND]",
+    };
+    let commands = command.has_subcommands().then(|| commands.to_owned());
+    let words = [name.to_owned()].into_iter().chain(options);
+    let words: Vec<String> = words.chain(places).chain(commands).collect();
+    words.join(" ")
 }
 
 fn page(command: &clap::Command, man: &Man) -> io::Result<Vec<u8>> {

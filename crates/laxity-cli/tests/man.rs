@@ -35,7 +35,34 @@ fn each_command_has_a_page_that_man_reads() {
             .find(|line| !line.contains("cannot adjust line"));
         assert_eq!(wrong, None, "{name}");
     }
-    let page = std::fs::read_to_string(pages.join("laxity-net.1")).expect("it was written");
+    let read = |name| std::fs::read_to_string(pages.join(name)).expect("it was written");
+    for (name, words) in [
+        (
+            "laxity-net-capture.1",
+            &[
+                "[\\-\\-for <SPAN>]",
+                "[\\-\\-count <N>]",
+                " \\-\\-write <FILE> ",
+            ][..],
+        ),
+        (
+            "laxity-net-capture.1",
+            &["[\\-\\-quiet]", " <INTERFACE> [FILTER]...\n"],
+        ),
+        ("laxity-net-show.1", &["[\\-\\-json[=<FILE>]]"]),
+        ("laxity-exec.1", &["[\\-\\- <CMD>...]\n"]),
+        ("laxity-net.1", &[" <COMMAND>\n"]),
+        ("laxity-lab.1", &[" [COMMAND]\n"]),
+    ] {
+        let page = read(name);
+        let synopsis = page.split_once(".SH SYNOPSIS").expect("a synopsis").1;
+        let synopsis = synopsis.split(".SH").next().unwrap_or_default();
+        assert!(
+            words.iter().all(|word| synopsis.contains(word)),
+            "{synopsis}"
+        );
+    }
+    let page = read("laxity-net.1");
     assert!(
         page.contains("tcpdump \\-r \\-"),
         "examples are as in the help: {page}"

@@ -118,7 +118,7 @@ fn tcpdump_and_capture_agree_on_each_packet_and_a_replay_is_byte_for_byte() {
         assert_code(&output, 0);
         assert_says(
             &said(&output),
-            &["100 packets written to ours.pcapng; 0 missed"],
+            &["100 packets in ", ", written to ours.pcapng; 0 missed"],
         );
         assert!(tcpdump.wait().unwrap().success());
         let original = read(&bench, "in.pcap");
@@ -212,7 +212,7 @@ fn an_interface_that_is_deleted_ends_a_capture_which_keeps_what_it_has() {
         assert_code(&output, 1);
         assert_says(
             &said(&output),
-            &["1 packets written", "the interface was deleted"],
+            &["1 packet in ", "the interface was deleted"],
         );
         if has_tcpdump() {
             assert_eq!(read(&bench, "cut.pcapng"), read(&bench, "in.pcap"));
@@ -290,10 +290,29 @@ fn a_capture_that_is_stopped_ends_well_and_says_whose_each_packet_was() {
     });
     let output = interrupted(capture);
     assert_code(&output, 0);
-    assert_says(&said(&output), &["2 packets written"]);
+    assert_says(&said(&output), &["2 packets in "]);
     let file = bench.read("ours.pcapng");
     let has = |words: &[u8]| file.windows(words.len()).any(|window| window == words);
     assert!(has(b"nobody's") && has(b"udp port 2000"));
+}
+
+/// However long it takes to open one.
+#[test]
+fn what_lasts_so_long_counts_from_when_packets_can_be_seen() {
+    let bench = Bench::new();
+    let udp = "udp:127.0.0.1:0-127.0.0.1:9";
+    let lasts = ["--for", "1ms", "--quiet"];
+    let show = ["net", "show", udp, "--json=shown.json"];
+    assert_code(&bench.run(&[&show[..], &lasts].concat()), 0);
+    let shown: Value = serde_json::from_slice(&bench.read("shown.json")).unwrap();
+    assert!(shown["lasted_ns"].as_u64().unwrap() >= 1_000_000, "{shown}");
+    let capture = ["net", "capture", udp, "--write", "x.pcapng", "--for", "1ms"];
+    let output = bench.run(&capture);
+    assert_code(&output, 0);
+    let told = said(&output);
+    let lasted = told.split_once("0 packets in ").unwrap().1;
+    let lasted = laxity_lab::scenario::units::span(lasted.split_once(',').unwrap().0);
+    assert!(lasted.unwrap() >= laxity::Span::from_millis(1), "{told}");
 }
 
 /// Two frames, an hour from each other.
@@ -319,7 +338,7 @@ fn a_replay_that_is_stopped_sends_nothing_before_its_time() {
     let output = interrupted(replay);
     assert_code(&output, 1);
     let words = [
-        "1 of the first 1 frames sent",
+        "1 of the first 1 frame sent",
         "0 late",
         "interrupted by SIGINT",
     ];
@@ -339,7 +358,7 @@ fn frames_that_do_not_leave_are_told_with_the_cause() {
         written(&bench, &[frame(1, 40), frame(2, 40)]);
         let output = bench.run(&["net", "replay", "in.pcap", "near"]);
         assert_code(&output, 1);
-        assert_says(&said(&output), &["2 frames were not sent", "is down"]);
+        assert_says(&said(&output), &["2 frames not sent: 2 ", "is down"]);
     });
 }
 
@@ -371,17 +390,32 @@ fn what_is_wrong_is_said_with_its_exit_code() {
     let mixed = "udp:127.0.0.1:47102-[::1]:47103";
     refused(64, &["both addresses are of IPv4"], &["show", mixed]);
     refused(64, &["factor"], &["replay", "in.pcap", udp, "--speed", "0"]);
-    refused(
-        1,
-        &["1 frames were not sent: too long"],
-        &["replay", "in.pcap", udp],
-    );
+    let too_long = ["1 frame not sent: 1 too long"];
+    refused(1, &too_long, &["replay", "in.pcap", udp]);
+    written(&bench, &[vec![0; 5], Vec::new(), frame(1, 3_000)]);
+    let each = [
+        "3 frames not sent: 1 too long for the interface, or cut in the file; ",
+        "2 refused, the last: a frame of 0 bytes",
+    ];
+    refused(1, &each, &["replay", "in.pcap", udp]);
     refused(1, &["none.pcap"], &["replay", "none.pcap", udp]);
     bench.write("text.pcap", "no capture at all, though long enough");
     refused(1, &["pcap or pcapng"], &["replay", "text.pcap", udp]);
     std::fs::write(bench.path("other.pcap"), pcap(&[vec![0; 20]], 101)).unwrap();
     refused(1, &["ETHERNET"], &["replay", "other.pcap", udp]);
-    let files = ["in.pcap", "other.pcap", "text.pcap"];
+    // A packet in a block of before 2009.
+    let section = [0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1, u32::MAX, u32::MAX, 28];
+    let packet = [2, 32, 0, 0, 0, 0, 0, 32].map(u32::to_le_bytes).concat();
+    let old = [section.map(u32::to_le_bytes).concat(), packet].concat();
+    std::fs::write(bench.path("old.pcapng"), old).unwrap();
+    let output = bench.run(&["net", "replay", "old.pcapng", udp]);
+    assert_code(&output, 1);
+    let told = said(&output);
+    assert!(
+        told.contains("obsolete") && !told.contains("sent"),
+        "{told}"
+    );
+    let files = ["in.pcap", "old.pcapng", "other.pcap", "text.pcap"];
     assert_eq!(bench.files(), files, "nothing was begun");
     let programs = Bench::new();
     if let Some(mut command) = bench.command_without_rights(&programs) {
@@ -401,6 +435,28 @@ fn what_is_wrong_is_said_with_its_exit_code() {
         let row = shown.lines().find(|line| line.starts_with("tap"));
         assert!(!row.unwrap_or_default().contains("ok"), "{shown}");
     }
+}
+
+#[test]
+fn of_an_interface_that_is_down_that_is_said() {
+    in_namespace(|| {
+        pair("near", "far");
+        let bench = Bench::new();
+        for (state, is_down) in [("up", false), ("down", true)] {
+            assert!(ip(&format!("link set near {state}")));
+            let lasts = ["near", "--for", "1ms"];
+            let json = ["--json=shown.json"];
+            let output = bench.run(&[&["net", "show"], &lasts[..], &json].concat());
+            assert_code(&output, 0);
+            assert_eq!(stdout(&output).contains("is down"), is_down);
+            let shown: Value = serde_json::from_slice(&bench.read("shown.json")).unwrap();
+            assert_eq!(shown["state"], state, "{shown}");
+            let capture = ["net", "capture", "--write", "x.pcapng"];
+            let output = bench.run(&[&capture, &lasts[..]].concat());
+            assert_code(&output, 0);
+            assert_eq!(said(&output).contains("is down"), is_down);
+        }
+    });
 }
 
 /// In a network namespace whose `/sys` is still another's, too.

@@ -9,7 +9,8 @@ use std::time::Instant as Wall;
 
 use laxity_model::Instant;
 use laxity_model::base::number::median;
-use laxity_net::channels::frame::{Body, ChannelId, Cipher, Data, Frame, LONGEST, check, checked};
+use laxity_model::channels::signalling::Label;
+use laxity_net::channels::frame::{Body, Cipher, Data, Frame, LONGEST, check, checked};
 use laxity_net::channels::session::{
     Budget, Came, Identity, Neighbour, Peer, Refused, SecretKey, Terms,
 };
@@ -21,7 +22,7 @@ static PAYLOAD: [u8; 1400] = [7; 1400];
 
 fn data(payload: &'static [u8]) -> Body<'static> {
     Body::Data(Data {
-        channel: ChannelId {
+        channel: Label {
             index: 1,
             generation: 2,
         },

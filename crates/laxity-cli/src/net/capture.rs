@@ -24,7 +24,9 @@ use pcap_file::pcapng::{PcapNgBlock as _, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 
 use super::out::Out;
-use super::{Lasts, failed_looks, failure, lost_below, named, opened, span, warn};
+use super::{
+    DOWN, Lasts, failed_looks, failure, is_down, lost_below, named, number_of, opened, span, warn,
+};
 use crate::exit::{ERROR, Failure, MET, failed};
 use crate::files;
 use crate::outputs;
@@ -71,8 +73,7 @@ pub(super) fn run(arguments: &Capture) -> Result<u8, Failure> {
         options.limits.posted = 64;
     }
     warn(&name);
-    // Before it is opened: who interrupts it from then on finds it listening.
-    let lasts = Lasts::begin(arguments.lasts);
+    let mut lasts = Lasts::begin();
     let interface = opened(&name, options)?;
     let (packets, bytes) = match is_long {
         true => (WAIT[0], LONGEST),
@@ -85,6 +86,7 @@ pub(super) fn run(arguments: &Capture) -> Result<u8, Failure> {
     let (tap, mut recording) = recorder(packets, bytes);
     let tapped = interface.tap(&filter, tap);
     tapped.map_err(|error| failure(&error))?;
+    lasts.count(arguments.lasts);
     let mut target = Target::open(&arguments.write, &interface, (&filter, bytes), &lasts)?;
     let (written, cut) = target.write_all(&mut recording, &lasts, arguments)?;
     conclude(&interface, &recording, written, arguments)?;
@@ -94,7 +96,7 @@ pub(super) fn run(arguments: &Capture) -> Result<u8, Failure> {
 fn conclude(
     interface: &Interface,
     recording: &Recording,
-    written: u64,
+    written: Written,
     arguments: &Capture,
 ) -> Result<(), Failure> {
     let missed = recording.missed();
@@ -109,6 +111,9 @@ fn conclude(
     if let Some(told) = told {
         files::say(&format!("laxity: {told}"));
     }
+    if is_down(interface) == Some(true) {
+        files::say(&format!("laxity: {DOWN}"));
+    }
     if let Some(failed) = failed_looks(interface.failures()) {
         files::say(&format!("laxity: {}", plain(&failed)));
     }
@@ -116,8 +121,13 @@ fn conclude(
     ended.map_or(Ok(()), |ended| Err(Failure::new(ERROR, ended.to_string())))
 }
 
-/// How many packets were written to this file, and what is not in it; `None` where how many is not to be told, and nothing is known to be lost.
-fn told(written: Option<u64>, file: &Path, missed: u64, below: Option<Losses>) -> Option<String> {
+/// What was written to this file, and what is not in it; `None` where the first is not to be told, and nothing is known to be lost.
+fn told(
+    written: Option<Written>,
+    file: &Path,
+    missed: u64,
+    below: Option<Losses>,
+) -> Option<String> {
     let is_lost = missed > 0 || below.is_some_and(|below| below != Losses::default());
     if written.is_none() && !is_lost {
         return None;
@@ -126,13 +136,23 @@ fn told(written: Option<u64>, file: &Path, missed: u64, below: Option<Losses>) -
         true => "standard output".into(),
         false => plain(&file.display().to_string()).into_owned(),
     };
-    let written = written.map(|written| format!("{written} packets written to {file}; "));
+    let written = written.map(|Written { packets, lasted }| {
+        let packets = number_of(packets, "packet");
+        format!("{packets} in {lasted}, written to {file}; ")
+    });
     let below = below.map(|losses| format!("; lost below: {}", lost_below(&losses)));
     Some(format!(
         "{}{missed} missed, since too many waited{}",
         written.unwrap_or_default(),
         below.unwrap_or_default()
     ))
+}
+
+/// So many packets, and how long they were recorded.
+#[derive(Clone, Copy)]
+struct Written {
+    packets: u64,
+    lasted: Span,
 }
 
 /// Where the packets go: as they come, so that what was written can be read whatever ends this.
@@ -196,15 +216,18 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// Until it is over: how many were written, and what is not there since nobody took it.
+    /// Until it is over: what was written, and what is not there since nobody took it.
     fn write_all(
         &mut self,
         recording: &mut Recording,
         lasts: &Lasts,
         arguments: &Capture,
-    ) -> Result<(u64, Option<String>), Failure> {
-        let mut written = 0;
-        let result = self.write_until_over(recording, lasts, arguments, &mut written);
+    ) -> Result<(Written, Option<String>), Failure> {
+        let (mut packets, mut over) = (0, None);
+        let so_far = (&mut packets, &mut over);
+        let result = self.write_until_over(recording, lasts, arguments, so_far);
+        let lasted = over.unwrap_or_else(|| lasts.lasted());
+        let written = Written { packets, lasted };
         let cut = self.out().is_cut().then(|| self.cut(recording));
         match cut {
             None => result.map(|()| (written, None)),
@@ -217,25 +240,26 @@ impl<'a> Target<'a> {
         recording: &mut Recording,
         lasts: &Lasts,
         arguments: &Capture,
-        written: &mut u64,
+        (packets, over): (&mut u64, &mut Option<Span>),
     ) -> Result<(), Failure> {
         let mut reporter = Reporter::patient(arguments.quiet);
         let all = |written: u64| arguments.count.unwrap_or(written) as usize;
-        while arguments.count.is_none_or(|count| *written < count) {
+        while arguments.count.is_none_or(|count| *packets < count) {
             if lasts.is_over() {
+                over.get_or_insert_with(|| lasts.lasted());
                 // What waits by now is written, and no more comes, however slowly that goes.
                 recording.stop();
             }
             match recording.next(Some(lasts.look())) {
                 Ok(captured) => {
                     // What was begun counts, as the last bytes may not be there.
-                    *written += 1;
+                    *packets += 1;
                     self.write(&captured)?;
                     recording.done(captured);
                 }
                 Err(NoPacket::TimeUp) => {
                     self.flush()?;
-                    reporter.tell(*written as usize, all(*written), "packets");
+                    reporter.tell(*packets as usize, all(*packets), "packets");
                 }
                 Err(NoPacket::Over) => break,
             }
@@ -252,10 +276,11 @@ impl<'a> Target<'a> {
     /// What is not there, though it was recorded, since nobody takes it.
     fn cut(&mut self, recording: &mut Recording) -> String {
         recording.stop();
-        let left = std::iter::from_fn(|| recording.next(Some(now())).ok()).count();
+        let left = std::iter::from_fn(|| recording.next(Some(now())).ok());
+        let left = number_of(left.count() as u64, "packet");
         let bytes = self.writer.get_ref().buffer().len();
         format!(
-            "{} took no more: the last {bytes} bytes of what was written are not in it, nor {left} packets that waited",
+            "{} took no more: the last {bytes} bytes of what was written are not in it, nor {left} that waited",
             self.name
         )
     }
@@ -342,9 +367,13 @@ mod tests {
         assert!(lost.contains("perhaps more"), "{lost}");
         let lost = told(None, file, 2, None).unwrap();
         assert!(lost.contains("2 missed"), "{lost}");
-        let all = told(Some(5), file, 0, Some(none)).unwrap();
+        let written = Written {
+            packets: 5,
+            lasted: Span::from_millis(20),
+        };
+        let all = told(Some(written), file, 0, Some(none)).unwrap();
         assert!(
-            all.starts_with("5 packets written to x.pcapng; 0 missed"),
+            all.starts_with("5 packets in 20ms, written to x.pcapng; 0 missed"),
             "{all}"
         );
     }
@@ -363,7 +392,11 @@ mod tests {
             count: None,
             quiet: true,
         };
-        let concluded = || conclude(&interface, &recording, 0, &arguments);
+        let written = Written {
+            packets: 0,
+            lasted: Span::ZERO,
+        };
+        let concluded = || conclude(&interface, &recording, written, &arguments);
         assert!(concluded().is_ok());
         let asked = interface.ask(|_| panic!("on purpose"));
         assert!(asked.is_err());

@@ -7,7 +7,7 @@ mod replay;
 mod show;
 
 use clap::Subcommand;
-use laxity::net::{Error, Interface, InterfaceName, Losses, OpenCause, Options};
+use laxity::net::{Error, Interface, InterfaceName, Losses, OpenCause, Options, shown};
 use laxity::{Instant, Span, Watch, now};
 use laxity_lab::plain;
 use laxity_lab::scenario::units;
@@ -104,6 +104,21 @@ fn lost_below(losses: &Losses) -> String {
     format!("no room {no_room}, too long {too_long}{more}")
 }
 
+/// So many of them.
+fn number_of(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+/// Why nothing comes or leaves, and what mends that.
+const DOWN: &str = "the interface, or the other end of its wire, is down (`ip link set NAME up`)";
+
+/// Whether it is; `None` where it is none of the kernel's, or nobody knows.
+fn is_down(interface: &Interface) -> Option<bool> {
+    let (_, name) = interface.facts().name.split_once(':')?;
+    shown(name).ok().map(|shown| !shown.is_up)
+}
+
 /// How often looks at an interface failed, and why last; `None` where none did.
 fn failed_looks((count, last): (u64, Option<String>)) -> Option<String> {
     let last = last.unwrap_or_else(|| "nobody knows why".to_owned());
@@ -135,16 +150,29 @@ fn failure(error: &Error) -> Failure {
 
 /// Until when something lasts, and whether it was stopped.
 struct Lasts {
+    began: Instant,
     until: Option<Instant>,
     watch: Watch,
 }
 
 impl Lasts {
-    fn begin(lasts: Option<Span>) -> Self {
+    /// Before an interface is opened: who interrupts it from then on finds it listening.
+    fn begin() -> Self {
         Self {
-            until: lasts.and_then(|lasts| now().checked_add(lasts)),
+            began: now(),
+            until: None,
             watch: Watch::begin(),
         }
+    }
+
+    /// From now on, when packets can be seen: opening an interface takes its time.
+    fn count(&mut self, lasts: Option<Span>) {
+        self.began = now();
+        self.until = lasts.and_then(|lasts| self.began.checked_add(lasts));
+    }
+
+    fn lasted(&self) -> Span {
+        now().saturating_since(self.began)
     }
 
     fn is_over(&self) -> bool {

@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_pipe_that_nobody_reads_is_waited_for_until_it_is_over_and_no_longer_than_patience_or_a_second_signal()
      {
-        let lasts = Lasts::begin(None);
+        let lasts = Lasts::begin();
         let (_reader, writer) = io::pipe().unwrap();
         let file = File::from(OwnedFd::from(writer));
         let [mut patient, mut endless] =

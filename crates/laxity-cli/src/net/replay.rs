@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use clap::Args;
@@ -17,7 +17,7 @@ use laxity_model::nif::link::LinkError;
 use serde_json::json;
 
 use super::file::Named;
-use super::{Lasts, failed_looks, failure, named, opened};
+use super::{DOWN, Lasts, failed_looks, failure, named, number_of, opened};
 use crate::exit::{ERROR, Failure, MET};
 use crate::files;
 use crate::outputs::{self, Json};
@@ -57,15 +57,15 @@ const FRAMES: u32 = 64;
 /// Frames that are on their way when all were handed over are waited for so long.
 const PATIENCE: Span = Span::from_secs(2);
 
-/// Why frames do not leave, and what mends that.
-const DOWN: &str = "the interface, or the other end of its wire, is down (`ip link set NAME up`)";
-
 /// What became of frames, as their driver tells.
 #[derive(Default)]
 struct Sent {
     sent: AtomicU64,
     refused: AtomicU64,
+    /// Why the last one was refused.
     why: Mutex<Option<LinkError>>,
+    /// What waits in the kernel then may never be told of.
+    was_down: AtomicBool,
 }
 
 struct Told(Arc<Sent>);
@@ -79,22 +79,15 @@ impl Client<AnyMemory> for Told {
             return;
         };
         self.0.refused.fetch_add(1, Ordering::Relaxed);
-        self.because(error);
-    }
-
-    fn told(&mut self, news: News, _: &mut Context<'_>) {
-        // What waits in the kernel then may never be told of.
-        if news == News::Down {
-            self.because(LinkError::Down);
-        }
-    }
-}
-
-impl Told {
-    fn because(&self, error: LinkError) {
         // Who reads it just now has one like it.
         if let Ok(mut why) = self.0.why.try_lock() {
             *why = Some(error);
+        }
+    }
+
+    fn told(&mut self, news: News, _: &mut Context<'_>) {
+        if news == News::Down {
+            self.0.was_down.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -129,7 +122,7 @@ pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
             rest: Rest::Kernel,
         });
     }
-    let lasts = Lasts::begin(None);
+    let lasts = Lasts::begin();
     let interface = opened(&name, options)?;
     let sent = Arc::<Sent>::default();
     let sender = interface.sender(FRAMES, Told(Arc::clone(&sent)));
@@ -152,7 +145,9 @@ pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
     }
     reporter.end();
     let lasted = now().saturating_since(began);
-    tell(&done, &sent, lasted, arguments)?;
+    if stopped.is_ok() || done.frames > 0 {
+        tell(&done, &sent, stopped.is_err(), lasted, arguments)?;
+    }
     if let Some(failed) = failed_looks(interface.failures()) {
         files::say(&format!("laxity: {}", plain(&failed)));
     }
@@ -176,20 +171,44 @@ fn conclude(interface: &Interface, done: &Done, sent: &Sent) -> Result<u8, Failu
     if has_left == done.frames {
         return Ok(MET);
     }
+    let refused = sent.refused.load(Ordering::Relaxed);
     let why = sent.why.lock().unwrap_or_else(PoisonError::into_inner);
-    let silent = done.handed > has_left + sent.refused.load(Ordering::Relaxed);
     let why = match why.as_ref() {
         Some(LinkError::Down) => DOWN.to_owned(),
-        Some(why) => why.to_string(),
-        None if silent => format!("they had not left {PATIENCE} after the last one; {DOWN}?"),
-        None => "too long for the interface, or cut in the file".to_owned(),
+        why => why.map(ToString::to_string).unwrap_or_default(),
     };
-    let missing = done.frames - has_left.min(done.frames);
-    let message = format!("{missing} frames were not sent: {why}");
+    let doubt = if sent.was_down.load(Ordering::Relaxed) {
+        ""
+    } else {
+        "?"
+    };
+    let causes = [
+        (
+            done.unsendable,
+            "too long for the interface, or cut in the file".to_owned(),
+        ),
+        (refused, format!("refused, the last: {why}")),
+        (
+            done.handed.saturating_sub(has_left + refused),
+            format!("not gone {PATIENCE} after the last one; {DOWN}{doubt}"),
+        ),
+    ];
+    let causes = causes.iter().filter(|(count, _)| *count > 0);
+    let causes = causes.map(|(count, why)| format!("{count} {why}"));
+    let causes = causes.collect::<Vec<_>>().join("; ");
+    let missing = number_of(done.frames - has_left.min(done.frames), "frame");
+    let message = format!("{missing} not sent: {causes}");
     Err(Failure::new(ERROR, plain(&message).into_owned()))
 }
 
-fn tell(done: &Done, sent: &Sent, lasted: Span, arguments: &Replay) -> Result<(), Failure> {
+/// `failed`: the file has more, which cannot be read.
+fn tell(
+    done: &Done,
+    sent: &Sent,
+    failed: bool,
+    lasted: Span,
+    arguments: &Replay,
+) -> Result<(), Failure> {
     let (left, refused) = (
         sent.sent.load(Ordering::Relaxed),
         sent.refused.load(Ordering::Relaxed),
@@ -198,13 +217,14 @@ fn tell(done: &Done, sent: &Sent, lasted: Span, arguments: &Replay) -> Result<()
         0 => String::new(),
         _ => format!(", {} the most", done.most_late),
     };
-    let of = match done.interrupted {
-        Some(_) => "the first ",
-        None => "",
+    let of = match failed || done.interrupted.is_some() {
+        true => "the first ",
+        false => "",
     };
+    let frames = number_of(done.frames, "frame");
     let text = format!(
-        "laxity: {left} of {of}{} frames sent in {lasted}; {} late by more than {LATE}{most}; {} refused, {} that cannot be sent whole",
-        done.frames, done.late, refused, done.unsendable
+        "laxity: {left} of {of}{frames} sent in {lasted}; {} late by more than {LATE}{most}; {} refused, {} that cannot be sent whole",
+        done.late, refused, done.unsendable
     );
     if !arguments.quiet {
         files::say(&text);
@@ -332,7 +352,8 @@ mod tests {
         let name = named("udp:127.0.0.1:0-127.0.0.1:9").unwrap();
         let interface = Interface::open_named(&name, Options::default()).unwrap();
         let sender = interface.sender(0, Told(Arc::default())).unwrap();
-        let lasts = Lasts::begin(Some(Span::from_millis(20)));
+        let mut lasts = Lasts::begin();
+        lasts.count(Some(Span::from_millis(20)));
         let mut replayed = Replayed {
             interface: &interface,
             pool: &sender.pool,

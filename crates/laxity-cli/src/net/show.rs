@@ -5,12 +5,12 @@ use laxity::doctor::{Finding, Machine, diagnose};
 use laxity::net::exchange::{Account, Reason};
 use laxity::net::registry::Fallback;
 use laxity::net::{Counters, Error, Interface, Options, Shown, interface_names, shown};
-use laxity::{Grade, Span, now, sleep_until};
+use laxity::{Grade, Span, sleep_until};
 use laxity_lab::plain;
 use laxity_lab::report::doctor;
 use serde_json::{Value, json};
 
-use super::{Lasts, failed_looks, failure, lost_below, named, opened, span, warn};
+use super::{DOWN, Lasts, failed_looks, failure, is_down, lost_below, named, opened, span, warn};
 use crate::exit::{Failure, MET, failed};
 use crate::files;
 use crate::outputs::{self, Json};
@@ -121,6 +121,8 @@ fn ways(json: &Json) -> Result<u8, Failure> {
 struct Seen {
     counters: Counters,
     lasted: Span,
+    /// At the end, where that is known.
+    is_down: Option<bool>,
     /// What its driver was promised, and had.
     driver: Grade,
     /// How often it failed, and why last.
@@ -132,13 +134,13 @@ struct Seen {
 fn counted(name: &str, arguments: &Show) -> Result<u8, Failure> {
     let name = named(name)?;
     warn(&name);
-    // Before it is opened: who interrupts it from then on finds it listening.
-    let lasts = Lasts::begin(Some(arguments.lasts));
+    let mut lasts = Lasts::begin();
     let interface = opened(&name, Options::default())?;
     if interface.facts().is_shared_with_kernel {
         let left = interface.leave_rest(Fallback::Kernel);
         left.map_err(|error| failure(&error))?;
     }
+    lasts.count(Some(arguments.lasts));
     let seen = watch(&interface, &lasts, arguments)?;
     let facts = interface.facts();
     outputs::tell(
@@ -156,12 +158,12 @@ fn counted(name: &str, arguments: &Show) -> Result<u8, Failure> {
 }
 
 fn watch(interface: &Interface, lasts: &Lasts, arguments: &Show) -> Result<Seen, Failure> {
-    let began = now();
     let mut reporter = Reporter::patient(arguments.quiet);
     let counters = interface.counters().map_err(|error| failure(&error))?;
     let mut seen = Seen {
         counters,
         lasted: Span::ZERO,
+        is_down: None,
         driver: Grade::Enforced,
         failures: (0, None),
         ended: None,
@@ -172,10 +174,11 @@ fn watch(interface: &Interface, lasts: &Lasts, arguments: &Show) -> Result<Seen,
             Ok(counters) => seen.counters = counters,
             Err(error) => seen.ended = Some(error),
         }
-        seen.lasted = now().saturating_since(began);
+        seen.lasted = lasts.lasted();
         seen.failures = interface.failures();
         if is_over || seen.ended.is_some() {
             seen.driver = interface.grade();
+            seen.is_down = is_down(interface);
             laxity_lab::runner::Progress::end(&mut reporter);
             return Ok(seen);
         }
@@ -221,8 +224,12 @@ fn table(name: &str, seen: &Seen) -> String {
         Some(reason) => format!("\n  the driver is {}: {}\n", seen.driver, plain(reason)),
         None => String::new(),
     };
+    let down = match seen.is_down {
+        Some(true) => format!("\n  {DOWN}\n"),
+        Some(false) | None => String::new(),
+    };
     format!(
-        "{}, {}\n\n  came          {:>12}\n  delivered     {:>12}\n  the kernel's  {:>12}\n  dropped       {dropped:>12}   {}\n  lost below    {below:>12}   {}\n{failed}{driver}",
+        "{}, {}\n{down}\n  came          {:>12}\n  delivered     {:>12}\n  the kernel's  {:>12}\n  dropped       {dropped:>12}   {}\n  lost below    {below:>12}   {}\n{failed}{driver}",
         plain(name),
         seen.lasted,
         seen.counters.came(),
@@ -253,6 +260,11 @@ fn to_json(name: &str, seen: &Seen) -> Value {
     json!({
         "file_version": 1,
         "interface": name,
+        "state": match seen.is_down {
+            Some(true) => "down",
+            Some(false) => "up",
+            None => "unknown",
+        },
         "lasted_ns": seen.lasted.as_nanos(),
         "came": seen.counters.came(),
         "arrived": arrived,
@@ -295,6 +307,7 @@ mod tests {
             };
             let seen = Seen {
                 counters,
+                is_down: None,
                 failures: (3, Some("no buffer space".to_owned())),
                 lasted: Span::ZERO,
                 driver: Grade::Enforced,

@@ -32,6 +32,9 @@ pub struct HistogramJson {
     /// Of those values alone that no disturbance overlaps, by which contracts judge; none where that is all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undisturbed: Option<Undisturbed>,
+    /// What one had come to that was not over at the end, or had no beginning: so it was that at the least, and none of those above. None where some that is judged is as large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<u64>,
 }
 
 /// What is judged of a histogram in which there is more.
@@ -86,6 +89,7 @@ impl HistogramJson {
             overflow: 0,
             buckets: histogram.buckets().map(|b| (b.low, b.count)).collect(),
             undisturbed: None,
+            unfinished: None,
         }
     }
 
@@ -93,7 +97,9 @@ impl HistogramJson {
     #[must_use]
     pub fn of(unit: &str, observed: &Observed) -> Self {
         let is_disturbed = !observed.disturbed.is_empty();
+        let unfinished = observed.unfinished.max();
         Self {
+            unfinished: unfinished.filter(|_| unfinished > observed.undisturbed.max()),
             undisturbed: is_disturbed.then(|| Undisturbed::of(&observed.undisturbed)),
             ..Self::new(unit, &observed.raw())
         }
@@ -126,9 +132,10 @@ impl HistogramJson {
         self.undisturbed.map_or(self.min, |own| own.min)
     }
 
-    /// The largest that is judged.
+    /// The largest that is judged, or what one that was not over had come to.
     pub(crate) fn told_max(&self) -> Option<u64> {
-        self.undisturbed.map_or(self.max, |own| own.max)
+        let judged = self.undisturbed.map_or(self.max, |own| own.max);
+        judged.max(self.unfinished)
     }
 
     /// The largest of all, where that is not judged.

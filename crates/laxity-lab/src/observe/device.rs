@@ -150,9 +150,8 @@ impl<'a> DeviceReader<'a> {
         if let Some([before, since]) = interval
             && before > self.phase_since
         {
-            let period = (at - before).as_nanos();
             self.recorder
-                .value(Quantity::INTERRUPT_PERIOD, period, [since, at]);
+                .shifted(Quantity::INTERRUPT_PERIOD, at - before, [since, at]);
         }
     }
 
@@ -187,9 +186,9 @@ impl<'a> DeviceReader<'a> {
     /// The queue was empty: what was taken from it since it last was.
     fn close_deferred(&mut self) {
         if let Some(exit) = self.deferred.last_exit.take() {
-            let total = std::mem::take(&mut self.deferred.total).as_nanos();
+            let total = std::mem::take(&mut self.deferred.total);
             let span = [self.deferred.from, exit];
-            self.recorder.value(Quantity::DEFERRED_TIME, total, span);
+            self.recorder.lasted(Quantity::DEFERRED_TIME, total, span);
         }
     }
 

@@ -35,24 +35,37 @@ pub struct FlowMarks {
 pub struct Kept {
     /// From its arrival until a thread was done with it.
     pub took: Span,
-    /// Whether that was after it was due.
-    pub is_late: bool,
+    /// How long that was after it was due.
+    pub late_by: Span,
     /// Whether there were more than was stated.
     pub exceeds: bool,
 }
 
 impl Kept {
+    /// Times are recorded as so many of these, rounded up: `took` in 33 bits, up to nine minutes, `late_by` in 30, up to a minute.
+    pub const GRAIN: Span = Span::from_nanos(64);
+    const TOOK: u64 = (1 << 33) - 1;
+    const LATE: u64 = (1 << 30) - 1;
+
     /// As the one number that is recorded.
     pub fn word(self) -> u64 {
-        self.took.as_nanos() << 2 | u64::from(self.exceeds) << 1 | u64::from(self.is_late)
+        let grains = |span: Span, most: u64| {
+            let grains = span.as_nanos().div_ceil(Self::GRAIN.as_nanos());
+            grains.min(most)
+        };
+        let (took, late) = (
+            grains(self.took, Self::TOOK),
+            grains(self.late_by, Self::LATE),
+        );
+        took << 31 | late << 1 | u64::from(self.exceeds)
     }
 
     /// Back from that.
     pub const fn of(word: u64) -> Self {
         Self {
-            took: Span::from_nanos(word >> 2),
-            is_late: word & 1 != 0,
-            exceeds: word & 2 != 0,
+            took: Span::from_nanos((word >> 31) * Self::GRAIN.as_nanos()),
+            late_by: Span::from_nanos((word >> 1 & Self::LATE) * Self::GRAIN.as_nanos()),
+            exceeds: word & 1 != 0,
         }
     }
 }
@@ -144,8 +157,6 @@ pub(super) struct FlowReader<'a> {
     began: [Option<Instant>; 2],
     /// The least that a frame took from when the last of it left.
     quickest: Span,
-    /// The longest interval between frames, and the longest wait for a thread.
-    longest: [Span; 2],
 }
 
 impl<'a> FlowReader<'a> {
@@ -159,7 +170,6 @@ impl<'a> FlowReader<'a> {
             shown: None,
             began: [None; 2],
             quickest: Span::MAX,
-            longest: [Span::ZERO; 2],
         }
     }
 
@@ -184,15 +194,13 @@ impl<'a> FlowReader<'a> {
     /// Nothing was shown between the last two of these. A halt makes the frame at either end late, and so the interval longer or shorter: one before it, since `since`, does too.
     fn interval(&mut self, [since, before, at]: [Instant; 3], period: Span) {
         let interval = at.saturating_since(before);
-        self.longest[0] = self.longest[0].max(interval);
-        let jitter = interval.as_nanos().abs_diff(period.as_nanos());
-        let own = (FRAME_INTERVAL, interval.as_nanos());
-        for (quantity, value) in [own, (FRAME_JITTER, jitter)] {
-            self.recorder.value(quantity, value, [since, at]);
+        let jitter = Span::from_nanos(interval.as_nanos().abs_diff(period.as_nanos()));
+        for (quantity, value) in [(FRAME_INTERVAL, interval), (FRAME_JITTER, jitter)] {
+            self.recorder.shifted(quantity, value, [since, at]);
         }
     }
 
-    /// What had no beginning or was not over at the end had taken that long at the least: it counts where it is more than all that had both.
+    /// What had no beginning or was not over at the end had taken that long at the least.
     fn open(&mut self) {
         if let Traffic::Video { period, .. } = self.probe.traffic {
             let [left, shown] = self.began;
@@ -201,21 +209,34 @@ impl<'a> FlowReader<'a> {
             let due = left.and_then(|left| Some([left, left.checked_add(quickest)?]));
             let ends = [(due, shown.unwrap_or(self.end)), (self.shown, self.end)];
             for (before, at) in ends {
-                let longest = self.longest[0].max(period);
-                let is_more = |[_, before]: &[Instant; 2]| at.saturating_since(*before) > longest;
-                if let Some([since, before]) = before.filter(is_more) {
-                    self.interval([since, before, at], period);
+                let Some([since, before]) = before else {
+                    continue;
+                };
+                let interval = at.saturating_since(before);
+                let jitter = interval.saturating_sub(period);
+                for (quantity, least) in [(FRAME_INTERVAL, interval), (FRAME_JITTER, jitter)] {
+                    self.recorder.unfinished(quantity, least, [since, at]);
                 }
             }
         }
-        for (arrived, due) in self.waiting() {
+        let end = self.end;
+        for (arrived, due) in self.waiting().filter(|(arrived, _)| *arrived < end) {
             if due < self.end {
-                self.recorder.value(PACKETS_LATE, 1, [arrived, self.end]);
+                self.late(self.end.saturating_since(due), [arrived, self.end]);
             }
-            if self.end.saturating_since(arrived) > self.longest[1] {
-                self.recorder.span(ARRIVAL_TO_THREAD, arrived, self.end);
-            }
+            let waited = self.end.saturating_since(arrived);
+            self.recorder
+                .unfinished(ARRIVAL_TO_THREAD, waited, [arrived, self.end]);
         }
+    }
+
+    /// A packet was there for this time, and so late: by no more than halts in it delayed, it was their doing.
+    fn late(&mut self, by: Span, span: [Instant; 2]) {
+        let late = u64::from(!by.is_zero());
+        let delayed = self.recorder.delayed(span);
+        let excused = delayed.map(|delayed| u64::from(by <= delayed + Kept::GRAIN));
+        self.recorder
+            .told_apart(PACKETS_LATE, late, excused, span[0]);
     }
 
     /// When each packet arrived that still waits for a thread, and is due.
@@ -242,14 +263,13 @@ impl Reader for FlowReader<'_> {
             _ if mark == marks.taken => {
                 let taken = Instant::from_nanos(first);
                 let arrived = Instant::from_nanos(first.saturating_sub(second));
-                self.longest[1] = self.longest[1].max(Span::from_nanos(second));
                 self.recorder.span(ARRIVAL_TO_THREAD, arrived, taken);
             }
             _ if mark == marks.kept => {
                 let (done, kept) = (Instant::from_nanos(first), Kept::of(second));
                 let span = [done.saturating_sub(kept.took), done];
-                let [late, excess] = [kept.is_late, kept.exceeds].map(u64::from);
-                self.recorder.value(PACKETS_LATE, late, span);
+                self.late(kept.late_by, span);
+                let excess = u64::from(kept.exceeds);
                 self.recorder.value(PACKETS_IN_EXCESS, excess, span);
             }
             Traffic::Video {
@@ -283,218 +303,4 @@ impl Reader for FlowReader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use laxity::contract::Quantity;
-    use laxity_model::{Disturbance, ProcessorId, RunRecord};
-
-    use super::*;
-    use crate::scenario::kinds::VIDEO;
-
-    const MARKS: FlowMarks = FlowMarks {
-        sent: Mark(0),
-        taken: Mark(1),
-        worked: Mark(2),
-        kept: Mark(3),
-    };
-
-    const PROBE: FlowProbe = FlowProbe {
-        marks: MARKS,
-        holders: Vec::new(),
-        traffic: Traffic::Video {
-            period: Span::from_millis(100),
-            packets: 2,
-            bytes: 100,
-            jitter: Span::ZERO,
-        },
-        waiting: Waiting(None),
-        way: OnTheWay {
-            overtaken: Some(0),
-            patience: Span::from_secs(1),
-        },
-        records: PortId(0),
-        unsent: None,
-    };
-
-    /// Of a run that is over then.
-    fn record(marks: &[(Mark, u64, u64)], end_ms: u64) -> RunRecord {
-        let events = marks.iter().map(|(mark, first, second)| Event {
-            at: Instant::ZERO,
-            kind: EventKind::Mark(*mark),
-            processor: ProcessorId(0),
-            activity: ActivityId(0),
-            args: [*first, *second],
-        });
-        RunRecord {
-            events: events.collect(),
-            ..RunRecord::empty(Instant::ZERO, Instant::from_millis(end_ms))
-        }
-    }
-
-    fn seen(marks: &[(Mark, u64, u64)]) -> impl Fn(Quantity) -> Vec<u64> + use<> {
-        seen_by(&PROBE, marks, 1_500)
-    }
-
-    fn seen_by(
-        probe: &FlowProbe,
-        marks: &[(Mark, u64, u64)],
-        end_ms: u64,
-    ) -> impl Fn(Quantity) -> Vec<u64> + use<> {
-        seen_in(probe, &record(marks, end_ms))
-    }
-
-    fn seen_in(probe: &FlowProbe, record: &RunRecord) -> impl Fn(Quantity) -> Vec<u64> + use<> {
-        let mut reader = Box::new(FlowReader::new(probe, Run::of(record)));
-        for event in &record.events {
-            reader.take(event, &Phase::RUN);
-        }
-        let subject = Subject {
-            name: "video".into(),
-            kind: VIDEO,
-        };
-        let seen = reader.finish(subject).quantities;
-        move |quantity| {
-            let all = seen.whole(quantity).undisturbed;
-            let extremes = [all.min(), all.max(), u64::try_from(all.sum()).ok()];
-            extremes.into_iter().flatten().collect()
-        }
-    }
-
-    const MS: u64 = 1_000_000;
-
-    #[test]
-    fn a_frame_is_shown_with_the_last_of_its_packets_in_whatever_order_they_come() {
-        let sent = (0..6).map(|number| (MARKS.sent, number, number / 2 * 100 * MS));
-        let worked = [(1, 3), (0, 5), (2, 101), (3, 120), (4, 201), (5, 202)];
-        let worked = worked.map(|(number, at)| (MARKS.worked, number, at * MS));
-        let all: Vec<_> = sent.chain(worked).collect();
-        let (record, at) = (record(&all, 250), Instant::from_millis);
-        let shown = [(0, at(5)), (1, at(120)), (2, at(202))];
-        assert_eq!(PROBE.shown(&record), shown);
-        let left = [(0, at(0)), (1, at(100)), (2, at(200))];
-        assert_eq!(PROBE.left(&record), left);
-        let seen = seen_by(&PROBE, &all, 250);
-        assert_eq!(seen(FRAME_INTERVAL)[..2], [82 * MS, 115 * MS]);
-        assert_eq!(seen(FRAME_JITTER)[..2], [15 * MS, 18 * MS]);
-        assert_eq!(seen(PACKETS_LOST), [0, 0, 0]);
-    }
-
-    #[test]
-    fn what_never_comes_is_lost_unless_it_may_be_under_way() {
-        let sent = [(0, 0), (1, 0), (2, 100), (3, 100), (4, 900), (5, 900)];
-        let sent = sent.map(|(number, at)| (MARKS.sent, number, at * MS));
-        let worked = [(0, 3), (1, 4), (3, 101)];
-        let worked = worked.map(|(number, at)| (MARKS.worked, number, at * MS));
-        let seen = seen(&[&sent[..], &worked].concat());
-        assert_eq!(seen(PACKETS_LOST), [0, 1, 1]);
-    }
-
-    /// Frames that are shown then, in milliseconds, as soon as they leave.
-    fn frames(at: &[u64]) -> Vec<(Mark, u64, u64)> {
-        let marks = at.iter().zip(0..).flat_map(|(at, frame)| {
-            let both = [2 * frame, 2 * frame + 1];
-            let of = |mark| both.map(|number| (mark, number, at * MS));
-            of(MARKS.sent).into_iter().chain(of(MARKS.worked))
-        });
-        marks.collect()
-    }
-
-    /// It makes that interval longer, and the next shorter. Of the others it takes nothing.
-    #[test]
-    fn a_halt_may_have_moved_both_ends_of_an_interval() {
-        let halt = |from, to| Disturbance {
-            processor: ProcessorId(0),
-            from: Instant::from_millis(from),
-            to: Instant::from_millis(to),
-        };
-        let of = |halts: &[Disturbance], at: &[u64]| {
-            let record = RunRecord {
-                disturbances: halts.to_vec(),
-                ..record(&frames(at), 650)
-            };
-            let seen = seen_in(&PROBE, &record);
-            [FRAME_INTERVAL, FRAME_JITTER].map(|quantity| seen(quantity)[..2].to_vec())
-        };
-        let late = [4, 104, 214, 304, 404, 504, 604];
-        let judged = [[100 * MS; 2], [0; 2]];
-        assert_eq!(of(&[halt(205, 213)], &late), judged);
-        let first_is_late = [14, 104, 204, 304, 404, 504, 604];
-        let judged = [[90 * MS, 100 * MS], [0, 10 * MS]];
-        assert_eq!(of(&[], &first_is_late), judged);
-        assert_eq!(of(&[halt(304, 305)], &first_is_late), judged);
-    }
-
-    #[test]
-    fn what_is_not_over_at_the_end_has_taken_that_long() {
-        let shown = |at: &[u64]| seen(&frames(at));
-        // The run is over at 1,500 ms.
-        assert_eq!(shown(&[4])(FRAME_INTERVAL), [1_496 * MS; 3]);
-        assert_eq!(
-            shown(&[4, 104])(FRAME_INTERVAL)[..2],
-            [100 * MS, 1_396 * MS]
-        );
-        assert_eq!(shown(&[4, 104])(FRAME_JITTER)[..2], [0, 1_296 * MS]);
-        assert_eq!(shown(&[1_300, 1_450])(FRAME_INTERVAL), [150 * MS; 3]);
-        assert_eq!(shown(&[1_450])(FRAME_INTERVAL), [0], "none is due");
-    }
-
-    #[test]
-    fn a_picture_that_stands_still_from_the_beginning_has_done_so_for_that_long() {
-        let sent = (0..30).map(|number| (MARKS.sent, number, number / 2 * 100 * MS));
-        let worked = |from: u64, at: u64| {
-            let both = (from..30).map(move |number| (number, (number / 2 * 100 + 10).max(at)));
-            both.map(|(number, at)| (MARKS.worked, number, at * MS))
-        };
-        let late = seen(&sent.clone().chain(worked(0, 1_005)).collect::<Vec<_>>());
-        assert_eq!(late(FRAME_INTERVAL)[..2], [0, 995 * MS]);
-        let at_once = seen(&sent.clone().chain(worked(0, 0)).collect::<Vec<_>>());
-        assert_eq!(at_once(FRAME_INTERVAL)[..2], [100 * MS; 2]);
-        assert_eq!(
-            seen(&sent.collect::<Vec<_>>())(FRAME_INTERVAL),
-            [1_500 * MS; 3]
-        );
-    }
-
-    #[test]
-    fn what_was_due_is_late_when_it_is_done_or_still_waits_behind_that() {
-        let at = Instant::from_millis;
-        let waits = [(1_300, 1_400), (1_490, 1_600)].map(|(one, due)| (at(one), at(due)));
-        let waiting = Waiting(Some(Arc::new(move || waits.to_vec())));
-        let probe = FlowProbe { waiting, ..PROBE };
-        let kept = [(9, false, false), (30, true, false), (40, true, true)];
-        let kept = kept.map(|(ms, is_late, exceeds)| Kept {
-            took: Span::from_millis(ms),
-            is_late,
-            exceeds,
-        });
-        assert_eq!(kept.map(|kept| Kept::of(kept.word())), kept);
-        let marks = kept.map(|kept| (MARKS.kept, 100 * MS, kept.word()));
-        let seen = seen_by(&probe, &marks, 1_500);
-        assert_eq!(seen(PACKETS_LATE), [0, 1, 3]);
-        assert_eq!(seen(PACKETS_IN_EXCESS), [0, 1, 1]);
-    }
-
-    #[test]
-    fn who_waits_for_a_thread_at_the_end_has_waited_that_long() {
-        let at = Instant::from_millis;
-        // The last is no longer than what was over, or arrived after the end.
-        let arrived = [1_100, 1_400, 1_496, 1_501].map(at);
-        let waiting = arrived.map(|arrived| (arrived, Instant::MAX));
-        let waiting = Waiting(Some(Arc::new(move || waiting.to_vec())));
-        let probe = FlowProbe { waiting, ..PROBE };
-        let taken = [(MARKS.taken, 20 * MS, 5 * MS)];
-        let seen = seen_by(&probe, &taken, 1_500);
-        assert_eq!(seen(ARRIVAL_TO_THREAD), [5 * MS, 400 * MS, 505 * MS]);
-    }
-
-    #[test]
-    fn who_waits_for_a_thread_at_the_end_is_not_lost() {
-        let waiting = [5, 105].map(|ms| (Instant::from_millis(ms), Instant::MAX));
-        let sent: Vec<_> = (0..3).map(|n| (MARKS.sent, n * 100 * MS, n)).collect();
-        let lost = |waiting| {
-            let probe = FlowProbe { waiting, ..PROBE };
-            seen_by(&probe, &sent, 5_000)(PACKETS_LOST)[2]
-        };
-        assert_eq!(lost(Waiting(None)), 3);
-        assert_eq!(lost(Waiting(Some(Arc::new(move || waiting.to_vec())))), 1);
-    }
-}
+mod tests;

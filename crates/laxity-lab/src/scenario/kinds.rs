@@ -178,15 +178,15 @@ const MEANINGS: [(Quantity, &str); 31] = [
     ),
     (
         FRAME_INTERVAL,
-        "From when a frame was shown to when the next was. Not judged where the machine stood still in it or in the interval before: the same late frame makes that longer and this shorter.",
+        "From when a frame was shown to when the next was. Where the machine stood still in it or in the interval before, it is judged only by what halts of that length cannot account for: a frame that they make late makes one longer and the next shorter. One that has no beginning, or is not over at the run's end, may break `at_most` by what it has come to, and keeps nothing.",
     ),
     (
         FRAME_JITTER,
-        "How far such an interval is from the period; not judged where that is not.",
+        "How far such an interval is from the period, judged as that is.",
     ),
     (
         ARRIVAL_TO_THREAD,
-        "From the arrival of a packet at the interface until a thread of its client begins with it.",
+        "From the arrival of a packet at the interface until a thread of its client begins with it. One that waits at the run's end may break `at_most` by how long it has, and keeps nothing.",
     ),
     (
         PACKETS_LOST,

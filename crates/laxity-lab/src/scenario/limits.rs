@@ -53,7 +53,7 @@ static IN_EVERY: Key<Span> = Key::new(
     Without::Means("each value, or the whole run, as `statistic` says"),
     "The sum of what is counted in every window of this length that lies in the run, wherever it begins: `{ quantity = \"jobs_done\", in_every = \"1s\", at_least \
         = 24 }` is a throughput, `{ quantity = \"deadline_misses\", in_every = \"100ms\", at_most = 1 }` of a task of 10 ms that no more than 1 of any 10 jobs is late. A \
-        window may begin just after a job: of a job every 10 ms, 9 end in every 100 ms.",
+        window may begin just after a job: of a job every 10 ms, 9 end in every 100 ms. One that is longer than every run is a mistake.",
 );
 static IN_PHASES: Key<Other> = Key::new(
     "phases",

@@ -1,8 +1,8 @@
 //! `[variants.*]` and `[defaults]`: what is compared, and what is expected of each.
 
-use laxity_model::Priority;
 use laxity_model::analysis::devices::Open;
 use laxity_model::verify::contract::Contract;
+use laxity_model::{Priority, Span};
 
 use super::Placing;
 use super::control::control;
@@ -199,6 +199,7 @@ fn draft<'a>(
         is_unknown,
     };
     draft.variant.contracts = contracts(&draft, scope, defaults);
+    windows_fit(&draft, scope);
     check_grade_and_verdicts(&draft);
     draft
 }
@@ -236,6 +237,26 @@ fn check_given(section: &Section<'_>, scope: &Scope<'_>, placed: &Placed) {
                     "let both have the same service or period",
                 );
             }
+        }
+    }
+}
+
+/// A window that is longer than every run lies in none.
+fn windows_fit(draft: &Draft<'_>, scope: &Scope<'_>) {
+    let calls = draft.variant.devices.iter().any(ResolvedDevice::calls);
+    let lengths = scope.lengths.iter();
+    let longest = lengths.map(|(_, length)| match calls {
+        true => length.limit.max(length.idle),
+        false => length.idle,
+    });
+    let longest = longest.max().unwrap_or(Span::ZERO);
+    for (Contract { name, limits, .. }, _) in &draft.variant.contracts {
+        let windows = limits.iter().filter_map(|limit| limit.quantity.window());
+        if let Some(window) = windows.max().filter(|window| *window > longest) {
+            let cause =
+                format!("no window of {window}, as `{name}` has, lies in a run of {longest}");
+            let remedy = "shorten `in_every`, or lengthen `idle` under [quick] or [full]";
+            draft.section.wrong(JUDGED_BY.name, cause, remedy);
         }
     }
 }

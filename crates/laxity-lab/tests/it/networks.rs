@@ -1,6 +1,8 @@
 //! Networks of scenarios in the twin: same seed, same bytes; and what is judged of flows is what their packets did.
 
 use laxity_lab::evidence::results::RunResults;
+use laxity_lab::report::page;
+use laxity_lab::report::run::report;
 use laxity_lab::runner::{self, On, Silent};
 use laxity_lab::scenario::Length;
 use laxity_lab::scenario::kinds::{
@@ -124,6 +126,27 @@ fn a_packet_that_finds_no_buffer_is_lost_and_told() {
     assert_eq!(all.verdict.result, Some(Outcome::Met));
     assert_eq!(largest(&all, "video", PACKETS_LOST), 0);
     assert!(largest(&all, "video", FRAME_INTERVAL) < 50_000_000);
+}
+
+#[test]
+fn intervals_between_frames_are_drawn() {
+    let results = run(1, "placement = \"thread 24\"", 1);
+    let page = page::render(&report(&results, Vec::new())).expect("a page");
+    let drawn = page.matches("video: interval between frames: n").count();
+    assert_eq!(drawn, 1, "{page}");
+    assert!(!page.contains("ftp: interval"), "{page}");
+}
+
+/// Nothing was disturbed in the twin: nothing came.
+#[test]
+fn of_a_wire_that_loses_everything_nothing_was_observed() {
+    let lost = "quantity = \"packets_lost\", at_most = 0";
+    let shown = "quantity = \"arrival_to_thread\", statistic = \"maximum\", at_most = \"1s\"";
+    let text = scenario("loss = \"100 %\"", 1, "placement = \"thread 24\"");
+    let results = run_text(&text.replace(lost, shown), 1);
+    let told = &results.variants[0].verdict.reasons;
+    let wanted = ["whole: video: arrival to thread: nothing was observed"];
+    assert_eq!(told[..], wanted.map(str::to_owned));
 }
 
 /// How many packets of the video there were, how many of them were lost, and about how many bytes the transfers brought.

@@ -179,7 +179,7 @@ control = \"none\"
         let (result, reason) = told(&results);
         assert_eq!(result, Outcome::Inconclusive, "{reason}");
         let wanted = format!(
-            "wakeup gap: nothing undisturbed was observed in a control run: `none` is not judged itself, {why}"
+            "wakeup gap: nothing was observed in a control run: `none` is not judged itself, {why}"
         );
         assert_eq!(reason, wanted);
     }

@@ -151,7 +151,7 @@ fn a_call_is_judged_in_the_phases_that_its_run_can_have() {
     let told = &starved.variants[0].verdict;
     assert_eq!(told.result, Some(Outcome::Inconclusive), "{told:?}");
     for phase in ["training", "connected"] {
-        let open = format!("interrupt period in phase {phase}: nothing undisturbed was observed");
+        let open = format!("interrupt period in phase {phase}: nothing was observed");
         let is_told = told.reasons.iter().any(|reason| reason.contains(&open));
         assert!(is_told, "{phase}: {told:?}");
     }

@@ -6,6 +6,7 @@ use laxity_model::base::ring::Consumer;
 use laxity_model::enforce::ranks;
 use laxity_model::{Event, HostError, Span};
 
+use super::LiveConfig;
 use crate::os::clock;
 use crate::os::sched::{self, Policy, Tid};
 use crate::run::{self, Run, Thread};
@@ -36,14 +37,19 @@ impl Collection {
     }
 }
 
-/// Starts the collector; it ends with the run. Just above ordinary threads, so that these do not starve it.
+/// Starts the collector; it ends with the run. Above what else is external, or where a program may run there just above ordinary threads, so that none of these starves it.
 pub(crate) fn spawn(
     consumers: Vec<Consumer>,
-    cpu: usize,
+    config: &LiveConfig,
     run: Arc<Run>,
 ) -> Result<Thread<Collection>, HostError> {
+    let cpu = config.external;
+    let rank = match config.processors.contains(&cpu) {
+        true => ranks::COLLECTOR,
+        false => ranks::COLLECTOR_ALONE,
+    };
     run::spawn("collector".to_owned(), run, move |run| {
-        let rank = Policy::Fifo(ranks::COLLECTOR);
+        let rank = Policy::Fifo(rank);
         sched::pin(cpu)
             .and_then(|()| sched::set_policy(Tid::current(), rank))
             .map_err(|error| HostError::Failed(format!("the collector: {error}")))?;

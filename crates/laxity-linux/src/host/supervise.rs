@@ -329,7 +329,7 @@ fn spawn_all(
         threads.activities.push(Some(thread));
     }
     threads.raiser = raises::start(config.external, run)?;
-    let collector = collector::spawn(consumers, config.external, Arc::clone(run))?;
+    let collector = collector::spawn(consumers, config, Arc::clone(run))?;
     threads.collector = Some(collector);
     // Where nothing is watched nobody need be looked for, unless it is the program's own.
     let cpus = config.processors.iter().copied().chain(watched).collect();

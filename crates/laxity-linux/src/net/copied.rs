@@ -8,6 +8,7 @@ use laxity_model::Instant;
 use laxity_model::nif::link::{
     Facts, Left, Link, LinkError, Losses, MOST_PIECES, Received, Stamp, copy_behind,
 };
+use laxity_model::nif::registry::ClientId;
 
 use super::Settings;
 use super::unfinished::{ETHERNET, fits};
@@ -276,6 +277,16 @@ impl<B: Below> Link for Copied<B> {
     fn finishes(&self) -> bool {
         self.below.finishes()
     }
+
+    fn is_silent(&self) -> bool {
+        true
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: ClientId) {}
 
     fn sent(&mut self, _: Instant) -> Option<Self::Memory> {
         if self.sending.is_empty() || !self.below.has_left() {

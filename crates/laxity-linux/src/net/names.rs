@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use laxity_model::Instant;
 use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory, Received};
+use laxity_model::nif::registry::ClientId;
 
 use super::error::{OpenCause, OpenError};
 use super::xdp::Mode;
@@ -310,7 +311,17 @@ impl Link for AnyLink {
     }
 
     fn is_silent(&self) -> bool {
-        true
+        match self {
+            Self::Xdp(link) => link.is_silent(),
+            Self::Copying(link) => link.is_silent(),
+        }
+    }
+
+    fn ended(&mut self, client: ClientId) {
+        match self {
+            Self::Xdp(link) => link.ended(client),
+            Self::Copying(link) => link.ended(client),
+        }
     }
 
     fn sent(&mut self, now: Instant) -> Option<AnyMemory> {

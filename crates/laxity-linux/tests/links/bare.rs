@@ -10,6 +10,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use laxity_model::Instant;
 use laxity_model::nif::frame::HEADER;
 use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Medium, Received, Stamp};
+use laxity_model::nif::registry::ClientId;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -125,6 +126,24 @@ impl Link for Bare {
             Err(errno) => Err((memory, LinkError::Failed(errno.to_string()))),
         }
     }
+
+    fn has_discarded(&self) -> bool {
+        false
+    }
+
+    fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
+        Ok(())
+    }
+
+    fn is_silent(&self) -> bool {
+        false
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: ClientId) {}
 
     fn sent(&mut self, _: Instant) -> Option<Memory> {
         self.sent.pop_front()

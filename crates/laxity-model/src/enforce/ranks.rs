@@ -19,8 +19,10 @@ pub const DEFERRED: u8 = 96;
 pub const EXECUTOR: u8 = 90;
 /// `SCHED_FIFO` priority of what stands for hardware and far ends, on processors of its own.
 pub const EXTERNAL: u8 = 45;
-/// `SCHED_FIFO` priority of the thread that empties the event rings, on the processor of the external activities.
+/// `SCHED_FIFO` priority of threads that read what a run leaves: below all of its threads of real time.
 pub const COLLECTOR: u8 = 1;
+/// That of the one that empties the event rings where no program runs on its processor: above what stands for far ends, as one that never rests would keep it from them until they overflow.
+pub const COLLECTOR_ALONE: u8 = EXTERNAL + 1;
 
 /// The highest priority of a thread that the holder of a slot preempts.
 pub const HIGHEST_BELOW_SLOTS: Priority = Priority::new(30).expect("there are 32");

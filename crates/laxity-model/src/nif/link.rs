@@ -74,7 +74,7 @@ pub struct Received<M> {
 }
 
 /// What the sender's kernel left to an interface that is none: such a packet never was on a wire.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Left {
     /// The checksum of its transport header is only begun.
     pub checksum: bool,
@@ -190,6 +190,9 @@ pub fn copy_behind(
 }
 
 /// An interface, as its driver sees it. Nothing here waits.
+///
+/// A default is there only where it is made of the rest and promises no more than that does. What an interface says of itself it says by itself, so that one that stands in front of another
+/// does not compile where it forgets to ask that.
 pub trait Link {
     /// The memory that it receives into and sends from without another copy.
     type Memory: Memory;
@@ -220,9 +223,7 @@ pub trait Link {
 
     /// Whether the last look for a packet took one, and threw it away, since there was no memory for it, or too little: it was counted as [lost](Self::losses), and there may be more.
     /// Such a look takes no more than one, so that who bounds how many packets are taken can count it.
-    fn has_discarded(&self) -> bool {
-        false
-    }
+    fn has_discarded(&self) -> bool;
 
     /// Sends the first `length` bytes of this.
     ///
@@ -282,10 +283,7 @@ pub trait Link {
     /// # Errors
     ///
     /// [`LinkError::Down`]: what has not left leaves when it is up again; [`LinkError::Gone`]; [`LinkError::Failed`].
-    fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
-        let _ = now;
-        Ok(())
-    }
+    fn flush(&mut self, now: Instant) -> Result<(), LinkError>;
 
     /// Whether checksums and segments may be [left](Left) to it, of what is [queued](Self::queue).
     fn finishes(&self) -> bool {
@@ -293,22 +291,16 @@ pub trait Link {
     }
 
     /// Whether nobody is told when a frame has left: who wants to know looks, by [`sent`](Self::sent).
-    fn is_silent(&self) -> bool {
-        false
-    }
+    fn is_silent(&self) -> bool;
 
     /// Memory of a frame that has left, the oldest first; `None` if there is none now. What was lost with a link that went down comes back too.
     fn sent(&mut self, now: Instant) -> Option<Self::Memory>;
 
     /// Whether the frame that was told last as [sent](Self::sent) was thrown away below instead, as far as the system tells: as there was no carrier, or no room in the device.
-    fn has_thrown_away(&self) -> bool {
-        false
-    }
+    fn has_thrown_away(&self) -> bool;
 
     /// The driver has unregistered a client: packets that the interface [finds](Received::early) by itself are not that client's any more.
-    fn ended(&mut self, client: ClientId) {
-        let _ = client;
-    }
+    fn ended(&mut self, client: ClientId);
 
     /// Memory that it still holds after it is [gone](LinkError::Gone), one by one.
     fn reclaim(&mut self) -> Option<Self::Memory>;

@@ -10,6 +10,7 @@
 //! * [`filter`]: which packets a client wants, in a subset of the language of pcap.
 //! * [`table`]: whose a packet is, the most specific filter's.
 //! * [`frames`]: the key of a driver of Ethernet frames, of these.
+//! * [`host`]: which addresses are one host's.
 //! * [`exchange`]: whether a packet is kept; where each buffer is.
 //! * [`most`]: how much a driver takes at the most, and what that is charged.
 //! * [`overlong`]: whether it takes longer than that says.
@@ -22,6 +23,7 @@ pub mod exchange;
 pub mod filter;
 pub mod frame;
 pub mod frames;
+pub mod host;
 pub mod link;
 pub mod most;
 pub mod overlong;

@@ -6,6 +6,7 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+use super::link::{Left, Stamp};
 use crate::base::random::SplitMix64;
 use crate::{Instant, Span};
 
@@ -73,11 +74,23 @@ pub struct Faults {
     pub corrupted: u32,
 }
 
+/// Of a frame that leaves an interface of this wire's own, as it is.
+pub const WHOLE: Told = (
+    Stamp::Wire,
+    Left {
+        checksum: false,
+        segment: 0,
+    },
+);
+
 const MILLION: u64 = 1_000_000;
 
 fn happens(drawn: u64, of_a_million: u32) -> bool {
     drawn % MILLION < of_a_million.into()
 }
+
+/// Of a frame that begins to fly: whose word the instant is, and what is not in it yet.
+pub type Told = (Stamp, Left);
 
 /// A frame on the wire: the first to arrive first, and of those that arrive together the first that was sent.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -87,6 +100,8 @@ pub struct Flying {
     number: u64,
     /// What arrives.
     pub bytes: Vec<u8>,
+    /// Who says when it left, and what was left of it then.
+    pub told: Told,
 }
 
 /// What flies towards one end. For each frame four numbers are drawn, in this order: whether it is lost, doubled, late, and which of its bits
@@ -113,20 +128,27 @@ impl Way {
     }
 
     /// A frame whose last bit leaves then.
-    pub fn fly(&mut self, frame: &[u8], leaves: Instant, faults: &Faults) {
+    pub fn fly(&mut self, frame: &[u8], leaves: Instant, told: Told, faults: &Faults) {
         let [lost, doubled, late, wrong] = [(); 4].map(|()| self.random.draw());
         if happens(lost, faults.lost) {
             return;
         }
-        self.launch(frame, leaves, [late, wrong], faults);
+        self.launch(frame, (leaves, told), [late, wrong], faults);
         if happens(doubled, faults.doubled) {
             let mut of_copy = SplitMix64::new(doubled);
-            self.launch(frame, leaves, [(); 2].map(|()| of_copy.draw()), faults);
+            let drawn = [(); 2].map(|()| of_copy.draw());
+            self.launch(frame, (leaves, told), drawn, faults);
         }
     }
 
     /// One copy, by whether it is late and which of its bits is wrong.
-    fn launch(&mut self, frame: &[u8], leaves: Instant, drawn: [u64; 2], faults: &Faults) {
+    fn launch(
+        &mut self,
+        frame: &[u8],
+        (leaves, told): (Instant, Told),
+        drawn: [u64; 2],
+        faults: &Faults,
+    ) {
         let [late, wrong] = drawn;
         let after = |instant: Instant, span| instant.checked_add(span).unwrap_or(Instant::MAX);
         let mut at = after(leaves, faults.delay);
@@ -143,7 +165,12 @@ impl Way {
         }
         let number = self.number;
         self.number += 1;
-        self.flying.push(Reverse(Flying { at, number, bytes }));
+        self.flying.push(Reverse(Flying {
+            at,
+            number,
+            bytes,
+            told,
+        }));
     }
 
     /// When the next frame lands.
@@ -205,7 +232,7 @@ mod tests {
         // How many frames have so many copies that are wrong, and that are late.
         let (mut wrong, mut late) = ([0; 3], [0; 3]);
         for _ in 0..10_000 {
-            way.fly(&[0; 100], Instant::ZERO, &faults);
+            way.fly(&[0; 100], Instant::ZERO, WHOLE, &faults);
             let copies: Vec<_> = core::iter::from_fn(|| way.land(Instant::MAX)).collect();
             assert_eq!(copies.len(), 2);
             wrong[copies.iter().filter(|copy| copy.bytes != [0; 100]).count()] += 1;

@@ -286,6 +286,24 @@ impl<M: Memory> Buffer<M, Filled> {
     /// [gathers](laxity_model::nif::link::Facts::gathers) takes them from where they are; for another the driver has them copied behind what is in the buffer,
     /// and [counts](crate::Driver::handed) that. Who takes or gives the buffer next lets go of them.
     ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use laxity_net::buffers::{Gathered, Sending};
+    /// # use laxity_model::{Instant, nif::registry::Circuits};
+    /// # use laxity_net::{buffers::PoolSize, clients::late, emulated::Null};
+    /// # use laxity_net::driver::{Driver, Host, Interest, Limits};
+    /// # let mut driver = Driver::new(Null::new(0), Circuits::default(), Limits::default(), Host::default())?;
+    /// # let client = late::client(0, &Host::default().sleeper).0;
+    /// # let pool = driver.register(Interest::Nothing, PoolSize::fixed(1), client)?.pool;
+    /// let image: Arc<[u8]> = Arc::new([7; 1_000]); // others may send it, too
+    /// let header = pool.take()?.fill(&[0; 14]).map_err(|back| back.why)?;
+    /// let behind = Gathered::default().with(Arc::clone(&image));
+    /// header.send_gathered(behind, Sending::default()).map_err(|back| back.why)?;
+    /// driver.poll(Instant::ZERO, &mut ())?;
+    /// assert_eq!(driver.handed().gathered, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As of [`send`](Self::send), [`Unavailable::TooManyPieces`] and [`Unavailable::TooLong`], with both.
@@ -322,6 +340,25 @@ impl<M: Memory> Buffer<M, Filled> {
     }
 
     /// Sends it, and waits until it has left, or will not. The driver must be served by another thread.
+    ///
+    /// ```
+    /// use laxity_net::buffers::Sending;
+    /// # use laxity_model::{Instant, nif::registry::Circuits};
+    /// # use laxity_net::{buffers::PoolSize, clients::late, emulated::Null};
+    /// # use laxity_net::driver::{Driver, Host, Interest, Limits};
+    /// # let mut driver = Driver::new(Null::new(0), Circuits::default(), Limits::default(), Host::default())?;
+    /// # let client = late::client(0, &Host::default().sleeper).0;
+    /// # let pool = driver.register(Interest::Nothing, PoolSize::fixed(1), client)?.pool;
+    /// let filled = pool.take()?.fill(&[0; 60]).map_err(|back| back.why)?;
+    /// let waits = std::thread::spawn(|| filled.send_and_wait(Sending::default()).map_err(|back| back.why));
+    /// while !waits.is_finished() {
+    ///     driver.poll(Instant::ZERO, &mut ())?;
+    /// }
+    /// let sent = waits.join().expect("it does not panic")?;
+    /// sent.outcome?;
+    /// sent.buffer.give().map_err(|back| back.why)?; // or it is filled and sent again
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -96,6 +96,20 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
     /// Registers a client with memory of its own kind, into which its packets are copied: `MustReturn`. It sends from the `sending`
     /// buffers of the interface's kind.
     ///
+    /// ```
+    /// use laxity_model::nif::registry::{Circuit, Circuits};
+    /// use laxity_net::{buffers::PoolSize, clients::late, emulated::Null};
+    /// use laxity_net::driver::{Driver, Host, Interest, Limits};
+    ///
+    /// let mut driver = Driver::new(Null::new(0), Circuits::default(), Limits::default(), Host::default())?;
+    /// let (client, _queue) = late::client(4, &Host::default().sleeper);
+    /// let small = vec![vec![0; 256].into_boxed_slice(); 4]; // or any other `Memory`
+    /// let video = Circuit { path: 0, channel: 42 };
+    /// let registered = driver.register_own(Interest::In(&video), small, PoolSize::fixed(0), client)?;
+    /// assert_eq!(registered.own.give(4), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`RegisterError`].

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use laxity_model::base::random::SplitMix64;
 use laxity_model::nif::frame::HEADER;
-use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory, Received};
-use laxity_model::nif::wire::{Faults, Way};
+use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Memory, Received};
+use laxity_model::nif::registry::ClientId;
+use laxity_model::nif::wire::{Faults, WHOLE, Way};
 use laxity_model::{Instant, Span};
 
 use super::wire::land;
@@ -33,6 +34,7 @@ pub struct Faulty<L: Link> {
     /// Frames that the interface has.
     below: usize,
     losses: Losses,
+    unsent: u64,
     /// The last look found a packet, and no memory for it.
     has_discarded: bool,
     again: Again,
@@ -75,9 +77,15 @@ impl<L: Link> Faulty<L> {
             own,
             below: 0,
             losses: Losses::default(),
+            unsent: 0,
             has_discarded: false,
             again: Again(Arc::new(AtomicU64::new(Instant::MAX.as_nanos()))),
         })
+    }
+
+    /// How many frames the interface refused or threw away when they had come as far as it. Each was told as sent, as it would be over a wire that is cut behind.
+    pub const fn unsent(&self) -> u64 {
+        self.unsent
     }
 
     /// Tells when it is to be looked at again.
@@ -89,6 +97,7 @@ impl<L: Link> Faulty<L> {
     fn send_landed(&mut self, now: Instant) {
         while let Some(memory) = self.link.sent(now) {
             self.below = self.below.saturating_sub(1);
+            self.unsent += u64::from(self.link.has_thrown_away());
             self.own.push(memory);
         }
         let mut next = self.inward.next();
@@ -106,10 +115,12 @@ impl<L: Link> Faulty<L> {
             let length = flying.bytes.len();
             memory.bytes_mut()[..length].copy_from_slice(&flying.bytes);
             self.outward.reuse(flying.bytes);
-            match self.link.queue(memory, length, Left::default(), now) {
+            match self.link.queue(memory, length, flying.told.1, now) {
                 Ok(()) => self.below += 1,
-                // An interface that takes none is a wire that is cut.
-                Err((memory, _)) => self.own.push(memory),
+                Err((memory, _)) => {
+                    self.unsent += 1;
+                    self.own.push(memory);
+                }
             }
         }
         let next = next.map_or(Instant::MAX, |next| next.max(now));
@@ -135,12 +146,15 @@ impl<L: Link> Link for Faulty<L> {
 
     fn receive(&mut self, now: Instant) -> Result<Option<Received<L::Memory>>, LinkError> {
         for _ in 0..PER_LOOK {
-            let Some(packet) = self.link.receive(now)? else {
-                break;
+            let packet = match self.link.receive(now)? {
+                Some(packet) => packet,
+                None if self.link.has_discarded() => continue,
+                None => break,
             };
             let bytes = &packet.memory.bytes()[..packet.length];
-            self.inward.fly(bytes, packet.at, &self.faults);
-            // It was posted there before.
+            let told = (packet.stamp, packet.left);
+            self.inward.fly(bytes, packet.at, told, &self.faults);
+            // Whose it is the driver finds again: a fault may have changed that. It was posted there before.
             if let Err(memory) = self.link.post(packet.memory) {
                 self.own.push(memory);
             }
@@ -170,7 +184,7 @@ impl<L: Link> Link for Faulty<L> {
             return Err((memory, LinkError::Full));
         }
         self.outward
-            .fly(&memory.bytes()[..length], now, &self.faults);
+            .fly(&memory.bytes()[..length], now, WHOLE, &self.faults);
         self.done.push_back(memory);
         Ok(())
     }
@@ -182,6 +196,15 @@ impl<L: Link> Link for Faulty<L> {
 
     fn is_silent(&self) -> bool {
         true
+    }
+
+    /// What it is told as sent is on the wire.
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, client: ClientId) {
+        self.link.ended(client);
     }
 
     fn sent(&mut self, now: Instant) -> Option<L::Memory> {

@@ -2,14 +2,15 @@
 
 use laxity_model::Instant;
 use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
+use laxity_model::nif::registry::ClientId;
 
-use super::departures::{Departures, allocate, facts};
+use super::leaving::{Leaving, allocate, facts};
 
 /// An interface behind which there is nobody.
 #[derive(Debug)]
 pub struct Null {
     facts: Facts,
-    departures: Departures,
+    leaving: Leaving,
     posted: Vec<Box<[u8]>>,
 }
 
@@ -19,7 +20,7 @@ impl Null {
     pub fn new(rate: u64) -> Self {
         let facts = facts("null", 0, 1500);
         Self {
-            departures: Departures::new(rate, &facts),
+            leaving: Leaving::new(rate, &facts),
             facts,
             posted: Vec::new(),
         }
@@ -52,11 +53,11 @@ impl Link for Null {
         length: usize,
         now: Instant,
     ) -> Result<(), (Box<[u8]>, LinkError)> {
-        if let Err(error) = self.departures.check(length, &self.facts) {
+        if let Err(error) = self.leaving.check(length, &self.facts) {
             return Err((memory, error));
         }
-        let leaves = self.departures.leaves(length, now);
-        self.departures.depart(memory, leaves);
+        let leaves = self.leaving.leaves(length, now);
+        self.leaving.depart(memory, leaves);
         Ok(())
     }
 
@@ -64,12 +65,26 @@ impl Link for Null {
         true
     }
 
+    fn has_discarded(&self) -> bool {
+        false
+    }
+
+    fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
+        Ok(())
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: ClientId) {}
+
     fn sent(&mut self, now: Instant) -> Option<Box<[u8]>> {
-        self.departures.departed(now)
+        self.leaving.departed(now)
     }
 
     fn reclaim(&mut self) -> Option<Box<[u8]>> {
-        self.departures.drop_first().or_else(|| self.posted.pop())
+        self.leaving.drop_first().or_else(|| self.posted.pop())
     }
 
     fn losses(&self) -> Losses {

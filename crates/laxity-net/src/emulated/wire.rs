@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use laxity_model::Instant;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory, Received, Stamp};
-use laxity_model::nif::wire::{Faults, Flying, Way};
+use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Memory, Received};
+use laxity_model::nif::registry::ClientId;
+use laxity_model::nif::wire::{Faults, Flying, WHOLE, Way};
 
-use super::departures::{Departures, allocate, facts};
+use super::leaving::{Leaving, allocate, facts};
 use crate::lock;
 
 #[derive(Debug)]
@@ -22,6 +23,28 @@ struct Shared {
 }
 
 /// What its owner does to a wire while others send over it.
+///
+/// ```
+/// use laxity_model::Instant;
+/// use laxity_model::nif::link::{Link, LinkError};
+/// use laxity_net::emulated::{Faults, Wire};
+///
+/// let now = Instant::ZERO;
+/// let (wire, mut near, mut far) = Wire::new(Faults::default(), 7);
+/// let memory = far.allocate(1)?.remove(0);
+/// far.post(memory).expect("it takes any number");
+/// let mut send = || near.allocate(1).and_then(|mut all| near.send(all.remove(0), 60, now).map_err(|(_, why)| why));
+/// wire.set_faults(Faults { lost: 1_000_000, ..Faults::default() });
+/// send()?;
+/// assert!(far.receive(now)?.is_none());
+/// wire.set_faults(Faults::default());
+/// wire.go_down();
+/// assert_eq!((send(), far.receive(now).err()), (Err(LinkError::Down), Some(LinkError::Down)));
+/// wire.go_up();
+/// send()?;
+/// assert!(far.receive(now)?.is_some());
+/// # Ok::<(), LinkError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Wire(Arc<Mutex<Shared>>);
 
@@ -78,7 +101,7 @@ pub struct End {
     wire: Wire,
     side: usize,
     facts: Facts,
-    departures: Departures,
+    leaving: Leaving,
     posted: VecDeque<Box<[u8]>>,
     /// Of how many times that the wire went down this end has told.
     told: u64,
@@ -96,7 +119,7 @@ impl End {
         Self {
             wire,
             side: side.into(),
-            departures: Departures::new(rate, &facts),
+            leaving: Leaving::new(rate, &facts),
             facts,
             posted: VecDeque::new(),
             told: 0,
@@ -113,9 +136,15 @@ pub(super) fn land<M: Memory>(
     losses: &mut Losses,
     now: Instant,
 ) -> (Option<Received<M>>, bool) {
-    let Some(Flying { at, bytes, .. }) = way.land(now) else {
+    let Some(flying) = way.land(now) else {
         return (None, false);
     };
+    let Flying {
+        at,
+        bytes,
+        told: (stamp, left),
+        ..
+    } = flying;
     let length = bytes.len();
     let room = posted.front().map(|memory| memory.bytes().len());
     let memory = match room.map(|room| room >= length) {
@@ -135,9 +164,9 @@ pub(super) fn land<M: Memory>(
             memory,
             length,
             at,
-            stamp: Stamp::Wire,
+            stamp,
+            left,
             early: None,
-            left: Left::default(),
         }
     });
     way.reuse(bytes);
@@ -196,29 +225,43 @@ impl Link for End {
         } else if !shared.is_up {
             Err(LinkError::Down)
         } else {
-            self.departures.check(length, &self.facts)
+            self.leaving.check(length, &self.facts)
         };
         if let Err(error) = check {
             return Err((memory, error));
         }
-        let leaves = self.departures.leaves(length, now);
+        let leaves = self.leaving.leaves(length, now);
         let Shared { faults, ways, .. } = &mut *shared;
-        ways[1 - self.side].fly(&memory[..length], leaves, faults);
-        self.departures.depart(memory, leaves);
+        ways[1 - self.side].fly(&memory[..length], leaves, WHOLE, faults);
+        self.leaving.depart(memory, leaves);
         Ok(())
     }
+
+    fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
+        Ok(())
+    }
+
+    fn is_silent(&self) -> bool {
+        false
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: ClientId) {}
 
     fn sent(&mut self, now: Instant) -> Option<Box<[u8]>> {
         let shared = self.wire.lock();
         if shared.is_up || shared.is_gone {
-            self.departures.departed(now)
+            self.leaving.departed(now)
         } else {
-            self.departures.drop_first()
+            self.leaving.drop_first()
         }
     }
 
     fn reclaim(&mut self) -> Option<Box<[u8]>> {
-        self.departures
+        self.leaving
             .drop_first()
             .or_else(|| self.posted.pop_front())
     }

@@ -19,7 +19,6 @@ mod endpoint;
 mod late;
 mod moved;
 mod neighbours;
-mod own;
 mod registrar;
 mod states;
 mod wire;
@@ -32,6 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use laxity_model::base::bell::Bell;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::nif::filter::Filter;
+use laxity_model::nif::host::{self, NotAHosts};
 use laxity_model::nif::link::{Link, Medium, Memory};
 use laxity_model::nif::registry::{ClientId, Demultiplex};
 use laxity_model::{Instant, PortId, Span};
@@ -122,12 +122,8 @@ impl Config {
             return Err(StackError::Config("more bits than an address has"));
         }
         let has_v6 = self.addresses.iter().any(|(address, _)| address.is_ipv6());
-        for (address, bits) in &self.addresses {
-            own::check(*address, *bits).map_err(|why| StackError::Address {
-                address: *address,
-                bits: *bits,
-                why,
-            })?;
+        for (address, _) in &self.addresses {
+            host::check(*address, &self.addresses)?;
         }
         if self.mtu < if has_v6 { 1280 } else { 576 } || self.mtu > 65_535 {
             return Err(StackError::Config(
@@ -150,15 +146,8 @@ pub enum StackError {
     #[error("{0}")]
     Config(&'static str),
     /// No host has such an address.
-    #[error("{address}/{bits} {why}")]
-    Address {
-        /// The one that was asked for.
-        address: IpAddr,
-        /// The bits that all of its network have.
-        bits: u8,
-        /// What it is instead, and what would be right.
-        why: String,
-    },
+    #[error(transparent)]
+    Address(#[from] NotAHosts),
     /// What nobody else registers for is another's already.
     #[error(
         "the interface has a stack already, or another default client (client {0}), and no second one; remedy: end that first, or give it both addresses"
@@ -221,12 +210,7 @@ impl<M: Memory + 'static> Common<M> {
             let why = "the stack's own address, to which no wire leads";
             return fails(ErrorKind::AddrNotAvailable, why);
         }
-        let mut reserved = own
-            .iter()
-            .flat_map(|(own, bits)| own::reserved(*own, *bits));
-        if own::not_a_hosts(to).is_some() || reserved.any(|other| other == Some(to)) {
-            return fails(ErrorKind::InvalidInput, "no host has this address");
-        }
+        host::check(to, own).map_err(|why| io::Error::new(ErrorKind::InvalidInput, why))?;
         if peer.port() == 0 {
             return fails(ErrorKind::InvalidInput, "no peer has port 0");
         }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use laxity_model::nif::host;
 use laxity_model::nif::link::Memory;
 use laxity_model::{Instant, Span};
 use smoltcp::phy::ChecksumCapabilities;
@@ -222,7 +223,8 @@ impl<M: Memory> Neighbours<M> {
         match said {
             NdiscRepr::NeighborSolicit { target_addr, .. }
                 if is_ours(target_addr)
-                    && !(from.is_unspecified() || from.is_multicast() || is_ours(from)) =>
+                    && !is_ours(from)
+                    && host::check(from.into(), &self.ours).is_ok() =>
             {
                 self.account.answered += 1;
                 let mut asker = Hardware::default();

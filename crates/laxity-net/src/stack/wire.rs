@@ -8,7 +8,8 @@ use std::ops::Range;
 
 pub(super) use laxity_model::nif::frame::{ARP, HEADER, IPV4, IPV6, TCP};
 use laxity_model::nif::frame::{UDP, parse};
-use smoltcp::wire::{IpAddress, Ipv4Cidr, Ipv4Packet, Ipv6Packet, TcpPacket, UdpPacket};
+use laxity_model::nif::host;
+use smoltcp::wire::{IpAddress, Ipv4Packet, Ipv6Packet, TcpPacket, UdpPacket};
 
 const ICMPV6: u8 = 58;
 const ICMP: u8 = 1;
@@ -64,7 +65,11 @@ pub(super) fn look(frame: &[u8], hardware: Hardware, ours: &[(IpAddr, u8)]) -> S
             Seen::Nothing
         };
     }
-    if !to_us || !is_ours(to) || is_ours(from) || !can_be_answered(from, ours) || is_fragment(frame)
+    if !to_us
+        || !is_ours(to)
+        || is_ours(from)
+        || host::check(from, ours).is_err()
+        || is_fragment(frame)
     {
         return Seen::Nothing;
     }
@@ -84,26 +89,6 @@ pub(super) fn look(frame: &[u8], hardware: Hardware, ours: &[(IpAddr, u8)]) -> S
 /// Router and neighbour discovery, of which this host does the second.
 fn is_discovery(frame: &[u8]) -> bool {
     (133..=137).contains(frame.get(HEADER + 40).unwrap_or(&0))
-}
-
-/// From one host, and not from all of a network.
-fn can_be_answered(from: IpAddr, ours: &[(IpAddr, u8)]) -> bool {
-    let is_broadcast = |from: std::net::Ipv4Addr| {
-        from.is_broadcast()
-            || ours.iter().any(|(own, bits)| match own {
-                IpAddr::V4(own) => Ipv4Cidr::new(*own, *bits).broadcast() == Some(from),
-                IpAddr::V6(_) => false,
-            })
-    };
-    match from {
-        IpAddr::V4(from) => {
-            !(from.is_multicast()
-                || from.is_loopback()
-                || from.octets()[0] == 0
-                || is_broadcast(from))
-        }
-        IpAddr::V6(from) => !(from.is_multicast() || from.is_unspecified() || from.is_loopback()),
-    }
 }
 
 /// One piece of a packet: more follow, or it does not begin there.

@@ -3,6 +3,7 @@
 use laxity_model::Instant;
 use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
 use laxity_model::nif::registry::Circuits;
+use laxity_model::nif::registry::ClientId;
 use laxity_net::buffers::{Pool, PoolSize, Sending};
 use laxity_net::client::News;
 use laxity_net::driver::{Driver, DriverError, Host, Interest, Limits, Scope};
@@ -189,6 +190,12 @@ impl Link for Moody {
         }
         self.end.send(memory, length, now)
     }
+
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: ClientId) {}
 
     fn sent(&mut self, now: Instant) -> Option<Memory> {
         if self.keeps {

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use laxity_model::Instant;
-use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory, Received};
-use laxity_model::nif::registry::{Circuit, Circuits};
+use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory, Received, Stamp};
+use laxity_model::nif::registry::{Circuit, Circuits, ClientId};
 use laxity_net::buffers::{Buffer, Filled, Pool};
 use laxity_net::client::{Client, Context, Loan, News, Peek};
 use laxity_net::driver::{Driver, Host, Limits};
@@ -42,6 +42,8 @@ pub(crate) struct CountedEnd {
     pub(crate) alive: Arc<AtomicUsize>,
     /// What arrives has a checksum that its sender only began.
     pub(crate) is_begun: Arc<AtomicBool>,
+    /// Who says when it arrived.
+    pub(crate) stamp: Stamp,
 }
 
 impl CountedEnd {
@@ -52,6 +54,7 @@ impl CountedEnd {
             inside: Vec::new(),
             alive: Arc::default(),
             is_begun: Arc::default(),
+            stamp: Stamp::Wire,
         }
     }
 
@@ -98,7 +101,7 @@ impl Link for CountedEnd {
             memory: self.leave(packet.memory),
             length: packet.length,
             at: packet.at,
-            stamp: packet.stamp,
+            stamp: self.stamp,
             early: packet.early,
             left: Left {
                 checksum: self.is_begun.load(Ordering::SeqCst),
@@ -116,6 +119,26 @@ impl Link for CountedEnd {
         let bytes = self.enter(memory);
         let sent = self.end.send(bytes, length, now);
         sent.map_err(|(bytes, error)| (self.leave(bytes), error))
+    }
+
+    fn has_discarded(&self) -> bool {
+        self.end.has_discarded()
+    }
+
+    fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
+        self.end.flush(now)
+    }
+
+    fn is_silent(&self) -> bool {
+        self.end.is_silent()
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        self.end.has_thrown_away()
+    }
+
+    fn ended(&mut self, client: ClientId) {
+        self.end.ended(client);
     }
 
     fn sent(&mut self, now: Instant) -> Option<Counted> {

@@ -1,10 +1,14 @@
 //! The emulated wire against its definition.
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use laxity_model::base::random::SplitMix64;
-use laxity_model::nif::link::Link;
+use laxity_model::nif::link::{Link, Stamp};
 use laxity_model::{Instant, Span};
 use laxity_net::emulated::{End, Faults, Faulty, Wire};
 use proptest::prelude::*;
+
+use crate::support::CountedEnd;
 
 const SEED: u64 = 3;
 
@@ -229,4 +233,27 @@ fn faults_in_front_of_an_interface_are_those_of_a_wire() {
             && came.len() > 300
             && went != came.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>()
     );
+}
+
+/// Who says when a packet arrived, and what is not in it yet, is told behind faults as in front of them; what the interface does not take then is counted.
+#[test]
+fn what_an_interface_behind_faults_says_is_not_lost() {
+    let (wire, mut near, far) = Wire::new(Faults::default(), SEED);
+    let mut far = CountedEnd::new(far);
+    far.stamp = Stamp::Read;
+    far.is_begun.store(true, SeqCst);
+    let mut faulty = Faulty::new(far, Faults::default(), SEED, 4).unwrap();
+    for memory in faulty.allocate(1).unwrap() {
+        assert!(faulty.post(memory).is_ok());
+    }
+    let now = Instant::ZERO;
+    let memory = near.allocate(1).unwrap().remove(0);
+    near.send(memory, 60, now).unwrap();
+    let packet = faulty.receive(now).unwrap().unwrap();
+    assert_eq!((packet.stamp, packet.left.checksum), (Stamp::Read, true));
+    wire.go_down();
+    assert!(faulty.send(packet.memory, 60, now).is_ok());
+    faulty.flush(now).unwrap();
+    assert!(faulty.sent(now).is_some());
+    assert_eq!(faulty.unsent(), 1);
 }

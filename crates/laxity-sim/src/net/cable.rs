@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use laxity_model::Instant;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::nif::wire::{Faults, Flying, Framing, Way};
+use laxity_model::nif::wire::{Faults, Flying, Framing, WHOLE, Way};
 
 use super::card::{Card, Circuits, Shape};
 use super::ring::{Packet, Ring, transfer};
@@ -252,7 +252,7 @@ impl State {
         self.last = side;
         self.sides[1 - side]
             .way
-            .fly(&memory[..length], leaves, &faults);
+            .fly(&memory[..length], leaves, WHOLE, &faults);
         self.sides[side].queues[queue].leave(leaves, memory);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use laxity_model::nif::frame::HEADER;
 use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Medium, Received};
+use laxity_model::nif::registry::ClientId;
 use laxity_model::nif::wire::Framing;
 use laxity_model::{Instant, Span};
 
@@ -219,6 +220,24 @@ impl Link for Queue {
         };
         Err((memory, error))
     }
+
+    fn has_discarded(&self) -> bool {
+        false
+    }
+
+    fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
+        Ok(())
+    }
+
+    fn is_silent(&self) -> bool {
+        false
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        false
+    }
+
+    fn ended(&mut self, _: ClientId) {}
 
     fn sent(&mut self, now: Instant) -> Option<Packet> {
         let mut state = self.card.cable.at(now);

@@ -2,7 +2,11 @@
 
 use laxity_model::Span;
 use laxity_model::channels::asked::Scarce;
-use laxity_model::channels::signalling::{Cause, HostId, LinkId, Node, NotNow, Refusal};
+use laxity_model::channels::signalling::{
+    Cause, ChannelId, HostId, LinkId, Node, NotNow, Refusal, Terms,
+};
+use laxity_model::nif::wire::Faults;
+use laxity_sim::nodes::Network;
 
 use super::admission::asked;
 use super::world::{Manner, SHARE, World};
@@ -359,4 +363,80 @@ fn what_the_wire_loses_is_said_again_and_no_link_is_lost_for_it() {
         let book = world.book_of(0, channel);
         assert_eq!((book.opened.len(), book.ended.len()), (1, 0));
     }
+}
+
+/// Index and generation by which each host knows a channel.
+fn labels(world: &World, channel: ChannelId) -> Vec<(u32, u32)> {
+    let hosts = (0..world.hosts).filter_map(|host| world.network.node(HostId(host)));
+    let all = hosts.flat_map(Node::channels);
+    let meant = all.filter(|one| one.channel == channel);
+    meant
+        .map(|one| (one.label.index, one.label.generation))
+        .collect()
+}
+
+#[test]
+fn a_label_is_used_again_with_another_generation_only() {
+    let mut world = line(3);
+    let open = |world: &mut World| {
+        let channel = world
+            .open(0, 2, asked(SHARE), WITHIN)
+            .expect("host 0 lives");
+        world.run(SOON);
+        channel
+    };
+    let [first, second, third] = [0; 3].map(|_| open(&mut world));
+    assert_eq!(labels(&world, second), [(1, 0); 3]);
+    world.close(HostId(2), second, false);
+    world.run(SOON);
+    let fourth = open(&mut world);
+    for (channel, label) in [(first, (0, 0)), (third, (2, 0)), (fourth, (1, 1))] {
+        assert_eq!(labels(&world, channel), [label; 3]);
+    }
+    world.change(fourth, asked(SHARE * 2), WITHIN);
+    world.run(SOON * 2);
+    assert_eq!(labels(&world, fourth), [(1, 1); 3]);
+    world.settled();
+    for channel in [first, third, fourth] {
+        world.close(HostId(0), channel, false);
+    }
+    world.run(SOON);
+    world.settled();
+    assert!(world.is_empty());
+}
+
+#[test]
+fn a_host_takes_no_more_channels_than_it_has_labels_for() {
+    let terms = Terms {
+        channels: 1,
+        ..Terms::default()
+    };
+    let network = Network::new(3, terms, Faults::default(), 1);
+    let mut world = World::on(network, &[0, 0, 1], [1_000_000; 3]);
+    world.run(SOON);
+    let mut open = |from, to| {
+        let channel = world
+            .open(from, to, asked(SHARE), WITHIN)
+            .expect("it lives");
+        world.run(SOON);
+        world.settled();
+        (
+            channel,
+            world
+                .book_of(from, channel)
+                .refused
+                .first()
+                .map(|one| one.1),
+        )
+    };
+    let (first, refused) = open(1, 2);
+    assert_eq!(refused, None);
+    let busy = Some(Refusal::Busy { at: HostId(1) });
+    assert_eq!(open(0, 1).1, busy);
+    world.close(HostId(1), first, false);
+    world.run(SOON);
+    let channel = world.open(0, 1, asked(SHARE), WITHIN).expect("it lives");
+    world.run(SOON);
+    // Host 0 has given its own back when host 1 refused.
+    assert_eq!(labels(&world, channel), [(0, 1); 2]);
 }

@@ -6,8 +6,8 @@ use laxity_model::channels::asked::{Asked, Shortage};
 use laxity_model::channels::clocks::Stamp;
 use laxity_model::channels::signalling::link::Content;
 use laxity_model::channels::signalling::{
-    Cause, ChannelId, Confirm, Digest, Frame, Hold, HostId, LinkId, List, Message, Open, Session,
-    Summary, Terms,
+    Cause, ChannelId, Confirm, Digest, Effect, Frame, Hold, HostId, Label, LinkId, List, Message,
+    Node, Open, Refusal, Session, Summary, Terms,
 };
 use laxity_model::{Instant, Span};
 
@@ -16,10 +16,21 @@ use super::world::{SHARE, World};
 
 type Said = Message<Asked, Shortage>;
 
-/// In place of host 0, before host 1, behind which host 2 is; or of host 2.
+/// By which the peer says that it knows a channel's frames.
+const LABEL: Label = Label {
+    index: 7,
+    generation: 3,
+};
+/// The first that a node gives.
+const FIRST: Label = Label {
+    index: 0,
+    generation: 0,
+};
+
+/// In place of an end of three hosts, beside host 1.
 struct Peer {
     world: World,
-    /// Of host 1.
+    /// As host 1 counts it.
     link: LinkId,
     session: Session,
     theirs: Session,
@@ -27,13 +38,19 @@ struct Peer {
 }
 
 impl Peer {
+    /// In place of host 0: before host 1.
     fn new() -> Self {
-        Self::in_place_of(0)
+        Self::at(HostId(0), LinkId(0))
     }
 
-    fn in_place_of(host: u32) -> Self {
+    /// In place of host 2: behind host 1.
+    fn behind() -> Self {
+        Self::at(HostId(2), LinkId(1))
+    }
+
+    fn at(host: HostId, link: LinkId) -> Self {
         let mut world = World::line(3);
-        world.kill(HostId(host));
+        world.kill(host);
         world.run(Span::from_millis(20));
         let session = |incarnation| Session {
             incarnation,
@@ -41,7 +58,7 @@ impl Peer {
         };
         let mut peer = Self {
             world,
-            link: LinkId(u16::from(host == 2)),
+            link,
             session: session(9),
             theirs: session(1),
             said: 0,
@@ -87,11 +104,14 @@ impl Peer {
     }
 
     fn open(&self, number: u32, hosts: &[u32], least: &[Span]) -> Said {
+        self.open_as(0, number, hosts, least)
+    }
+
+    /// In that version.
+    fn open_as(&self, version: u32, number: u32, hosts: &[u32], least: &[Span]) -> Said {
+        let channel = self.channel(number);
         let open = Open {
-            hold: Hold {
-                channel: self.channel(number),
-                version: 0,
-            },
+            hold: Hold { channel, version },
             route: hosts.iter().copied().map(HostId).collect::<Arc<[_]>>(),
             asked: asked(SHARE),
             within: Span::from_millis(10),
@@ -107,11 +127,32 @@ impl Peer {
         self.channel(number)
     }
 
-    /// A summary of these.
+    /// A summary of these, after all that it was told.
     fn sums(&mut self, channels: &[ChannelId]) {
+        self.sums_after(40, channels);
+    }
+
+    /// A summary of these, when it had heard so many messages.
+    fn sums_after(&mut self, heard: u64, channels: &[ChannelId]) {
         let mut digest = Digest::default();
         channels.iter().for_each(|channel| digest.add(*channel));
-        self.says(Message::Summary(Summary { digest, heard: 40 }));
+        self.says(Message::Summary(Summary { digest, heard }));
+    }
+
+    /// How many of its summaries were not what host 1 has.
+    fn differed(&self) -> u64 {
+        let node = self.world.network.node(HostId(1)).expect("it lives");
+        node.differed()
+    }
+
+    fn confirms(&mut self, hold: Hold, label: Label) {
+        self.says(Message::Confirm(Box::new(Confirm {
+            hold,
+            label,
+            delays: vec![Span::ZERO; 3],
+            propagation: Span::ZERO,
+        })));
+        self.beats(Span::from_millis(10));
     }
 
     fn there(&self, host: u32) -> usize {
@@ -177,6 +218,39 @@ fn what_is_missed_in_two_lists_and_confirmed_then_stays() {
     assert_eq!([1, 2].map(|host| peer.there(host)), [1, 1]);
 }
 
+/// Host 1 has said CONFIRM and, of the same channel, ENDED. The peer has not heard the second as it says a summary.
+fn ends_behind(peer: &mut Peer) -> ChannelId {
+    let channel = peer.opens(0);
+    peer.world.close(HostId(2), channel, false);
+    peer.beats(Span::from_millis(10));
+    assert_eq!([1, 2].map(|host| peer.there(host)), [0, 0]);
+    peer.sums_after(1, &[channel]);
+    assert_eq!(peer.differed(), 0);
+    channel
+}
+
+#[test]
+fn what_ends_on_both_sides_of_a_link_at_once_is_in_no_summary_after_that() {
+    let mut peer = Peer::new();
+    let channel = ends_behind(&mut peer);
+    peer.says(Message::Tear(channel, Cause::Closed(HostId(0))));
+    peer.sums_after(1, &[]);
+    assert_eq!(peer.differed(), 0);
+}
+
+#[test]
+fn what_ends_while_it_is_to_be_changed_is_in_no_summary_after_that() {
+    let mut peer = Peer::new();
+    let channel = ends_behind(&mut peer);
+    let change = peer.open_as(1, 0, &[0, 1, 2], &[Span::ZERO]);
+    peer.says(change);
+    peer.sums_after(1, &[channel]);
+    assert_eq!(peer.differed(), 0);
+    // ENDED has come, and the refusal of the change has not.
+    peer.sums_after(2, &[]);
+    assert_eq!(peer.differed(), 0);
+}
+
 #[test]
 fn what_an_earlier_life_or_session_says_changes_nothing() {
     let mut peer = Peer::new();
@@ -238,22 +312,100 @@ fn who_answers_what_was_not_asked_of_him_changes_nothing() {
         version: 0,
     };
     let closed = Cause::Closed(HostId(2));
-    let delays = vec![Span::ZERO; 3];
     peer.says(Message::Ended(channel, closed));
-    peer.says(Message::Confirm(Box::new(Confirm {
-        hold,
-        delays,
-        propagation: Span::ZERO,
-    })));
+    peer.confirms(hold, LABEL);
     peer.says(Message::Settle(hold));
     peer.says(peer.open(0, &[0, 1, 2], &[Span::ZERO]));
     peer.beats(Span::from_millis(20));
     assert_eq!([1, 2].map(|host| peer.there(host)), [1, 1]);
 }
 
+/// A channel is opened, and then changed, over host 1 to the peer, which confirms with these labels.
+fn changed_with(labels: [Label; 2]) -> (Peer, Hold) {
+    let mut peer = Peer::behind();
+    let within = Span::from_millis(10);
+    let opened = peer.world.open(0, 2, asked(SHARE), within);
+    let channel = opened.expect("host 0 lives");
+    peer.beats(Span::from_millis(10));
+    let version = 0;
+    peer.confirms(Hold { channel, version }, labels[0]);
+    let changed = peer.world.change(channel, asked(SHARE / 2), within);
+    let hold = changed.expect("it is open");
+    peer.beats(Span::from_millis(10));
+    peer.confirms(hold, labels[1]);
+    (peer, hold)
+}
+
+#[test]
+fn a_channel_keeps_its_label_when_it_changes() {
+    let (peer, hold) = changed_with([LABEL; 2]);
+    let book = peer.world.book_of(0, hold.channel);
+    assert_eq!((book.opened.len(), book.ended.len()), (2, 0));
+    let nodes = (0..2).filter_map(|host| peer.world.network.node(HostId(host)));
+    let onward: Vec<Option<Label>> = nodes.flat_map(Node::channels).map(|one| one.next).collect();
+    // Host 1 tells its own, and not what it was told.
+    assert_eq!(onward, [Some(FIRST), Some(LABEL)]);
+}
+
+#[test]
+fn who_gives_a_channel_another_label_with_a_change_loses_it() {
+    let (index, generation) = (LABEL.index + 1, LABEL.generation + 1);
+    for other in [
+        Label { index, ..LABEL },
+        Label {
+            generation,
+            ..LABEL
+        },
+    ] {
+        let (peer, hold) = changed_with([LABEL, other]);
+        assert_eq!([0, 1].map(|host| peer.there(host)), [0, 0]);
+        let book = peer.world.book_of(0, hold.channel);
+        let cause = Cause::Nonsense(HostId(1));
+        assert_eq!(book.refused, [(hold, Refusal::Ended(cause))]);
+        let ended: Vec<Cause> = book.ended.iter().map(|one| one.1).collect();
+        assert_eq!(ended, [cause]);
+    }
+}
+
+#[test]
+fn a_confirmation_that_is_said_again_has_the_same_label() {
+    let mut peer = Peer::new();
+    let channel = peer.opens(0);
+    peer.says(Message::Tear(channel, Cause::Closed(HostId(0))));
+    peer.beats(Span::from_millis(10));
+    peer.says(peer.open(1, &[0, 1, 2], &[Span::ZERO]));
+    peer.world.run(Span::from_millis(5));
+    for again in 1..4 {
+        let labels: Vec<Label> = peer
+            .world
+            .network
+            .call(HostId(1), |node, now, out| {
+                node.wake(now + Terms::default().resend * again, out);
+                out.iter().filter_map(confirmed).collect()
+            })
+            .expect("it lives");
+        let expected = Label {
+            generation: 1,
+            ..FIRST
+        };
+        assert_eq!(labels, [expected]);
+    }
+}
+
+/// Which label is confirmed to host 0.
+fn confirmed(effect: &Effect<Asked, Shortage>) -> Option<Label> {
+    match effect {
+        Effect::Send(LinkId(0), frame) => match &frame.content {
+            Content::Message(_, Message::Confirm(confirm)) => Some(confirm.label),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 #[test]
 fn who_confirms_more_than_the_bound_gives_nobody_more() {
-    let mut peer = Peer::in_place_of(2);
+    let mut peer = Peer::behind();
     let within = Span::from_millis(10);
     let opened = peer.world.open(0, 2, asked(SHARE), within);
     let channel = opened.expect("host 0 lives");
@@ -264,6 +416,7 @@ fn who_confirms_more_than_the_bound_gives_nobody_more() {
     };
     peer.says(Message::Confirm(Box::new(Confirm {
         hold,
+        label: LABEL,
         delays: vec![Span::MAX; 3],
         propagation: Span::ZERO,
     })));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use laxity_model::channels::asked::{Asked, Shortage};
 use laxity_model::channels::signalling::{
-    Cause, ChannelId, Effect, Hold, HostId, Node, Refusal, Terms,
+    Cause, ChannelId, Effect, Hold, HostId, Label, Listed, Node, Refusal, Terms,
 };
 use laxity_model::nif::wire::Faults;
 use laxity_model::{Instant, Span};
@@ -39,6 +39,8 @@ pub(crate) struct World {
     pub(crate) books: BTreeMap<(HostId, u32, ChannelId), Book>,
     pub(crate) lives: Vec<u32>,
     pub(crate) alive: Vec<bool>,
+    /// Whose a label was in that life of a host.
+    pub(crate) labels: BTreeMap<(HostId, u32, Label), ChannelId>,
     /// What was asked, and within which time, by version.
     pub(crate) asked: BTreeMap<Hold, Span>,
     pub(crate) routes: BTreeMap<ChannelId, Arc<[HostId]>>,
@@ -52,7 +54,13 @@ impl World {
     /// Hosts that live, each but the first with a link to an earlier one.
     pub(crate) fn new(parents: &[u32], size: [u64; 3], faults: Faults, seed: u64) -> Self {
         let hosts = parents.len() as u32;
-        let mut network = Network::new(hosts, Terms::default(), faults, seed);
+        let network = Network::new(hosts, Terms::default(), faults, seed);
+        Self::on(network, parents, size)
+    }
+
+    /// The same, of a network's hosts.
+    pub(crate) fn on(mut network: Network<Admission>, parents: &[u32], size: [u64; 3]) -> Self {
+        let hosts = parents.len() as u32;
         for (host, parent) in (0..).zip(parents).skip(1) {
             network.link(HostId(*parent), HostId(host), Span::from_micros(50));
         }
@@ -62,6 +70,7 @@ impl World {
             size,
             manner: Manner::Agrees,
             books: BTreeMap::new(),
+            labels: BTreeMap::new(),
             lives: vec![0; parents.len()],
             alive: vec![false; parents.len()],
             asked: BTreeMap::new(),
@@ -202,11 +211,21 @@ impl World {
                 self.network
                     .call(host, |node, now, out| node.answer(now, hold, answer, out));
             }
-            Effect::Send(..)
-            | Effect::Holds(..)
-            | Effect::Frees(_)
-            | Effect::Up(_)
-            | Effect::Down(..) => {}
+            Effect::Holds {
+                channel,
+                label,
+                next,
+                ..
+            } => {
+                let life = self.lives[host.0 as usize];
+                let before = self.labels.insert((host, life, label), channel);
+                assert!(before.is_none_or(|before| before == channel), "{label:?}");
+                let node = self.network.node(host).into_iter().flat_map(Node::channels);
+                for one in node.filter(|one| one.channel == channel) {
+                    assert_eq!((one.label, one.next), (label, next));
+                }
+            }
+            Effect::Send(..) | Effect::Frees(_) | Effect::Up(_) | Effect::Down(..) => {}
         }
     }
 
@@ -229,21 +248,22 @@ impl World {
     /// What both ends know of a channel that is there at all is the same as what each hop has; and each end was told what became of it once.
     pub(crate) fn settled(&self) {
         assert!(self.agrees(), "what is reserved is not what is there");
-        let mut there: BTreeMap<ChannelId, Vec<(u8, bool, Option<Span>)>> = BTreeMap::new();
+        let mut there: BTreeMap<ChannelId, Vec<Listed>> = BTreeMap::new();
         for host in (0..self.hosts).map(HostId) {
             for one in self.network.node(host).into_iter().flat_map(Node::channels) {
-                let own = one.delays.map(|delays| delays.own);
-                let hops = there.entry(one.channel).or_default();
-                hops.push((one.position, one.is_open, own));
+                there.entry(one.channel).or_default().push(one);
             }
         }
         for (channel, hops) in &mut there {
-            hops.sort();
+            hops.sort_by_key(|hop| hop.position);
             let route = &self.routes[channel];
-            let places: Vec<u8> = hops.iter().map(|hop| hop.0).collect();
+            let places: Vec<u8> = hops.iter().map(|hop| hop.position).collect();
             let all: Vec<u8> = (0..route.len() as u8).collect();
             assert_eq!(places, all, "{channel} is not at all of its hops");
-            assert!(hops.iter().all(|hop| hop.1), "{channel} is half open");
+            assert!(hops.iter().all(|hop| hop.is_open), "{channel} is half open");
+            let onward = hops.iter().map(|hop| hop.next);
+            let behind = hops.iter().skip(1).map(|hop| Some(hop.label));
+            assert!(onward.eq(behind.chain([None])), "{hops:?}");
         }
         for ((host, life, channel), book) in &self.books {
             let lives = self.alive[host.0 as usize] && self.lives[host.0 as usize] == *life;

@@ -32,7 +32,7 @@ use std::sync::LazyLock;
 
 use laxity::Twin;
 use laxity::study::Profile;
-use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Study, Text};
+use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Said, Study, Text};
 use laxity_lab::report::Value;
 use laxity_lab::runner::RunError;
 use laxity_model::{HostError, Service, Span};
@@ -254,13 +254,7 @@ impl Study for Nif {
         }
         let rates: Vec<_> = made.live.iter().filter_map(rate).collect();
         if !rates.is_empty() {
-            let said = made.said(|run| matches!(run, Run::Throughput(_)));
-            let others = made.live.iter().filter_map(|(_, seen)| match seen {
-                Seen::Throughput(_, others) => Some(*others),
-                _ => None,
-            });
-            let doubt = throughput::doubt(others);
-            throughput::judge_here(&rates, &said.but(doubt), draft);
+            throughput::judge_here(&rates, |which| said_of(made, which), draft);
         }
         here::shown::judge(draft, made);
         stacks::shown::judge(draft, made);
@@ -274,6 +268,17 @@ impl Study for Nif {
         );
         Ok(())
     }
+}
+
+/// What the live runs of a row of tables 1 and 2 say of themselves, or those of all rows.
+fn said_of(made: &Made<'_, Nif>, row: Option<throughput::Way>) -> Said {
+    let is_read = |case: &throughput::Case| row.is_none_or(|row| row == case.way());
+    let said = made.said(|run| matches!(run, Run::Throughput(case) if is_read(case)));
+    let others = made.live.iter().filter_map(|trial| match trial {
+        (Run::Throughput(case), Seen::Throughput(_, others)) => is_read(case).then_some(*others),
+        _ => None,
+    });
+    said.but(throughput::doubt(others))
 }
 
 /// A run of tables 1 and 2, and what was seen in it.

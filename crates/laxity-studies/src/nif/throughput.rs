@@ -85,6 +85,9 @@ pub struct Case {
     pub length: Span,
 }
 
+/// Whether it sends or receives, and how many bytes each call has.
+pub(super) type Way = (bool, usize);
+
 /// A row of the paper's tables 1 and 2.
 #[derive(Deserialize)]
 struct Quoted {
@@ -159,6 +162,10 @@ impl Case {
 
     const fn is_chosen_by(&self) -> bool {
         self.message == MESSAGES[0]
+    }
+
+    pub(super) const fn way(&self) -> Way {
+        (self.sends, self.message)
     }
 
     pub(super) fn name(&self) -> String {
@@ -326,8 +333,7 @@ fn claims(compared: &[(Case, u64, u64)], draft: &mut Draft<'_>) {
 
 /// What the stack as a client carried on this machine, of what BSD's arrangement did.
 struct Share {
-    sends: bool,
-    message: usize,
+    way: Way,
     /// Bytes a second, as a client and in BSD's way.
     rates: [Option<Spread>; 2],
     /// In thousandths, round by round.
@@ -335,34 +341,33 @@ struct Share {
 }
 
 impl Share {
-    fn of(trials: &[(Case, u64)], (sends, message): (bool, usize)) -> Self {
+    fn of(trials: &[(Case, u64)], way: Way) -> Self {
         let rates = [CLIENT, BSD].map(|key| -> Vec<Option<u64>> {
-            let own = trials.iter().filter(|(case, _)| {
-                case.platform.key == key && case.sends == sends && case.message == message
-            });
+            let own = trials
+                .iter()
+                .filter(|(case, _)| case.platform.key == key && case.way() == way);
             own.map(|(_, rate)| Some(*rate)).collect()
         });
         let [client, bsd] = &rates;
         let rounds = client.iter().zip(bsd);
         let shares = rounds.map(|(client, bsd)| (client.as_ref()? * 1_000).checked_div((*bsd)?));
         Self {
-            sends,
-            message,
+            way,
             share: Spread::of(shares),
             rates: rates.map(|rates| Spread::of(rates.into_iter())),
         }
     }
 
-    fn way(&self) -> String {
-        TEXT.say(if self.sends { "sends" } else { "receives" }, &[])
+    fn sends(&self) -> String {
+        TEXT.say(if self.way.0 { "sends" } else { "receives" }, &[])
     }
 
     /// In thousandths.
     fn paper(&self, quoted: &[Quoted]) -> Option<u64> {
         let of = |key: &str| {
             let mut rows = quoted.iter();
-            let row = rows.find(|row| row.platform == key && row.message == self.message)?;
-            Some(row.rate(self.sends))
+            let row = rows.find(|row| row.platform == key && row.message == self.way.1)?;
+            Some(row.rate(self.way.0))
         };
         (of(CLIENT)? * 1_000).checked_div(of(BSD)?)
     }
@@ -383,7 +388,7 @@ impl Share {
     }
 
     fn row(&self, quoted: &[Quoted]) -> Row {
-        let mut row = Origin::Charged.row([self.way().into(), (self.message as u64).into()]);
+        let mut row = Origin::Charged.row([self.sends().into(), (self.way.1 as u64).into()]);
         let rate = |rate: Spread| {
             format!(
                 "{} KB/s",
@@ -403,7 +408,7 @@ impl Share {
     fn compared(&self, quoted: &[Quoted], doubt: Option<&String>) -> Compared {
         let torn = self.is_torn().then(|| TEXT.say("torn", &[]));
         let doubt = doubt.or(torn.as_ref());
-        let holes: Holes<'_> = &[("way", &self.way()), ("message", &self.message)];
+        let holes: Holes<'_> = &[("way", &self.sends()), ("message", &self.way.1)];
         let why = TEXT.say("least", &[("least", &LEAST)]);
         let live_verdict = match (self.is_near(), doubt) {
             (None, _) => Verdict::Alone,
@@ -439,8 +444,12 @@ pub(super) fn doubt(others_ppm: impl Iterator<Item = Option<u64>>) -> Option<Str
     (others_ppm > others::LIMIT_PPM).then(|| TEXT.say("others", holes))
 }
 
-/// Draws what was seen on this machine: bytes a second of each run, in order, whose runs `said` this of themselves.
-pub(super) fn judge_here(trials: &[(Case, u64)], said: &Said, draft: &mut Draft<'_>) {
+/// Draws what was seen on this machine: bytes a second of each run, in order; `said_of` a row's runs, or all, is what they say of themselves.
+pub(super) fn judge_here(
+    trials: &[(Case, u64)],
+    said_of: impl Fn(Option<Way>) -> Said,
+    draft: &mut Draft<'_>,
+) {
     let quoted = quoted();
     let both = MESSAGES
         .into_iter()
@@ -448,10 +457,11 @@ pub(super) fn judge_here(trials: &[(Case, u64)], said: &Said, draft: &mut Draft<
     let shares: Vec<Share> = both.map(|which| Share::of(trials, which)).collect();
     let rows = shares.iter().map(|share| share.row(&quoted));
     draft.table("throughput", "throughput-here", &[], rows);
-    let doubt = said.doubt();
     if let Some(figure) = draft.figure("throughput") {
-        let compared = shares.iter();
-        let compared = compared.map(|share| share.compared(&quoted, doubt.as_ref()));
+        let compared = shares.iter().map(|share| {
+            let doubt = said_of(Some(share.way)).doubt();
+            share.compared(&quoted, doubt.as_ref())
+        });
         figure.compared.extend(compared);
     }
     let words = shares.iter().map(|share| {
@@ -465,6 +475,6 @@ pub(super) fn judge_here(trials: &[(Case, u64)], said: &Said, draft: &mut Draft<
     let is_near = shares.iter().all(|share| share.is_near() == Some(true));
     // What every round says is not undone by others that are torn.
     let is_torn = shares.iter().any(Share::is_torn) && !shares.iter().any(Share::is_far);
-    let said = said.clone().but(is_torn.then(|| TEXT.say("torn", &[])));
+    let said = said_of(None).but(is_torn.then(|| TEXT.say("torn", &[])));
     draft.claim_here("client-is-near-here", (is_near, false), holes, &said);
 }

@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use laxity_linux::host::alone::StartError;
 use laxity_linux::net::OpenError;
 use laxity_model::nif::filter::FilterError;
+use laxity_model::nif::host::NotAHosts;
 use laxity_model::nif::registry::ClientId;
 use laxity_model::nif::table::Overlap;
 use laxity_net::driver::{DriverError, RegisterError};
@@ -68,9 +69,14 @@ pub enum Error {
     /// A client of a flow that could never have a packet.
     #[error("a client of a flow has one buffer at least: without any it never has a packet")]
     NoBuffers,
-    /// No packet of a flow has such an end.
-    #[error("a flow has no end {0}: {1}")]
-    FlowEnd(SocketAddr, &'static str),
+    /// No packet has port 0.
+    #[error("a flow has no end {0}: its port is from 1 to 65535")]
+    FlowPort(SocketAddr),
+    /// No packet that can be answered has such an end.
+    #[error(
+        "a flow is between two hosts: {0}; what goes to many of them is had by `register`, with a filter such as `udp dst port 5004 and dst host 224.0.0.1`"
+    )]
+    FlowEnd(#[from] NotAHosts),
     /// The kernel refuses a flow.
     #[error("the flow cannot be found at the hook: {0}")]
     Hook(io::Error),

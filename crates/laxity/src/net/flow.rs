@@ -1,6 +1,5 @@
 //! A client for one flow, with buffers of its own and a queue that its threads take packets from: `EarlyDemuxClient` (§3.2), wherever it is found.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -8,6 +7,7 @@ use laxity_linux::EventLog;
 use laxity_linux::net::AnyMemory;
 use laxity_linux::os::clock;
 use laxity_model::nif::exchange::Account;
+use laxity_model::nif::host;
 use laxity_model::nif::registry::ClientId;
 use laxity_model::{ActivityId, EventKind, Instant, Priority};
 use laxity_net::buffers::{Buffer, Filled, Pool};
@@ -40,17 +40,10 @@ pub(super) fn check(flow: &Flow, buffers: u32) -> Result<(), Error> {
         return Err(Error::NoBuffers);
     }
     for end in [Some(flow.own), flow.far].into_iter().flatten() {
-        let why = match end.ip() {
-            _ if end.port() == 0 => "its port is from 1 to 65535",
-            address if address.is_unspecified() => {
-                "it is one host's address, such as 10.0.0.2; any is `register` with a filter such as `udp dst port 5004`"
-            }
-            address if address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST) => {
-                "it is one host's address, such as 10.0.0.2; a group's is `register` with a filter such as `udp dst port 5004 and dst host 224.0.0.1`"
-            }
-            _ => continue,
-        };
-        return Err(Error::FlowEnd(end, why));
+        if end.port() == 0 {
+            return Err(Error::FlowPort(end));
+        }
+        host::check(end.ip(), &[])?;
     }
     Ok(())
 }
@@ -202,9 +195,11 @@ mod tests {
             ("10.0.0.2:0", None, 1, "from 1 to 65535"),
             ("10.0.0.2:5004", Some("10.0.0.1:0"), 1, "from 1 to 65535"),
             ("0.0.0.0:5004", None, 1, "udp dst port 5004"),
-            ("[::]:5004", None, 1, "one host's address"),
+            ("[::]:5004", None, 1, "is no address"),
+            ("127.0.0.1:5004", None, 1, "loopback"),
+            ("10.0.0.2:5004", Some("0.1.2.3:9"), 1, "0.0.0.0/8"),
             ("224.0.0.1:5004", None, 1, "dst host 224.0.0.1"),
-            ("255.255.255.255:5004", None, 1, "one host's address"),
+            ("255.255.255.255:5004", None, 1, "such as 10.0.0.2"),
         ] {
             let said = refused(own, far, buffers);
             assert!(said.contains(words), "{own}: {said:?}");

@@ -86,6 +86,7 @@ impl Link for LiveLink {
         if let Some(hook) = &self.hook {
             hook.ended(client, clock::now());
         }
+        self.link.ended(client);
     }
 
     fn has_discarded(&self) -> bool {

@@ -6,8 +6,9 @@
 //! | name | what it is | it takes |
 //! |---|---|---|
 //! | `xdp:eth0` | packets from the hook of the interface (`AF_XDP`, generic); the kernel has none of its first queue any more | CAP_NET_ADMIN, CAP_BPF, CAP_NET_RAW |
+//! | `xdp-native:eth0` | the same, in the mode of the interface's own driver | as `xdp:` |
 //! | `packet:eth0` | a packet socket; the kernel has all packets, too | CAP_NET_RAW |
-//! | `eth0` | the first of these that can be had | |
+//! | `auto:eth0`, or `eth0` | `xdp:`, or else `packet:`: the first of these that can be had | |
 //! | `tap:lax0` | a TAP interface, whose other end is this machine's kernel | CAP_NET_ADMIN, or one that was made for the user |
 //! | `tun:lax0` | a TUN interface, which carries [IP alone](laxity_model::nif::link::Medium::Ip) | as `tap:` |
 //! | `udp:10.0.0.1:4000-10.0.0.2:4000` | Ethernet in UDP, to whoever does the same there | nothing |
@@ -26,6 +27,8 @@
 //!
 //! let interface = Interface::open("udp:127.0.0.1:0-127.0.0.1:9", Options::default())?;
 //! interface.peek("udp dst port 5004", Counts(0))?;
+//! let tap = interface.tap("udp dst port 5004", Counts(0))?; // both ways, and whosever it is
+//! assert!(interface.ask(move |driver| driver.remove_tap(tap))?);
 //! println!("{} is {}", interface.facts().name, interface.grade());
 //! let counters = interface.counters()?;
 //! assert_eq!(counters.account.arrived, 0);
@@ -82,7 +85,7 @@ pub use laxity_linux::{EventLog, EventReader};
 pub use laxity_model::nif::frames::Frames;
 pub use laxity_model::nif::link::{Facts, Losses};
 pub use laxity_model::nif::most::{Costs, Most};
-pub use laxity_model::nif::{exchange, filter, frame, registry};
+pub use laxity_model::nif::{exchange, filter, frame, host, registry};
 pub use laxity_net::stack::{Config as StackConfig, Count, Moved};
 pub use laxity_net::{bodies, buffers, client, clients, driver, sockets};
 /// Cards and the wires between them, for the twin.
@@ -317,7 +320,7 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// [`Error::NoBuffers`], [`Error::TooManyBuffers`]; [`Error::FlowEnd`]; [`Error::TooManyFlows`] and [`Error::Hook`] of one that is found early; those of [`register`](Self::register).
+    /// [`Error::NoBuffers`], [`Error::TooManyBuffers`]; [`Error::FlowPort`], [`Error::FlowEnd`]; [`Error::TooManyFlows`] and [`Error::Hook`] of one that is found early; those of [`register`](Self::register).
     pub fn flow(&self, flow: Flow, options: &FlowOptions) -> Result<FlowQueue, Error> {
         if options.buffers > FlowOptions::MOST_BUFFERS {
             return Err(Error::TooManyBuffers(options.buffers));
@@ -439,5 +442,30 @@ impl Below {
             hook,
             limits,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// What a refused name is told to be instead are all ways that there are.
+    #[test]
+    fn the_table_of_names_has_every_way_to_an_interface() {
+        let refused = "no:such:way".parse::<InterfaceName>().unwrap_err();
+        let is_way = |name: &&str| name.contains(':');
+        let way = |name: &str| name.split(':').next().map(str::to_owned);
+        let remedy = refused.cause.remedy();
+        let ways: BTreeSet<_> = remedy.split('`').filter(is_way).map(way).collect();
+        for name in ways.iter().flatten().filter(|way| *way != "udp") {
+            assert!(format!("{name}:eth0").parse::<InterfaceName>().is_ok());
+        }
+        let table = include_str!("mod.rs").lines();
+        let first = table.filter_map(|line| line.strip_prefix("//! | `")?.split('|').next());
+        let names = first.flat_map(|names| names.split('`')).filter(is_way);
+        let told = names.inspect(|name| assert!(name.parse::<InterfaceName>().is_ok(), "{name}"));
+        assert_eq!(told.map(way).collect::<BTreeSet<_>>(), ways);
     }
 }

@@ -79,6 +79,11 @@ impl<'a> Recorder<'a> {
         &self.run.disturbances
     }
 
+    /// By how much halts in this time delayed it, or who drives it; `None`: there were none.
+    pub fn delayed(&self, span: [Instant; 2]) -> Option<Span> {
+        self.disturbances().delayed(span, self.run.reservation)
+    }
+
     /// Records a value that began at `at`, of which so much and no more came of the machine's standing still, apart from the rest; `None`: it did
     /// not stand still.
     pub fn told_apart(
@@ -128,6 +133,21 @@ impl<'a> Recorder<'a> {
             .record_possible(quantity, &self.phase, amount);
     }
 
+    /// Records a time, or how far one is from another, of what happened in this span, which halts there may have made longer or shorter by as much as they delay.
+    pub fn shifted(&mut self, quantity: Quantity, time: Span, span: [Instant; 2]) {
+        let delayed = self.delayed(span);
+        self.quantities
+            .record_shifted(quantity, &self.phase, time, delayed);
+    }
+
+    /// Records what a time of what happened in this span had come to that was not over, or had no beginning: less what halts there delay.
+    pub fn unfinished(&mut self, quantity: Quantity, time: Span, span: [Instant; 2]) {
+        let delayed = self.delayed(span);
+        let least = time.saturating_sub(delayed.unwrap_or_default());
+        self.quantities
+            .record_unfinished(quantity, &self.phase, least.as_nanos());
+    }
+
     /// For windows, where there are such.
     fn count(&mut self, quantity: Quantity, one: Counted) {
         let mut windows = self.run.windows.iter();
@@ -141,23 +161,16 @@ impl<'a> Recorder<'a> {
         self.lasted(quantity, to.saturating_since(from), [from, to]);
     }
 
-    /// Records something that lasted so long of the time from `from` to `to`; where halts of the machine were no more than a tenth of that, the rest.
+    /// Records something that lasted so long of the time from `from` to `to`; where halts of the machine were no more than a tenth of that, the rest, and otherwise that the rest is what it was at the least.
     pub fn lasted(&mut self, quantity: Quantity, lasted: Span, span: [Instant; 2]) {
-        let halts = self.disturbances();
-        let delayed = halts.delayed(span, self.run.reservation);
-        self.lasted_behind(quantity, lasted, delayed, span[0]);
+        let delayed = self.delayed(span);
+        self.lasted_behind(quantity, lasted, delayed);
     }
 
     /// The same of what halts, wherever they were, delayed by so much; `None`: there were none.
-    pub fn lasted_behind(
-        &mut self,
-        quantity: Quantity,
-        lasted: Span,
-        delayed: Option<Span>,
-        since: Instant,
-    ) {
-        let (judged, disturbed) = Disturbances::judged(lasted, delayed);
-        self.record(quantity, judged.as_nanos(), since, disturbed);
+    pub fn lasted_behind(&mut self, quantity: Quantity, lasted: Span, delayed: Option<Span>) {
+        self.quantities
+            .record_time(quantity, &self.phase, lasted, delayed);
     }
 
     /// All that was recorded.

@@ -259,7 +259,7 @@ impl<'a> PeriodicReader<'a> {
         let delayed = self.delayed([due, at], at);
         let response = at.saturating_since(due);
         self.recorder
-            .lasted_behind(Quantity::RESPONSE_TIME, response, delayed, due);
+            .lasted_behind(Quantity::RESPONSE_TIME, response, delayed);
         delayed
     }
 

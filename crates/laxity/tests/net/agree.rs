@@ -10,6 +10,7 @@ use laxity_linux::net::{AnyLink, PacketLink, Settings, TapLink, UmemFrame, XdpLi
 use laxity_linux::os::clock;
 use laxity_model::nif::exchange::{Outcome, Reason};
 use laxity_model::nif::link::{Facts, Link, LinkError, Losses, Received};
+use laxity_model::nif::registry::ClientId;
 use laxity_model::nif::wire::Framing;
 use laxity_model::{Context, Host as _, Instant, Placement, ProcessorId, Program, Span, Step};
 use laxity_net::emulated::{Faults, Wire};
@@ -158,6 +159,26 @@ impl Link for Hooked {
         now: Instant,
     ) -> Result<(), (UmemFrame, LinkError)> {
         self.0.send(memory, length, now)
+    }
+
+    fn has_discarded(&self) -> bool {
+        self.0.has_discarded()
+    }
+
+    fn flush(&mut self, now: Instant) -> Result<(), LinkError> {
+        self.0.flush(now)
+    }
+
+    fn is_silent(&self) -> bool {
+        self.0.is_silent()
+    }
+
+    fn has_thrown_away(&self) -> bool {
+        self.0.has_thrown_away()
+    }
+
+    fn ended(&mut self, client: ClientId) {
+        self.0.ended(client);
     }
 
     fn sent(&mut self, now: Instant) -> Option<UmemFrame> {

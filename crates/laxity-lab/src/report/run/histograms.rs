@@ -3,14 +3,14 @@
 
 use laxity_model::verify::contract::Quantity;
 
-use super::apart::as_told;
+use super::apart::{as_told, quantity};
 use crate::evidence::histogram::HistogramJson;
 use crate::evidence::results::{RunResults, VariantResults};
-use crate::evidence::subjects::{DeviceFigures, SubjectResults, is_cothread, label};
+use crate::evidence::subjects::{DeviceFigures, is_cothread, label};
 use crate::report::cells::coordinate;
 use crate::report::scale::{alone, step};
 use crate::report::{Axis, Chart, Series, Unit};
-use crate::scenario::kinds::key;
+use crate::scenario::kinds::FRAME_INTERVAL;
 
 /// Bars in a picture.
 const BARS: u64 = 73;
@@ -19,6 +19,7 @@ const BARS: u64 = 73;
 pub(super) struct Limits {
     gap: u64,
     response: u64,
+    interval: u64,
     processing: u64,
     pending: u64,
 }
@@ -33,10 +34,13 @@ impl Limits {
         let tasks = variants.clone().flat_map(VariantResults::tasks);
         let gaps = tasks.clone();
         let gaps = gaps.filter_map(|(_, task)| task.cothread_gap_ns.as_ref()?.all.max);
-        let responses = tasks.filter_map(|(task, _)| response(task)?.max);
+        let responses = tasks.filter_map(|(task, _)| quantity(task, Quantity::RESPONSE_TIME)?.max);
+        let flows = variants.clone().flat_map(VariantResults::flows);
+        let intervals = flows.filter_map(|flow| quantity(flow, FRAME_INTERVAL)?.max);
         Self {
             gap: shared_limit(gaps),
             response: shared_limit(responses),
+            interval: shared_limit(intervals),
             processing: device(|device| device.processing_ns.max),
             pending: device(|device| device.samples_pending.max),
         }
@@ -52,11 +56,6 @@ fn shared_limit(maxima: impl Iterator<Item = u64>) -> u64 {
     let median = maxima.get(maxima.len() / 2).copied().unwrap_or(1);
     let enough = coordinate(largest.min(median.saturating_mul(2))).saturating_add(1);
     step(0, enough, 1).unsigned_abs()
-}
-
-/// How long the jobs of a task took from their release, if it had any.
-fn response(task: &SubjectResults) -> Option<&HistogramJson> {
-    task.quantities.get(&key(Quantity::RESPONSE_TIME))
 }
 
 /// The pictures of all that was seen in a variant.
@@ -79,9 +78,15 @@ pub(super) fn of(variant: &VariantResults, limits: &Limits) -> Vec<Chart> {
             }
             charts.push(chart);
         }
-        if let Some(response) = response(subject) {
+        if let Some(response) = quantity(subject, Quantity::RESPONSE_TIME) {
             let title = format!("{name}: response, wall time");
             charts.push(chart(&title, (response, None), limits.response));
+        }
+    }
+    for flow in variant.flows() {
+        if let Some(interval) = quantity(flow, FRAME_INTERVAL) {
+            let title = format!("{}: interval between frames", flow.name);
+            charts.push(chart(&title, (interval, None), limits.interval));
         }
     }
     for (whose, device) in variant.each_device() {

@@ -162,18 +162,15 @@ impl CommandEnd {
         let stretches = received.flat_map(|(_, stretches)| stretches);
         let in_run = |stretch: &&Stretch| stretch.to > begin && stretch.from < end;
         for Stretch { from, to, gap } in stretches.filter(in_run) {
-            let (gap, disturbed) = disturbances.told_apart(*gap, [*from, *to], self.reservation);
+            let delayed = disturbances.delayed([*from, *to], self.reservation);
+            let of_gaps = Quantity::SERVICE_GAP;
+            let disturbed = quantities.record_time(of_gaps, &Phase::RUN, *gap, delayed);
             // As `exec` tells it: the kernel does not count all of a wait. Of who was not seen these are not the gaps.
             if !disturbed && !gap.is_zero() && !is_unseen {
+                let gap = gap.saturating_sub(delayed.unwrap_or_default());
                 let possible = (gap + UNCOUNTED).as_nanos();
-                quantities.record_possible(Quantity::SERVICE_GAP, &Phase::RUN, possible);
+                quantities.record_possible(of_gaps, &Phase::RUN, possible);
             }
-            quantities.record(
-                Quantity::SERVICE_GAP,
-                &Phase::RUN,
-                gap.as_nanos(),
-                disturbed,
-            );
         }
     }
 

@@ -317,7 +317,7 @@ fn deliver<M: Memory + 'static>(
                 let now = context.now();
                 let kept = Kept {
                     took: now.saturating_since(arrived.at),
-                    is_late: now > due.deadline,
+                    late_by: now.saturating_since(due.deadline),
                     exceeds: due.exceeds,
                 };
                 context.put(known.records, [KEPT | now.as_nanos(), kept.word()]);

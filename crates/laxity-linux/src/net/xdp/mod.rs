@@ -19,6 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use laxity_model::nif::link::{Facts, Left, Link, LinkError, Losses, Memory as _, Received, Stamp};
+use laxity_model::nif::registry::ClientId;
 use laxity_model::{Instant, Span};
 use rustix::io::Errno;
 
@@ -88,6 +89,9 @@ impl XdpLink {
                 // There is no room below: the rest stays in the ring.
                 Ok(()) | Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {}
                 // One was taken, completed within this call, and thrown away: the wire is not there, or the device has no room. Others may have been before it, or come.
+                // The kernel stops at it (`__xsk_generic_xmit`), and what finds a queue stopped is not completed, but stays in the ring (EAGAIN). So its completion is the last, whatever was
+                // completed before it in this call, unless the device lets go of an earlier frame at this very moment, or has not let go of it yet, as a card does by its interrupt: then one of those is told in its place. As
+                // many are told as were thrown away.
                 Err(Errno::BUSY) => {
                     let last = self.completion.put().wrapping_sub(1);
                     self.thrown_away.push_back(last);
@@ -314,6 +318,16 @@ impl Link for XdpLink {
     fn flush(&mut self, _: Instant) -> Result<(), LinkError> {
         self.kick()
     }
+
+    fn has_discarded(&self) -> bool {
+        false
+    }
+
+    fn is_silent(&self) -> bool {
+        true
+    }
+
+    fn ended(&mut self, _: ClientId) {}
 
     #[inline]
     fn sent(&mut self, _: Instant) -> Option<Self::Memory> {

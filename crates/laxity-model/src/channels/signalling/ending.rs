@@ -72,6 +72,7 @@ impl<A: Admits> Node<A> {
         cause: Cause,
         out: &mut Effects<A>,
     ) {
+        self.softs[link.index()].torn(channel);
         let place = self.channels.get(&channel).map(|hop| hop.place);
         if let Some(place) = place.filter(|place| place.from == Some(link)) {
             self.passes(

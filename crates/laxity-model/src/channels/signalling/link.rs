@@ -133,12 +133,6 @@ impl<M: Clone> End<M> {
         self.inbox.pop_front()
     }
 
-    /// The node itself stood still until now: what it has not heard is nobody's fault.
-    pub(super) fn excuse(&mut self, now: Instant) {
-        self.last_heard = now;
-        self.tries = 0;
-    }
-
     /// A frame has come, at this time, and at this instant by the host's clock.
     pub(super) fn receive(
         &mut self,

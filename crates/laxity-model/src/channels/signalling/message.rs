@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use derive_more::Display;
 
+use super::Label;
 use crate::Span;
 
 /// A host of the network.
@@ -64,6 +65,8 @@ pub struct Open<S> {
 pub struct Confirm {
     /// What was opened or changed.
     pub hold: Hold,
+    /// By which who says this knows the channel's data frames: the same for as long as the channel is there. Another one with a change ends it.
+    pub label: Label,
     /// Each hop's delay, of those that this has passed; for the others the most that they may take.
     pub delays: Vec<Span>,
     /// Of all links.
@@ -135,7 +138,7 @@ pub enum Refusal<R> {
         /// The next host of the route.
         to: HostId,
     },
-    /// So much is to be said on the next link already that nothing more is taken on.
+    /// So much is to be said on the next link already, or so many channels go through, that nothing more is taken on.
     Busy {
         /// Which hop.
         at: HostId,

@@ -4,12 +4,14 @@
 //! origin knows the bound of each hop, whose sum with the propagation is no more than the one that was asked for. A refusal goes back the same way, and names the hop and what is short. A change is opened beside what is there, so that a refused one changes nothing; TEAR ends a channel.
 //!
 //! * [`message`]: what is said.
+//! * [`labels`]: by which numbers hops know the data frames of their channels.
 //! * [`link`]: one end of a link: said once, in order, or the other end is lost. Whatever the wire does, the rest sees nothing of it.
 //! * [`seam`]: what admission is asked.
 //! * [`node`]: one host's.
 //! * [`soft`]: what is not confirmed again and again is gone.
 
 mod ending;
+pub mod labels;
 pub mod link;
 pub mod message;
 pub mod node;
@@ -21,6 +23,7 @@ mod waking;
 
 use derive_more::Display;
 
+pub use labels::Label;
 pub use link::{Broke, Frame, Session};
 pub use message::{Cause, ChannelId, Confirm, Hold, HostId, List, Message, Open, Refusal, Summary};
 pub use node::{Effect, Listed, Node, NotNow};
@@ -61,6 +64,8 @@ pub struct Terms {
     pub patience: Span,
     /// Where so many messages are still to be heard at the other end of a link, no channel more is opened over it.
     pub backlog: usize,
+    /// So many channels go through a node at once, and no more.
+    pub channels: u32,
 }
 
 impl Default for Terms {
@@ -75,6 +80,7 @@ impl Default for Terms {
             answer: Span::from_secs(1),
             patience: Span::from_secs(3),
             backlog: 1_024,
+            channels: 1 << 20,
         }
     }
 }

@@ -5,12 +5,13 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::labels::Labels;
 use super::link::{Broke, End, Frame};
 use super::soft::Soft;
 use super::steady::Steady;
 use super::{
-    Admits, Cause, ChannelId, Delays, Hold, HostId, LinkId, Message, Place, Refusal, Reserved,
-    Terms,
+    Admits, Cause, ChannelId, Delays, Hold, HostId, Label, LinkId, Message, Place, Refusal,
+    Reserved, Terms,
 };
 use crate::{Instant, Span};
 
@@ -38,7 +39,16 @@ pub enum Effect<S, R> {
     /// At either end, once, where the channel was open there or its application asked: it has ended.
     Ended(ChannelId, Cause),
     /// At each hop: a message may take so long from now on.
-    Holds(ChannelId, Delays),
+    Holds {
+        /// Of which channel.
+        channel: ChannelId,
+        /// What it may take.
+        delays: Delays,
+        /// Data frames with this label are the channel's here.
+        label: Label,
+        /// With this one they go on; `None` at the far end.
+        next: Option<Label>,
+    },
     /// At each hop that held something: it does no more.
     Frees(ChannelId),
     /// The neighbour is there.
@@ -94,6 +104,9 @@ pub(super) struct Hop<S> {
     pub(super) route: Arc<[HostId]>,
     pub(super) position: u8,
     pub(super) place: Place,
+    pub(super) label: Label,
+    /// The next hop's, once that has confirmed.
+    pub(super) next: Option<Label>,
     /// The last version that was asked, whatever became of it.
     pub(super) newest: u32,
     pub(super) now: Option<Agreed<S>>,
@@ -110,6 +123,16 @@ impl<S> Hop<S> {
         let before = self.before.as_deref();
         let pending = self.pending.as_deref().map(|pending| &pending.agreed);
         before.into_iter().chain(&self.now).chain(pending)
+    }
+
+    /// What this hop is to know of a channel that is open.
+    pub(super) fn told<R>(&self, channel: ChannelId) -> Option<Effect<S, R>> {
+        Some(Effect::Holds {
+            channel,
+            delays: self.delays()?,
+            label: self.label,
+            next: self.next,
+        })
     }
 
     /// What a message may take, of whichever version.
@@ -136,6 +159,10 @@ pub struct Listed {
     pub is_open: bool,
     /// What a message may take here, once they have.
     pub delays: Option<Delays>,
+    /// By which its data frames are known here.
+    pub label: Label,
+    /// By which they are at the next hop, once that has confirmed.
+    pub next: Option<Label>,
 }
 
 /// The signalling of one host. A host delivers the frames that have come before it [wakes](Self::wake) the node.
@@ -150,6 +177,7 @@ pub struct Node<A: Admits> {
     pub(super) links: BTreeMap<HostId, LinkId>,
     pub(super) admission: A,
     pub(super) channels: BTreeMap<ChannelId, Hop<A::Asked>>,
+    pub(super) labels: Labels,
     /// When something may become of a channel by itself.
     pub(super) timers: BTreeSet<(Instant, ChannelId)>,
     opened: u32,
@@ -172,6 +200,7 @@ impl<A: Admits> Node<A> {
         Self {
             host,
             incarnation,
+            labels: Labels::new(terms.channels),
             terms,
             ends: neighbours
                 .iter()
@@ -317,6 +346,8 @@ impl<A: Admits> Node<A> {
             position: hop.position,
             is_open: hop.now.is_some(),
             delays: hop.delays(),
+            label: hop.label,
+            next: hop.next,
         })
     }
 
@@ -325,20 +356,22 @@ impl<A: Admits> Node<A> {
         &self.admission
     }
 
-    /// Whether what is reserved, reckoned from nothing, is what the channels here have, and fits.
+    /// Whether what is reserved, reckoned from nothing, is what the channels here have, and fits; and each has a label of its own.
     #[must_use]
     pub fn agrees(&self) -> bool {
+        let labels = self.channels.values().map(|hop| hop.label);
         let all = self.channels.iter();
-        self.admission.agrees(all.flat_map(|(channel, hop)| {
-            hop.holds().map(|agreed| Reserved {
-                hold: Hold {
-                    channel: *channel,
-                    version: agreed.version,
-                },
-                place: hop.place,
-                asked: &agreed.asked,
-                delays: agreed.delays,
-            })
-        }))
+        self.labels.agrees(labels)
+            && self.admission.agrees(all.flat_map(|(channel, hop)| {
+                hop.holds().map(|agreed| Reserved {
+                    hold: Hold {
+                        channel: *channel,
+                        version: agreed.version,
+                    },
+                    place: hop.place,
+                    asked: &agreed.asked,
+                    delays: agreed.delays,
+                })
+            }))
     }
 }

@@ -8,7 +8,8 @@ use alloc::vec::Vec;
 use super::message::{LONGEST, MOST_HOSTS};
 use super::node::{Agreed, Effect, Effects, Hop, Node, Pending};
 use super::{
-    Admits, Cause, ChannelId, Confirm, Delays, Hold, HostId, LinkId, Message, Open, Place, Refusal,
+    Admits, Cause, ChannelId, Confirm, Delays, Hold, HostId, Label, LinkId, Message, Open, Place,
+    Refusal,
 };
 use crate::channels::admission::spread;
 use crate::{Instant, Span};
@@ -95,10 +96,6 @@ impl<A: Admits> Node<A> {
                 .checked_add(propagation)
                 .unwrap_or(Span::MAX);
         }
-        if let Err(refusal) = self.fits(&open) {
-            self.admission.release(hold);
-            return Err(refusal);
-        }
         let pending = Pending {
             agreed: Agreed {
                 version: hold.version,
@@ -109,7 +106,12 @@ impl<A: Admits> Node<A> {
             propagation: open.propagation,
             least: to.map_or_else(|| open.least.clone(), |_| Vec::new()),
         };
-        self.keeps(time, &open, place, position as u8, pending);
+        let fits = self.fits(&open);
+        let kept = fits.and_then(|()| self.keeps(time, &open, place, position as u8, pending));
+        if let Err(refusal) = kept {
+            self.admission.release(hold);
+            return Err(refusal);
+        }
         match to {
             Some(to) => {
                 self.ends[to.index()].say(Message::Open(Box::new(open)));
@@ -180,13 +182,14 @@ impl<A: Admits> Node<A> {
         place: Place,
         position: u8,
         pending: Pending<A::Asked>,
-    ) {
+    ) -> Result<(), Refusal<A::Short>> {
         let channel = open.hold.channel;
         if let Some(hop) = self.channels.get_mut(&channel) {
             hop.newest = open.hold.version;
             hop.pending = Some(Box::new(pending));
-            return;
+            return Ok(());
         }
+        let label = self.labels.give().ok_or(Refusal::Busy { at: self.host })?;
         if let Some(from) = place.from {
             self.softs[from.index()].comes(channel, time);
         }
@@ -197,6 +200,8 @@ impl<A: Admits> Node<A> {
             route: open.route.clone(),
             position,
             place,
+            label,
+            next: None,
             newest: 0,
             now: None,
             pending: Some(Box::new(pending)),
@@ -204,6 +209,7 @@ impl<A: Admits> Node<A> {
             timer: None,
         };
         self.channels.insert(channel, hop);
+        Ok(())
     }
 
     /// The far end's application agrees.
@@ -220,10 +226,11 @@ impl<A: Admits> Node<A> {
         let all = pending.least.iter().zip(shares);
         let confirm = Confirm {
             hold,
+            label: hop.label,
             delays: all.map(|(least, share)| *least + share).collect(),
             propagation: pending.propagation,
         };
-        self.confirms(confirm, out);
+        self.confirms(confirm, None, out);
     }
 
     /// A neighbour says that all hops from it on have agreed.
@@ -232,8 +239,11 @@ impl<A: Admits> Node<A> {
         let Some(hop) = hop.filter(|hop| hop.place.to == Some(link)) else {
             return;
         };
-        if confirm.delays.len() == hop.route.len() {
-            self.confirms(confirm, out);
+        // What is on its way has the label that was said first.
+        let is_same = hop.next.is_none_or(|next| next == confirm.label);
+        if is_same && confirm.delays.len() == hop.route.len() {
+            let next = Some(confirm.label);
+            self.confirms(confirm, next, out);
         } else {
             let cause = Cause::Nonsense(self.host);
             self.ends(confirm.hold.channel, cause, out);
@@ -241,7 +251,7 @@ impl<A: Admits> Node<A> {
     }
 
     /// This hop takes its share, and tells the hop before.
-    fn confirms(&mut self, mut confirm: Confirm, out: &mut Effects<A>) {
+    fn confirms(&mut self, mut confirm: Confirm, next: Option<Label>, out: &mut Effects<A>) {
         let (hold, delays) = (confirm.hold, &mut confirm.delays);
         let Some(hop) = self.channels.get_mut(&hold.channel) else {
             return;
@@ -272,9 +282,9 @@ impl<A: Admits> Node<A> {
         }
         hop.before = hop.now.replace(pending.agreed).map(Box::new);
         hop.timer = None;
-        if let Some(delays) = hop.delays() {
-            out.push(Effect::Holds(hold.channel, delays));
-        }
+        hop.next = next;
+        confirm.label = hop.label;
+        out.extend(hop.told(hold.channel));
         match hop.place.from {
             Some(from) => {
                 self.ends[from.index()].say(Message::Confirm(Box::new(confirm)));
@@ -315,9 +325,7 @@ impl<A: Admits> Node<A> {
             channel,
             version: before.version,
         });
-        if let Some(delays) = hop.delays() {
-            out.push(Effect::Holds(channel, delays));
-        }
+        out.extend(hop.told(channel));
         if let Some(to) = hop.place.to {
             self.ends[to.index()].say(Message::Settle(hold));
         }
@@ -381,6 +389,7 @@ impl<A: Admits> Node<A> {
         said: Option<(LinkId, Option<u64>)>,
     ) -> Option<Hop<A::Asked>> {
         let hop = self.channels.remove(&channel)?;
+        self.labels.take_back(hop.label);
         if let Some(from) = hop.place.from {
             self.softs[from.index()].coming.remove(channel);
         }

@@ -3,7 +3,7 @@
 //! Who is before says in one summary a link which channels go over it: their number, and a sum over their names. Who is behind has the same sum, as both change it at the same place of what is said; where it differs, the list is said. What was not in three of them ends, and
 //! so does all where three summaries have not come.
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use super::{ChannelId, List, Summary, Terms};
@@ -57,7 +57,7 @@ pub(super) struct Soft {
     /// Channels that come from there: we are behind.
     pub(super) coming: Digest,
     /// Of these we have said that they have ended, in the message of that number, which who is before may not have heard yet.
-    leaving: VecDeque<(u64, ChannelId)>,
+    leaving: BTreeMap<ChannelId, u64>,
     /// Who is before has confirmed them last.
     confirmed: Instant,
     /// These were not in the last lists.
@@ -84,7 +84,7 @@ impl Soft {
         Self {
             away: Digest::default(),
             coming: Digest::default(),
-            leaving: VecDeque::new(),
+            leaving: BTreeMap::new(),
             confirmed: now,
             missed: BTreeMap::new(),
             listed: BTreeSet::new(),
@@ -102,11 +102,6 @@ impl Soft {
         };
     }
 
-    /// The node itself stood still until now.
-    pub(super) fn excuse(&mut self, now: Instant) {
-        self.confirmed = now;
-    }
-
     /// A channel comes from there.
     pub(super) fn comes(&mut self, channel: ChannelId, now: Instant) {
         if self.coming.count == 0 {
@@ -115,9 +110,14 @@ impl Soft {
         self.coming.add(channel);
     }
 
-    /// It was said in that message that a channel that came from there has ended, or never began.
+    /// It was said in that message that a channel that came from there has ended, or never began. Who is before leaves it out as soon as that was said once: also where its change comes after that, and is refused.
     pub(super) fn leaves(&mut self, number: u64, channel: ChannelId) {
-        self.leaving.push_back((number, channel));
+        self.leaving.entry(channel).or_insert(number);
+    }
+
+    /// Who is before has ended it by itself, and leaves it out whatever it has heard.
+    pub(super) fn torn(&mut self, channel: ChannelId) {
+        self.leaving.remove(&channel);
     }
 
     /// Whether the summary is due now.
@@ -131,12 +131,9 @@ impl Soft {
 
     /// A summary of what comes from there: whether it is what we have.
     pub(super) fn hears(&mut self, summary: Summary, now: Instant) -> bool {
-        let heard = |(number, _): &(u64, ChannelId)| *number < summary.heard;
-        while self.leaving.front().is_some_and(heard) {
-            self.leaving.pop_front();
-        }
+        self.leaving.retain(|_, number| *number >= summary.heard);
         let mut expected = self.coming;
-        for (_, channel) in &self.leaving {
+        for channel in self.leaving.keys() {
             expected.add(*channel);
         }
         let agrees = expected == summary.digest;
@@ -166,7 +163,7 @@ impl Soft {
         }
         self.confirmed = now;
         let mut listed = core::mem::take(&mut self.listed);
-        for (_, channel) in &self.leaving {
+        for channel in self.leaving.keys() {
             listed.remove(channel);
         }
         let before = core::mem::take(&mut self.missed);

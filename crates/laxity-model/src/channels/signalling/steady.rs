@@ -16,14 +16,14 @@ impl Steady {
         Self { now, clock: now }
     }
 
-    /// The time now, where the node was to be called at that one. Where it is more than the tolerance after that it is that one, which is told.
-    pub(super) fn at(&mut self, clock: Instant, due: Instant, tolerance: Span) -> (Instant, bool) {
+    /// The time now, where the node was to be called at that one. Where it is more than the tolerance after that it is that one.
+    pub(super) fn at(&mut self, clock: Instant, due: Instant, tolerance: Span) -> Instant {
         let passed = clock.saturating_since(self.clock);
         let time = self.now.checked_add(passed).unwrap_or(Instant::MAX);
         let is_late = time.saturating_since(due) > tolerance;
         self.now = if is_late { due.max(self.now) } else { time };
         self.clock = clock;
-        (self.now, is_late)
+        self.now
     }
 
     /// The time when it was last asked for.
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_by_an_hour_does_not_stop_the_time() {
         let mut steady = Steady::new(Instant::from_secs(7_000));
-        let mut at = |clock| steady.at(Instant::from_secs(clock), NEVER, TOLERANCE).0;
+        let mut at = |clock| steady.at(Instant::from_secs(clock), NEVER, TOLERANCE);
         assert_eq!(at(7_001), Instant::from_secs(7_001));
         assert_eq!(at(3_401), Instant::from_secs(7_001));
         assert_eq!(at(3_403), Instant::from_secs(7_003));
@@ -61,9 +61,9 @@ mod tests {
         let mut steady = Steady::new(Instant::from_secs(7_000));
         let due = Instant::from_secs(7_002);
         let mut at = |clock| steady.at(Instant::from_secs(clock), due, TOLERANCE);
-        assert_eq!(at(7_001), (Instant::from_secs(7_001), false));
-        assert_eq!(at(10_603), (due, true));
-        assert_eq!(at(10_604), (Instant::from_secs(7_003), false));
+        assert_eq!(at(7_001), Instant::from_secs(7_001));
+        assert_eq!(at(10_603), due);
+        assert_eq!(at(10_604), Instant::from_secs(7_003));
         assert_eq!(steady.clock(due), Instant::from_secs(10_604));
     }
 }

@@ -110,14 +110,9 @@ impl<A: Admits> Node<A> {
         }
     }
 
-    /// The time now. Where the node itself is late, nobody is to blame for what it has not heard.
+    /// The time now. What passes while the node itself is late is no time, so that nobody is to blame for what it has not heard then.
     pub(super) fn enter(&mut self, now: Instant) -> Instant {
-        let (time, is_late) = self.steady.at(now, self.due, self.terms.tolerance);
-        if is_late {
-            self.ends.iter_mut().for_each(|end| end.excuse(time));
-            self.softs.iter_mut().for_each(|soft| soft.excuse(time));
-        }
-        time
+        self.steady.at(now, self.due, self.terms.tolerance)
     }
 
     /// What there is to say is said, and it is known when there is something to be done again.

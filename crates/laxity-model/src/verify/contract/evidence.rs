@@ -94,19 +94,23 @@ impl Evidence {
         let observed = self.together(limit.quantity, phase);
         let judged = match limit.bound {
             Bound::AtMostTimesControl { .. } => each(&self.runs, limit, phase).min(),
-            Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&observed.undisturbed),
+            Bound::AtMost(_) | Bound::AtLeast(_) => limit.value_of(&limit.judged(&observed)),
         };
         let Some(measured) = judged else {
             let decides = required && !self.holds_unseen(limit, &observed, phase);
-            return decides.then_some(Finding::NotObserved);
+            let disturbed = !observed.disturbed.is_empty();
+            return decides.then_some(Finding::NotObserved { disturbed });
         };
         let largest = || each(&self.control, limit, phase).max();
         let Some(bound_value) = limit.bound_value(largest) else {
-            return required.then_some(Finding::NoControl);
+            let mut control = self.control.iter();
+            let disturbed =
+                control.any(|run| !select(run, limit.quantity, phase).disturbed.is_empty());
+            return required.then_some(Finding::NoControl { disturbed });
         };
         let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
         if !limit.holds(measured, bound_value) {
-            if let Some((least, most)) = limit.straddled(&observed.undisturbed, bound_value) {
+            if let Some((least, most)) = limit.straddled(&limit.judged(&observed), bound_value) {
                 return Some(Finding::Straddled {
                     statistic,
                     least,
@@ -166,7 +170,7 @@ impl Evidence {
         for run in &self.runs {
             let before = broken;
             for phase in &phases {
-                let seen = select(run, limit.quantity, phase.as_ref()).undisturbed;
+                let seen = limit.judged(&select(run, limit.quantity, phase.as_ref()));
                 all += seen.count();
                 let buckets = seen.buckets();
                 // Of values that are counted together with some that keep the bound, all count.
@@ -263,6 +267,20 @@ impl Limit {
                     Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => high,
                 })
             }
+        }
+    }
+
+    /// The values that it is judged by: those that the program answers for; and with them all others, each as good as it can have been, where these break it nevertheless.
+    fn judged(&self, observed: &Observed) -> Histogram {
+        let at_best = observed.at_best(self.bound);
+        let breaks = |bound| {
+            let is_beyond = |value: u64| !self.holds(value, bound);
+            self.value_of(&at_best).is_some_and(is_beyond)
+                && self.straddled(&at_best, bound).is_none()
+        };
+        match self.bound_value(|| None).is_some_and(breaks) {
+            true => at_best,
+            false => observed.undisturbed.clone(),
         }
     }
 

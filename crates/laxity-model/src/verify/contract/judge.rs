@@ -21,7 +21,8 @@
 //! one, so many of the values may have met one that nobody saw: as large a share in the mean, and by chance three standard deviations more. Of a longest or shortest time a hundredth is let pass where any look met one: a look is over sooner than what is looked after, and touches less memory. What a program does, it does again. A response time is judged all the same: what came too late is
 //! counted as a miss, too, and a count has no such excuse.
 //!
-//! All reasons are given, not only those that decided. Disturbed evidence never convicts; where it alone exceeds a limit, a reason says so.
+//! All reasons are given, not only those that decided. Disturbed evidence convicts only of what the halts in it cannot account for, however they fell ([`Observed::between`](super::Observed::between)), and what was not over at the end of what it had come to by then; where disturbed
+//! evidence alone exceeds a limit otherwise, a reason says so.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -219,7 +220,8 @@ impl Court<'_> {
         let subjects = self.subjects_of(limit);
         let unseen = subjects.is_empty() && limit.severity == Severity::Required;
         if unseen {
-            found.tell(limit.found(None, None, Finding::NotObserved));
+            let nothing = Finding::NotObserved { disturbed: false };
+            found.tell(limit.found(None, None, nothing));
         }
         let is_named = subjects.len() > 1 || self.contract.subjects != Subjects::All;
         for evidence in subjects {

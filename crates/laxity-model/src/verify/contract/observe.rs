@@ -2,8 +2,9 @@
 
 use alloc::collections::BTreeMap;
 
-use super::{Phase, Quantity};
+use super::{Bound, Phase, Quantity};
 use crate::base::histogram::Histogram;
+use crate::{Disturbances, Span};
 
 /// The values of one quantity in one phase.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -14,6 +15,10 @@ pub struct Observed {
     pub disturbed: Histogram,
     /// Those that nobody knows, as bad as they may have been: what breaks a limit among them leaves it open.
     pub possible: Histogram,
+    /// Of disturbed ones, what they were at the least without the halts in them, and at the most: halts excuse no more than they can account for.
+    pub between: [Histogram; 2],
+    /// Of those that were not over at the end, or had no beginning, what they had come to: they may break an upper bound, and keep none.
+    pub unfinished: Histogram,
 }
 
 impl Observed {
@@ -22,6 +27,24 @@ impl Observed {
         self.undisturbed.merge(&other.undisturbed);
         self.disturbed.merge(&other.disturbed);
         self.possible.merge(&other.possible);
+        for (own, theirs) in self.between.iter_mut().zip(&other.between) {
+            own.merge(theirs);
+        }
+        self.unfinished.merge(&other.unfinished);
+    }
+
+    /// Those that the program answers for, and each other as it would be best for this bound: what breaks it here is broken.
+    pub(super) fn at_best(&self, bound: Bound) -> Histogram {
+        let mut all = self.undisturbed.clone();
+        let [least, most] = &self.between;
+        match bound {
+            Bound::AtLeast(_) => all.merge(most),
+            Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => {
+                all.merge(least);
+                all.merge(&self.unfinished);
+            }
+        }
+        all
     }
 
     /// All that are known, together: the raw values.
@@ -61,6 +84,51 @@ impl Observations {
     pub fn record_possible(&mut self, quantity: Quantity, phase: &Phase, value: u64) {
         let set = self.sets.entry((quantity, phase.clone())).or_default();
         set.possible.record(value);
+    }
+
+    /// Adds something that lasted so long, of which halts delayed so much; `None`: there were none. Where that is [no more than a tenth](Disturbances::judged), the rest. Whether it was
+    /// disturbed.
+    pub fn record_time(
+        &mut self,
+        quantity: Quantity,
+        phase: &Phase,
+        lasted: Span,
+        delayed: Option<Span>,
+    ) -> bool {
+        let (judged, disturbed) = Disturbances::judged(lasted, delayed);
+        self.record(quantity, phase, judged.as_nanos(), disturbed);
+        if let Some(delayed) = delayed.filter(|_| disturbed) {
+            self.between(quantity, phase, [lasted.saturating_sub(delayed), lasted]);
+        }
+        disturbed
+    }
+
+    /// Adds a time between two things, each of which halts may have delayed by as much as this, so that it is longer or shorter; `None`: there were none.
+    pub fn record_shifted(
+        &mut self,
+        quantity: Quantity,
+        phase: &Phase,
+        time: Span,
+        delayed: Option<Span>,
+    ) {
+        self.record(quantity, phase, time.as_nanos(), delayed.is_some());
+        if let Some(delayed) = delayed {
+            let ends = [time.saturating_sub(delayed), time + delayed];
+            self.between(quantity, phase, ends);
+        }
+    }
+
+    fn between(&mut self, quantity: Quantity, phase: &Phase, ends: [Span; 2]) {
+        let set = self.sets.entry((quantity, phase.clone())).or_default();
+        for (own, end) in set.between.iter_mut().zip(ends) {
+            own.record(end.as_nanos());
+        }
+    }
+
+    /// Adds what a value had come to that was not over.
+    pub fn record_unfinished(&mut self, quantity: Quantity, phase: &Phase, least: u64) {
+        let set = self.sets.entry((quantity, phase.clone())).or_default();
+        set.unfinished.record(least);
     }
 
     /// Sets what was seen of a quantity in a phase, in place of all before.

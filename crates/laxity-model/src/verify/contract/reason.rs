@@ -112,9 +112,15 @@ pub enum Finding {
         decides: bool,
     },
     /// Nothing undisturbed was seen that a required limit could be judged by.
-    NotObserved,
+    NotObserved {
+        /// Whether anything else was.
+        disturbed: bool,
+    },
     /// A limit compares with a control run, and there is none, or it has no such observation.
-    NoControl,
+    NoControl {
+        /// Whether it has disturbed ones.
+        disturbed: bool,
+    },
 }
 
 impl Reason {
@@ -165,8 +171,8 @@ impl Finding {
             | Self::Seldom { .. }
             | Self::MayExceed { .. }
             | Self::Straddled { .. }
-            | Self::NotObserved
-            | Self::NoControl => Some(Outcome::Inconclusive),
+            | Self::NotObserved { .. }
+            | Self::NoControl { .. } => Some(Outcome::Inconclusive),
         }
     }
 
@@ -181,7 +187,7 @@ impl Finding {
             | Self::MayExceed { .. }
             | Self::Seldom { .. }
             | Self::Straddled { .. } => "not judged: ",
-            Self::Exceeded { .. } | Self::NotObserved | Self::NoControl => "",
+            Self::Exceeded { .. } | Self::NotObserved { .. } | Self::NoControl { .. } => "",
         }
     }
 
@@ -241,9 +247,20 @@ impl Finding {
                     "{statistic} is between {low} and {high}, as the bound is: values so near are counted together"
                 )
             }
-            Self::NotObserved => f.write_str("nothing undisturbed was observed"),
-            Self::NoControl => f.write_str("nothing undisturbed was observed in a control run"),
+            Self::NotObserved { disturbed } => f.write_str(nothing(quantity, disturbed)),
+            Self::NoControl { disturbed } => {
+                write!(f, "{} in a control run", nothing(quantity, disturbed))
+            }
         }
+    }
+}
+
+/// Why nothing of this can be judged, where something disturbed was seen or nothing at all.
+const fn nothing(quantity: Quantity, disturbed: bool) -> &'static str {
+    match (disturbed, quantity.window()) {
+        (true, _) => "nothing undisturbed was observed",
+        (false, None) => "nothing was observed",
+        (false, Some(_)) => "less time than that was observed",
     }
 }
 

@@ -486,3 +486,68 @@ fn of_those_who_work_together_who_waits_for_longest_is_judged_by() {
     let span = [0, 50].map(Instant::from_millis);
     assert_eq!(all.delayed(span, None), Some(Span::from_millis(7)));
 }
+
+/// What was seen, some with what halts may have moved it by, and what others had come to when the run was over.
+fn known_in_part(
+    seen: &[u64],
+    shifted: &[[u64; 2]],
+    unfinished: &[u64],
+) -> impl Fn(Statistic, Bound) -> Outcome + use<> {
+    let mut run = Observations::new();
+    let gap = Quantity::WAKEUP_GAP;
+    for value in seen {
+        run.record(gap, &Phase::RUN, *value, false);
+    }
+    for [time, delayed] in shifted {
+        let [time, delayed] = [*time, *delayed].map(Span::from_nanos);
+        run.record_shifted(gap, &Phase::RUN, time, Some(delayed));
+    }
+    for least in unfinished {
+        run.record_unfinished(gap, &Phase::RUN, *least);
+    }
+    move |statistic, bound| {
+        let contract = contract(Limit::new(gap, statistic, bound));
+        judge_met(&contract, &[run.clone()], &[], (&QUIET, 0)).result
+    }
+}
+
+/// Broken is what is broken however the halts fell, and held against nobody what they can account for.
+#[test]
+fn a_halt_excuses_no_more_than_it_can_account_for() {
+    use Bound::{AtLeast, AtMost};
+    use Outcome::{Inconclusive, Met, Violated};
+    use Statistic::{Maximum, Minimum, Percentile};
+    let one = known_in_part(&[100; 99], &[[270, 20]], &[]);
+    assert_eq!(one(Maximum, AtMost(249)), Violated);
+    assert_eq!(one(Maximum, AtMost(250)), Met);
+    assert_eq!(one(Minimum, AtLeast(100)), Met);
+    let short = known_in_part(&[100; 99], &[[20, 20]], &[]);
+    assert_eq!(short(Minimum, AtLeast(41)), Violated);
+    assert_eq!(short(Minimum, AtLeast(40)), Met);
+    assert_eq!(short(Maximum, AtMost(100)), Met);
+    let mut run = Observations::new();
+    let [lasted, delayed] = [270, 80].map(Span::from_nanos);
+    run.record_time(Quantity::WAKEUP_GAP, &Phase::RUN, lasted, Some(delayed));
+    let behind = |bound| judge_met(&gap_at_most(bound), &[run.clone()], &[], (&QUIET, 0)).result;
+    assert_eq!([189, 190].map(behind), [Violated, Inconclusive]);
+    // Of a percentile all that are not known are as good as they can have been.
+    let many = [[150, 100]; 60];
+    let few = known_in_part(&[100; 10], &[&many[..], &[[270, 20]]].concat(), &[]);
+    assert_eq!(few(Percentile(900_000), AtMost(200)), Met);
+    assert_eq!(few(Percentile(990_000), AtMost(200)), Violated);
+}
+
+#[test]
+fn what_is_not_over_breaks_an_upper_bound_and_keeps_none() {
+    use Bound::{AtLeast, AtMost};
+    use Outcome::{Inconclusive, Met, Violated};
+    use Statistic::{Maximum, Minimum, Percentile};
+    let alone = known_in_part(&[], &[], &[500]);
+    assert_eq!(alone(Maximum, AtMost(499)), Violated);
+    assert_eq!(alone(Maximum, AtMost(500)), Inconclusive);
+    assert_eq!(alone(Minimum, AtLeast(90)), Inconclusive);
+    assert_eq!(alone(Percentile(500_000), AtLeast(90)), Inconclusive);
+    let beside = known_in_part(&[100; 9], &[], &[5]);
+    assert_eq!(beside(Minimum, AtLeast(100)), Met);
+    assert_eq!(beside(Maximum, AtMost(100)), Met);
+}

@@ -205,7 +205,7 @@ fn without_deferred_calls_pc99_holds_if_interrupts_were_seen() {
     );
     let blind = judge(&pc99(), &Observations::new(), None, &QUIET);
     assert_eq!(blind.result, Outcome::Inconclusive);
-    assert!(texts(&blind).contains(&"deferred time: nothing undisturbed was observed".to_owned()));
+    assert!(texts(&blind).contains(&"deferred time: nothing was observed".to_owned()));
 }
 
 #[test]
@@ -284,13 +284,21 @@ fn disturbed_evidence_is_mentioned_and_never_judged() {
         texts(&verdict),
         ["not judged: wakeup gap: maximum 20ms where the machine itself stood still"]
     );
-    // Only disturbed evidence is no evidence.
+    // Only disturbed evidence is no evidence, and nothing at all is told apart from that.
     let mut only = Observations::new();
-    only.record(Quantity::WAKEUP_GAP, &Phase::RUN, 90, true);
-    assert_eq!(
-        judge(&gap_at_most(100), &only, None, &QUIET).result,
-        Outcome::Inconclusive
-    );
+    for nothing in ["nothing was observed", "nothing undisturbed was observed"] {
+        let verdict = judge(&gap_at_most(100), &only, None, &QUIET);
+        assert_eq!(verdict.result, Outcome::Inconclusive);
+        assert_eq!(texts(&verdict), [format!("wakeup gap: {nothing}")]);
+        let bound = Bound::AtMostTimesControl { ratio_ppm: 1 };
+        let limit = contract(Limit::new(Quantity::WAKEUP_GAP, Statistic::Maximum, bound));
+        let compared = texts(&judge(&limit, &seen, Some(&only), &QUIET));
+        assert_eq!(
+            compared,
+            [format!("wakeup gap: {nothing} in a control run")]
+        );
+        only.record(Quantity::WAKEUP_GAP, &Phase::RUN, 90, true);
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn every_component_is_judged_by_itself_in_any_order() {
         ..contract(limit.clone())
     };
     let slow = "slow: response time: maximum 110ns exceeds 100ns (1.1 times)".to_owned();
-    let still = "still: response time: nothing undisturbed was observed".to_owned();
+    let still = "still: response time: nothing was observed".to_owned();
     let named = |name: &str| Subjects::Named(name.into());
     for order in [
         [0, 1, 2],

@@ -101,13 +101,18 @@ fn jobs_at(all: &[u64]) -> Vec<Counted> {
 
 /// What windows of 30 ms have in a run of 100 ms with jobs at these milliseconds, limited so.
 fn judged(bound: Bound, jobs: &[u64]) -> Verdict {
+    judged_until(100, bound, jobs)
+}
+
+/// The same, of a run that is so long, in milliseconds.
+fn judged_until(end: u64, bound: Bound, jobs: &[u64]) -> Verdict {
     let window = Span::from_millis(30);
     let quantity = Quantity::JOBS_DONE.in_every(window).expect("counted");
     let statistic = match bound {
         Bound::AtLeast(_) => Statistic::Minimum,
         _ => Statistic::Maximum,
     };
-    let run = [0, 100].map(Instant::from_millis);
+    let run = [0, end].map(Instant::from_millis);
     let mut seen = Observations::new();
     let sums = in_windows(window, run, jobs_at(jobs), &Disturbances::default());
     seen.set(quantity, &Phase::RUN, sums);
@@ -150,6 +155,10 @@ fn a_run_shorter_than_a_window_tells_nothing() {
         &Disturbances::default(),
     );
     assert_eq!(seen, Observed::default());
+    let verdict = judged_until(29, Bound::AtMost(1), &[1]);
+    assert_eq!(verdict.result, Outcome::Inconclusive);
+    let said = "jobs done in every 30ms: less time than that was observed";
+    assert_eq!(texts(&verdict), [said]);
 }
 
 #[test]

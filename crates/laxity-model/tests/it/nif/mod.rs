@@ -5,6 +5,7 @@ mod bpf;
 mod classic;
 mod filter;
 mod frame;
+mod host;
 mod overlong;
 mod packets;
 mod qos;

@@ -3,15 +3,15 @@
 use super::data::Data;
 use super::handshake::{Answer, First};
 use super::layout::{Kind, Malformed};
-use super::signal::Signal;
+use super::signal::{self, Signal};
 
 /// The body of a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body<'a> {
     /// A part of a message of a channel.
     Data(Data<'a>),
     /// Nodes about channels and about each other.
-    Signal(Signal<'a>),
+    Signal(Signal),
     /// The first message of a handshake.
     First(First),
     /// Its answer.
@@ -19,7 +19,7 @@ pub enum Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Of the bytes of a body of this kind. O(n) of a signal, O(1) of all others.
+    /// Of the bytes of a body of this kind. O(n) of a signal, whose lists are copied, O(1) of all others.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl<'a> Body<'a> {
     pub fn parse(kind: Kind, bytes: &'a [u8]) -> Result<Self, Malformed> {
         match kind {
             Kind::Data => Data::parse(bytes).map(Self::Data),
-            Kind::Signal => Signal::parse(bytes).map(Self::Signal),
+            Kind::Signal => signal::parse(bytes).map(Self::Signal),
             Kind::First => First::parse(bytes).map(Self::First),
             Kind::Answer => Answer::parse(bytes).map(Self::Answer),
         }
@@ -49,7 +49,7 @@ impl<'a> Body<'a> {
     pub fn length(&self) -> usize {
         match self {
             Self::Data(data) => data.length(),
-            Self::Signal(signal) => signal.length(),
+            Self::Signal(signal) => signal::length(signal),
             Self::First(_) => First::LENGTH,
             Self::Answer(_) => Answer::LENGTH,
         }
@@ -63,7 +63,7 @@ impl<'a> Body<'a> {
     pub fn write(&self, out: &mut [u8]) {
         match self {
             Self::Data(data) => data.write(out),
-            Self::Signal(signal) => signal.write(out),
+            Self::Signal(signal) => signal::write(signal, out),
             Self::First(first) => first.write(out),
             Self::Answer(answer) => answer.write(out),
         }

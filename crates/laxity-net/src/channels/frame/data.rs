@@ -3,25 +3,17 @@
 use core::num::{NonZeroU16, NonZeroU32};
 
 use laxity_model::channels::reassembly::Fragment;
+use laxity_model::channels::signalling::Label;
 use zerocopy::network_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::layout::Malformed;
 
-/// Which channel, as who receives the frame numbers them. A number that is used again has another generation, so that a frame which comes late is not taken for one of the next channel.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct ChannelId {
-    /// Its place among those of the receiver.
-    pub index: u32,
-    /// How often that place was given before.
-    pub generation: u32,
-}
-
 /// A part of a message, with what whoever forwards or receives it has to know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Data<'a> {
-    /// Whose message it is.
-    pub channel: ChannelId,
+    /// Whose message it is, by who receives the frame.
+    pub channel: Label,
     /// Which message of the channel, counted by its sender from 0.
     pub message: u64,
     /// Which part of it, from 0: less than `parts`.
@@ -52,22 +44,22 @@ const BEST_EFFORT: u32 = 1;
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct ChannelLayout {
+pub(super) struct LabelLayout {
     index: U32,
     generation: U32,
 }
 
-impl From<ChannelId> for ChannelLayout {
-    fn from(channel: ChannelId) -> Self {
+impl From<Label> for LabelLayout {
+    fn from(label: Label) -> Self {
         Self {
-            index: channel.index.into(),
-            generation: channel.generation.into(),
+            index: label.index.into(),
+            generation: label.generation.into(),
         }
     }
 }
 
-impl From<ChannelLayout> for ChannelId {
-    fn from(layout: ChannelLayout) -> Self {
+impl From<LabelLayout> for Label {
+    fn from(layout: LabelLayout) -> Self {
         Self {
             index: layout.index.get(),
             generation: layout.generation.get(),
@@ -78,7 +70,7 @@ impl From<ChannelLayout> for ChannelId {
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub(super) struct DataLayout {
-    channel: ChannelLayout,
+    channel: LabelLayout,
     message: U64,
     part: U16,
     parts: U16,

@@ -44,7 +44,7 @@ impl Kind {
     #[must_use]
     pub const fn in_clear(self) -> usize {
         match self {
-            Self::Data => HEADER + size_of::<super::data::ChannelLayout>(),
+            Self::Data => HEADER + size_of::<super::data::LabelLayout>(),
             Self::Signal | Self::First | Self::Answer => HEADER,
         }
     }

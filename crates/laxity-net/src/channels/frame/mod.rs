@@ -9,15 +9,16 @@ mod checked;
 mod data;
 mod handshake;
 mod layout;
-pub mod signal;
+mod signal;
 
 pub use body::Body;
 pub use carrier::{Carrier, ETHER_TYPE, MOST_OVERHEAD};
 pub use checked::{check, checked};
-pub use data::{ChannelId, Data};
+pub use data::Data;
 pub use handshake::{Answer, Cipher, First, MAC};
 pub use layout::{
     CHECKSUM, DATA, Frame, HEADER, Header, Kind, LONGEST, Malformed, NoRoom, TAG, VERSION,
 };
+pub use signal::Signal;
 
 pub(super) use layout::begin;

@@ -149,7 +149,8 @@ mod tests {
     use core::num::NonZeroU16;
 
     use super::*;
-    use crate::channels::frame::{ChannelId, Data, Frame};
+    use crate::channels::frame::{Data, Frame};
+    use laxity_model::channels::signalling::Label;
 
     const PAGE: &str = include_str!("../../../../../docs/wire.md");
 
@@ -169,7 +170,7 @@ mod tests {
         let key: [u8; 32] = core::array::from_fn(|place| place as u8);
         let session = NonZeroU32::new(257).expect("not 0");
         let data = Data {
-            channel: ChannelId {
+            channel: Label {
                 index: 1,
                 generation: 2,
             },

@@ -4,8 +4,7 @@ use laxity_model::Span;
 
 use super::key::PublicKey;
 use super::noise::Failed;
-use crate::channels::frame::signal::Signal;
-use crate::channels::frame::{Cipher, Data, Malformed};
+use crate::channels::frame::{Cipher, Data, Malformed, Signal};
 
 /// How long keys are used, and how often a handshake is tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,12 +84,12 @@ impl From<Failed> for Refused {
 }
 
 /// What has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Came<'a> {
     /// A part of a channel's message.
     Data(Data<'a>),
     /// Something of the other node.
-    Signal(Signal<'a>),
+    Signal(Signal),
     /// A part of a handshake, which was answered.
     Answered,
     /// There is a new session. The other side uses it as soon as it hears in it: something should be said at once.

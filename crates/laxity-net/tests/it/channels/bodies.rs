@@ -1,15 +1,21 @@
 //! Bodies of frames of every kind, with any values that they may have.
 
-use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU16, NonZeroU32};
 
-use laxity_net::channels::frame::signal::{
-    Beat, Cause, Confirm, Content, Digest, Echo, Hold, LISTED, Life, List, MOST_HOSTS, MOST_NAME,
-    Message, Name, Nearest, Open, Refusal, Resource, Signal, Spec,
+use laxity_model::channels::admission::Traffic;
+use laxity_model::channels::asked::{Asked, Fits, MOST_NAME, Name, Scarce, Shortage};
+use laxity_model::channels::clocks::{Echo, Stamp};
+use laxity_model::channels::signalling::link::Content;
+use laxity_model::channels::signalling::message::{LISTED, MOST_HOSTS};
+use laxity_model::channels::signalling::{
+    Cause, ChannelId, Confirm, Digest, Hold, HostId, Label, List, Message, Open, Refusal, Session,
+    Summary,
 };
-use laxity_net::channels::frame::{Answer, Body, ChannelId, Cipher, Data, First};
+use laxity_model::{Instant, Span};
+use laxity_net::channels::frame::{Answer, Body, Cipher, Data, First, Signal};
 use proptest::prelude::*;
 
-/// The lists of a body, which a body only borrows.
+/// The lists of a body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
     payload: Vec<u8>,
@@ -27,13 +33,6 @@ pub(crate) struct Parts {
     lists: Lists,
 }
 
-/// Lists as they are on the wire.
-pub(crate) struct OnWire {
-    route: Vec<zerocopy::network_endian::U32>,
-    spans: Vec<zerocopy::network_endian::U64>,
-    names: Vec<Name>,
-}
-
 /// So many kinds of bodies.
 pub(crate) const KINDS: u8 = 26;
 
@@ -43,7 +42,7 @@ pub(crate) fn parts() -> impl Strategy<Value = Parts> {
         prop::collection::vec(any::<u32>(), 2..=MOST_HOSTS),
         prop::collection::vec(any::<u64>(), 1..=MOST_HOSTS),
         prop::collection::btree_set(any::<(u32, u32, u32)>(), 0..=LISTED),
-        "[a-zä/]{1,32}",
+        "[a-zA-Z0-9._/-]{1,64}",
     );
     let lists = lists.prop_map(|(payload, hosts, spans, names, name)| Lists {
         payload,
@@ -77,21 +76,21 @@ pub(crate) fn example(kind: u8) -> Parts {
 }
 
 impl Parts {
-    pub(crate) fn on_wire(&self) -> OnWire {
-        let names = self.lists.names.iter();
-        OnWire {
-            route: self.lists.hosts.iter().map(|&host| host.into()).collect(),
-            spans: self.lists.spans.iter().map(|&span| span.into()).collect(),
-            names: names.map(|&(a, b, c)| name(a, b, c)).collect(),
-        }
-    }
-
     fn number(&self, place: usize) -> u32 {
         self.numbers[place] as u32
     }
 
-    /// The body, with these lists.
-    pub(crate) fn body<'a>(&'a self, lists: &'a OnWire) -> Body<'a> {
+    fn span(&self, place: usize) -> Span {
+        Span::from_nanos(self.numbers[place])
+    }
+
+    fn spans(&self, most: usize) -> Vec<Span> {
+        let spans = self.lists.spans.iter().take(most);
+        spans.map(|&span| Span::from_nanos(span)).collect()
+    }
+
+    /// The body.
+    pub(crate) fn body(&self) -> Body<'_> {
         match self.kind {
             0 => Body::Data(self.data(false)),
             1 => Body::Data(self.data(true)),
@@ -112,10 +111,10 @@ impl Parts {
                 mac: [self.number(3) as u8; _],
             }),
             _ => Body::Signal(Signal {
-                from: self.life(0),
-                to: self.kind.is_multiple_of(2).then(|| self.life(1)),
+                from: self.session(0),
+                to: self.kind.is_multiple_of(2).then(|| self.session(1)),
                 heard: self.numbers[2],
-                content: self.content(lists),
+                content: self.content(),
             }),
         }
     }
@@ -123,7 +122,7 @@ impl Parts {
     fn data(&self, best_effort: bool) -> Data<'_> {
         let parts = NonZeroU16::new(self.number(4) as u16).unwrap_or(NonZeroU16::MAX);
         Data {
-            channel: ChannelId {
+            channel: Label {
                 index: self.number(0),
                 generation: self.number(1),
             },
@@ -140,89 +139,94 @@ impl Parts {
         }
     }
 
-    fn life(&self, place: usize) -> Life {
-        Life {
+    fn session(&self, place: usize) -> Session {
+        Session {
             incarnation: self.number(place),
             count: self.number(place + 3),
         }
     }
 
-    fn content<'a>(&'a self, lists: &'a OnWire) -> Content<'a> {
-        let name = name(self.number(4), self.number(5), self.number(6));
+    fn content(&self) -> Content<Message<Asked, Shortage>> {
+        let channel = named(self.number(4), self.number(5), self.number(6));
         let hold = Hold {
-            channel: name,
-            version: self.number(7).into(),
+            channel,
+            version: self.number(7),
         };
         let message = match self.kind {
             4 | 5 => {
                 let echo = Echo {
-                    sent: self.numbers[4],
-                    held: self.numbers[5],
+                    sent: Instant::from_nanos(self.numbers[4]),
+                    held: self.span(5),
                 };
-                return Content::Heartbeat(Beat {
-                    sent: self.numbers[6],
+                return Content::Heartbeat(Stamp {
+                    sent: Instant::from_nanos(self.numbers[6]),
                     echo: (self.kind == 5).then_some(echo),
                 });
             }
             6 => return Content::Heard,
-            7 => Message::Open(self.open(hold, lists)),
-            8 => Message::Confirm(Confirm {
+            7 => Message::Open(Box::new(self.open(hold))),
+            8 => Message::Confirm(Box::new(Confirm {
                 hold,
-                label: ChannelId {
+                label: Label {
                     index: self.number(8),
                     generation: self.number(9),
                 },
-                propagation: self.numbers[10],
-                delays: &lists.spans,
-            }),
+                propagation: self.span(10),
+                delays: self.spans(MOST_HOSTS),
+            })),
             9 => Message::Settle(hold),
-            10 => Message::Tear(name, self.cause()),
-            11 => Message::Ended(name, self.cause()),
-            12 => Message::Summary {
+            10 => Message::Tear(channel, self.cause()),
+            11 => Message::Ended(channel, self.cause()),
+            12 => Message::Summary(Summary {
                 digest: Digest {
-                    count: self.numbers[8].into(),
-                    sum: self.numbers[10].into(),
+                    count: self.numbers[8],
+                    sum: self.numbers[10],
                 },
                 heard: self.numbers[9],
-            },
+            }),
             13 => Message::Differs,
             14 | 15 => Message::List(List {
-                channels: &lists.names,
+                channels: self
+                    .lists
+                    .names
+                    .iter()
+                    .map(|&(a, b, c)| named(a, b, c))
+                    .collect(),
                 last: self.kind == 15,
             }),
-            _ => Message::Refuse(hold, self.refusal()),
+            _ => Message::Refuse(hold, Box::new(self.refusal())),
         };
         Content::Message(self.numbers[3], message)
     }
 
-    fn open<'a>(&'a self, hold: Hold, lists: &'a OnWire) -> Open<'a> {
-        let hops = self.lists.spans.len().min(self.lists.hosts.len() - 1);
+    fn open(&self, hold: Hold) -> Open<Asked> {
         assert!(self.lists.name.len() <= MOST_NAME);
+        let messages = self.number(0).max(1);
+        let period = self.numbers[1].max(messages.into());
+        let rate = (messages, Span::from_nanos(period));
+        let traffic = Traffic::new(self.number(3).max(1), rate, self.number(2).max(1));
         Open {
             hold,
-            spec: Spec {
-                amount: self.number(0).max(1).into(),
-                period: self.numbers[1].max(1).into(),
-                burst: self.number(2).max(1).into(),
-                size: self.number(3).into(),
-                discard: (self.number(8) % 2).into(),
+            asked: Asked {
+                name: Name::new(&self.lists.name).expect("a name"),
+                traffic: traffic.expect("a message a nanosecond at most"),
+                discard: self.number(8) % 2 == 1,
             },
-            within: self.numbers[10],
-            propagation: self.numbers[11],
-            route: &lists.route,
-            least: &lists.spans[..hops],
-            name: &self.lists.name,
+            within: self.span(10),
+            propagation: self.span(11),
+            route: self.lists.hosts.iter().copied().map(HostId).collect(),
+            least: self.spans(self.lists.hosts.len() - 1),
         }
     }
 
     fn cause(&self) -> Cause {
-        let host = self.number(8);
+        let host = HostId(self.number(8));
         [
             Cause::Closed(host),
             Cause::Died(host),
             Cause::Lost {
                 by: host,
-                silent: self.number(9),
+                silent: HostId(self.number(9)),
             },
             Cause::Restarted(host),
             Cause::Unanswered(host),
@@ -232,42 +236,48 @@ impl Parts {
         ][self.number(10) as usize % 8]
     }
 
-    fn refusal(&self) -> Refusal {
-        let at = self.number(8);
+    fn refusal(&self) -> Refusal<Shortage> {
+        let at = HostId(self.number(8));
         let lacks = self.numbers[9];
-        let short = |resource| Refusal::Short {
+        let fits = |place| Some(self.span(place)).filter(|span| !span.is_zero());
+        let short = |of| Refusal::Short {
             at,
-            resource,
-            lacks,
-            nearest: Nearest {
-                within: NonZeroU64::new(self.numbers[10]),
-                interval: NonZeroU64::new(self.numbers[11]),
-                size: NonZeroU64::new(self.numbers[0]),
+            short: Shortage {
+                of,
+                lacks,
+                fits: Fits {
+                    within: fits(10),
+                    interval: fits(11),
+                    size: NonZeroU32::new(self.number(0)),
+                },
             },
         };
         match self.kind {
-            16 => short(Resource::Processor),
-            17 => short(Resource::Link),
-            18 => short(Resource::Buffers),
-            19 => short(Resource::Quota),
-            20 => Refusal::Time { at, lacks },
+            16 => short(Scarce::Processor),
+            17 => short(Scarce::Link),
+            18 => short(Scarce::Buffers),
+            19 => short(Scarce::Quota),
+            20 => Refusal::Time {
+                at,
+                lacks: self.span(9),
+            },
             21 => Refusal::NoLink {
                 at,
-                to: self.number(11),
+                to: HostId(self.number(11)),
             },
             22 => Refusal::Busy { at },
             23 => Refusal::Nonsense { at },
-            24 => Refusal::Declined(at),
+            24 => Refusal::Declined(at.0),
             _ => Refusal::Ended(self.cause()),
         }
     }
 }
 
-fn name(origin: u32, generation: u32, number: u32) -> Name {
-    Name {
-        origin: origin.into(),
-        generation: generation.into(),
-        number: number.into(),
+const fn named(origin: u32, generation: u32, number: u32) -> ChannelId {
+    ChannelId {
+        origin: HostId(origin),
+        generation,
+        number,
     }
 }
 

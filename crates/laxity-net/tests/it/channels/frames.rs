@@ -23,21 +23,20 @@ fn parsed(bytes: &[u8]) -> Result<Body<'_>, Malformed> {
 fn examples() -> impl Iterator<Item = Vec<u8>> {
     (0..KINDS).map(|kind| {
         let parts = example(kind);
-        encoded(&parts.body(&parts.on_wire()))
+        encoded(&parts.body())
     })
 }
 
 proptest! {
     #[test]
     fn a_body_comes_out_as_it_went_in(parts in parts(), padding in 0..50_usize) {
-        let lists = parts.on_wire();
-        let body = parts.body(&lists);
+        let body = parts.body();
         let mut bytes = encoded(&body);
-        prop_assert_eq!(parsed(&bytes), Ok(body));
+        prop_assert_eq!(parsed(&bytes), Ok(body.clone()));
         let length = bytes.len();
         bytes.resize(length + padding, 0x55);
         let padded = Frame::of_padded(&bytes).and_then(|frame| check(&frame));
-        prop_assert_eq!(padded, Ok(body));
+        prop_assert_eq!(padded, Ok(body.clone()));
         if padding > 0 {
             prop_assert_eq!(parsed(&bytes), Err(Malformed::Long));
         }
@@ -52,8 +51,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, any::<u8>()), 0..4),
         cut in 0..3_usize,
     ) {
-        let lists = parts.on_wire();
-        let body = parts.body(&lists);
+        let body = parts.body();
         let mut bytes = vec![0; body.length()];
         body.write(&mut bytes);
         for (place, how, value) in changes {
@@ -103,8 +101,7 @@ fn whatever_is_damaged_is_refused() {
 #[test]
 fn no_frame_is_longer_than_any() {
     let parts = example(0);
-    let lists = parts.on_wire();
-    let Body::Data(data) = parts.body(&lists) else {
+    let Body::Data(data) = parts.body() else {
         panic!("data");
     };
     let room = LONGEST - HEADER - DATA - CHECKSUM;
@@ -120,9 +117,8 @@ fn no_frame_is_longer_than_any() {
 #[test]
 fn the_overhead_is_what_is_beside_the_payload() {
     let parts = example(0);
-    let lists = parts.on_wire();
-    let bytes = encoded(&parts.body(&lists));
-    let Body::Data(data) = parts.body(&lists) else {
+    let bytes = encoded(&parts.body());
+    let Body::Data(data) = parts.body() else {
         panic!("data");
     };
     let beside = bytes.len() - data.payload.len();
@@ -146,8 +142,7 @@ fn the_overhead_is_what_is_beside_the_payload() {
 #[test]
 fn a_list_is_in_rising_order_and_has_each_channel_once() {
     let parts = example(14);
-    let lists = parts.on_wire();
-    let body = parts.body(&lists);
+    let body = parts.body();
     let mut bytes = vec![0; body.length()];
     body.write(&mut bytes);
     let names = bytes.len() - 24;
@@ -158,5 +153,60 @@ fn a_list_is_in_rising_order_and_has_each_channel_once() {
     for wrong in [turned, twice] {
         let refused = Body::parse(body.kind(), &wrong);
         assert_eq!(refused, Err(Malformed::Field("the order of a list")));
+    }
+}
+
+/// What a field of an example that has `good` there is with `bad` in its place.
+fn with(kind: u8, place: usize, good: &[u8], bad: &[u8]) -> Malformed {
+    let parts = example(kind);
+    let body = parts.body();
+    let mut bytes = vec![0; body.length()];
+    body.write(&mut bytes);
+    let field = &mut bytes[place..place + good.len()];
+    assert_eq!(field, good, "the field is not there");
+    field.copy_from_slice(bad);
+    Body::parse(body.kind(), &bytes).expect_err("it is refused")
+}
+
+/// The content of a signal begins behind 36 bytes of its own and of the message's number.
+#[test]
+fn what_the_model_cannot_say_is_refused() {
+    let at = |place| 36 + place;
+    let traffic = Malformed::Field("what a channel may send");
+    let length = Malformed::Field("the length of a list");
+    let name = Malformed::Field("a channel's name");
+    // Behind the hold: messages, period, burst, largest, discard; behind within and propagation: hosts, delays, bytes of the name.
+    let open: [(usize, &[u8], &[u8], Malformed); 13] = [
+        (16, &[0, 0, 0, 1], &[0, 0, 0, 0], traffic),
+        (16, &[0, 0, 0, 1], &[0, 0, 0, 3], traffic),
+        (27, &[2], &[0], traffic),
+        (31, &[3], &[0], traffic),
+        (35, &[4], &[0], traffic),
+        (
+            39,
+            &[1],
+            &[2],
+            Malformed::Field("what becomes of what is late"),
+        ),
+        (56, &[0, 3], &[0, 1], length),
+        (56, &[0, 3], &[0, 17], length),
+        (58, &[0, 2], &[0, 3], length),
+        (60, &[0, 0, 0, 10], &[0, 0, 0, 0], name),
+        (60, &[0, 0, 0, 10], &[0, 0, 0, 11], Malformed::Short),
+        (60, &[0, 0, 0, 10], &[0, 0, 0, 9], Malformed::Long),
+        (92, b"arm/joints", b"arm joints", name),
+    ];
+    for (place, good, bad, expected) in open {
+        assert_eq!(with(7, at(place), good, bad), expected, "{place}: {bad:?}");
+    }
+    for bad in [0, 17] {
+        assert_eq!(with(8, at(35), &[2], &[bad]), length);
+    }
+    // The upper half of the size that would fit.
+    let size = Malformed::Field("the size that would fit");
+    assert_eq!(with(16, at(59), &[0], &[1]), size);
+    for zero in [at(43), at(51)] {
+        let refused = with(20, zero, &[0], &[1]);
+        assert_eq!(refused, Malformed::Field("what is to be zero"));
     }
 }

@@ -63,8 +63,7 @@ fn the_page_has_every_kind_of_frame_as_it_is_encoded() {
     let mut wrong = Vec::new();
     for (kind, name) in (0..KINDS).zip(NAMES) {
         let parts = example(kind);
-        let lists = parts.on_wire();
-        let body = parts.body(&lists);
+        let body = parts.body();
         let mut bytes = vec![0; LONGEST];
         let length = checked(&body, &mut bytes).expect("there is room");
         bytes.truncate(length);

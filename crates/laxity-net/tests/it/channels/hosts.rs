@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use laxity_model::channels::signalling::Label;
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::{Body, ChannelId, Cipher, Data, LONGEST};
+use laxity_net::channels::frame::{Body, Cipher, Data, LONGEST};
 use laxity_net::channels::session::{
     Budget, Came, Identity, Neighbour, Peer, Refused, SealError, SecretKey, Terms,
 };
@@ -49,7 +50,7 @@ pub(crate) fn peer(own: &Arc<Identity>, other: &Identity, agreed: Agreed, now: I
 /// A payload that is told from all others.
 pub(crate) fn data(message: u64) -> Body<'static> {
     Body::Data(Data {
-        channel: ChannelId {
+        channel: Label {
             index: 0,
             generation: 0,
         },

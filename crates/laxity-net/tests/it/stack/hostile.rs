@@ -69,13 +69,15 @@ fn an_echo_is_answered_and_not_when_any_byte_of_its_headers_is_wrong() {
 #[test]
 fn what_is_not_from_or_to_one_host_is_not_answered() {
     let mut world = world();
-    // Source: ours, of all, of many, of nobody, of this host.
+    // Source: ours, of all, of the network, of many, of nobody, of this host.
     for source in [
         [10, 0, 0, 1],
         [255; 4],
         [10, 0, 0, 255],
+        [10, 0, 0, 0],
         [224, 0, 0, 1],
         [0; 4],
+        [0, 1, 2, 9],
         [127, 0, 0, 1],
     ] {
         let mut frame = echo();

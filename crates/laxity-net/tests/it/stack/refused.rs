@@ -24,9 +24,10 @@ fn an_address_that_no_host_has_is_refused_with_what_would_be_right() {
         Stack::new(&mut driver, config, sleeper, Arc::new(|| Instant::ZERO))
     };
     for (address, bits, words) in [
-        ("224.0.0.1", 24, "224.0.0.1/24 is the multicast address"),
+        ("224.0.0.1", 24, "224.0.0.1 is the multicast address"),
+        ("0.1.2.3", 24, "all of 0.0.0.0/8 is"),
         ("255.255.255.255", 24, "broadcast"),
-        ("ff02::1", 64, "fd00::2/64"),
+        ("ff02::1", 64, "fd00::2"),
         ("10.0.0.255", 24, "10.0.0.1 to 10.0.0.254"),
     ] {
         let wrong = Config {
@@ -63,6 +64,7 @@ fn a_peer_that_cannot_be_is_refused_at_once_as_the_system_does() {
         ("10.0.0.255:80", ErrorKind::InvalidInput),
         ("10.0.0.0:80", ErrorKind::InvalidInput),
         ("0.0.0.0:80", ErrorKind::InvalidInput),
+        ("0.1.2.9:80", ErrorKind::InvalidInput),
         ("127.0.0.1:80", ErrorKind::InvalidInput),
         ("[ff02::1]:80", ErrorKind::InvalidInput),
         ("10.0.0.2:0", ErrorKind::InvalidInput),

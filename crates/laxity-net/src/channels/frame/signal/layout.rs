@@ -1,5 +1,7 @@
 //! Pieces of one signal, one behind the other.
 
+use core::ops::RangeBounds;
+
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::super::layout::Malformed;
@@ -21,12 +23,17 @@ impl<'a> Reader<'a> {
         Ok(one)
     }
 
-    /// So many, which may be up to the `most`.
-    pub(super) fn list<T>(&mut self, count: u32, most: usize) -> Result<&'a [T], Malformed>
+    /// So many, of which there may be `some`.
+    pub(super) fn list<T>(
+        &mut self,
+        count: u32,
+        some: impl RangeBounds<usize>,
+    ) -> Result<&'a [T], Malformed>
     where
         T: FromBytes + Immutable + Unaligned,
     {
-        let count = usize::try_from(count).ok().filter(|count| *count <= most);
+        let count = usize::try_from(count).ok();
+        let count = count.filter(|count| some.contains(count));
         let count = count.ok_or(Malformed::Field("the length of a list"))?;
         let list = <[T]>::ref_from_prefix_with_elems(self.0, count);
         let (list, rest) = list.map_err(|_| Malformed::Short)?;

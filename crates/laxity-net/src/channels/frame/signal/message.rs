@@ -1,170 +1,20 @@
 //! Messages about channels. Each may come twice, and late: a receiver does what it says once.
 
+use laxity_model::Span;
+use laxity_model::channels::admission::Traffic;
+use laxity_model::channels::asked::{Asked, Name};
+use laxity_model::channels::signalling::message::{LISTED, MOST_HOSTS};
+use laxity_model::channels::signalling::{
+    ChannelId, Confirm, Digest, Hold, HostId, List, Open, Summary,
+};
 use zerocopy::network_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::super::data::{ChannelId, ChannelLayout};
+use super::super::data::LabelLayout;
 use super::super::layout::Malformed;
+use super::Message;
 use super::layout::{Reader, Sink};
-use super::reason::{Cause, CauseLayout, Refusal, RefusalLayout};
-
-/// The longest route, in hosts.
-pub const MOST_HOSTS: usize = 16;
-
-/// The longest name of a channel, in bytes.
-pub const MOST_NAME: usize = 64;
-
-/// How many channels one [`List`] names at the most.
-pub const LISTED: usize = 64;
-
-/// A channel, for ever: no other one has had or will have this name.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    Unaligned,
-)]
-#[repr(C)]
-pub struct Name {
-    /// The host that sends.
-    pub origin: U32,
-    /// That host's incarnation when the channel was opened.
-    pub generation: U32,
-    /// Counted from 0 in that.
-    pub number: U32,
-}
-
-/// What is reserved for a channel at one hop.
-#[derive(
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Debug,
-    FromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-    Unaligned,
-)]
-#[repr(C)]
-pub struct Hold {
-    /// Whose it is.
-    pub channel: Name,
-    /// 0 as it was opened, and one more with each change.
-    pub version: U32,
-}
-
-/// What a channel is to carry.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
-)]
-#[repr(C)]
-pub struct Spec {
-    /// So many messages, not 0, ...
-    pub amount: U32,
-    /// ... in each period of so many nanoseconds, not 0.
-    pub period: U64,
-    /// So many of them at once, not 0.
-    pub burst: U32,
-    /// Bytes of the largest one.
-    pub size: U32,
-    /// 1, where a message that is late is discarded by the first hop that knows; 0, where it is delivered.
-    pub discard: U32,
-}
-
-/// What a set of channels comes to, in whatever order.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Hash, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned,
-)]
-#[repr(C)]
-pub struct Digest {
-    /// How many.
-    pub count: U64,
-    /// Of a number that follows from the name of each, modulo 2⁶⁴.
-    pub sum: U64,
-}
-
-/// OPEN, and CHANGE where the hold's version is more than 0: reserve the smallest delay, and say the same to the next hop.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Open<'a> {
-    /// What is opened or changed.
-    pub hold: Hold,
-    /// What it is to carry.
-    pub spec: Spec,
-    /// Within so many nanoseconds of a message's logical arrival it is to be there.
-    pub within: u64,
-    /// Nanoseconds of propagation on the links so far.
-    pub propagation: u64,
-    /// All hosts of the route, the origin first: two at least.
-    pub route: &'a [U32],
-    /// The smallest delay of each host so far, in nanoseconds: so their number is the place in the route of who receives this.
-    pub least: &'a [U64],
-    /// The channel's name, as who listens to it knows it.
-    pub name: &'a str,
-}
-
-/// AGREE, and CONFIRM on its way back: all hops have reserved.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Confirm<'a> {
-    /// What was opened or changed.
-    pub hold: Hold,
-    /// By which number who says it will know the channel's data frames.
-    pub label: ChannelId,
-    /// Nanoseconds of propagation on all links.
-    pub propagation: u64,
-    /// Each host's delay in nanoseconds, of those that this has passed; of the others the most that they may take. One at least.
-    pub delays: &'a [U64],
-}
-
-/// The channels that go over this link away from who says so, one by one, where summaries differ.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct List<'a> {
-    /// In rising order, each once.
-    pub channels: &'a [Name],
-    /// Whether the list ends with these.
-    pub last: bool,
-}
-
-/// What is said of channels.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Message<'a> {
-    /// Towards the far end.
-    Open(Open<'a>),
-    /// Towards the origin.
-    Confirm(Confirm<'a>),
-    /// Towards the origin: it is not to be, and why.
-    Refuse(Hold, Refusal),
-    /// Towards the far end: nobody sends as before this version any more.
-    Settle(Hold),
-    /// TEAR, towards the far end: the channel has ended.
-    Tear(Name, Cause),
-    /// The same towards the origin.
-    Ended(Name, Cause),
-    /// REFRESH: a digest of all channels that go over this link away from who says so, where so many messages of the other end had been heard.
-    Summary {
-        /// Of all of them.
-        digest: Digest,
-        /// So many had been heard.
-        heard: u64,
-    },
-    /// The last summary differs from what is known here.
-    Differs,
-    /// The answer to that.
-    List(List<'a>),
-}
+use super::reason::{CauseLayout, RefusalLayout};
 
 const OPEN: u16 = 16;
 const CONFIRM: u16 = 17;
@@ -177,11 +27,30 @@ const DIFFERS: u16 = 23;
 const LIST: u16 = 24;
 const LAST: u16 = 25;
 
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct ChannelLayout {
+    origin: U32,
+    generation: U32,
+    number: U32,
+}
+
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct HoldLayout {
+    channel: ChannelLayout,
+    version: U32,
+}
+
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct OpenLayout {
-    hold: Hold,
-    spec: Spec,
+    hold: HoldLayout,
+    messages: U32,
+    period: U64,
+    burst: U32,
+    largest: U32,
+    discard: U32,
     within: U64,
     propagation: U64,
     hosts: U16,
@@ -192,8 +61,8 @@ struct OpenLayout {
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct ConfirmLayout {
-    hold: Hold,
-    label: ChannelLayout,
+    hold: HoldLayout,
+    label: LabelLayout,
     propagation: U64,
     hops: U32,
 }
@@ -201,167 +70,235 @@ struct ConfirmLayout {
 #[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct SummaryLayout {
-    digest: Digest,
+    count: U64,
+    sum: U64,
     heard: U64,
 }
 
-impl<'a> Open<'a> {
-    fn parse(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let layout: &OpenLayout = reader.take()?;
-        let spec = layout.spec;
-        if spec.amount == 0 || spec.period == 0 || spec.burst == 0 {
-            return Err(Malformed::Field("a rate or a burst of nothing"));
+impl From<ChannelId> for ChannelLayout {
+    fn from(channel: ChannelId) -> Self {
+        Self {
+            origin: channel.origin.0.into(),
+            generation: channel.generation.into(),
+            number: channel.number.into(),
         }
-        if spec.discard > 1 {
-            return Err(Malformed::Field("what becomes of what is late"));
+    }
+}
+
+impl From<ChannelLayout> for ChannelId {
+    fn from(layout: ChannelLayout) -> Self {
+        Self {
+            origin: HostId(layout.origin.get()),
+            generation: layout.generation.get(),
+            number: layout.number.get(),
         }
-        let (hosts, hops) = (layout.hosts.get(), layout.hops.get());
-        if hosts < 2 || hops >= hosts {
-            return Err(Malformed::Field("the length of a route"));
+    }
+}
+
+impl From<Hold> for HoldLayout {
+    fn from(hold: Hold) -> Self {
+        Self {
+            channel: hold.channel.into(),
+            version: hold.version.into(),
         }
-        let route = reader.list(hosts.into(), MOST_HOSTS)?;
-        let least = reader.list(hops.into(), MOST_HOSTS)?;
-        let name = reader.list(layout.name.get(), MOST_NAME)?;
-        let name = core::str::from_utf8(name)
-            .ok()
-            .filter(|name| !name.is_empty());
-        Ok(Self {
-            hold: layout.hold,
-            spec,
-            within: layout.within.get(),
-            propagation: layout.propagation.get(),
-            route,
-            least,
+    }
+}
+
+impl From<HoldLayout> for Hold {
+    fn from(layout: HoldLayout) -> Self {
+        Self {
+            channel: layout.channel.into(),
+            version: layout.version.get(),
+        }
+    }
+}
+
+fn channel(reader: &mut Reader<'_>) -> Result<ChannelId, Malformed> {
+    let layout: &ChannelLayout = reader.take()?;
+    Ok((*layout).into())
+}
+
+fn hold(reader: &mut Reader<'_>) -> Result<Hold, Malformed> {
+    let layout: &HoldLayout = reader.take()?;
+    Ok((*layout).into())
+}
+
+fn spans(layout: &[U64]) -> Vec<Span> {
+    let spans = layout.iter();
+    spans.map(|span| Span::from_nanos(span.get())).collect()
+}
+
+fn put_spans(sink: &mut impl Sink, spans: &[Span]) {
+    for span in spans {
+        sink.put(&U64::new(span.as_nanos()));
+    }
+}
+
+fn open(reader: &mut Reader<'_>) -> Result<Open<Asked>, Malformed> {
+    let layout: &OpenLayout = reader.take()?;
+    let (messages, period) = (layout.messages.get(), layout.period.get());
+    let rate = (messages, Span::from_nanos(period));
+    let traffic = Traffic::new(layout.largest.get(), rate, layout.burst.get());
+    let traffic = traffic.map_err(|_| Malformed::Field("what a channel may send"))?;
+    let discard = match layout.discard.get() {
+        0 => false,
+        1 => true,
+        _ => return Err(Malformed::Field("what becomes of what is late")),
+    };
+    let hosts = layout.hosts.get();
+    let route: &[U32] = reader.list(hosts.into(), 2..=MOST_HOSTS)?;
+    // Who receives it has a place in the route.
+    let least = reader.list(layout.hops.get().into(), ..route.len())?;
+    let name = core::str::from_utf8(reader.list(layout.name.get(), ..)?);
+    let name = name.ok().and_then(|name| Name::new(name).ok());
+    Ok(Open {
+        hold: layout.hold.into(),
+        route: route.iter().map(|host| HostId(host.get())).collect(),
+        asked: Asked {
             name: name.ok_or(Malformed::Field("a channel's name"))?,
-        })
-    }
+            traffic,
+            discard,
+        },
+        within: Span::from_nanos(layout.within.get()),
+        propagation: Span::from_nanos(layout.propagation.get()),
+        least: spans(least),
+    })
+}
 
-    fn put(&self, sink: &mut impl Sink) {
-        sink.put(&OpenLayout {
-            hold: self.hold,
-            spec: self.spec,
-            within: self.within.into(),
-            propagation: self.propagation.into(),
-            hosts: (self.route.len() as u16).into(),
-            hops: (self.least.len() as u16).into(),
-            name: (self.name.len() as u32).into(),
-        });
-        sink.put(self.route);
-        sink.put(self.least);
-        sink.put(self.name);
+fn put_open(open: &Open<Asked>, sink: &mut impl Sink) {
+    let Asked {
+        name,
+        traffic,
+        discard,
+    } = &open.asked;
+    let (messages, period) = traffic.rate();
+    sink.put(&OpenLayout {
+        hold: open.hold.into(),
+        messages: messages.get().into(),
+        period: period.as_nanos().into(),
+        burst: traffic.burst().get().into(),
+        largest: traffic.largest().get().into(),
+        discard: u32::from(*discard).into(),
+        within: open.within.as_nanos().into(),
+        propagation: open.propagation.as_nanos().into(),
+        hosts: (open.route.len() as u16).into(),
+        hops: (open.least.len() as u16).into(),
+        name: (name.as_str().len() as u32).into(),
+    });
+    for host in &*open.route {
+        sink.put(&U32::new(host.0));
+    }
+    put_spans(sink, &open.least);
+    sink.put(name.as_str());
+}
+
+fn confirm(reader: &mut Reader<'_>) -> Result<Confirm, Malformed> {
+    let layout: &ConfirmLayout = reader.take()?;
+    let delays = reader.list(layout.hops.get(), 1..=MOST_HOSTS)?;
+    Ok(Confirm {
+        hold: layout.hold.into(),
+        label: layout.label.into(),
+        delays: spans(delays),
+        propagation: Span::from_nanos(layout.propagation.get()),
+    })
+}
+
+fn put_confirm(confirm: &Confirm, sink: &mut impl Sink) {
+    sink.put(&ConfirmLayout {
+        hold: confirm.hold.into(),
+        label: confirm.label.into(),
+        propagation: confirm.propagation.as_nanos().into(),
+        hops: (confirm.delays.len() as u32).into(),
+    });
+    put_spans(sink, &confirm.delays);
+}
+
+fn list(reader: &mut Reader<'_>, last: bool) -> Result<List, Malformed> {
+    let count: &U32 = reader.take()?;
+    let channels: &[ChannelLayout] = reader.list(count.get(), ..=LISTED)?;
+    let channels: Vec<ChannelId> = channels.iter().map(|layout| (*layout).into()).collect();
+    if !channels.is_sorted_by(|one, next| one < next) {
+        return Err(Malformed::Field("the order of a list"));
+    }
+    Ok(List { channels, last })
+}
+
+fn put_list(list: &List, sink: &mut impl Sink) {
+    sink.put(&U32::new(list.channels.len() as u32));
+    for channel in &list.channels {
+        sink.put(&ChannelLayout::from(*channel));
     }
 }
 
-impl<'a> Confirm<'a> {
-    fn parse(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let layout: &ConfirmLayout = reader.take()?;
-        let delays = reader.list(layout.hops.get(), MOST_HOSTS)?;
-        if delays.is_empty() {
-            return Err(Malformed::Field("a route of no hops"));
-        }
-        Ok(Self {
-            hold: layout.hold,
-            label: layout.label.into(),
-            propagation: layout.propagation.get(),
-            delays,
-        })
-    }
+fn summary(reader: &mut Reader<'_>) -> Result<Summary, Malformed> {
+    let layout: &SummaryLayout = reader.take()?;
+    Ok(Summary {
+        digest: Digest {
+            count: layout.count.get(),
+            sum: layout.sum.get(),
+        },
+        heard: layout.heard.get(),
+    })
+}
 
-    fn put(&self, sink: &mut impl Sink) {
-        sink.put(&ConfirmLayout {
-            hold: self.hold,
-            label: self.label.into(),
-            propagation: self.propagation.into(),
-            hops: (self.delays.len() as u32).into(),
-        });
-        sink.put(self.delays);
+/// As a number: what is on the wire.
+pub(super) const fn kind(message: &Message) -> u16 {
+    match message {
+        Message::Open(_) => OPEN,
+        Message::Confirm(_) => CONFIRM,
+        Message::Refuse(..) => REFUSE,
+        Message::Settle(_) => SETTLE,
+        Message::Tear(..) => TEAR,
+        Message::Ended(..) => ENDED,
+        Message::Summary(_) => SUMMARY,
+        Message::Differs => DIFFERS,
+        Message::List(List { last: false, .. }) => LIST,
+        Message::List(List { last: true, .. }) => LAST,
     }
 }
 
-impl<'a> List<'a> {
-    fn parse(reader: &mut Reader<'a>, last: bool) -> Result<Self, Malformed> {
-        let count: &U32 = reader.take()?;
-        let channels: &[Name] = reader.list(count.get(), LISTED)?;
-        if !channels.is_sorted_by(|one, next| one < next) {
-            return Err(Malformed::Field("the order of a list"));
+pub(super) fn parse(kind: u16, reader: &mut Reader<'_>) -> Result<Message, Malformed> {
+    Ok(match kind {
+        OPEN => Message::Open(Box::new(open(reader)?)),
+        CONFIRM => Message::Confirm(Box::new(confirm(reader)?)),
+        REFUSE => {
+            let hold = hold(reader)?;
+            let why: &RefusalLayout = reader.take()?;
+            Message::Refuse(hold, Box::new(why.refusal()?))
         }
-        Ok(Self { channels, last })
-    }
+        SETTLE => Message::Settle(hold(reader)?),
+        TEAR | ENDED => {
+            let channel = channel(reader)?;
+            let cause: &CauseLayout = reader.take()?;
+            let said = [Message::Tear, Message::Ended][usize::from(kind == ENDED)];
+            said(channel, cause.cause()?)
+        }
+        SUMMARY => Message::Summary(summary(reader)?),
+        DIFFERS => Message::Differs,
+        LIST | LAST => Message::List(list(reader, kind == LAST)?),
+        _ => return Err(Malformed::Kind(kind.into())),
+    })
 }
 
-impl<'a> Message<'a> {
-    /// As a number: what is on the wire.
-    pub(super) const fn kind(&self) -> u16 {
-        match self {
-            Self::Open(_) => OPEN,
-            Self::Confirm(_) => CONFIRM,
-            Self::Refuse(..) => REFUSE,
-            Self::Settle(_) => SETTLE,
-            Self::Tear(..) => TEAR,
-            Self::Ended(..) => ENDED,
-            Self::Summary { .. } => SUMMARY,
-            Self::Differs => DIFFERS,
-            Self::List(List { last: false, .. }) => LIST,
-            Self::List(List { last: true, .. }) => LAST,
+pub(super) fn put(message: &Message, sink: &mut impl Sink) {
+    match message {
+        Message::Open(open) => put_open(open, sink),
+        Message::Confirm(confirm) => put_confirm(confirm, sink),
+        Message::Refuse(hold, why) => {
+            sink.put(&HoldLayout::from(*hold));
+            sink.put(&RefusalLayout::from(**why));
         }
-    }
-
-    pub(super) fn parse(kind: u16, reader: &mut Reader<'a>) -> Result<Self, Malformed> {
-        let message = match kind {
-            OPEN => Self::Open(Open::parse(reader)?),
-            CONFIRM => Self::Confirm(Confirm::parse(reader)?),
-            REFUSE => {
-                let hold: &Hold = reader.take()?;
-                let why: &RefusalLayout = reader.take()?;
-                Self::Refuse(*hold, why.refusal()?)
-            }
-            SETTLE => Self::Settle(*reader.take()?),
-            TEAR | ENDED => {
-                let name: &Name = reader.take()?;
-                let cause: &CauseLayout = reader.take()?;
-                let cause = cause.cause()?;
-                if kind == TEAR {
-                    Self::Tear(*name, cause)
-                } else {
-                    Self::Ended(*name, cause)
-                }
-            }
-            SUMMARY => {
-                let layout: &SummaryLayout = reader.take()?;
-                Self::Summary {
-                    digest: layout.digest,
-                    heard: layout.heard.get(),
-                }
-            }
-            DIFFERS => Self::Differs,
-            LIST | LAST => Self::List(List::parse(reader, kind == LAST)?),
-            _ => return Err(Malformed::Kind(kind.into())),
-        };
-        Ok(message)
-    }
-
-    pub(super) fn put(&self, sink: &mut impl Sink) {
-        match self {
-            Self::Open(open) => open.put(sink),
-            Self::Confirm(confirm) => confirm.put(sink),
-            Self::Refuse(hold, why) => {
-                sink.put(hold);
-                sink.put(&RefusalLayout::from(*why));
-            }
-            Self::Settle(hold) => sink.put(hold),
-            Self::Tear(name, cause) | Self::Ended(name, cause) => {
-                sink.put(name);
-                sink.put(&CauseLayout::from(*cause));
-            }
-            Self::Summary { digest, heard } => sink.put(&SummaryLayout {
-                digest: *digest,
-                heard: (*heard).into(),
-            }),
-            Self::Differs => {}
-            Self::List(list) => {
-                sink.put(&U32::new(list.channels.len() as u32));
-                sink.put(list.channels);
-            }
+        Message::Settle(hold) => sink.put(&HoldLayout::from(*hold)),
+        Message::Tear(channel, cause) | Message::Ended(channel, cause) => {
+            sink.put(&ChannelLayout::from(*channel));
+            sink.put(&CauseLayout::from(*cause));
         }
+        Message::Summary(Summary { digest, heard }) => sink.put(&SummaryLayout {
+            count: digest.count.into(),
+            sum: digest.sum.into(),
+            heard: (*heard).into(),
+        }),
+        Message::Differs => {}
+        Message::List(list) => put_list(list, sink),
     }
 }

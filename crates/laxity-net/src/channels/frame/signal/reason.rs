@@ -1,106 +1,14 @@
 //! Why a channel is not to be, or is no more.
 
-use core::num::NonZeroU64;
+use core::num::NonZeroU32;
 
+use laxity_model::Span;
+use laxity_model::channels::asked::{Fits, Scarce, Shortage};
+use laxity_model::channels::signalling::{Cause, HostId, Refusal};
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::super::layout::Malformed;
-
-/// Why a channel has ended. Hosts are told by their numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Cause {
-    /// This host's application wanted it so.
-    Closed(u32),
-    /// This host's application has died.
-    Died(u32),
-    /// Nothing was heard any more.
-    Lost {
-        /// Who noticed.
-        by: u32,
-        /// Of whom.
-        silent: u32,
-    },
-    /// This host's node has begun anew.
-    Restarted(u32),
-    /// Who is behind this host did not answer in time.
-    Unanswered(u32),
-    /// Who is before this host did not refresh it.
-    Unrefreshed(u32),
-    /// This host does not know it.
-    Unknown(u32),
-    /// This host was told what cannot be.
-    Nonsense(u32),
-}
-
-/// What a hop has too little of.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u32)]
-pub enum Resource {
-    /// Time of a processor, in nanoseconds.
-    Processor = 1,
-    /// Time of a link, in nanoseconds.
-    Link = 2,
-    /// Buffers.
-    Buffers = 3,
-    /// What its user may have: channels, or bits a second.
-    Quota = 4,
-}
-
-/// What would be granted instead, with everything else as it was asked for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Nearest {
-    /// Within so many nanoseconds.
-    pub within: Option<NonZeroU64>,
-    /// A message in so many nanoseconds.
-    pub interval: Option<NonZeroU64>,
-    /// Messages of so many bytes.
-    pub size: Option<NonZeroU64>,
-}
-
-/// Why a channel was not opened or changed.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Refusal {
-    /// Admission at a host.
-    Short {
-        /// Which.
-        at: u32,
-        /// Of what.
-        resource: Resource,
-        /// So much is missing, in the resource's unit.
-        lacks: u64,
-        /// What would fit.
-        nearest: Nearest,
-    },
-    /// The smallest delays up to a host are more than the bound that was asked for.
-    Time {
-        /// Which.
-        at: u32,
-        /// By so many nanoseconds.
-        lacks: u64,
-    },
-    /// A host has no link to the next one, or it is down.
-    NoLink {
-        /// Which.
-        at: u32,
-        /// The next one.
-        to: u32,
-    },
-    /// A host takes nothing more on.
-    Busy {
-        /// Which.
-        at: u32,
-    },
-    /// What was asked is none.
-    Nonsense {
-        /// Who says so.
-        at: u32,
-    },
-    /// The far end's application does not want it, and says this number.
-    Declined(u32),
-    /// It ended before it was open.
-    Ended(Cause),
-}
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
@@ -112,27 +20,28 @@ pub(super) struct CauseLayout {
 
 impl From<Cause> for CauseLayout {
     fn from(cause: Cause) -> Self {
+        let nobody = HostId(0);
         let (kind, host, silent) = match cause {
-            Cause::Closed(host) => (1, host, 0),
-            Cause::Died(host) => (2, host, 0),
+            Cause::Closed(host) => (1, host, nobody),
+            Cause::Died(host) => (2, host, nobody),
             Cause::Lost { by, silent } => (3, by, silent),
-            Cause::Restarted(host) => (4, host, 0),
-            Cause::Unanswered(host) => (5, host, 0),
-            Cause::Unrefreshed(host) => (6, host, 0),
-            Cause::Unknown(host) => (7, host, 0),
-            Cause::Nonsense(host) => (8, host, 0),
+            Cause::Restarted(host) => (4, host, nobody),
+            Cause::Unanswered(host) => (5, host, nobody),
+            Cause::Unrefreshed(host) => (6, host, nobody),
+            Cause::Unknown(host) => (7, host, nobody),
+            Cause::Nonsense(host) => (8, host, nobody),
         };
         Self {
             kind: U32::new(kind),
-            host: host.into(),
-            silent: silent.into(),
+            host: host.0.into(),
+            silent: silent.0.into(),
         }
     }
 }
 
 impl CauseLayout {
     pub(super) fn cause(self) -> Result<Cause, Malformed> {
-        let (host, silent) = (self.host.get(), self.silent.get());
+        let [host, silent] = [self.host, self.silent].map(|host| HostId(host.get()));
         let cause = match self.kind.get() {
             1 => Cause::Closed(host),
             2 => Cause::Died(host),
@@ -144,7 +53,7 @@ impl CauseLayout {
             8 => Cause::Nonsense(host),
             _ => return Err(Malformed::Field("why a channel ended")),
         };
-        if silent != 0 {
+        if silent != HostId(0) {
             return Err(Malformed::Field("what is to be zero"));
         }
         Ok(cause)
@@ -168,9 +77,9 @@ pub(super) struct RefusalLayout {
     size: U64,
 }
 
-impl From<Refusal> for RefusalLayout {
-    fn from(refusal: Refusal) -> Self {
-        let plain = |kind: u32, at: u32, what: u32, lacks: u64| Self {
+impl From<Refusal<Shortage>> for RefusalLayout {
+    fn from(refusal: Refusal<Shortage>) -> Self {
+        let plain = |kind: u32, HostId(at), what: u32, lacks: u64| Self {
             kind: kind.into(),
             at: at.into(),
             what: what.into(),
@@ -180,29 +89,27 @@ impl From<Refusal> for RefusalLayout {
             interval: U64::ZERO,
             size: U64::ZERO,
         };
-        let number = |value: Option<NonZeroU64>| U64::new(value.map_or(0, NonZeroU64::get));
+        let span = |span: Option<Span>| U64::new(span.map_or(0, Span::as_nanos));
         match refusal {
             Refusal::Short {
                 at,
-                resource,
-                lacks,
-                nearest,
+                short: Shortage { of, lacks, fits },
             } => Self {
-                within: number(nearest.within),
-                interval: number(nearest.interval),
-                size: number(nearest.size),
-                ..plain(1, at, resource as u32, lacks)
+                within: span(fits.within),
+                interval: span(fits.interval),
+                size: fits.size.map_or(0, |size| size.get().into()).into(),
+                ..plain(1, at, number(of), lacks)
             },
-            Refusal::Time { at, lacks } => plain(2, at, 0, lacks),
-            Refusal::NoLink { at, to } => plain(3, at, to, 0),
+            Refusal::Time { at, lacks } => plain(2, at, 0, lacks.as_nanos()),
+            Refusal::NoLink { at, to } => plain(3, at, to.0, 0),
             Refusal::Busy { at } => plain(4, at, 0, 0),
             Refusal::Nonsense { at } => plain(5, at, 0, 0),
-            Refusal::Declined(number) => plain(6, number, 0, 0),
+            Refusal::Declined(number) => plain(6, HostId(number), 0, 0),
             Refusal::Ended(cause) => {
                 let cause = CauseLayout::from(cause);
                 Self {
                     silent: cause.silent,
-                    ..plain(7, cause.host.get(), cause.kind.get(), 0)
+                    ..plain(7, HostId(cause.host.get()), cause.kind.get(), 0)
                 }
             }
         }
@@ -210,25 +117,29 @@ impl From<Refusal> for RefusalLayout {
 }
 
 impl RefusalLayout {
-    pub(super) fn refusal(self) -> Result<Refusal, Malformed> {
-        let (at, what) = (self.at.get(), self.what.get());
+    pub(super) fn refusal(self) -> Result<Refusal<Shortage>, Malformed> {
+        let (at, what) = (HostId(self.at.get()), self.what.get());
         let lacks = self.lacks.get();
         let refusal = match self.kind.get() {
             1 => Refusal::Short {
                 at,
-                resource: resource(what)?,
-                lacks,
-                nearest: Nearest {
-                    within: NonZeroU64::new(self.within.get()),
-                    interval: NonZeroU64::new(self.interval.get()),
-                    size: NonZeroU64::new(self.size.get()),
+                short: Shortage {
+                    of: scarce(what)?,
+                    lacks,
+                    fits: self.fits()?,
                 },
             },
-            2 => Refusal::Time { at, lacks },
-            3 => Refusal::NoLink { at, to: what },
+            2 => Refusal::Time {
+                at,
+                lacks: Span::from_nanos(lacks),
+            },
+            3 => Refusal::NoLink {
+                at,
+                to: HostId(what),
+            },
             4 => Refusal::Busy { at },
             5 => Refusal::Nonsense { at },
-            6 => Refusal::Declined(at),
+            6 => Refusal::Declined(at.0),
             7 => {
                 let cause = CauseLayout {
                     kind: self.what,
@@ -245,16 +156,35 @@ impl RefusalLayout {
         }
         Ok(refusal)
     }
+
+    fn fits(self) -> Result<Fits, Malformed> {
+        let span = |span: U64| Some(Span::from_nanos(span.get())).filter(|span| !span.is_zero());
+        let size = u32::try_from(self.size.get());
+        let size = size.map_err(|_| Malformed::Field("the size that would fit"))?;
+        Ok(Fits {
+            within: span(self.within),
+            interval: span(self.interval),
+            size: NonZeroU32::new(size),
+        })
+    }
 }
 
-fn resource(number: u32) -> Result<Resource, Malformed> {
+const fn number(scarce: Scarce) -> u32 {
+    match scarce {
+        Scarce::Processor => 1,
+        Scarce::Link => 2,
+        Scarce::Buffers => 3,
+        Scarce::Quota => 4,
+    }
+}
+
+fn scarce(said: u32) -> Result<Scarce, Malformed> {
     let all = [
-        Resource::Processor,
-        Resource::Link,
-        Resource::Buffers,
-        Resource::Quota,
+        Scarce::Processor,
+        Scarce::Link,
+        Scarce::Buffers,
+        Scarce::Quota,
     ];
-    let is_meant = |resource: &Resource| *resource as u32 == number;
-    let found = all.into_iter().find(is_meant);
+    let found = all.into_iter().find(|scarce| number(*scarce) == said);
     found.ok_or(Malformed::Field("a resource"))
 }

@@ -9,14 +9,14 @@ use laxity_model::nif::wire::Framing;
 
 /// What is below an emulated interface.
 #[derive(Debug)]
-pub(super) struct Departures {
+pub(super) struct Leaving {
     /// Bits a second; 0: a frame takes no time.
     rate: u64,
     free_at: Instant,
     below: VecDeque<(Instant, Box<[u8]>)>,
 }
 
-impl Departures {
+impl Leaving {
     pub(super) fn new(rate: u64, facts: &Facts) -> Self {
         Self {
             rate,
