@@ -12,6 +12,7 @@ use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Task, edf};
 use laxity_model::base::random::SplitMix64;
 use laxity_model::channels::admission::{Costs, Demand, LinkCosts, Member, Resource, Traffic};
+use laxity_model::channels::signalling::{ChannelId, HostId};
 use laxity_model::policy::multiclass::By;
 
 const REQUESTS: usize = 64;
@@ -28,6 +29,14 @@ fn costs() -> Costs {
         queued: 2,
         best_effort: 1_466,
     })
+}
+
+const fn named(number: u32) -> ChannelId {
+    ChannelId {
+        origin: HostId(0),
+        generation: 0,
+        number,
+    }
 }
 
 /// A channel of about so many parts per million of the link.
@@ -51,7 +60,7 @@ fn filled(channels: u64, random: &mut SplitMix64) -> Resource<Dedicated> {
         let least = resource.least_delay(&demand).expect("there is room");
         let delay = least * 2 + Span::from_nanos(random.draw() % demand.interval.as_nanos());
         let member = Member {
-            channel,
+            channel: named(channel as u32),
             demand,
             delay,
         };
@@ -117,17 +126,18 @@ fn main() {
                 resource.least_delay(demand).expect("there is room") * 4 + Span::from_millis(20)
             })
             .collect();
+        let newcomer = named(u32::MAX);
         row(
             &format!("{channels} channels, admitted and removed again"),
             || {
                 for (demand, delay) in requests.iter().zip(&delays) {
                     let member = Member {
-                        channel: u64::MAX,
+                        channel: newcomer,
                         demand: *demand,
                         delay: *delay,
                     };
                     black_box(resource.admit(member)).expect("granted");
-                    resource.remove(u64::MAX);
+                    resource.remove(newcomer);
                 }
             },
         );

@@ -55,10 +55,10 @@ pub struct Asked {
 /// What a host may have too little of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Display)]
 pub enum Scarce {
-    /// Time of its processor, in nanoseconds: of a delay, or of each interval.
+    /// Time of its processor, in nanoseconds: of a delay, of each interval, or without an interruption.
     #[display("processor")]
     Processor,
-    /// Time of a link, in nanoseconds: of a delay, or of each interval.
+    /// Time of a link, in nanoseconds: of a delay, of each interval, or without an interruption.
     #[display("link")]
     Link,
     /// Buffers of a packet each.
@@ -83,7 +83,7 @@ pub struct Shortage {
 /// What a host would grant instead, each with everything else as it was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Fits {
-    /// This delay at this host, which is not zero.
+    /// This delay at this host, which is not zero: were other versions of the channel that are there content with it.
     pub within: Option<Span>,
     /// A message in so long, which is not zero.
     pub interval: Option<Span>,

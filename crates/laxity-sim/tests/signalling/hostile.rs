@@ -5,8 +5,8 @@ use laxity_model::nif::wire::Faults;
 use laxity_model::{Instant, Span};
 use proptest::prelude::*;
 
-use super::admission::Asked;
-use super::world::{ASKED, Manner, World};
+use super::admission::asked;
+use super::world::{Manner, SHARE, World};
 
 const WITHIN: Span = Span::from_millis(10);
 /// Longer than all that may be left of anything takes to be gone: an answer that does not come, and three refreshes.
@@ -18,11 +18,10 @@ fn at_every_step(hosts: u32, changes: bool, hurt: impl Fn(&mut World, HostId)) {
         for steps in 0.. {
             let mut world = World::line(hosts);
             world.run(Span::from_millis(20));
-            let mut channel = world.open(0, hosts - 1, ASKED, WITHIN);
+            let mut channel = world.open(0, hosts - 1, asked(SHARE), WITHIN);
             if let (Some(channel), true) = (channel, changes) {
                 world.run(Span::from_millis(5));
-                let share = ASKED.share * 2;
-                world.change(channel, Asked { share, ..ASKED }, WITHIN);
+                world.change(channel, asked(SHARE * 2), WITHIN);
             }
             let until = world.network.now() + Span::from_millis(20);
             let mut left = steps;
@@ -100,8 +99,8 @@ fn a_link_is_cut_at_every_step() {
 /// What a test does, and how many milliseconds pass then. Numbers are taken modulo how many there are.
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    Open(u32, u32, u64),
-    Change(usize, u64),
+    Open(u32, u32, u32),
+    Change(usize, u32),
     Close(usize, bool, bool),
     Kill(u32),
     Start(u32),
@@ -111,7 +110,7 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let share = 1..40_u64;
+    let share = 1..40_u32;
     prop_oneof![
         8 => (0..8_u32, 0..8_u32, share.clone()).prop_map(|(from, to, share)| Op::Open(from, to, share)),
         3 => (0..20_usize, share).prop_map(|(which, share)| Op::Change(which, share)),
@@ -147,21 +146,17 @@ fn tree() -> impl Strategy<Value = Vec<u32>> {
 /// Does it, and tells a channel that was opened.
 fn does(world: &mut World, channels: &[ChannelId], op: Op) -> Option<ChannelId> {
     let hosts = world.hosts;
-    let asked = |share: u64| Asked {
-        share: share * 10_000,
-        ..ASKED
-    };
     let which = |which: usize| channels.get(which % channels.len().max(1)).copied();
     match op {
         Op::Open(from, to, share) => {
             let (from, to) = (from % hosts, to % hosts);
             if from != to && world.alive[from as usize] {
-                return world.open(from, to, asked(share), WITHIN);
+                return world.open(from, to, asked(share * SHARE), WITHIN);
             }
         }
         Op::Change(number, share) => {
             if let Some(channel) = which(number) {
-                world.change(channel, asked(share), WITHIN * 2);
+                world.change(channel, asked(share * SHARE), WITHIN * 2);
             }
         }
         Op::Close(number, at_far_end, has_died) => {

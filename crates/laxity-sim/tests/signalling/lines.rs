@@ -1,14 +1,15 @@
 //! Lines of hosts on which nothing goes wrong but what the test says.
 
 use laxity_model::Span;
+use laxity_model::channels::asked::Scarce;
 use laxity_model::channels::signalling::{
     Cause, ChannelId, HostId, LinkId, Node, NotNow, Refusal, Terms,
 };
 use laxity_model::nif::wire::Faults;
 use laxity_sim::nodes::Network;
 
-use super::admission::{Asked, Resource, Short};
-use super::world::{ASKED, Manner, World};
+use super::admission::asked;
+use super::world::{Manner, SHARE, World};
 
 const WITHIN: Span = Span::from_millis(10);
 const SOON: Span = Span::from_millis(20);
@@ -23,7 +24,9 @@ fn line(hosts: u32) -> World {
 #[test]
 fn what_is_left_of_the_bound_is_spread_over_the_hops() {
     let mut world = line(4);
-    let channel = world.open(0, 3, ASKED, WITHIN).expect("host 0 lives");
+    let channel = world
+        .open(0, 3, asked(SHARE), WITHIN)
+        .expect("host 0 lives");
     world.run(SOON);
     world.settled();
     let book = world.book_of(0, channel);
@@ -31,12 +34,13 @@ fn what_is_left_of_the_bound_is_spread_over_the_hops() {
         panic!("{book:?}")
     };
     assert_eq!(*propagation, Span::from_micros(150));
-    // What is left of 10 ms is 9,850 µs, a quarter of which each hop has.
-    assert_eq!(bounds, &[Span::from_nanos(2_462_500); 4]);
+    // A message takes 10 µs of each processor and link: 70 in all. What is left of 10 ms is 9,780 µs, a quarter of which each hop has.
+    assert_eq!(*bounds, [2_465, 2_465, 2_465, 2_455].map(Span::from_micros));
     for host in 0..4 {
         let node = world.network.node(HostId(host)).expect("it lives");
         let listed = node.channels().next().expect("it is there");
-        assert_eq!(listed.delays.map(|delays| delays.own), Some(bounds[0]));
+        let own = listed.delays.map(|delays| delays.own);
+        assert_eq!(own, Some(bounds[host as usize]));
     }
 }
 
@@ -46,14 +50,16 @@ fn who_has_no_buffers_for_its_share_takes_less_and_so_does_the_hop_before() {
     world.size = [1_000_000, 1_000_000, 3];
     world.start(HostId(1));
     world.run(SOON);
-    let channel = world.open(0, 2, ASKED, WITHIN).expect("host 0 lives");
+    let channel = world
+        .open(0, 2, asked(SHARE), WITHIN)
+        .expect("host 0 lives");
     world.run(SOON);
     world.settled();
     let bounds = &world.book_of(0, channel).opened[0].1;
-    // Three hops share 9.9 ms. In the middle three messages of one a millisecond fit, so that 100 µs before and 3.3 ms here do not.
-    assert_eq!(bounds[1], Span::from_micros(100));
-    assert_eq!(bounds[0], Span::from_micros(100));
-    assert_eq!(bounds[2], Span::from_micros(3_300));
+    // Three hops share what 50 µs leave of 9.9 ms. In the middle three messages of one a millisecond fit, so that both hops have less than 3 ms together.
+    assert_eq!(bounds[1], Span::from_nanos(3_000_000 - 20_000 - 1));
+    assert_eq!(bounds[0], Span::from_micros(20));
+    assert_eq!(bounds[2], Span::from_nanos(10_000 + 3_283_334));
 }
 
 #[test]
@@ -63,33 +69,45 @@ fn a_refusal_names_the_hop_the_resource_and_the_amount() {
     world.start(HostId(2));
     world.run(SOON);
     for _ in 0..2 {
-        let channel = world.open(0, 3, ASKED, WITHIN).expect("host 0 lives");
+        let channel = world
+            .open(0, 3, asked(SHARE), WITHIN)
+            .expect("host 0 lives");
         world.run(SOON);
         assert_eq!(world.book_of(0, channel).opened.len(), 1);
     }
-    let channel = world.open(0, 3, ASKED, WITHIN).expect("host 0 lives");
+    let channel = world
+        .open(0, 3, asked(SHARE), WITHIN)
+        .expect("host 0 lives");
     world.run(SOON);
     world.settled();
     let refused = world.book_of(0, channel).refused;
-    let short = Short {
-        resource: Resource::Processor,
-        lacks: 5_000,
+    let Refusal::Short { at, short } = refused[0].1 else {
+        panic!("{refused:?}")
     };
-    let at = HostId(2);
-    assert_eq!(refused[0].1, Refusal::Short { at, short });
+    // A share of 5,000 millionths is left, and as much is missing of each millisecond.
+    assert_eq!(
+        (at, short.of, short.lacks),
+        (HostId(2), Scarce::Processor, 5_000)
+    );
+    let size = short.fits.size.expect("a smaller one fits").get();
+    let fits = world.open(0, 3, asked(size), WITHIN).expect("host 0 lives");
+    world.run(SOON);
+    assert_eq!(world.book_of(0, fits).opened.len(), 1);
     assert!(world.book_of(3, channel).asked.is_empty());
 }
 
 #[test]
 fn a_bound_below_the_smallest_delays_is_refused_where_it_is_passed() {
     let mut world = line(4);
-    let within = Span::from_micros(500);
-    let channel = world.open(0, 3, ASKED, within).expect("host 0 lives");
+    let within = Span::from_micros(215);
+    let channel = world
+        .open(0, 3, asked(SHARE), within)
+        .expect("host 0 lives");
     world.run(SOON);
     world.settled();
     let refused = world.book_of(0, channel).refused;
     let at = HostId(3);
-    let lacks = Span::from_micros(50);
+    let lacks = Span::from_micros(5);
     assert_eq!(refused[0].1, Refusal::Time { at, lacks });
     assert!(world.is_empty());
 }
@@ -102,7 +120,9 @@ fn a_far_end_may_decline_or_say_nothing() {
     ] {
         let mut world = line(3);
         world.manner = manner;
-        let channel = world.open(0, 2, ASKED, WITHIN).expect("host 0 lives");
+        let channel = world
+            .open(0, 2, asked(SHARE), WITHIN)
+            .expect("host 0 lives");
         world.run(after);
         world.settled();
         assert!(world.is_empty());
@@ -121,26 +141,22 @@ fn a_change_is_beside_what_is_there_until_all_have_agreed_and_what_is_late_of_be
     world.size = [100_000, 100_000, 1_000];
     (0..3).for_each(|host| world.start(HostId(host)));
     world.run(SOON);
-    let channel = world.open(0, 2, ASKED, WITHIN).expect("host 0 lives");
+    let channel = world
+        .open(0, 2, asked(SHARE), WITHIN)
+        .expect("host 0 lives");
     world.run(SOON);
-    let more = Asked {
-        share: 80_000,
-        ..ASKED
-    };
+    let more = asked(80_000);
     // Together they were more than there is; only the greater of the two counts.
     let hold = world.change(channel, more, WITHIN * 2).expect("it is open");
     world.run(Span::from_millis(5));
     assert_eq!(world.book_of(0, channel).opened[1].0, hold);
     let again = world.network.call(HostId(0), |node, now, out| {
-        node.change(now, channel, ASKED, WITHIN, out)
+        node.change(now, channel, asked(SHARE), WITHIN, out)
     });
     assert_eq!(again, Some(Err(NotNow::Changing)));
     world.run(SOON);
     world.settled();
-    let too_much = Asked {
-        share: 110_000,
-        ..ASKED
-    };
+    let too_much = asked(110_000);
     let refused = world
         .change(channel, too_much, WITHIN)
         .expect("it is settled");
@@ -149,14 +165,13 @@ fn a_change_is_beside_what_is_there_until_all_have_agreed_and_what_is_late_of_be
     let book = world.book_of(0, channel);
     assert_eq!(book.refused[0].0, refused);
     assert!(book.ended.is_empty());
-    let less = world.change(channel, ASKED, WITHIN).expect("it is open");
+    let less = world
+        .change(channel, asked(SHARE), WITHIN)
+        .expect("it is open");
     world.run(Span::from_millis(50));
     world.settled();
     assert_eq!(world.book_of(0, channel).opened[2].0, less);
-    let other = Asked {
-        share: 90_000,
-        ..ASKED
-    };
+    let other = asked(90_000);
     world.open(0, 2, other, WITHIN);
     world.run(SOON);
     world.settled();
@@ -166,7 +181,9 @@ fn a_change_is_beside_what_is_there_until_all_have_agreed_and_what_is_late_of_be
 fn either_end_closes_and_both_are_told() {
     for (host, has_died) in [(0, false), (3, false), (0, true), (3, true)] {
         let mut world = line(4);
-        let channel = world.open(0, 3, ASKED, WITHIN).expect("host 0 lives");
+        let channel = world
+            .open(0, 3, asked(SHARE), WITHIN)
+            .expect("host 0 lives");
         world.run(SOON);
         world.close(HostId(host), channel, has_died);
         world.run(SOON);
@@ -188,7 +205,9 @@ fn a_death_is_told_to_both_ends_within_250_ms() {
     for moment in (0..50).step_by(7) {
         for dead in 0..5 {
             let mut world = line(5);
-            let channel = world.open(0, 4, ASKED, WITHIN).expect("host 0 lives");
+            let channel = world
+                .open(0, 4, asked(SHARE), WITHIN)
+                .expect("host 0 lives");
             world.run(SOON + Span::from_millis(moment));
             let died = world.network.now();
             world.kill(HostId(dead));
@@ -213,7 +232,9 @@ fn a_death_is_told_to_both_ends_within_250_ms() {
 fn a_link_that_is_cut_is_told_by_both_of_its_ends() {
     for cut in 0..3 {
         let mut world = line(4);
-        let channel = world.open(0, 3, ASKED, WITHIN).expect("host 0 lives");
+        let channel = world
+            .open(0, 3, asked(SHARE), WITHIN)
+            .expect("host 0 lives");
         world.run(SOON);
         world.network.cut(HostId(cut), HostId(cut + 1), true);
         world.run(Span::from_millis(250));
@@ -224,7 +245,9 @@ fn a_link_that_is_cut_is_told_by_both_of_its_ends() {
         }
         world.network.cut(HostId(cut), HostId(cut + 1), false);
         world.run(Span::from_millis(100));
-        let channel = world.open(0, 3, ASKED, WITHIN).expect("host 0 lives");
+        let channel = world
+            .open(0, 3, asked(SHARE), WITHIN)
+            .expect("host 0 lives");
         world.run(SOON);
         world.settled();
         assert_eq!(world.book_of(0, channel).opened.len(), 1);
@@ -236,7 +259,9 @@ fn a_node_that_stood_still_accuses_nobody() {
     for still in 0..4 {
         for length in [100, 400, 5_000] {
             let mut world = line(4);
-            let channel = world.open(0, 3, ASKED, WITHIN).expect("host 0 lives");
+            let channel = world
+                .open(0, 3, asked(SHARE), WITHIN)
+                .expect("host 0 lives");
             world.run(SOON);
             world
                 .network
@@ -266,7 +291,9 @@ fn set_by_an_hour(host: u32, is_back: bool, opens: bool) {
         world.network.set_clock(HostId(host), says, ppb);
     }
     world.run(SOON);
-    let channel = world.open(0, 2, ASKED, WITHIN).expect("host 0 lives");
+    let channel = world
+        .open(0, 2, asked(SHARE), WITHIN)
+        .expect("host 0 lives");
     if !opens {
         world.run(SOON);
     }
@@ -315,7 +342,7 @@ fn a_route_that_is_none_is_refused() {
     ];
     for (route, expected) in routes {
         let opened =
-            |node: &mut Node<_>, now, out: &mut _| node.open(now, ASKED, route, WITHIN, out);
+            |node: &mut Node<_>, now, out: &mut _| node.open(now, asked(SHARE), route, WITHIN, out);
         let channel = world.network.call(HostId(0), opened).expect("it lives");
         world.run(SOON);
         world.listen();
@@ -329,7 +356,9 @@ fn what_the_wire_loses_is_said_again_and_no_link_is_lost_for_it() {
     let mut world = line(4);
     world.network.faults.lost = 100_000;
     for _ in 0..5 {
-        let channel = world.open(0, 3, ASKED, WITHIN).expect("host 0 lives");
+        let channel = world
+            .open(0, 3, asked(SHARE), WITHIN)
+            .expect("host 0 lives");
         world.run(Span::from_millis(120));
         let book = world.book_of(0, channel);
         assert_eq!((book.opened.len(), book.ended.len()), (1, 0));
@@ -350,7 +379,9 @@ fn labels(world: &World, channel: ChannelId) -> Vec<(u32, u32)> {
 fn a_label_is_used_again_with_another_generation_only() {
     let mut world = line(3);
     let open = |world: &mut World| {
-        let channel = world.open(0, 2, ASKED, WITHIN).expect("host 0 lives");
+        let channel = world
+            .open(0, 2, asked(SHARE), WITHIN)
+            .expect("host 0 lives");
         world.run(SOON);
         channel
     };
@@ -362,8 +393,7 @@ fn a_label_is_used_again_with_another_generation_only() {
     for (channel, label) in [(first, (0, 0)), (third, (2, 0)), (fourth, (1, 1))] {
         assert_eq!(labels(&world, channel), [label; 3]);
     }
-    let share = ASKED.share * 2;
-    world.change(fourth, Asked { share, ..ASKED }, WITHIN);
+    world.change(fourth, asked(SHARE * 2), WITHIN);
     world.run(SOON * 2);
     assert_eq!(labels(&world, fourth), [(1, 1); 3]);
     world.settled();
@@ -385,7 +415,9 @@ fn a_host_takes_no_more_channels_than_it_has_labels_for() {
     let mut world = World::on(network, &[0, 0, 1], [1_000_000; 3]);
     world.run(SOON);
     let mut open = |from, to| {
-        let channel = world.open(from, to, ASKED, WITHIN).expect("it lives");
+        let channel = world
+            .open(from, to, asked(SHARE), WITHIN)
+            .expect("it lives");
         world.run(SOON);
         world.settled();
         (
@@ -403,7 +435,7 @@ fn a_host_takes_no_more_channels_than_it_has_labels_for() {
     assert_eq!(open(0, 1).1, busy);
     world.close(HostId(1), first, false);
     world.run(SOON);
-    let channel = world.open(0, 1, ASKED, WITHIN).expect("it lives");
+    let channel = world.open(0, 1, asked(SHARE), WITHIN).expect("it lives");
     world.run(SOON);
     // Host 0 has given its own back when host 1 refused.
     assert_eq!(labels(&world, channel), [(0, 1); 2]);

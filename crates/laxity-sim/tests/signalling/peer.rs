@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use laxity_model::channels::asked::{Asked, Shortage};
 use laxity_model::channels::clocks::Stamp;
 use laxity_model::channels::signalling::link::Content;
 use laxity_model::channels::signalling::{
@@ -10,10 +11,10 @@ use laxity_model::channels::signalling::{
 };
 use laxity_model::{Instant, Span};
 
-use super::admission::{Asked, Short};
-use super::world::{ASKED, World};
+use super::admission::asked;
+use super::world::{SHARE, World};
 
-type Said = Message<Asked, Short>;
+type Said = Message<Asked, Shortage>;
 
 /// By which the peer says that it knows a channel's frames.
 const LABEL: Label = Label {
@@ -112,7 +113,7 @@ impl Peer {
         let open = Open {
             hold: Hold { channel, version },
             route: hosts.iter().copied().map(HostId).collect::<Arc<[_]>>(),
-            asked: ASKED,
+            asked: asked(SHARE),
             within: Span::from_millis(10),
             propagation: Span::ZERO,
             least: least.into(),
@@ -323,13 +324,12 @@ fn who_answers_what_was_not_asked_of_him_changes_nothing() {
 fn changed_with(labels: [Label; 2]) -> (Peer, Hold) {
     let mut peer = Peer::behind();
     let within = Span::from_millis(10);
-    let opened = peer.world.open(0, 2, ASKED, within);
+    let opened = peer.world.open(0, 2, asked(SHARE), within);
     let channel = opened.expect("host 0 lives");
     peer.beats(Span::from_millis(10));
     let version = 0;
     peer.confirms(Hold { channel, version }, labels[0]);
-    let share = ASKED.share * 2;
-    let changed = peer.world.change(channel, Asked { share, ..ASKED }, within);
+    let changed = peer.world.change(channel, asked(SHARE / 2), within);
     let hold = changed.expect("it is open");
     peer.beats(Span::from_millis(10));
     peer.confirms(hold, labels[1]);
@@ -393,7 +393,7 @@ fn a_confirmation_that_is_said_again_has_the_same_label() {
 }
 
 /// Which label is confirmed to host 0.
-fn confirmed(effect: &Effect<Asked, Short>) -> Option<Label> {
+fn confirmed(effect: &Effect<Asked, Shortage>) -> Option<Label> {
     match effect {
         Effect::Send(LinkId(0), frame) => match &frame.content {
             Content::Message(_, Message::Confirm(confirm)) => Some(confirm.label),
@@ -401,4 +401,32 @@ fn confirmed(effect: &Effect<Asked, Short>) -> Option<Label> {
         },
         _ => None,
     }
+}
+
+#[test]
+fn who_confirms_more_than_the_bound_gives_nobody_more() {
+    let mut peer = Peer::behind();
+    let within = Span::from_millis(10);
+    let opened = peer.world.open(0, 2, asked(SHARE), within);
+    let channel = opened.expect("host 0 lives");
+    peer.beats(Span::from_millis(5));
+    let hold = Hold {
+        channel,
+        version: 0,
+    };
+    peer.says(Message::Confirm(Box::new(Confirm {
+        hold,
+        label: LABEL,
+        delays: vec![Span::MAX; 3],
+        propagation: Span::ZERO,
+    })));
+    let node = peer.world.network.node(HostId(1)).expect("it lives");
+    let listed = node.channels().next();
+    let delays = listed.and_then(|one| one.delays).expect("it is confirmed");
+    assert!(
+        delays.before <= within && delays.own <= within,
+        "{delays:?}"
+    );
+    peer.beats(Span::from_millis(20));
+    assert_eq!([0, 1].map(|host| peer.there(host)), [0, 0]);
 }

@@ -1,18 +1,21 @@
 //! Many channels between many hosts, over a tree of relays: opened, refreshed, some relays killed, and closed.
 //!
-//! 10⁵ between 10³: `LAXITY_SIGNALLING_HOSTS=1000 LAXITY_SIGNALLING_CHANNELS=100000 cargo test --release -p laxity-sim --test signalling scale -- --nocapture`.
+//! 10⁵ between 10³: `LAXITY_SIGNALLING_HOSTS=1000 LAXITY_SIGNALLING_CHANNELS=100000 cargo test --release -p laxity-sim --test signalling many_channels -- --nocapture`. Admitted exactly, 10⁴ take a minute.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use laxity_model::base::random::SplitMix64;
-use laxity_model::channels::signalling::{Cause, ChannelId, Effect, HostId, Refusal, Terms};
+use laxity_model::channels::signalling::{
+    Admits, Cause, ChannelId, Effect, HostId, Refusal, Terms,
+};
 use laxity_model::nif::wire::Faults;
 use laxity_model::{Instant, Span};
 use laxity_sim::nodes::Network;
 
-use super::admission::{Asked, Shares};
+use super::admission;
+use super::counted::Counted;
 
 /// So many relays each has below it.
 const BRANCHES: u32 = 4;
@@ -34,18 +37,19 @@ struct Life {
     ended: [Option<(Instant, Cause)>; 2],
 }
 
-struct Many {
-    network: Network<Shares>,
+struct Many<A: Admits> {
+    network: Network<A>,
     hosts: u32,
     relays: u32,
+    asked: A::Asked,
     random: SplitMix64,
     lives: BTreeMap<ChannelId, Life>,
     killed: Vec<HostId>,
 }
 
-impl Many {
+impl<A: Admits> Many<A> {
     /// Relays come first, then hosts, each at a relay that is drawn.
-    fn new(hosts: u32, channels: u32) -> Self {
+    fn new(hosts: u32, asked: A::Asked, admission: impl Fn() -> A) -> Self {
         let relays = (hosts * 3 / 10).max(2);
         let mut random = SplitMix64::new(7);
         let mut network = Network::new(relays + hosts, Terms::default(), Faults::default(), 1);
@@ -58,15 +62,14 @@ impl Many {
             let relay = random.draw() % u64::from(relays);
             network.link(HostId(relay as u32), HostId(host), propagation);
         }
-        // A link has room for a fifth of all, so that those near the root refuse some.
-        let link = u64::from(channels) / 5;
         for host in 0..relays + hosts {
-            network.start(HostId(host), Shares::new(u64::MAX / 2, link, u64::MAX / 2));
+            network.start(HostId(host), admission());
         }
         Self {
             network,
             hosts,
             relays,
+            asked,
             random,
             lives: BTreeMap::new(),
             killed: Vec::new(),
@@ -112,14 +115,10 @@ impl Many {
             to = self.host();
         }
         let route = self.route(from, to);
-        let asked = Asked {
-            share: 1,
-            least: Span::from_micros(100),
-            period: Span::from_millis(10),
-        };
+        let asked = self.asked.clone();
         let taken = route.clone();
         let channel = self.network.call(from, |node, now, out| {
-            node.open(now, asked, taken, Span::from_millis(20), out)
+            node.open(now, asked, taken, Span::from_millis(400), out)
         });
         let life = Life {
             route: Some(route),
@@ -245,12 +244,8 @@ fn taken() -> (Duration, u64) {
     (Duration::from_nanos(nanos.unwrap_or(0)), most.unwrap_or(0))
 }
 
-#[test]
-fn many_channels_are_opened_refreshed_and_nothing_of_those_is_left_whose_relay_dies() {
+fn come_and_go<A: Admits>(mut many: Many<A>, channels: u32) {
     let began = std::time::Instant::now();
-    let hosts = given("LAXITY_SIGNALLING_HOSTS", 30);
-    let channels = given("LAXITY_SIGNALLING_CHANNELS", 1_000);
-    let mut many = Many::new(hosts, channels);
     many.run(Span::from_millis(100));
     for _ in 0..channels {
         many.open();
@@ -270,11 +265,35 @@ fn many_channels_are_opened_refreshed_and_nothing_of_those_is_left_whose_relay_d
     assert_eq!(many.agrees(), 0);
     let (took, most) = taken();
     println!(
-        "{channels} channels between {hosts} hosts over {} relays: {opened} opened, {refused} refused, {hit} ended by {} relays; {} frames and wake-ups; {:.1?}, {took:.1?} of a processor, {} MiB",
+        "{channels} channels between {} hosts over {} relays: {opened} opened, {refused} refused, {hit} ended by {} relays; {} frames and wake-ups; {:.1?}, {took:.1?} of a processor, {} MiB",
+        many.hosts,
         many.relays,
         many.killed.len(),
         many.network.happened(),
         began.elapsed(),
         most / 1_024,
     );
+}
+
+/// How many hosts, and how many channels: a link has room for a fifth of these, so that those near the root refuse some.
+fn size() -> (u32, u32) {
+    let hosts = given("LAXITY_SIGNALLING_HOSTS", 30);
+    (hosts, given("LAXITY_SIGNALLING_CHANNELS", 1_000))
+}
+
+#[test]
+fn many_channels_are_opened_refreshed_and_nothing_of_those_is_left_whose_relay_dies() {
+    let (hosts, channels) = size();
+    let many = Many::new(hosts, (), || Counted::new(channels / 5));
+    come_and_go(many, channels);
+}
+
+#[test]
+fn admitted_exactly_they_are_as_well() {
+    let (hosts, channels) = size();
+    let each = Span::from_millis(10);
+    let bytes = each.as_nanos() as u32 / (channels / 5);
+    let mut asked = admission::asked(bytes);
+    asked.traffic = asked.traffic.with_interval(each).expect("an interval");
+    come_and_go(Many::new(hosts, asked, || admission::links(64)), channels);
 }

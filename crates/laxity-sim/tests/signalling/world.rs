@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use laxity_model::channels::asked::{Asked, Shortage};
 use laxity_model::channels::signalling::{
     Cause, ChannelId, Effect, Hold, HostId, Label, Listed, Node, Refusal, Terms,
 };
@@ -10,7 +11,7 @@ use laxity_model::nif::wire::Faults;
 use laxity_model::{Instant, Span};
 use laxity_sim::nodes::{Network, Told};
 
-use super::admission::{Asked, Shares, Short};
+use super::admission::{self, Admission};
 
 /// What an application at the far end does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,13 +25,13 @@ pub(crate) enum Manner {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Book {
     pub(crate) opened: Vec<(Hold, Vec<Span>, Span)>,
-    pub(crate) refused: Vec<(Hold, Refusal<Short>)>,
+    pub(crate) refused: Vec<(Hold, Refusal<Shortage>)>,
     pub(crate) asked: Vec<Hold>,
     pub(crate) ended: Vec<(Instant, Cause)>,
 }
 
 pub(crate) struct World {
-    pub(crate) network: Network<Shares>,
+    pub(crate) network: Network<Admission>,
     pub(crate) hosts: u32,
     pub(crate) size: [u64; 3],
     pub(crate) manner: Manner,
@@ -46,11 +47,8 @@ pub(crate) struct World {
     pub(crate) parents: Vec<u32>,
 }
 
-pub(crate) const ASKED: Asked = Asked {
-    share: 10_000,
-    least: Span::from_micros(100),
-    period: Span::from_millis(1),
-};
+/// What most channels ask for.
+pub(crate) const SHARE: u32 = 10_000;
 
 impl World {
     /// Hosts that live, each but the first with a link to an earlier one.
@@ -61,7 +59,7 @@ impl World {
     }
 
     /// The same, of a network's hosts.
-    pub(crate) fn on(mut network: Network<Shares>, parents: &[u32], size: [u64; 3]) -> Self {
+    pub(crate) fn on(mut network: Network<Admission>, parents: &[u32], size: [u64; 3]) -> Self {
         let hosts = parents.len() as u32;
         for (host, parent) in (0..).zip(parents).skip(1) {
             network.link(HostId(*parent), HostId(host), Span::from_micros(50));
@@ -92,11 +90,11 @@ impl World {
     }
 
     pub(crate) fn start(&mut self, host: HostId) {
-        let [processor, link, buffers] = self.size;
+        // No host has more links.
+        let links = self.hosts as u16;
         self.lives[host.0 as usize] += 1;
         self.alive[host.0 as usize] = true;
-        self.network
-            .start(host, Shares::new(processor, link, buffers));
+        self.network.start(host, admission::host(self.size, links));
     }
 
     pub(crate) fn kill(&mut self, host: HostId) {
@@ -189,7 +187,7 @@ impl World {
         self.books.entry((host, life, channel)).or_default()
     }
 
-    fn tell(&mut self, Told { at, host, effect }: Told<Shares>) {
+    fn tell(&mut self, Told { at, host, effect }: Told<Admission>) {
         match effect {
             Effect::Opened {
                 hold,
@@ -319,7 +317,11 @@ impl World {
         let hosts = (0..self.hosts).map(HostId);
         hosts
             .filter_map(|host| self.network.node(host))
-            .all(|node| node.channels().next().is_none() && node.admission().is_empty())
+            .all(|node| {
+                let admission = node.admission();
+                let has_nothing = admission.channels().next().is_none() && node.agrees();
+                node.channels().next().is_none() && has_nothing
+            })
     }
 
     pub(crate) fn book_of(&self, host: u32, channel: ChannelId) -> Book {

@@ -10,9 +10,10 @@ use core::num::{NonZeroU32, NonZeroU64};
 use laxity_model::analysis::Overflow;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::channels::admission::{
-    Costs, Give, Hop, Lack, LinkCosts, Nearest, Path, Reason, Refusal, Request, Traffic,
+    Costs, Give, Host, Lack, LinkCosts, Nearest, Path, Reason, Refusal, Request, Traffic,
     TrafficError,
 };
+use laxity_model::channels::signalling::{ChannelId, HostId, LinkId, Place};
 use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
 use laxity_net::channels::frame::Carrier;
@@ -134,20 +135,17 @@ pub struct LinkPlan {
 ///
 /// [`NetworkPlanError`].
 pub fn plan(network: &Network, file: &str) -> Result<NetworkPlan, NetworkPlanError> {
-    let mut hops = Vec::with_capacity(2 * network.links.len());
-    for link in &network.links {
-        // One for each direction.
-        hops.extend([hop(link)?, hop(link)?]);
-    }
+    let hosts = (0..network.hosts.len()).map(|host| admission(network, host));
+    let mut hosts = hosts.collect::<Result<Vec<_>, Overflow>>()?;
     let mut channels = Vec::with_capacity(network.channels.len());
     for (number, channel) in network.channels.iter().enumerate() {
-        channels.push(admit(network, &mut hops, (number, channel))?);
+        channels.push(admit(network, &mut hosts, (number, channel))?);
     }
     Ok(NetworkPlan {
         file_version: FILE_VERSION,
         file: file.to_owned(),
         admitted: channels.iter().all(|channel| channel.refused.is_none()),
-        links: links(network, &hops),
+        links: links(network, &hosts),
         channels,
         notes: vec![
             "what processors take of a message's time is not in it: that is measured on each host; neither is how long a wire is".to_owned(),
@@ -155,54 +153,70 @@ pub fn plan(network: &Network, file: &str) -> Result<NetworkPlan, NetworkPlanErr
     })
 }
 
-/// One direction of a link.
-fn hop(link: &Link) -> Result<Hop<Dedicated>, NetworkPlanError> {
+/// A link by its place in the file: at both ends.
+fn number(place: usize) -> Result<LinkId, Overflow> {
+    let number = u16::try_from(place);
+    number.map(LinkId).map_err(|_| Overflow("a link's number"))
+}
+
+/// What a host has to give: its links, in the direction away from it.
+fn admission(network: &Network, host: usize) -> Result<Host<Dedicated>, Overflow> {
+    let links = network.links.iter().enumerate();
+    let mut links = links.filter(|(_, link)| link.between.contains(&host));
+    let none = Host::new(PAYLOAD, BUFFERS, Span::ZERO);
+    links.try_fold(none, |all, (place, link)| {
+        all.over(number(place)?, costs(link)?, Dedicated, By::Deadline)
+    })
+}
+
+/// What one direction of a link takes.
+fn costs(link: &Link) -> Result<Costs, Overflow> {
     let overhead = u32::from(link.overhead);
     let headers = CARRIER.overhead(link.seal) as u32;
-    let costs = Costs::Link(LinkCosts {
+    Ok(Costs::Link(LinkCosts {
         rate: NonZeroU64::new(link.rate).ok_or(Overflow("a rate of nothing"))?,
         overhead: headers + overhead,
         queued: QUEUED,
         best_effort: FRAME + overhead,
-    });
-    let stage = costs.stage(PAYLOAD, Dedicated, By::Deadline)?;
-    Ok(Hop::new(PAYLOAD, vec![stage], BUFFERS))
+    }))
 }
 
-/// On which hops a channel is, each with the host that sends there.
-fn way(network: &Network, channel: &Channel) -> Vec<(usize, usize)> {
-    let mut at = channel.from;
+/// The hosts that send a channel's messages on, and over which link. Where it ends nothing is charged.
+fn way(network: &Network, channel: &Channel) -> Result<Vec<(usize, Place)>, Overflow> {
+    let (mut at, mut from) = (channel.from, None);
     let step = |place: &usize| {
         let [one, other] = network.links[*place].between;
-        let (hop, next) = match at == one {
-            true => (2 * place, other),
-            false => (2 * place + 1, one),
-        };
+        let next = if at == one { other } else { one };
+        let to = Some(number(*place)?);
         let host = std::mem::replace(&mut at, next);
-        (hop, host)
+        let from = std::mem::replace(&mut from, to);
+        Ok((host, Place { from, to }))
     };
     channel.route.iter().map(step).collect()
 }
 
 fn admit(
     network: &Network,
-    hops: &mut [Hop<Dedicated>],
+    hosts: &mut [Host<Dedicated>],
     (number, channel): (usize, &Channel),
 ) -> Result<ChannelPlan, NetworkPlanError> {
-    let way = way(network, channel);
+    let way = way(network, channel)?;
     let request = Request {
+        channel: ChannelId {
+            origin: HostId(channel.from as u32),
+            generation: 0,
+            number: number as u32,
+        },
         traffic: Traffic::new(channel.max, channel.rate, channel.burst)?,
         within: channel.within,
         propagation: Span::ZERO,
-        horizon: Span::ZERO,
     };
-    let places: Vec<usize> = way.iter().map(|(hop, _)| *hop).collect();
     let mut path = Path {
-        network: hops,
-        way: &places,
+        network: hosts,
+        way: &way,
     };
-    let least = path.quote(&request).map(|quote| quote.delays);
-    let opened = path.open(number as u64, &request);
+    let least = path.quote(&request).map(|quote| quote.hops);
+    let opened = path.open(&request);
     let name = |host: usize| network.hosts[host].name.clone();
     let mut plan = ChannelPlan {
         name: channel.name.clone(),
@@ -214,16 +228,16 @@ fn admit(
         refused: None,
     };
     match opened {
-        Err(refusal) => plan.refused = Some(refused(network, &way, &refusal)),
+        Err(refusal) => plan.refused = Some(refused(network, (channel, &way), &refusal)),
         Ok(held) => {
             let least = least.unwrap_or_default();
-            for (place, (held, (hop, host))) in held.iter().zip(&way).enumerate() {
-                let sum = |delays: &[Span]| delays.iter().map(|one| one.as_nanos()).sum();
+            let over = way.iter().zip(&channel.route);
+            for ((held, least), ((host, _), link)) in held.iter().zip(least).zip(over) {
                 plan.hops.push(HopPlan {
                     host: name(*host),
-                    link: network.links[hop / 2].name.clone(),
-                    least_ns: least.get(place).map_or(0, |delays| sum(delays)),
-                    delay_ns: sum(&held.delays),
+                    link: network.links[*link].name.clone(),
+                    least_ns: least.delays.own.as_nanos(),
+                    delay_ns: held.delays.own.as_nanos(),
                     buffers: held.buffers,
                 });
             }
@@ -232,9 +246,14 @@ fn admit(
     Ok(plan)
 }
 
-fn refused(network: &Network, way: &[(usize, usize)], refusal: &Refusal) -> RefusedPlan {
-    let host = way.iter().find(|(hop, _)| *hop == refusal.hop);
-    let host = host.map_or(String::new(), |(_, host)| network.hosts[*host].name.clone());
+fn refused(
+    network: &Network,
+    (channel, way): (&Channel, &[(usize, Place)]),
+    refusal: &Refusal,
+) -> RefusedPlan {
+    let mut over = way.iter().zip(&channel.route);
+    let hop = over.find(|((host, _), _)| *host == refusal.hop);
+    let link = hop.map_or(String::new(), |(_, link)| network.links[*link].name.clone());
     let nearest = refusal.nearest.iter();
     let nearest = nearest.map(|nearest| offered(network, *nearest));
     let reason = match &refusal.reason {
@@ -243,8 +262,8 @@ fn refused(network: &Network, way: &[(usize, usize)], refusal: &Refusal) -> Refu
         other => other.to_string(),
     };
     RefusedPlan {
-        host,
-        link: network.links[refusal.hop / 2].name.clone(),
+        host: network.hosts[refusal.hop].name.clone(),
+        link,
         reason,
         nearest: nearest.collect(),
     }
@@ -258,7 +277,7 @@ fn offered(network: &Network, nearest: Nearest) -> String {
         Nearest::Each(interval) => each(interval),
         Nearest::Largest(bytes) => format!("max = \"{bytes} B\""),
         Nearest::Give { channel, give } => {
-            let name = &network.channels[channel as usize].name;
+            let name = &network.channels[channel.number as usize].name;
             match give {
                 Give::Delay(delay) => {
                     let delay = format_span(delay);
@@ -283,25 +302,25 @@ fn unenforced(network: &Network, channel: &Channel) -> Option<String> {
 }
 
 /// What is granted of each direction over which there is a channel.
-fn links(network: &Network, hops: &[Hop<Dedicated>]) -> Vec<LinkPlan> {
+fn links(network: &Network, hosts: &[Host<Dedicated>]) -> Vec<LinkPlan> {
     let mut all = Vec::new();
-    for (number, hop) in hops.iter().enumerate() {
-        let link = &network.links[number / 2];
-        let members = hop
-            .stages()
-            .iter()
-            .flat_map(|stage| stage.resource().members());
-        let shares = members.map(|member| share(member.demand.need.cost, member.demand.interval));
-        let share_ppm: u64 = shares.sum();
-        if share_ppm > 0 {
-            let ends =
-                [number % 2, 1 - number % 2].map(|end| &network.hosts[link.between[end]].name);
-            all.push(LinkPlan {
-                name: link.name.clone(),
-                from: ends[0].clone(),
-                to: ends[1].clone(),
-                share_ppm,
-            });
+    for (number, link) in network.links.iter().enumerate() {
+        let [one, other] = link.between;
+        for (from, to) in [(one, other), (other, one)] {
+            let stages = hosts[from].stages().iter();
+            let stages = stages.filter(|stage| stage.link().is_some_and(|of| of.index() == number));
+            let members = stages.flat_map(|stage| stage.resource().members());
+            let shares =
+                members.map(|member| share(member.demand.need.cost, member.demand.interval));
+            let share_ppm: u64 = shares.sum();
+            if share_ppm > 0 {
+                all.push(LinkPlan {
+                    name: link.name.clone(),
+                    from: network.hosts[from].name.clone(),
+                    to: network.hosts[to].name.clone(),
+                    share_ppm,
+                });
+            }
         }
     }
     all

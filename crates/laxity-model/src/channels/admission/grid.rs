@@ -12,7 +12,7 @@ const POINT: u32 = 32;
 const KEPT: u32 = 6;
 
 /// All tasks whose deadlines round down to one point of the grid.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Column {
     due: u64,
     tasks: u32,
@@ -23,7 +23,7 @@ struct Column {
 }
 
 /// The demand of tasks without jitter and bursts, from above: Σ C·(1 + (t − D)/T) over those with D ≤ t, D rounded down to the grid.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Grid {
     /// By deadline; none is empty.
     columns: Vec<Column>,

@@ -3,17 +3,18 @@
 //! * [`Traffic`]: what a channel may send.
 //! * [`Costs`]: what a message of it takes of a processor or a link.
 //! * [`Resource`]: who was admitted to one of these, and the least delay that it can grant.
-//! * [`Hop`]: the resources of one host or relay, with its buffers.
-//! * [`Path`]: all hops on a channel's way, and what would be granted instead of what is not.
+//! * [`Host`]: the resources of one host, which a channel goes through as it begins, passes or ends there, and its buffers. It is what signalling asks ([`Admits`](super::signalling::Admits)).
+//! * [`Path`]: all hosts on a channel's way, and what would be granted instead of what is not.
 //!
 //! On each hop a channel is a task: C for its largest message, T its least interval I = 1 / R_max, D the hop's delay d, cut at packets. In logical time its messages are never closer than I, so the burst costs buffers only. The exact
 //! demand test of [`crate::analysis::edf`] decides, with best effort as somebody who is never due; a cheaper test with lines on a grid of deadlines goes before it, and says yes or nothing. An early
 //! message, processed before its logical arrival, costs nobody anything, since its deadline is what it would have been.
 //! By priority it is *D_order* that decides, at the place that a newcomer gets.
 
+mod admits;
 mod costs;
 mod grid;
-mod hop;
+mod host;
 mod nearest;
 mod order;
 mod path;
@@ -21,7 +22,7 @@ mod resource;
 mod traffic;
 
 pub use costs::{Costs, LinkCosts, Need, ProcessorCosts, packets};
-pub use hop::{Arrival, Held, Hop, Lack, Stage};
+pub use host::{Held, Host, Lack, Stage};
 pub use nearest::{Give, Nearest};
 pub use path::{Path, Quote, Reason, Refusal, Request, spread};
 pub use resource::{Demand, Member, Resource, Short};

@@ -3,11 +3,13 @@
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
+use super::Traffic;
 use super::path::{Path, Reason, Refusal, Request};
 use super::resource::{Member, Short};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
 use crate::base::number::last_of;
+use crate::channels::signalling::ChannelId;
 
 /// So many of those who might give something are asked.
 const ASKED: usize = 64;
@@ -31,7 +33,7 @@ pub enum Nearest {
     #[display("channel {channel} with {give}")]
     Give {
         /// Which.
-        channel: u64,
+        channel: ChannelId,
         /// What.
         give: Give,
     },
@@ -65,27 +67,32 @@ pub(super) fn of<S: SupplyBound>(
     if let Reason::Time { least, .. } = refusal.reason {
         nearest.push(Nearest::Within(least));
     }
-    let interval = request.traffic.interval();
-    let each = |interval| request.traffic.with_interval(Span::from_nanos(interval));
-    let slower = least_that(interval.as_nanos(), |interval| {
-        each(interval).is_some_and(is_granted)
-    });
-    nearest.extend(slower.map(|each| Nearest::Each(Span::from_nanos(each))));
-    nearest.extend(largest(request, is_granted));
+    nearest.extend(slower(&request.traffic, is_granted).map(Nearest::Each));
+    nearest.extend(largest(&request.traffic, is_granted).map(Nearest::Largest));
     nearest.extend(who_gives(path, request, refusal));
     nearest
 }
 
-/// The largest message with which it is granted.
-fn largest(request: &Request, is_granted: impl Fn(super::Traffic) -> bool) -> Option<Nearest> {
-    let asked = u64::from(request.traffic.largest().get());
-    let holds = |bytes: u64| {
-        let bytes = u32::try_from(bytes).ok().and_then(NonZeroU32::new);
-        Ok::<_, ()>(bytes.is_some_and(|bytes| is_granted(request.traffic.with_largest(bytes))))
+/// The shortest interval, no shorter than its own, with which this traffic is granted.
+pub(super) fn slower(traffic: &Traffic, is_granted: impl Fn(Traffic) -> bool) -> Option<Span> {
+    let each = |interval| traffic.with_interval(Span::from_nanos(interval));
+    let slower = least_that(traffic.interval().as_nanos(), |interval| {
+        each(interval).is_some_and(&is_granted)
+    });
+    slower.map(Span::from_nanos)
+}
+
+/// The largest message with which it is, where that is smaller than its own.
+pub(super) fn largest(
+    traffic: &Traffic,
+    is_granted: impl Fn(Traffic) -> bool,
+) -> Option<NonZeroU32> {
+    let bytes = |bytes: u64| u32::try_from(bytes).ok().and_then(NonZeroU32::new);
+    let holds = |size: u64| {
+        Ok::<_, ()>(bytes(size).is_some_and(|size| is_granted(traffic.with_largest(size))))
     };
-    let largest = last_of(0, asked, holds).ok()?;
-    let largest = u32::try_from(largest).ok().and_then(NonZeroU32::new)?;
-    Some(Nearest::Largest(largest))
+    let largest = last_of(0, u64::from(traffic.largest().get()), holds);
+    largest.ok().and_then(bytes)
 }
 
 /// The least number above this of which something holds, if it holds of one that is not far above, and of all behind it.
@@ -107,14 +114,15 @@ fn who_gives<S: SupplyBound>(
     request: &Request,
     refusal: &Refusal,
 ) -> Option<Nearest> {
-    let (hop, stage) = (&path.network[refusal.hop], refusal.stage?);
-    let resource = hop.stages()[stage].resource();
-    let demand = hop.demand(stage, &request.traffic).ok()?;
-    let mut delays = path.quote_but(request, (refusal.hop, stage))?;
-    let place = path.way.iter().position(|hop| *hop == refusal.hop)?;
+    let (host, stage) = (&path.network[refusal.hop], refusal.stage?);
+    let resource = host.stages()[stage].resource();
+    let demand = host.demand(stage, &request.traffic).ok()?;
+    let mut delays = path.least_but(request, (refusal.hop, stage))?;
+    let place = path.way.iter().position(|(hop, _)| *hop == refusal.hop)?;
+    let own = delays[place].iter().position(|(one, _)| *one == stage)?;
     let mut is_granted = |least: Result<Span, Short>| {
         least.is_ok_and(|least| {
-            delays[place][stage] = least;
+            delays[place][own].1 = least;
             path.grants(request, &delays)
         })
     };

@@ -1,26 +1,26 @@
-//! A channel's way from host to host: all hops of it, or a no that says what would be granted.
+//! A channel's way from host to host: something at all of them, or a no that says what would be granted. It is asked of them as signalling does.
 
 use alloc::vec::Vec;
 
 use super::Traffic;
-use super::hop::{Arrival, Held, Hop, Lack};
+use super::host::{Held, Host, Lack, total};
 use super::nearest::{self, Nearest};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Overflow, Result};
-use crate::base::number::last_of;
+use crate::channels::signalling::{Admits, ChannelId, Delays, Hold, Place};
 
 /// A channel that is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Request {
+    /// Which.
+    pub channel: ChannelId,
     /// What it may send.
     pub traffic: Traffic,
     /// D: each message is with the receiver this long after its logical arrival at the source.
     pub within: Span,
     /// What of that the wires take, in all.
     pub propagation: Span,
-    /// How much before its logical arrival a hop sends a message on; zero where none works ahead.
-    pub horizon: Span,
 }
 
 /// Why there is no channel.
@@ -37,6 +37,9 @@ pub enum Reason {
         /// What can be had.
         least: Span,
     },
+    /// A channel of this name is there already.
+    #[error("a channel of this name is there already")]
+    Held,
     /// The hop is short of something whatever the delay.
     #[error(transparent)]
     Lack(#[from] Lack),
@@ -48,7 +51,7 @@ pub enum Reason {
 pub struct Refusal {
     /// The hop that is short; where only the sum is, the one that takes longest. An index into the network.
     pub hop: usize,
-    /// The same of its stages; `None` where it is short of buffers, or the channel is there already.
+    /// The same of its stages ([`Host::stages`]); `None` where it is short of something else, or the channel is there already.
     pub stage: Option<usize>,
     /// Of what, and of how much.
     pub reason: Reason,
@@ -56,22 +59,22 @@ pub struct Refusal {
     pub nearest: Vec<Nearest>,
 }
 
-/// The least delays of a path, stage by stage, hop by hop.
+/// The least delays of a path, and what else a channel would have with them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quote {
-    /// Of each hop, in the order of the path, d of each stage.
-    pub delays: Vec<Vec<Span>>,
-    /// Their sum, and the propagation.
+    /// On each hop, in the order of the path.
+    pub hops: Vec<Held>,
+    /// All delays, and the propagation.
     pub least: Span,
 }
 
-/// The hops of a network on the way of one channel: indices into it, none twice.
+/// The hosts of a network on the way of one channel.
 #[derive(Debug)]
 pub struct Path<'a, S> {
-    /// All hops there are.
-    pub network: &'a mut [Hop<S>],
-    /// Those on the way, from the source to the receiver.
-    pub way: &'a [usize],
+    /// All hosts there are.
+    pub network: &'a mut [Host<S>],
+    /// Those on the way, from the source to the receiver: each an index into the network, none twice, and what it is of the channel.
+    pub way: &'a [(usize, Place)],
 }
 
 /// The share of each of so many stages in the slack: equal ones, but for a nanosecond; their sum is the slack.
@@ -92,108 +95,92 @@ pub fn spread(slack: Span, stages: usize) -> impl Iterator<Item = Span> {
     (0..stages).map(move |stage| until(stage + 1) - until(stage))
 }
 
+impl Request {
+    /// The only version that there is.
+    const fn hold(&self) -> Hold {
+        let (channel, version) = (self.channel, 0);
+        Hold { channel, version }
+    }
+}
+
 impl<S: SupplyBound> Path<'_, S> {
-    /// Reserves what the channel needs on each hop, or nothing: the least delays, and what of D is left spread over all stages, as far as there are buffers for it. Answers what it has on each hop.
+    /// Reserves what the channel needs on each hop, or nothing: the least delays, and on the way back what of D is left, an equal share of it each, as far as there are buffers for it. Answers what it has on each hop.
     ///
     /// # Errors
     ///
     /// [`Refusal`]; nothing has changed then.
-    pub fn open(&mut self, channel: u64, request: &Request) -> Result<Vec<Held>, Refusal> {
-        if let Some(hop) = self.holder(channel) {
-            return Err(refusal(hop, None, Lack::Held));
+    pub fn open(&mut self, request: &Request) -> Result<Vec<Held>, Refusal> {
+        let mut hops = self.way.iter().map(|(hop, _)| *hop);
+        if let Some(hop) = hops.find(|hop| !self.network[*hop].held(request.channel).is_empty()) {
+            return Err(refusal(hop, Reason::Held));
         }
-        let quote = match self.judged(request) {
-            Ok(quote) => quote,
-            Err(mut refusal) => {
-                refusal.nearest = nearest::of(self, request, &refusal);
-                return Err(refusal);
+        let quote = self.judged(request).map_err(|mut refusal| {
+            refusal.nearest = nearest::of(self, request, &refusal);
+            refusal
+        })?;
+        let hold = request.hold();
+        for ((hop, place), least) in self.way.iter().zip(&quote.hops) {
+            let before = least.delays.before;
+            let granted = self.network[*hop].grant(hold, *place, &request.traffic, before);
+            if let Err(lack) = granted {
+                self.close(request.channel);
+                return Err(refusal(*hop, lack.into()));
             }
-        };
-        let most = (request.within - quote.least).as_nanos();
-        let fits = |slack| {
-            Ok::<_, Refusal>(
-                self.lacks_buffers(request, &self.spread_over(&quote, slack)?)
-                    .is_none(),
-            )
-        };
-        let slack = if fits(most)? {
-            most
-        } else {
-            last_of(0, most, fits)?
-        };
-        let delays = self.spread_over(&quote, slack)?;
-        for (place, hop) in self.way.iter().enumerate() {
-            let arrival = arrival(request, &delays, place);
-            let reserved = self.network[*hop].reserve_these(
-                channel,
-                &request.traffic,
-                delays[place].clone(),
-                arrival,
-            );
-            if let Err(lack) = reserved {
-                let refusal = refusal(*hop, None, lack);
-                self.close(channel);
-                return Err(refusal);
+        }
+        let shares = spread(request.within - quote.least, self.way.len());
+        let least = quote.hops.iter().map(|held| held.delays.own);
+        let mut delays: Vec<Span> = least.zip(shares).map(|(own, share)| own + share).collect();
+        for (at, (hop, _)) in self.way.iter().enumerate().rev() {
+            let before = at.checked_sub(1);
+            let offered = Delays {
+                before: before.map_or(Span::ZERO, |before| delays[before]),
+                own: delays[at],
+            };
+            let took = self.network[*hop].relax(hold, offered);
+            delays[at] = took.own;
+            if let Some(before) = before {
+                delays[before] = took.before;
             }
         }
         let held = self
             .way
             .iter()
-            .filter_map(|hop| self.network[*hop].held(channel));
+            .flat_map(|(hop, _)| self.network[*hop].held(request.channel));
         Ok(held.cloned().collect())
     }
 
-    /// Grants a channel that is there something else, or leaves it as it is.
+    /// Whatever the channel has on the way is free again.
+    pub fn close(&mut self, channel: ChannelId) {
+        let hold = Hold {
+            channel,
+            version: 0,
+        };
+        for (hop, _) in self.way {
+            self.network[*hop].release(hold);
+        }
+    }
+
+    /// What all hops can grant now, whatever the sum; [`Refusal::nearest`] is empty.
     ///
     /// # Errors
     ///
-    /// [`Refusal`]; it has what it had then. What is said to be nearest is so while it has that.
-    pub fn change(&mut self, channel: u64, request: &Request) -> Result<Vec<Held>, Refusal> {
-        let mut taken_out = Vec::new();
-        for hop in self.way {
-            taken_out.push((*hop, self.network[*hop].take_out(channel)));
-        }
-        let opened = self.open(channel, request);
-        if opened.is_err() {
-            for (hop, before) in taken_out {
-                before
-                    .into_iter()
-                    .for_each(|before| self.network[hop].put_back(channel, before));
-            }
-        }
-        opened
-    }
-
-    /// Whatever the channel has on the way is free again. Whether it had anything.
-    pub fn close(&mut self, channel: u64) -> bool {
-        let mut had = false;
-        for hop in self.way {
-            had |= self.network[*hop].release(channel);
-        }
-        had
-    }
-
-    /// The least delays that all hops can grant now, whatever their sum; [`Refusal::nearest`] is empty.
-    ///
-    /// # Errors
-    ///
-    /// [`Refusal`]: the first hop that can grant none, or has no buffers for it.
+    /// [`Refusal`]: the first hop that can grant nothing.
     pub fn quote(&self, request: &Request) -> Result<Quote, Refusal> {
-        let mut delays = Vec::with_capacity(self.way.len());
-        for hop in self.way {
-            let least = self.network[*hop].least_delays(&request.traffic);
-            delays.push(least.map_err(|lack| refusal(*hop, stage_of(&lack), lack))?);
+        let (mut before, mut hops) = (Span::ZERO, Vec::with_capacity(self.way.len()));
+        for (hop, place) in self.way {
+            let quote = self.network[*hop].quote(request.hold(), *place, &request.traffic, before);
+            let held = quote.map_err(|lack| refusal(*hop, lack.into()))?;
+            before = held.delays.own;
+            hops.push(held);
         }
-        if let Some(refusal) = self.lacks_buffers(request, &delays) {
-            return Err(refusal);
-        }
-        let sum = |sum: Option<Span>, one: &Span| sum?.checked_add(*one);
-        let least = delays.iter().flatten().fold(Some(request.propagation), sum);
-        let overflow = || refusal(self.first(), None, Lack::Overflow(Overflow("a delay")));
-        Ok(Quote {
-            least: least.ok_or_else(overflow)?,
-            delays,
-        })
+        let delays = hops.iter().map(|held| held.delays.own);
+        let least = total(delays.chain([request.propagation]));
+        let overflow = |overflow: Overflow| {
+            let first = self.way.first().map_or(0, |(hop, _)| *hop);
+            refusal(first, Reason::Lack(overflow.into()))
+        };
+        let least = least.map_err(overflow)?;
+        Ok(Quote { hops, least })
     }
 
     /// The same, if the sum is not too long.
@@ -203,116 +190,64 @@ impl<S: SupplyBound> Path<'_, S> {
             return Ok(quote);
         }
         // Who takes longest.
-        let all = quote.delays.iter().enumerate();
-        let all = all.flat_map(|(place, hop)| {
-            hop.iter()
-                .enumerate()
-                .map(move |(stage, delay)| (*delay, place, stage))
-        });
-        let longest = all
-            .max_by_key(|(delay, ..)| *delay)
-            .map_or((0, 0), |(_, place, stage)| (place, stage));
+        let all = self.way.iter().zip(&quote.hops);
+        let all = all.flat_map(|((hop, _), held)| held.stages.iter().map(move |of| (hop, of)));
+        let longest = all.max_by_key(|(_, (_, delay))| *delay);
+        let (hop, stage) = longest.map_or((0, None), |(hop, (stage, _))| (*hop, Some(*stage)));
+        let (within, least) = (request.within, quote.least);
+        let reason = Reason::Time { within, least };
         Err(Refusal {
-            hop: self.way.get(longest.0).copied().unwrap_or(0),
-            stage: Some(longest.1),
-            reason: Reason::Time {
-                within: request.within,
-                least: quote.least,
-            },
-            nearest: Vec::new(),
+            stage,
+            ..refusal(hop, reason)
         })
     }
 
     /// The least delays of all stages but this one, of which nothing is asked: it has zero.
-    pub(super) fn quote_but(
+    pub(super) fn least_but(
         &self,
         request: &Request,
-        (hop, stage): (usize, usize),
-    ) -> Option<Vec<Vec<Span>>> {
-        let least = |(number, of): (usize, &Hop<S>), wanted: usize| {
-            if (number, wanted) == (hop, stage) {
-                return Some(Span::ZERO);
-            }
-            let demand = of.demand(wanted, &request.traffic).ok()?;
-            of.stages()[wanted].resource().least_delay(&demand).ok()
-        };
-        let of_hop = |number: &usize| {
-            let of = &self.network[*number];
-            (0..of.stages().len())
-                .map(|wanted| least((*number, of), wanted))
-                .collect()
+        but: (usize, usize),
+    ) -> Option<Vec<Vec<(usize, Span)>>> {
+        let of_hop = |(hop, place): &(usize, Place)| {
+            let host = &self.network[*hop];
+            let least = |stage| match (*hop, stage) == but {
+                true => Some((stage, Span::ZERO)),
+                false => {
+                    let least = host.least_delay(request.hold(), stage, &request.traffic);
+                    least.ok().map(|least| (stage, least))
+                }
+            };
+            host.way(*place).ok()?.map(least).collect()
         };
         self.way.iter().map(of_hop).collect()
     }
 
     /// Whether these delays are short enough, and there are buffers for them.
-    pub(super) fn grants(&self, request: &Request, delays: &[Vec<Span>]) -> bool {
-        let sum = |sum: Option<Span>, one: &Span| sum?.checked_add(*one);
-        let least = delays.iter().flatten().fold(Some(request.propagation), sum);
-        least.is_some_and(|least| least <= request.within)
-            && self.lacks_buffers(request, delays).is_none()
-    }
-
-    fn first(&self) -> usize {
-        self.way.first().copied().unwrap_or(0)
-    }
-
-    fn holder(&self, channel: u64) -> Option<usize> {
-        self.way
-            .iter()
-            .copied()
-            .find(|hop| self.network[*hop].held(channel).is_some())
-    }
-
-    /// The delays with so much slack, in nanoseconds, spread over them.
-    fn spread_over(&self, quote: &Quote, slack: u64) -> Result<Vec<Vec<Span>>, Refusal> {
-        let stages = quote.delays.iter().map(Vec::len).sum();
-        let mut shares = spread(Span::from_nanos(slack), stages);
-        let mut longer = |delay: &Span| delay.checked_add(shares.next().unwrap_or_default());
-        let all = quote
-            .delays
-            .iter()
-            .map(|hop| hop.iter().map(&mut longer).collect());
-        let all: Option<Vec<Vec<Span>>> = all.collect();
-        all.ok_or_else(|| refusal(self.first(), None, Lack::Overflow(Overflow("a delay"))))
-    }
-
-    /// The first hop that has too few buffers for these delays.
-    fn lacks_buffers(&self, request: &Request, delays: &[Vec<Span>]) -> Option<Refusal> {
-        self.way.iter().enumerate().find_map(|(place, hop)| {
-            let arrival = arrival(request, delays, place);
-            let room = self.network[*hop].room(&request.traffic, &delays[place], arrival);
-            room.err().map(|lack| refusal(*hop, None, lack))
-        })
+    pub(super) fn grants(&self, request: &Request, delays: &[Vec<(usize, Span)>]) -> bool {
+        let (mut before, mut sum) = (Span::ZERO, Some(request.propagation));
+        let has_buffers = self.way.iter().zip(delays).all(|((hop, place), stages)| {
+            let host = &self.network[*hop];
+            let stages = stages.clone();
+            let held = host.buffered(request.hold(), *place, &request.traffic, before, stages);
+            held.is_ok_and(|held| {
+                before = held.delays.own;
+                sum = sum.and_then(|sum| sum.checked_add(before));
+                true
+            })
+        });
+        has_buffers && sum.is_some_and(|sum| sum <= request.within)
     }
 }
 
-fn arrival(request: &Request, delays: &[Vec<Span>], place: usize) -> Arrival {
-    match place.checked_sub(1) {
-        None => Arrival::AtSource,
-        Some(before) => Arrival::From {
-            delay: Span::from_nanos(
-                delays[before]
-                    .iter()
-                    .fold(0, |sum: u64, delay| sum.saturating_add(delay.as_nanos())),
-            ),
-            horizon: request.horizon,
-        },
-    }
-}
-
-const fn stage_of(lack: &Lack) -> Option<usize> {
-    match lack {
-        Lack::Stage { stage, .. } => Some(*stage),
+fn refusal(hop: usize, reason: Reason) -> Refusal {
+    let stage = match reason {
+        Reason::Lack(Lack::Stage { stage, .. }) => Some(stage),
         _ => None,
-    }
-}
-
-fn refusal(hop: usize, stage: Option<usize>, lack: Lack) -> Refusal {
+    };
     Refusal {
         hop,
         stage,
-        reason: lack.into(),
+        reason,
         nearest: Vec::new(),
     }
 }

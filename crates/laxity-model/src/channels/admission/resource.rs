@@ -6,6 +6,7 @@ use super::grid::Grid;
 use super::{Need, order};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Fraction, Overflow, Result, Search, Task, edf};
+use crate::channels::signalling::ChannelId;
 use crate::policy::multiclass::By;
 use crate::{Service, Span};
 
@@ -21,8 +22,8 @@ pub struct Demand {
 /// A channel that was admitted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Member {
-    /// Which, by a number of the caller's.
-    pub channel: u64,
+    /// Which.
+    pub channel: ChannelId,
     /// What it asks.
     pub demand: Demand,
     /// d: each of its messages is through this long after its logical arrival.
@@ -134,7 +135,7 @@ impl<S: SupplyBound> Resource<S> {
     /// # Errors
     ///
     /// [`Short`]: none can be granted.
-    pub fn least_delay_without(&self, channel: u64, demand: &Demand) -> Result<Span, Short> {
+    pub fn least_delay_without(&self, channel: ChannelId, demand: &Demand) -> Result<Span, Short> {
         let Some(place) = self.find(channel) else {
             return self.least_delay(demand);
         };
@@ -186,50 +187,8 @@ impl<S: SupplyBound> Resource<S> {
         Ok(())
     }
 
-    /// Grants a channel that is there another delay or demand, or leaves it as it is.
-    ///
-    /// # Errors
-    ///
-    /// [`Short`]; nothing has changed then.
-    pub fn change(&mut self, member: Member) -> Result<(), Short> {
-        let before = self.take_out(member.channel).ok_or(Short::NotHeld)?;
-        let changed = self.admit(member);
-        if changed.is_err() {
-            self.put_back(before);
-        }
-        changed
-    }
-
-    /// Makes the delay of a channel that is there this one, if it is longer: always granted, since what is met with one deadline is with a later one. By priority it keeps its place.
-    ///
-    /// # Errors
-    ///
-    /// [`Short::NotHeld`].
-    pub fn relax(&mut self, channel: u64, delay: Span) -> Result<(), Short> {
-        let before = self.take_out(channel).ok_or(Short::NotHeld)?;
-        let mut member = before.member;
-        member.delay = member.delay.max(delay);
-        let task = match member.task() {
-            Ok(task) => task,
-            Err(short) => {
-                self.put_back(before);
-                return Err(short);
-            }
-        };
-        let place = match self.by {
-            By::Deadline => self.place_of(&task),
-            By::Priority => before.place,
-        };
-        self.put_back(TakenOut {
-            place,
-            member,
-            task,
-        });
-        Ok(())
-    }
-
     /// A channel is no longer there. Whether it was.
-    pub fn remove(&mut self, channel: u64) -> bool {
+    pub fn remove(&mut self, channel: ChannelId) -> bool {
         self.take_out(channel).is_some()
     }
 
@@ -246,7 +205,7 @@ impl<S: SupplyBound> Resource<S> {
         Ok(verdict.is_schedulable())
     }
 
-    fn find(&self, channel: u64) -> Option<usize> {
+    fn find(&self, channel: ChannelId) -> Option<usize> {
         self.members
             .iter()
             .position(|member| member.channel == channel)
@@ -293,14 +252,82 @@ impl<S: SupplyBound> Resource<S> {
             .partition_point(|one| one.deadline() <= task.deadline())
     }
 
-    /// A channel goes that is to come back.
-    pub(super) fn take_out(&mut self, channel: u64) -> Option<TakenOut> {
+    /// A channel is this from now on, or not there, or stays as it is. Answers what it was. Who asks for no more than before is always granted, since what is met with more is with less; by priority it keeps its place.
+    pub(super) fn becomes(
+        &mut self,
+        channel: ChannelId,
+        member: Option<Member>,
+    ) -> Result<Option<TakenOut>, Short> {
+        let before = self.take_out(channel);
+        let Some(member) = member else {
+            return Ok(before);
+        };
+        let admitted = match &before {
+            Some(before) if member.asks_no_more(&before.member) => self.eases(member, before.place),
+            _ => self.admit(member),
+        };
+        match admitted {
+            Ok(()) => Ok(before),
+            Err(short) => {
+                before.into_iter().for_each(|before| self.put_back(before));
+                Err(short)
+            }
+        }
+    }
+
+    /// A channel is what it was before that.
+    pub(super) fn restore(&mut self, channel: ChannelId, before: Option<TakenOut>) {
+        self.take_out(channel);
+        before.into_iter().for_each(|before| self.put_back(before));
+    }
+
+    /// Whether just these are there, in whatever order, nothing is kept of anybody else, and all meet their deadlines: reckoned from nothing.
+    pub(super) fn agrees(&self, mut members: Vec<Member>) -> bool {
+        let mut there = self.members.clone();
+        for all in [&mut members, &mut there] {
+            all.sort_unstable_by_key(|member| member.channel);
+        }
+        let mut grid = Grid::default();
+        self.tasks.iter().for_each(|task| grid.insert(task));
+        let tasks = self.members.iter().map(Member::task);
+        let is_in_order = match self.by {
+            By::Deadline => self.tasks.is_sorted_by_key(Task::deadline),
+            By::Priority => true,
+        };
+        members == there
+            && tasks.eq(self.tasks.iter().copied().map(Ok))
+            && grid == self.grid
+            && self.longest_region() == self.region
+            && is_in_order
+            && self.is_met() == Ok(true)
+    }
+
+    fn eases(&mut self, member: Member, before: usize) -> Result<(), Short> {
+        let task = member.task()?;
+        let place = match self.by {
+            By::Deadline => self.place_of(&task),
+            By::Priority => before,
+        };
+        self.put_back(TakenOut {
+            place,
+            member,
+            task,
+        });
+        Ok(())
+    }
+
+    fn longest_region(&self) -> Service {
+        let regions = self.tasks.iter().map(Task::longest_region);
+        regions.max().unwrap_or_default()
+    }
+
+    /// A channel goes that may come back.
+    fn take_out(&mut self, channel: ChannelId) -> Option<TakenOut> {
         let place = self.find(channel)?;
         let task = self.tasks.remove(place);
         self.grid.remove(&task);
         if task.longest_region() == self.region {
-            let regions = self.tasks.iter().map(Task::longest_region);
-            self.region = regions.max().unwrap_or_default();
+            self.region = self.longest_region();
         }
         Some(TakenOut {
             place,
@@ -309,19 +336,12 @@ impl<S: SupplyBound> Resource<S> {
         })
     }
 
-    /// It is where it was, the others being as they were.
-    pub(super) fn put_back(
-        &mut self,
-        TakenOut {
-            place,
-            member,
-            task,
-        }: TakenOut,
-    ) {
-        self.grid.insert(&task);
-        self.region = self.region.max(task.longest_region());
-        self.members.insert(place, member);
-        self.tasks.insert(place, task);
+    /// It is at this place, where it has one, the others being as they were.
+    fn put_back(&mut self, one: TakenOut) {
+        self.grid.insert(&one.task);
+        self.region = self.region.max(one.task.longest_region());
+        self.members.insert(one.place, one.member);
+        self.tasks.insert(one.place, one.task);
     }
 
     /// Why this is refused, which is.
@@ -370,7 +390,7 @@ impl<S: SupplyBound> Resource<S> {
 }
 
 /// A channel and its place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct TakenOut {
     place: usize,
     member: Member,
@@ -378,6 +398,20 @@ pub(super) struct TakenOut {
 }
 
 impl Demand {
+    /// Of messages that are as either says, and never as both at once.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let (one, two) = (&self.need, &other.need);
+        Self {
+            need: Need {
+                cost: one.cost.max(two.cost),
+                region: one.region.max(two.region),
+                last: one.last.min(two.last),
+            },
+            interval: self.interval.min(other.interval),
+        }
+    }
+
     fn task(&self, delay: Span) -> Result<Task, Short> {
         self.need
             .task(self.interval, delay)
@@ -386,6 +420,11 @@ impl Demand {
 }
 
 impl Member {
+    /// Whether this asks for no more than another one, of anything.
+    fn asks_no_more(&self, than: &Self) -> bool {
+        self.delay >= than.delay && self.demand.or(&than.demand) == than.demand
+    }
+
     fn task(&self) -> Result<Task, Short> {
         self.demand.task(self.delay)
     }

@@ -263,9 +263,11 @@ impl<A: Admits> Node<A> {
         let place = usize::from(hop.position);
         let before = place.checked_sub(1).map(|before| delays[before]);
         let least = pending.agreed.delays;
+        // Whatever a neighbour says, no delay is longer than the bound.
+        let most = |said: Span, least: Span| said.min(pending.agreed.within).max(least);
         let offered = Delays {
-            before: before.unwrap_or(Span::ZERO).max(least.before),
-            own: delays[place].max(least.own),
+            before: most(before.unwrap_or(Span::ZERO), least.before),
+            own: most(delays[place], least.own),
         };
         let granted = self.admission.relax(hold, offered);
         delays[place] = granted.own;

@@ -45,7 +45,7 @@ pub trait Admits {
 
     /// Reserves the smallest delay that there is beside all others, and tells it. The delay at the hop before, of which the smallest is known so far, says how early messages may come.
     ///
-    /// Where the channel has another version already, both are held until one is released: its messages may be as either says, though never as both at once, and none later than the shorter delay.
+    /// A hold is reserved once; one that is there already is reserved anew, or stays as it is. Where the channel has another version already, both are held until one is released: its messages may be as either says, though never as both at once, and none later than the shorter delay.
     ///
     /// # Errors
     ///
@@ -58,10 +58,10 @@ pub trait Admits {
         before: Span,
     ) -> Result<Span, Self::Short>;
 
-    /// What is reserved may take as long as this, here and at the hop before. Tells how much of that it takes: no more than offered, and neither is less than what was reserved with. So this cannot fail: who has no buffers for it stays as it is.
+    /// What is reserved may take as long as this, here and at the hop before. Tells how much of that it takes: no more than offered, and neither is less than what was reserved with. So this cannot fail: who has no buffers for it takes less. Of what is not reserved nothing changes.
     fn relax(&mut self, hold: Hold, offered: Delays) -> Delays;
 
-    /// Gives it back.
+    /// Gives it back, if it is there.
     fn release(&mut self, hold: Hold);
 
     /// Whether these, reckoned from nothing, fit together, and are what is reserved here: no more and no less.

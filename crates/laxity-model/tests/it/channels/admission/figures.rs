@@ -49,7 +49,7 @@ fn beside_control_there_is_room_for_so_many_cameras() {
         for (millis, expected) in [(5, 2), (10, 5), (33, 19)] {
             let mut resource = with(0, by);
             let member = |channel, traffic, delay| Member {
-                channel,
+                channel: super::channel(channel),
                 demand: demand(&traffic),
                 delay,
             };

@@ -4,10 +4,14 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::channels::admission::{Arrival, Costs, Hop, LinkCosts, ProcessorCosts, Traffic};
+use laxity_model::channels::admission::{
+    Costs, Host, Lack, LinkCosts, Member, ProcessorCosts, Traffic,
+};
+use laxity_model::channels::signalling::{Admits, Delays, Hold, LinkId, Place};
 use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
 
+use super::channel;
 use super::wire::{Early, First, Flow, Message, Rules, Unit, run};
 use crate::edf_support::cases;
 
@@ -18,7 +22,7 @@ const PACKET: u64 = 40_000;
 const WAKE_UP: u64 = 70_000;
 const FRAME: u64 = 117_280;
 
-fn hop(queued: u32) -> Hop<Dedicated> {
+fn host(queued: u32) -> Host<Dedicated> {
     let nothing = Service::ZERO;
     let processor = Costs::Processor(ProcessorCosts {
         message: Service::from_nanos(MESSAGE),
@@ -40,8 +44,10 @@ fn hop(queued: u32) -> Hop<Dedicated> {
         best_effort: 1_466,
     });
     let payload = NonZeroU32::new(PAYLOAD as u32).unwrap();
-    let stage = |costs: Costs| costs.stage(payload, Dedicated, By::Deadline).unwrap();
-    Hop::new(payload, vec![stage(processor), stage(link)], 1 << 20)
+    Host::new(payload, 1 << 20, Span::ZERO)
+        .through(processor, Dedicated, By::Deadline)
+        .and_then(|host| host.over(LinkId(0), link, Dedicated, By::Deadline))
+        .unwrap()
 }
 
 /// Blocks of packets on the processor.
@@ -129,24 +135,28 @@ fn through_processor_and_link_all_are_out_within_both_delays_and_have_their_buff
     let mut random = SplitMix64::new(3);
     for _ in 0..cases(25) {
         let queued = random.draw() as u32 % 3;
-        let mut hop = hop(queued);
+        let mut host = host(queued);
+        let place = Place {
+            from: None,
+            to: Some(LinkId(0)),
+        };
         let mut channels: Vec<Traffic> = Vec::new();
         for _ in 0..12 {
             let bytes = 1 + random.draw() % 30_000;
             let interval = Span::from_micros(2_000 + random.draw() % 40_000);
             let traffic =
                 Traffic::new(bytes as u32, (1, interval), 1 + random.draw() as u32 % 4).unwrap();
-            if hop
-                .reserve(channels.len() as u64, &traffic, Arrival::AtSource)
-                .is_ok()
-            {
+            let hold = Hold {
+                channel: channel(channels.len() as u64),
+                version: 0,
+            };
+            if host.grant(hold, place, &traffic, Span::ZERO).is_ok() {
                 channels.push(traffic);
             }
         }
         let until = 300_000_000;
-        let delays = |channel: usize| {
-            [0, 1].map(|stage| hop.held(channel as u64).unwrap().delays[stage].as_nanos())
-        };
+        let held = |number: usize| &host.held(channel(number as u64))[0];
+        let delays = |channel: usize| [0, 1].map(|stage| held(channel).stages[stage].1.as_nanos());
         let flows = channels.iter().enumerate();
         let flows: Vec<Flow> = flows
             .map(|(channel, traffic)| flow(traffic, delays(channel)[0], until, &mut random))
@@ -172,10 +182,56 @@ fn through_processor_and_link_all_are_out_within_both_delays_and_have_their_buff
             let packets = u64::from(channels[channel].largest().get()).div_ceil(PAYLOAD);
             let most = most_at_once(&flows[channel], gone) as u64;
             assert!(
-                most * packets <= hop.held(channel as u64).unwrap().buffers,
+                most * packets <= held(channel).buffers,
                 "{most} of {:?}",
                 channels[channel]
             );
         }
     }
+}
+
+/// One stage grants it and the other does not, to a channel that is there and to one that is not.
+#[test]
+fn what_one_stage_refuses_changes_nothing_at_any_other() {
+    let mut host = host(0);
+    let place = Place {
+        from: None,
+        to: Some(LinkId(0)),
+    };
+    let traffic = Traffic::new(20_000, (30, Span::from_secs(1)), 3).unwrap();
+    let hold = |number| Hold {
+        channel: channel(number),
+        version: 0,
+    };
+    let least = host.grant(hold(0), place, &traffic, Span::ZERO).unwrap();
+    let offered = Delays {
+        own: least.delays.own * 4,
+        ..least.delays
+    };
+    assert_eq!(host.relax(hold(0), offered), offered);
+    let held = host.held(channel(0))[0].clone();
+    let members = |host: &Host<Dedicated>| -> Vec<Vec<Member>> {
+        let stages = host.stages().iter();
+        stages
+            .map(|stage| stage.resource().members().to_vec())
+            .collect()
+    };
+    let before = members(&host);
+    for number in [0, 1] {
+        for short in [0, 1] {
+            let delay =
+                |stage| [Span::from_millis(100), Span::from_micros(1)][usize::from(stage == short)];
+            let granted = host.grant_these(hold(number), place, &traffic, Span::ZERO, delay);
+            assert!(matches!(granted, Err(Lack::Stage { stage, .. }) if stage == short));
+            assert_eq!(host.held(channel(0)), std::slice::from_ref(&held));
+            assert!(host.held(channel(1)).is_empty());
+            assert_eq!(members(&host), before);
+        }
+    }
+    let nowhere = Place {
+        to: Some(LinkId(1)),
+        ..place
+    };
+    let granted = host.grant(hold(1), nowhere, &traffic, Span::ZERO);
+    assert_eq!(granted, Err(Lack::Link(LinkId(1))));
 }

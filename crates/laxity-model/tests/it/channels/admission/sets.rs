@@ -127,7 +127,7 @@ impl Scene {
 
     pub(crate) fn member(&self, channel: u64, asked: &Asked) -> Member {
         Member {
-            channel,
+            channel: super::channel(channel),
             demand: self.demand(&asked.traffic),
             delay: Span::from_nanos(asked.delay),
         }
@@ -365,7 +365,7 @@ fn judge(by: By, sets: u32, seed: u64) -> (u32, u32) {
                         .resource
                         .members()
                         .iter()
-                        .position(|one| one.channel == channel);
+                        .position(|one| one.channel == super::channel(channel));
                     set.insert(place.unwrap(), asked);
                 }
                 Err(_) if at_worst < 4 => {
