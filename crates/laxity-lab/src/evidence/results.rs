@@ -412,7 +412,7 @@ impl VerdictJson {
         let told = |reason: &Reason| match (&reason.cause, no_control) {
             (
                 Cause::Values {
-                    finding: Finding::NoControl { .. },
+                    finding: Finding::NoControl(_),
                     ..
                 },
                 Some(why),

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use super::{
     Absence, Bound, Cause, Doubts, Finding, Limit, Observations, Observed, Phase, Phases, Quantity,
-    Reason, RunFacts, Severity, Statistic, Subject, Unit,
+    Reason, RunFacts, Severity, Statistic, Subject, Unit, Unjudged,
 };
 use crate::base::histogram::Histogram;
 use crate::{Grade, Span};
@@ -106,13 +106,11 @@ impl Evidence {
         };
         let Some(measured) = measured else {
             let decides = required && !self.holds_unseen(limit, &observed, phase);
-            let disturbed = !observed.disturbed.is_empty();
-            return decides.then_some(Finding::NotObserved { disturbed });
+            return decides.then(|| Finding::NotObserved(unjudged([&observed].into_iter())));
         };
         let Some(bound_value) = bound_value else {
-            let mut control = each(&self.control, limit, phase);
-            let disturbed = control.any(|seen| !seen.disturbed.is_empty());
-            return required.then_some(Finding::NoControl { disturbed });
+            let control: Vec<Observed> = each(&self.control, limit, phase).collect();
+            return required.then(|| Finding::NoControl(unjudged(control.iter())));
         };
         let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
         if !limit.holds(measured, bound_value) {
@@ -331,6 +329,17 @@ impl Limit {
             Bound::AtLeast(_) => measured >= bound_value,
             Bound::AtMost(_) | Bound::AtMostTimesControl { .. } => measured <= bound_value,
         }
+    }
+}
+
+/// What there is where nothing undisturbed was seen.
+fn unjudged<'a>(mut seen: impl Iterator<Item = &'a Observed> + Clone) -> Unjudged {
+    if seen.clone().any(|seen| !seen.disturbed.is_empty()) {
+        Unjudged::Disturbed
+    } else if seen.any(|seen| !seen.unfinished.is_empty()) {
+        Unjudged::Unfinished
+    } else {
+        Unjudged::Nothing
     }
 }
 

@@ -29,7 +29,7 @@ use alloc::vec::Vec;
 
 use super::{
     Absence, Cause, Contract, Doubts, Evidence, Finding, HaltsUnseen, Limit, Reason, RunFacts,
-    Severity, Subjects,
+    Severity, Subjects, Unjudged,
 };
 use crate::Grade;
 use derive_more::Display;
@@ -220,7 +220,7 @@ impl Court<'_> {
         let subjects = self.subjects_of(limit);
         let unseen = subjects.is_empty() && limit.severity == Severity::Required;
         if unseen {
-            let nothing = Finding::NotObserved { disturbed: false };
+            let nothing = Finding::NotObserved(Unjudged::Nothing);
             found.tell(limit.found(None, None, nothing));
         }
         let is_named = subjects.len() > 1 || self.contract.subjects != Subjects::All;

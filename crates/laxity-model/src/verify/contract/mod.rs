@@ -32,7 +32,7 @@ pub use judge::{Claimed, Outcome, Verdict, judge, judge_claim};
 pub use observe::{Observations, Observed};
 pub use pc99::pc99;
 pub use quantity::{Quantity, Unit};
-pub use reason::{Cause, Finding, Reason};
+pub use reason::{Cause, Finding, Reason, Unjudged};
 pub use subject::{Kind, Subject, Subjects};
 pub use unfound::{ADDED_UP, not_the_kernels};
 pub use windows::{Counted, in_windows};

@@ -112,15 +112,20 @@ pub enum Finding {
         decides: bool,
     },
     /// Nothing undisturbed was seen that a required limit could be judged by.
-    NotObserved {
-        /// Whether anything else was.
-        disturbed: bool,
-    },
+    NotObserved(Unjudged),
     /// A limit compares with a control run, and there is none, or it has no such observation.
-    NoControl {
-        /// Whether it has disturbed ones.
-        disturbed: bool,
-    },
+    NoControl(Unjudged),
+}
+
+/// What there is where nothing can be judged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unjudged {
+    /// Nothing at all.
+    Nothing,
+    /// What was disturbed.
+    Disturbed,
+    /// What was not over.
+    Unfinished,
 }
 
 impl Reason {
@@ -171,8 +176,8 @@ impl Finding {
             | Self::Seldom { .. }
             | Self::MayExceed { .. }
             | Self::Straddled { .. }
-            | Self::NotObserved { .. }
-            | Self::NoControl { .. } => Some(Outcome::Inconclusive),
+            | Self::NotObserved(_)
+            | Self::NoControl(_) => Some(Outcome::Inconclusive),
         }
     }
 
@@ -187,7 +192,7 @@ impl Finding {
             | Self::MayExceed { .. }
             | Self::Seldom { .. }
             | Self::Straddled { .. } => "not judged: ",
-            Self::Exceeded { .. } | Self::NotObserved { .. } | Self::NoControl { .. } => "",
+            Self::Exceeded { .. } | Self::NotObserved(_) | Self::NoControl(_) => "",
         }
     }
 
@@ -247,20 +252,19 @@ impl Finding {
                     "{statistic} is between {low} and {high}, as the bound is: values so near are counted together"
                 )
             }
-            Self::NotObserved { disturbed } => f.write_str(nothing(quantity, disturbed)),
-            Self::NoControl { disturbed } => {
-                write!(f, "{} in a control run", nothing(quantity, disturbed))
-            }
+            Self::NotObserved(what) => f.write_str(nothing(quantity, what)),
+            Self::NoControl(what) => write!(f, "{} in a control run", nothing(quantity, what)),
         }
     }
 }
 
-/// Why nothing of this can be judged, where something disturbed was seen or nothing at all.
-const fn nothing(quantity: Quantity, disturbed: bool) -> &'static str {
-    match (disturbed, quantity.window()) {
-        (true, _) => "nothing undisturbed was observed",
-        (false, None) => "nothing was observed",
-        (false, Some(_)) => "less time than that was observed",
+/// Why nothing of this can be judged.
+const fn nothing(quantity: Quantity, what: Unjudged) -> &'static str {
+    match (what, quantity.window()) {
+        (Unjudged::Disturbed, _) => "nothing undisturbed was observed",
+        (Unjudged::Unfinished, _) => "none was over",
+        (Unjudged::Nothing, None) => "nothing was observed",
+        (Unjudged::Nothing, Some(_)) => "less time than that was observed",
     }
 }
 

@@ -63,6 +63,10 @@ fn what_is_not_over_breaks_an_upper_bound_and_keeps_none() {
     assert_eq!(alone(Maximum, AtMost(500)), Inconclusive);
     assert_eq!(alone(Minimum, AtLeast(90)), Inconclusive);
     assert_eq!(alone(Percentile(500_000), AtLeast(90)), Inconclusive);
+    let mut only = Observations::new();
+    only.record_unfinished(Quantity::WAKEUP_GAP, &Phase::RUN, 500);
+    let verdict = judge_met(&gap_at_most(500), &[only], &[], (&QUIET, 0));
+    assert_eq!(texts(&verdict), ["wakeup gap: none was over"]);
     // It makes a percentile no better than those are that were over.
     let mut run = Observations::new();
     [1; 98].iter().chain(&[70, 90]).for_each(|value| {

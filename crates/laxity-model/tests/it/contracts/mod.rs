@@ -12,7 +12,7 @@ mod windows;
 use laxity_model::verify::contract::{
     Bound, Cause, Contract, Doubts, Evidence, Expectation, Finding, HaltsUnseen, Kind, Limit,
     Observations, Outcome, Phase, Phases, Quantity, RunFacts, Severity, Statistic, Subject,
-    Subjects, Verdict, as_expected, judge as judge_all, pc99,
+    Subjects, Unjudged, Verdict, as_expected, judge as judge_all, pc99,
 };
 use laxity_model::{Disturbance, Grade, Instant, ProcessorId, RunRecord, Span};
 use proptest::prelude::*;

@@ -12,7 +12,7 @@ fn a_phase_that_was_never_reached_is_inconclusive() {
     let unseen = Cause::Values {
         quantity: LOST,
         phase: Some(Phase::CONNECTED),
-        finding: Finding::NotObserved { disturbed: false },
+        finding: Finding::NotObserved(Unjudged::Nothing),
     };
     let causes = verdict.reasons.iter().map(|reason| &reason.cause);
     assert_eq!(causes.collect::<Vec<_>>(), [&unseen]);
