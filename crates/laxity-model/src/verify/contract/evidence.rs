@@ -89,7 +89,6 @@ impl Evidence {
         phase: Option<&Phase>,
         facts: &RunFacts,
     ) -> Option<Finding> {
-        let statistic = limit.statistic;
         let required = limit.severity == Severity::Required;
         let observed = self.together(limit.quantity, phase);
         let bound_value = limit.bound_value(|| {
@@ -112,42 +111,50 @@ impl Evidence {
             let control: Vec<Observed> = each(&self.control, limit, phase).collect();
             return required.then(|| Finding::NoControl(unjudged(control.iter())));
         };
+        if limit.holds(measured, bound_value) {
+            return beside(limit, &observed, bound_value);
+        }
+        let judged = limit.judged(&observed, Some(bound_value));
+        Some(match limit.straddled(&judged, bound_value) {
+            Some((least, most)) => Finding::Straddled {
+                statistic: limit.statistic,
+                least,
+                most,
+                decides: required,
+            },
+            None => self.broken((limit, phase), (measured, bound_value), facts),
+        })
+    }
+
+    /// A statistic of this value breaks a limit.
+    fn broken(
+        &self,
+        (limit, phase): (&Limit, Option<&Phase>),
+        (measured, bound_value): (u64, u64),
+        facts: &RunFacts,
+    ) -> Finding {
+        let statistic = limit.statistic;
         let broken_by = Span::from_nanos(measured.abs_diff(bound_value));
-        if !limit.holds(measured, bound_value) {
-            if let Some((least, most)) =
-                limit.straddled(&limit.judged(&observed, Some(bound_value)), bound_value)
-            {
-                return Some(Finding::Straddled {
-                    statistic,
-                    least,
-                    most,
-                    decides: required,
-                });
-            }
-            let seldom = self.seldom_broken(limit, bound_value, phase);
-            if let Some(seldom) = seldom.filter(|_| broken_by < facts.unseen) {
-                return Some(Finding::Seldom {
-                    statistic,
-                    measured,
-                    times: seldom.broken,
-                    of: seldom.all,
-                    is_once: seldom.is_once,
-                    unseen: facts.unseen,
-                    decides: required
-                        && (!seldom.is_once
-                            || self.showing(limit) < REPEATED
-                            || facts.hides_halts()),
-                });
-            }
-            return Some(Finding::Exceeded {
+        let seldom = self.seldom_broken(limit, bound_value, phase);
+        match seldom.filter(|_| broken_by < facts.unseen) {
+            Some(seldom) => Finding::Seldom {
+                statistic,
+                measured,
+                times: seldom.broken,
+                of: seldom.all,
+                is_once: seldom.is_once,
+                unseen: facts.unseen,
+                decides: limit.severity == Severity::Required
+                    && (!seldom.is_once || self.showing(limit) < REPEATED || facts.hides_halts()),
+            },
+            None => Finding::Exceeded {
                 statistic,
                 measured,
                 bound: limit.bound,
                 bound_value,
                 severity: limit.severity,
-            });
+            },
         }
-        beside(limit, &observed, bound_value)
     }
 
     /// How many runs show something undisturbed of what is limited.

@@ -180,7 +180,8 @@ fn a_frame_is_disturbed_while_it_is_under_way() {
         holders: vec![ActivityId(0)],
         waiting: Waiting(None),
         way: OnTheWay {
-            overtaken: Some(0),
+            keeps_order: true,
+            hands: 1,
             patience: Span::from_secs(1),
         },
         records: PortId(0),
