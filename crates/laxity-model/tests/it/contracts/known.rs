@@ -110,8 +110,14 @@ fn beside_a_control_counts_what_is_known_in_part() {
         judge_met(&contract, runs, &[control], (&QUIET, 0)).result
     };
     let long = run(100, Some(400));
-    assert_eq!(judged(&[long.clone()], run(100, None)), Outcome::Violated);
-    assert_eq!(judged(&[long.clone()], run(100, Some(390))), Outcome::Met);
+    assert_eq!(
+        judged(std::slice::from_ref(&long), run(100, None)),
+        Outcome::Violated
+    );
+    assert_eq!(
+        judged(std::slice::from_ref(&long), run(100, Some(390))),
+        Outcome::Met
+    );
     let mut disturbed = Observations::new();
     let [time, delayed] = [100, 90].map(Span::from_nanos);
     disturbed.record_shifted(gap, &Phase::RUN, time, Some(delayed));

@@ -4,9 +4,10 @@ use core::num::NonZeroU64;
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::channels::admission::{Costs, Hop, LinkCosts, Path, Request, Traffic};
+use laxity_model::channels::admission::{Costs, Host, LinkCosts, Path, Request, Traffic};
 use laxity_model::channels::clocks::Timeliness;
 use laxity_model::channels::handler::Late;
+use laxity_model::channels::signalling::{ChannelId, HostId, LinkId, Place};
 use laxity_model::channels::source::Excess;
 use laxity_model::nif::wire::Faults;
 use laxity_model::policy::multiclass::By;
@@ -20,16 +21,19 @@ const RATE: u64 = 100_000_000;
 const WIRE: Span = Span::from_micros(13);
 const MESSAGES: u64 = 25;
 
-fn network() -> Vec<Hop<Dedicated>> {
+fn network() -> Vec<Host<Dedicated>> {
     let link = Costs::Link(LinkCosts {
         rate: NonZeroU64::new(RATE).expect("not 0"),
         overhead: OVERHEAD,
         queued: 0,
         best_effort: PACKET + OVERHEAD,
     });
-    let stage = || link.stage(nonzero(PACKET), Dedicated, By::Deadline);
-    let hop = |_| Hop::new(nonzero(PACKET), vec![stage().expect("it fits")], 1_000);
-    (0..HOSTS - 1).map(hop).collect()
+    let host = |_| {
+        let host = Host::new(nonzero(PACKET), 1_000, Span::ZERO);
+        let over = host.over(LinkId(0), link, Dedicated, By::Deadline);
+        over.expect("it fits")
+    };
+    (0..HOSTS - 1).map(host).collect()
 }
 
 /// A number from 0 to below this.
@@ -39,8 +43,8 @@ fn below(random: &mut SplitMix64, most: u64) -> u64 {
 
 /// Asks for a channel, and answers it with its bound if it is granted.
 fn granted(
-    network: &mut [Hop<Dedicated>],
-    number: u64,
+    network: &mut [Host<Dedicated>],
+    number: u32,
     random: &mut SplitMix64,
 ) -> Option<(Channel, Span)> {
     let from = below(random, HOSTS as u64 - 1) as usize;
@@ -53,17 +57,28 @@ fn granted(
     let traffic = Traffic::new(bytes, rate, 1 + below(random, 4) as u32).expect("traffic");
     let links = (to - from) as u64;
     let request = Request {
+        channel: ChannelId {
+            origin: HostId(0),
+            generation: 0,
+            number,
+        },
         traffic,
         within: Span::from_micros(500 + below(random, 20_000)) * links,
         propagation: WIRE * links,
-        horizon: Span::ZERO,
     };
-    let way: Vec<usize> = (from..to).collect();
+    let way = (from..to).map(|host| {
+        let place = Place {
+            from: (host > from).then_some(LinkId(1)),
+            to: Some(LinkId(0)),
+        };
+        (host, place)
+    });
+    let way: Vec<_> = way.collect();
     let mut path = Path { network, way: &way };
-    let held = path.open(number, &request).ok()?;
+    let held = path.open(&request).ok()?;
     let hops = held
         .iter()
-        .map(|held| (held.delays[0], held.buffers as u32));
+        .map(|held| (held.delays.own, held.buffers as u32));
     let hops: Vec<(Span, u32)> = hops.collect();
     let packets = bytes.div_ceil(PACKET);
     let bound = hops.iter().map(|(delay, _)| *delay).sum::<Span>() + request.propagation;
@@ -141,7 +156,7 @@ fn nothing_is_above_the_bound_that_was_granted() {
     for seed in 0..200 {
         let random = &mut SplitMix64::new(seed);
         let mut network = network();
-        let asked = 1 + below(random, 12);
+        let asked = 1 + below(random, 12) as u32;
         let all: Vec<_> = (0..asked)
             .filter_map(|number| granted(&mut network, number, random))
             .collect();
