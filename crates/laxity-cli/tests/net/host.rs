@@ -114,8 +114,9 @@ fn what_is_addressed_to_others_is_taken_only_where_that_is_asked_for_and_until_t
                 let child = child.arg("net").args(command).stderr(Stdio::piped());
                 let child = child.stdout(Stdio::piped()).spawn().unwrap();
                 is_open(&child, name);
-                assert_eq!(promiscuity("near"), promiscuous, "{command:?}");
+                let asked = promiscuity("near");
                 assert_code(&interrupted(child), 0);
+                assert_eq!(asked, promiscuous, "{command:?}");
                 assert_eq!(promiscuity("near"), 0, "after {command:?}");
             }
         }
