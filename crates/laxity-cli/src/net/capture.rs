@@ -12,7 +12,7 @@ use laxity::net::capture::{Captured, Recording, recorder};
 use laxity::net::clients::NoPacket;
 use laxity::net::exchange::{Outcome, Reason};
 use laxity::net::registry::Fallback;
-use laxity::net::{Interface, InterfaceName, Losses, Options};
+use laxity::net::{Interface, InterfaceName, Losses};
 use laxity::{Span, now};
 use laxity_lab::plain;
 use laxity_lab::runner::Progress as _;
@@ -25,7 +25,8 @@ use pcap_file::{DataLink, PcapError};
 
 use super::out::Out;
 use super::{
-    DOWN, Lasts, failed_looks, failure, is_down, lost_below, named, number_of, opened, span, warn,
+    DOWN, Lasts, Looking, failed_looks, failure, is_down, lost_below, named, number_of, opened,
+    span, warn,
 };
 use crate::exit::{ERROR, Failure, MET, failed};
 use crate::files;
@@ -48,6 +49,8 @@ pub(crate) struct Capture {
     /// So many packets, and no more.
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
+    #[command(flatten)]
+    looking: Looking,
     /// No progress and no count at the end: only the file, errors, what was lost, and the exit code.
     #[arg(long, short)]
     quiet: bool,
@@ -65,7 +68,7 @@ pub(super) fn run(arguments: &Capture) -> Result<u8, Failure> {
     let name = named(&arguments.interface)?;
     let filter = arguments.filter.join(" ");
     let is_long = matches!(name, InterfaceName::Packet(_) | InterfaceName::Tap(_));
-    let mut options = Options::default();
+    let mut options = arguments.looking.options();
     if is_long {
         // A peer on this machine leaves packets to be cut: they come as they are.
         options.settings.segments = true;
@@ -345,6 +348,7 @@ fn comment(captured: &Captured) -> String {
 #[cfg(test)]
 mod tests {
     use laxity::Instant;
+    use laxity::net::Options;
     use laxity::net::registry::ClientId;
 
     use super::*;
@@ -390,6 +394,7 @@ mod tests {
             write: "-".into(),
             lasts: None,
             count: None,
+            looking: Looking { promiscuous: false },
             quiet: true,
         };
         let written = Written {

@@ -6,7 +6,7 @@ mod out;
 mod replay;
 mod show;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use laxity::net::{Error, Interface, InterfaceName, Losses, OpenCause, Options, shown};
 use laxity::{Instant, Span, Watch, now};
 use laxity_lab::plain;
@@ -47,6 +47,22 @@ pub(crate) fn run(what: &Net) -> Result<u8, Failure> {
         Net::Show(arguments) => show::run(arguments),
         Net::Capture(arguments) => capture::run(arguments),
         Net::Replay(arguments) => replay::run(arguments),
+    }
+}
+
+/// What an interface is asked for by whoever looks at it.
+#[derive(Args, Debug)]
+struct Looking {
+    /// Have the interface take frames that are addressed to others, too, until this ends (promiscuous mode); tap:, tun: and udp: see all frames without it.
+    #[arg(long, short, requires = "interface")]
+    promiscuous: bool,
+}
+
+impl Looking {
+    fn options(&self) -> Options {
+        let mut options = Options::default();
+        options.settings.promiscuous = self.promiscuous;
+        options
     }
 }
 

@@ -4,13 +4,15 @@ use clap::Args;
 use laxity::doctor::{Finding, Machine, diagnose};
 use laxity::net::exchange::{Account, Reason};
 use laxity::net::registry::Fallback;
-use laxity::net::{Counters, Error, Interface, Options, Shown, interface_names, shown};
+use laxity::net::{Counters, Error, Interface, Shown, interface_names, shown};
 use laxity::{Grade, Span, sleep_until};
 use laxity_lab::plain;
 use laxity_lab::report::doctor;
 use serde_json::{Value, json};
 
-use super::{DOWN, Lasts, failed_looks, failure, is_down, lost_below, named, opened, span, warn};
+use super::{
+    DOWN, Lasts, Looking, failed_looks, failure, is_down, lost_below, named, opened, span, warn,
+};
 use crate::exit::{Failure, MET, failed};
 use crate::files;
 use crate::outputs::{self, Json};
@@ -24,6 +26,8 @@ pub(crate) struct Show {
     /// Count for so long.
     #[arg(long = "for", value_name = "SPAN", default_value = "5s", value_parser = span, requires = "interface")]
     lasts: Span,
+    #[command(flatten)]
+    looking: Looking,
     #[command(flatten)]
     json: Json,
     /// No progress: only the result.
@@ -135,7 +139,7 @@ fn counted(name: &str, arguments: &Show) -> Result<u8, Failure> {
     let name = named(name)?;
     warn(&name);
     let mut lasts = Lasts::begin();
-    let interface = opened(&name, Options::default())?;
+    let interface = opened(&name, arguments.looking.options())?;
     if interface.facts().is_shared_with_kernel {
         let left = interface.leave_rest(Fallback::Kernel);
         left.map_err(|error| failure(&error))?;

@@ -1,4 +1,4 @@
-//! Whether a host stays on the network while an interface of its is looked at.
+//! Whether a host stays on the network while an interface of its is looked at, and what else of that interface is changed.
 
 use std::process::{Child, Command, Stdio};
 
@@ -6,7 +6,7 @@ use laxity::doctor::rights::skip;
 
 use crate::common::machine::threads_of;
 use crate::common::{Bench, assert_code, assert_says, eventually, said};
-use crate::namespace::{ip, pair};
+use crate::namespace::{ip, pair, promiscuity};
 use crate::{in_namespace, interrupted, written_far_apart};
 
 /// Who holds the namespace of another host, until it is let go of.
@@ -94,6 +94,31 @@ fn the_host_stays_on_the_network_unless_it_is_said_that_it_does_not() {
             is_open(&child, name);
             assert!(is_answered(&other), "replay {name}");
             assert!(!said(&interrupted(child)).contains("takes"), "{name}");
+        }
+    });
+}
+
+#[test]
+fn what_is_addressed_to_others_is_taken_only_where_that_is_asked_for_and_until_the_end() {
+    in_namespace(|| {
+        pair("near", "far");
+        let bench = Bench::new();
+        for name in ["packet:near", "xdp:near"] {
+            let capture = ["capture", name, "--write", "ours.pcapng"];
+            for (command, promiscuous) in [
+                (&["show", name, "--for", "600s", "--promiscuous"][..], 1),
+                (&[&capture[..], &["-p"]].concat(), 1),
+                (&capture[..], 0),
+            ] {
+                let mut child = bench.command();
+                let child = child.arg("net").args(command).stderr(Stdio::piped());
+                let child = child.stdout(Stdio::piped()).spawn().unwrap();
+                is_open(&child, name);
+                let asked = promiscuity("near");
+                assert_code(&interrupted(child), 0);
+                assert_eq!(asked, promiscuous, "{command:?}");
+                assert_eq!(promiscuity("near"), 0, "after {command:?}");
+            }
         }
     });
 }

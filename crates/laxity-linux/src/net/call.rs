@@ -25,6 +25,8 @@ unsafe impl Plain for libc::tpacket_req {}
 // SAFETY: as above.
 unsafe impl Plain for libc::tpacket_stats {}
 // SAFETY: as above.
+unsafe impl Plain for libc::packet_mreq {}
+// SAFETY: as above.
 unsafe impl Plain for libc::sockaddr_ll {}
 // SAFETY: as above.
 unsafe impl Plain for libc::sockaddr_xdp {}

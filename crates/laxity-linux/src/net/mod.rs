@@ -48,6 +48,9 @@ pub struct Settings {
     /// The class of an owned link by which its frames leave; then the most that `reach` says are below it wherever in the kernel, and each is told as sent when it has left. Packet sockets and
     /// UDP can; others are refused with it. `None`: packet sockets send past all queues, and UDP tells of a frame as sent when the kernel has it.
     pub class: Option<egress::ClassId>,
+    /// Whether the interface takes frames that are addressed to others, too, for as long as the link is open: packet sockets and `AF_XDP` ask the kernel for that, which counts who does, so that
+    /// closing the link takes it from nobody else. TAP, TUN, UDP and emulated interfaces see all frames, and have nothing to turn on.
+    pub promiscuous: bool,
 }
 
 impl Default for Settings {
@@ -59,6 +62,7 @@ impl Default for Settings {
             memory: 1_024,
             segments: false,
             class: None,
+            promiscuous: false,
         }
     }
 }

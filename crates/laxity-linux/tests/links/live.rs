@@ -18,7 +18,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto, sendto, socket}
 use super::bare::Bare;
 use super::common::until;
 use super::in_namespace;
-use super::namespace::{ip, is_up, pair, shown, up};
+use super::namespace::{ip, is_up, pair, promiscuity, shown, up};
 
 /// Two interfaces and what they are called, if they are the kernel's.
 pub(crate) struct Live<A, B> {
@@ -189,6 +189,24 @@ fn down_for_a_moment() {
     assert!(!wakes(&link));
 }
 
+fn promiscuous() {
+    pair("near", "far");
+    for name in ["packet:near", "xdp:near"] {
+        let name: InterfaceName = name.parse().unwrap();
+        for promiscuous in [true, false] {
+            let settings = Settings {
+                promiscuous,
+                ..Settings::default()
+            };
+            assert_eq!(promiscuity("near"), 0, "before {name}");
+            let opened = open(&name, &settings).unwrap();
+            assert_eq!(promiscuity("near"), u32::from(promiscuous), "{name}");
+            drop(opened);
+            assert_eq!(promiscuity("near"), 0, "after {name}");
+        }
+    }
+}
+
 fn thrown_away() {
     pair("near", "far");
     let mut link = XdpLink::open("near", Mode::Generic, &Settings::default()).unwrap();
@@ -259,6 +277,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         in_namespace(
             "an_interface_that_was_down_for_a_moment_wakes_nobody_once_that_is_known",
             down_for_a_moment,
+        ),
+        in_namespace(
+            "an_interface_takes_what_is_addressed_to_others_while_that_is_asked_for",
+            promiscuous,
         ),
         in_namespace("what_the_kernel_threw_away_was_not_sent", thrown_away),
         in_namespace(

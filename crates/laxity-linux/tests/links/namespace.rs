@@ -57,6 +57,16 @@ pub(crate) fn shown(name: &str) -> String {
     String::from_utf8_lossy(&shown.expect("`ip` runs").stdout).into_owned()
 }
 
+/// How many have asked an interface for what is addressed to others, too.
+pub(crate) fn promiscuity(name: &str) -> u32 {
+    let shown = shown(name);
+    let mut words = shown.split_whitespace();
+    let count = words.find(|word| *word == "promiscuity");
+    count
+        .and_then(|_| words.next()?.parse().ok())
+        .expect(&shown)
+}
+
 /// Waits until the kernel says that an interface works: it takes up to a second over that.
 pub(crate) fn is_up(name: &str) {
     let begin = Instant::now();

@@ -13,7 +13,7 @@ pub type Put = Box<dyn FnMut([u64; 2]) -> bool + Send>;
 
 /// How an interface is opened, and the thread of its driver.
 pub struct Options {
-    /// How much memory lies below the driver.
+    /// How much memory lies below the driver, and what it asks the interface for.
     pub settings: Settings,
     /// How much the driver may have, and do at a time. Where clients are found early, what is posted for them comes on top.
     pub limits: Limits,

@@ -93,6 +93,23 @@ pub(super) fn raw_socket() -> Result<OwnedFd, OpenCause> {
         .map_err(|errno| OpenCause::of_socket("AF_PACKET", errno))
 }
 
+/// Has the interface of this index take what is addressed to others, too, until the socket is closed; that need not be bound.
+pub(super) fn see_all(socket: &OwnedFd, interface: u32) -> Result<(), OpenCause> {
+    let request = libc::packet_mreq {
+        mr_ifindex: interface as i32,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    call::set_option(
+        socket,
+        libc::SOL_PACKET,
+        libc::PACKET_ADD_MEMBERSHIP,
+        &request,
+    )
+    .map_err(|errno| OpenCause::System("PACKET_ADD_MEMBERSHIP", errno))
+}
+
 impl PacketSocket {
     fn open(
         interface: &str,
@@ -122,6 +139,9 @@ impl PacketSocket {
         address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = interface.index as i32;
         call::bind(&socket, &address).map_err(|errno| OpenCause::System("bind", errno))?;
+        if settings.promiscuous {
+            see_all(&socket, interface.index)?;
+        }
         Ok(Self {
             facts: Facts {
                 name: name.to_owned(),

@@ -43,6 +43,8 @@ pub struct XdpLink {
     /// Closed first: who has no program needs no socket.
     hook: Hook,
     socket: OwnedFd,
+    /// While it is open, the interface takes what is addressed to others, too.
+    _seeing: Option<OwnedFd>,
     further: Vec<Arc<OwnedFd>>,
     fill: Outgoing<u64>,
     completion: Incoming<u64>,

@@ -20,6 +20,7 @@ use crate::net::bpf::{self, Kind, Map, Mode, Refused};
 use crate::net::call;
 use crate::net::error::{OpenCause, OpenError};
 use crate::net::interface::{Interface, Watch};
+use crate::net::packet::{raw_socket, see_all};
 use crate::net::unfinished::{ETHERNET, TAG};
 use crate::os::clock;
 
@@ -102,9 +103,11 @@ impl XdpLink {
         let hook = hook(&interface, mode, early, Pool::longest(frame_bytes))?;
         let entered = hook.sockets.insert(0, socket.as_raw_fd() as u32);
         entered.map_err(|errno| OpenCause::of_bpf("map", errno))?;
+        let seeing = settings.promiscuous.then(|| seeing_all(&interface));
         Ok(Self {
             hook,
             socket,
+            _seeing: seeing.transpose()?,
             further: Vec::new(),
             fill,
             completion,
@@ -165,6 +168,13 @@ impl XdpLink {
             ahead: self.ahead,
         })
     }
+}
+
+/// A socket that receives nothing: those of `AF_XDP` cannot ask for what is addressed to others.
+fn seeing_all(interface: &Interface) -> Cause<OwnedFd> {
+    let socket = raw_socket()?;
+    see_all(&socket, interface.index)?;
+    Ok(socket)
 }
 
 fn socket() -> Cause<OwnedFd> {
