@@ -54,7 +54,7 @@ pub(crate) fn run(what: &Net) -> Result<u8, Failure> {
 #[derive(Args, Debug)]
 struct Looking {
     /// Have the interface take frames that are addressed to others, too, until this ends (promiscuous mode); tap:, tun: and udp: see all frames without it.
-    #[arg(long, short, requires = "interface")]
+    #[arg(long, requires = "interface")]
     promiscuous: bool,
 }
 

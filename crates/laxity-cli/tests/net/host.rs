@@ -107,7 +107,7 @@ fn what_is_addressed_to_others_is_taken_only_where_that_is_asked_for_and_until_t
             let capture = ["capture", name, "--write", "ours.pcapng"];
             for (command, promiscuous) in [
                 (&["show", name, "--for", "600s", "--promiscuous"][..], 1),
-                (&[&capture[..], &["-p"]].concat(), 1),
+                (&[&capture[..], &["--promiscuous"]].concat(), 1),
                 (&capture[..], 0),
             ] {
                 let mut child = bench.command();
