@@ -1,12 +1,40 @@
 //! What is cut, and by whom.
 
-use std::process::Stdio;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::common::{Bench, assert_code, assert_says, eventually, said};
+use super::common::{Bench, assert_code, assert_says, comes_true, eventually, said};
 use super::namespace::{ip, pair};
 use super::{addresses, capturing, frame, in_namespace, written, written_far_apart};
+
+/// What it said, though it may have had to be killed.
+fn ended(mut child: Child) -> Output {
+    comes_true(Duration::from_secs(20), || {
+        child.try_wait().unwrap().is_some()
+    });
+    child.kill().ok();
+    child.wait_with_output().unwrap()
+}
+
+/// A pipe that nobody has opened.
+fn fifo(bench: &Bench) {
+    let made = Command::new("mkfifo").arg(bench.path("fifo")).status();
+    assert!(made.unwrap().success());
+}
+
+#[test]
+fn a_capture_into_a_pipe_that_nobody_has_opened_is_refused() {
+    let bench = Bench::new();
+    fifo(&bench);
+    let mut capture = bench.command();
+    let udp = "udp:127.0.0.1:0-127.0.0.1:9";
+    capture.args(["net", "capture", udp, "--write", "fifo"]);
+    let output = ended(capture.stderr(Stdio::piped()).spawn().unwrap());
+    assert_code(&output, 1);
+    assert_says(&said(&output), &["cannot write fifo", "nobody reads it"]);
+}
 
 /// Whatever comes, and whoever does not read.
 #[test]
