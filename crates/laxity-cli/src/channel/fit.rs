@@ -45,7 +45,7 @@ const MOST_LISTED: usize = 20;
 pub(super) fn run(arguments: &Fit) -> Result<u8, Failure> {
     outputs::check(Some(&arguments.file), arguments.json.output().as_slice())?;
     let filter = filter(&arguments.filter.join(" "))?;
-    let named = Named::open(&arguments.file)?;
+    let named = Named::open(&arguments.file, None)?;
     let name = named.name().to_owned();
     let fitted = fitted(arguments, filter.as_ref(), named)
         .map_err(|(code, why)| Failure::new(code, format!("{name}: {why}")))?;
@@ -71,7 +71,11 @@ fn filter(text: &str) -> Result<Option<Filter>, Failure> {
 }
 
 /// What covers the flow; or an exit code, and why nothing does.
-fn fitted(arguments: &Fit, filter: Option<&Filter>, named: Named) -> Result<Fitted, (u8, String)> {
+fn fitted(
+    arguments: &Fit,
+    filter: Option<&Filter>,
+    named: Named<'_>,
+) -> Result<Fitted, (u8, String)> {
     let mut reporter = Reporter::patient(false);
     let mut read = 0;
     let packets = named.packets().inspect(|_| {

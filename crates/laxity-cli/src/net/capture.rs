@@ -14,6 +14,7 @@ use laxity::net::exchange::{Outcome, Reason};
 use laxity::net::registry::Fallback;
 use laxity::net::{Interface, InterfaceName, Losses};
 use laxity::{Span, now};
+use laxity_lab::evidence::open_stream;
 use laxity_lab::plain;
 use laxity_lab::runner::Progress as _;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
@@ -177,11 +178,14 @@ impl<'a> Target<'a> {
         let out = match files::is_stream(path) {
             true => {
                 let own = std::io::stdout().as_fd().try_clone_to_owned();
-                own.map(File::from)
+                own.map(File::from).map_err(failed(&name))
             }
-            false => File::create(path),
+            false if path.metadata().is_ok_and(|there| !there.is_file()) => {
+                open_stream(path).map_err(|error| Failure::new(ERROR, error.to_string()))
+            }
+            false => File::create(path).map_err(failed(&name)),
         };
-        let out = Out::new(out.map_err(failed(&name))?, lasts);
+        let out = Out::new(out?, lasts);
         let of_day = SystemTime::now().duration_since(UNIX_EPOCH);
         let of_day = of_day.map_err(failed("the time of day"))?;
         let since = Duration::from_nanos(now().as_nanos());

@@ -1,33 +1,43 @@
 //! A file of packets that a command names.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::stdin;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 
+use laxity::Watch;
 use laxity_lab::capture_file::{Frame, Packets, Unreadable};
 use laxity_lab::plain;
+use rustix::fs::{Mode, OFlags, open};
 
+use super::out::In;
 use crate::exit::{ERROR, Failure, failed};
 use crate::files;
 
 /// Packets, and what errors call them.
-pub(crate) struct Named {
-    packets: Packets<Box<dyn Read>>,
+pub(crate) struct Named<'a> {
+    packets: Packets<In<'a>>,
     name: String,
 }
 
-impl Named {
-    /// `-` is standard input.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let (name, source): (String, Box<dyn Read>) = match files::is_stream(path) {
-            true => ("standard input".to_owned(), Box::new(std::io::stdin())),
+impl<'a> Named<'a> {
+    /// `-` is standard input. It is read until this watch catches a signal, which is an error then.
+    pub(crate) fn open(path: &Path, watch: Option<&'a Watch>) -> Result<Self, Failure> {
+        let (name, file) = match files::is_stream(path) {
+            true => {
+                let own = stdin().as_fd().try_clone_to_owned();
+                ("standard input".to_owned(), own)
+            }
             false => {
+                // Who will write a pipe is waited for like all that comes of it.
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+                let file = open(path, flags, Mode::empty());
                 let name = plain(&path.display().to_string()).into_owned();
-                let file = File::open(path).map_err(failed(&name))?;
-                (name, Box::new(file))
+                (name, file.map_err(std::io::Error::from))
             }
         };
-        let packets = Packets::read(source).map_err(|error| wrong(&name, &error))?;
+        let file = File::from(file.map_err(failed(&name))?);
+        let packets = Packets::read(In { file, watch }).map_err(|error| wrong(&name, &error))?;
         Ok(Self { packets, name })
     }
 
@@ -37,7 +47,7 @@ impl Named {
     }
 
     /// The packets, with errors that do not name the file.
-    pub(crate) fn packets(self) -> Packets<Box<dyn Read>> {
+    pub(crate) fn packets(self) -> Packets<In<'a>> {
         self.packets
     }
 

@@ -1,9 +1,9 @@
-//! Where a capture writes: whoever reads a pipe slowly is waited for, and once it is over only for as long as he reads.
+//! Where a capture writes, and a command reads: whoever reads a pipe slowly is waited for, and once it is over only for as long as he reads; whoever writes one slowly, until it is stopped.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
-use laxity::{Instant, Span, now};
+use laxity::{Instant, Span, Watch, now};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::Lasts;
@@ -17,6 +17,39 @@ const LOOKS_EVERY: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
+
+/// Waits until this can be read or written, but no longer than until the next look.
+fn is_ready(file: &File, for_what: PollFlags) -> io::Result<bool> {
+    match poll(&mut [PollFd::new(file, for_what)], Some(&LOOKS_EVERY)) {
+        Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
+        Ok(_) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A file, or what may be a pipe, that is read until it ends, or this watch has caught a signal.
+pub(crate) struct In<'a> {
+    pub(super) file: File,
+    pub(super) watch: Option<&'a Watch>,
+}
+
+impl Read for In<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if let Some(signal) = self.watch.and_then(Watch::caught) {
+                let stopped = format!("interrupted by {signal} while it was read");
+                return Err(io::Error::other(stopped));
+            }
+            if is_ready(&self.file, PollFlags::IN)? {
+                match self.file.read(into) {
+                    // Another reader has what was there.
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    read => return read,
+                }
+            }
+        }
+    }
+}
 
 /// A file, or what may be a pipe.
 pub(super) struct Out<'a> {
@@ -69,11 +102,8 @@ impl<'a> Out<'a> {
             if self.is_cut {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let mut room = [PollFd::new(&self.file, PollFlags::OUT)];
-            match poll(&mut room, Some(&LOOKS_EVERY)) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
-                Ok(_) => return Ok(()),
-                Err(error) => return Err(error.into()),
+            if is_ready(&self.file, PollFlags::OUT)? {
+                return Ok(());
             }
         }
     }

@@ -119,7 +119,8 @@ struct Done {
 
 pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
     outputs::check(Some(&arguments.file), arguments.json.output().as_slice())?;
-    let mut packets = Named::open(&arguments.file)?;
+    let lasts = Lasts::begin();
+    let mut packets = Named::open(&arguments.file, Some(&lasts.watch))?;
     let name = named(&arguments.interface)?;
     let mut options = Options::default();
     options.limits.reach = options.settings.reach;
@@ -131,7 +132,6 @@ pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
             rest: Rest::Kernel,
         });
     }
-    let lasts = Lasts::begin();
     let interface = opened(&name, options)?;
     let sent = Arc::new(Sent {
         was_down: (is_down(&interface) == Some(true)).into(),
@@ -287,12 +287,17 @@ impl Replayed<'_> {
     /// Until the file is at its end, or it is stopped.
     fn send_all(
         &mut self,
-        packets: &mut Named,
+        packets: &mut Named<'_>,
         arguments: &Replay,
         reporter: &mut Reporter,
     ) -> Result<(), Failure> {
-        while let Some(frame) = packets.next() {
-            let frame = frame?;
+        loop {
+            let frame = match packets.next() {
+                None => return Ok(()),
+                // It was stopped while it read.
+                Some(Err(_)) if self.lasts.watch.caught().is_some() => break,
+                Some(frame) => frame?,
+            };
             let due = match arguments.as_fast {
                 true => None,
                 false => self.due(&frame, arguments.speed),
@@ -300,14 +305,14 @@ impl Replayed<'_> {
             self.wait(due);
             // Stopped while it waits for its time, or for a buffer, it is not sent before that, nor missing.
             if self.is_over() || !self.send(&frame, due) {
-                self.done.interrupted = self.lasts.watch.caught();
-                self.done.is_cut = self.interface.ended().is_some();
-                return Ok(());
+                break;
             }
             self.done.frames += 1;
             let frames = self.done.frames as usize;
             reporter.tell(frames, frames, "frames");
         }
+        self.done.interrupted = self.lasts.watch.caught();
+        self.done.is_cut = self.interface.ended().is_some();
         Ok(())
     }
 

@@ -110,13 +110,27 @@ pub fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Into a pipe or a device. A pipe that nobody reads is an error: waiting for somebody would keep back all that is told after it.
-fn write_into(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// A pipe or a device, opened to be written into. A pipe that nobody reads is an error: waiting for somebody would keep back all that is told
+/// after it, and what else is done meanwhile.
+///
+/// # Errors
+///
+/// [`WriteError`], with what the system said.
+pub fn open_stream(path: &Path) -> Result<File, WriteError> {
+    stream(path).map_err(WriteError::of(path))
+}
+
+fn stream(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let opened = rustix::fs::open(path, flags, Mode::empty());
-    let mut file: File = opened.map_err(io::Error::from)?.into();
+    let file = opened?;
     // Who reads it may be slower than we are.
     fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file.into())
+}
+
+fn write_into(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = stream(path)?;
     file.write_all(bytes)?;
     file.flush()
 }
