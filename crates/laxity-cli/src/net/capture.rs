@@ -24,7 +24,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::{PcapNgBlock as _, PcapNgWriter};
 use pcap_file::{DataLink, PcapError};
 
-use super::out::Out;
+use super::pipes::Out;
 use super::{
     DOWN, Lasts, Looking, failed_looks, failure, is_down, lost_below, named, number_of, opened,
     span, warn,

@@ -10,7 +10,7 @@ use laxity_lab::capture_file::{Frame, Packets, Unreadable};
 use laxity_lab::plain;
 use rustix::fs::{Mode, OFlags, open};
 
-use super::out::In;
+use super::pipes::In;
 use crate::exit::{ERROR, Failure, failed};
 use crate::files;
 

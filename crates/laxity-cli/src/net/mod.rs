@@ -2,7 +2,7 @@
 
 mod capture;
 pub(crate) mod file;
-mod out;
+mod pipes;
 mod replay;
 mod show;
 

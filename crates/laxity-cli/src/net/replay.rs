@@ -71,6 +71,22 @@ struct Sent {
     most_late: AtomicU64,
 }
 
+impl Sent {
+    /// A frame that was due then has left.
+    fn left(&self, due: Instant, at: Instant) {
+        let late = at.saturating_since(due);
+        self.late
+            .fetch_add(u64::from(late > LATE), Ordering::Relaxed);
+        self.most_late.fetch_max(late.as_nanos(), Ordering::Relaxed);
+        self.sent.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Of how many frames it is told what became of them.
+    fn told(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
+    }
+}
+
 struct Told(Arc<Sent>);
 
 impl Client<AnyMemory> for Told {
@@ -78,13 +94,7 @@ impl Client<AnyMemory> for Told {
 
     fn sent(&mut self, due: u64, outcome: Result<(), LinkError>, _: &mut Context<'_>) {
         let Err(error) = outcome else {
-            let late = now().saturating_since(Instant::from_nanos(due));
-            let is_late = u64::from(late > LATE);
-            self.0.late.fetch_add(is_late, Ordering::Relaxed);
-            self.0
-                .most_late
-                .fetch_max(late.as_nanos(), Ordering::Relaxed);
-            self.0.sent.fetch_add(1, Ordering::Relaxed);
+            self.0.left(Instant::from_nanos(due), now());
             return;
         };
         self.0.refused.fetch_add(1, Ordering::Relaxed);
@@ -150,10 +160,13 @@ pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
     let mut reporter = Reporter::patient(arguments.quiet);
     let stopped = replayed.send_all(&mut packets, arguments, &mut reporter);
     let done = replayed.done;
-    let until = now() + PATIENCE;
-    let told = || sent.sent.load(Ordering::Relaxed) + sent.refused.load(Ordering::Relaxed);
-    while told() < done.handed && now() < until && interface.ended().is_none() {
+    // Since the last one left.
+    let (mut told, mut until) = (sent.told(), now() + PATIENCE);
+    while told < done.handed && now() < until && interface.ended().is_none() {
         sleep_until(now() + Span::from_millis(1));
+        if sent.told() > told {
+            (told, until) = (sent.told(), now() + PATIENCE);
+        }
     }
     reporter.end();
     let lasted = now().saturating_since(began);
@@ -168,7 +181,9 @@ pub(super) fn run(arguments: &Replay) -> Result<u8, Failure> {
 }
 
 fn conclude(interface: &Interface, done: &Done, sent: &Sent) -> Result<u8, Failure> {
-    if let Some(ended) = interface.ended() {
+    let ended = interface.ended().map(|ended| ended.to_string());
+    let is_gone = done.is_cut.then(|| "the interface is gone".to_owned());
+    if let Some(ended) = ended.or(is_gone) {
         let rest = match done.is_cut {
             true => format!("; from frame {} on the file was not sent", done.frames + 1),
             false => String::new(),
@@ -261,6 +276,7 @@ fn tell(
             "refused": refused,
             "unsendable": done.unsendable,
             "interrupted": done.interrupted,
+            "stuck": done.is_stuck,
             "late": late,
             "late_max_ns": most_late.as_nanos(),
             "lasted_ns": lasted.as_nanos(),
@@ -312,7 +328,7 @@ impl Replayed<'_> {
             reporter.tell(frames, frames, "frames");
         }
         self.done.interrupted = self.lasts.watch.caught();
-        self.done.is_cut = self.interface.ended().is_some();
+        self.done.is_cut |= self.interface.ended().is_some();
         Ok(())
     }
 
@@ -356,7 +372,10 @@ impl Replayed<'_> {
                     }
                 }
                 // The interface is gone: nothing more is sent.
-                Err(_) => return false,
+                Err(_) => {
+                    self.done.is_cut = true;
+                    return false;
+                }
             }
         };
         let filled = empty.fill(&frame.bytes);
@@ -370,6 +389,7 @@ impl Replayed<'_> {
         };
         let is_handed = filled.send(sending).is_ok();
         self.done.handed += u64::from(is_handed);
+        self.done.is_cut |= !is_handed;
         is_handed
     }
 }
@@ -399,6 +419,19 @@ mod tests {
         };
         assert!(!replayed.send(&frame, None));
         assert!(replayed.is_over() && replayed.done.handed == 0);
+    }
+
+    #[test]
+    fn a_frame_is_late_by_when_it_left() {
+        let sent = Sent::default();
+        let at = Instant::from_millis;
+        for (due, left) in [(10, 10), (20, 21), (30, 32), (40, 1_040)] {
+            sent.left(at(due), at(left));
+        }
+        sent.left(Instant::MAX, at(2_000));
+        let told = [&sent.sent, &sent.late, &sent.most_late];
+        let told = told.map(|count| count.load(Ordering::Relaxed));
+        assert_eq!(told, [5, 2, 1_000_000_000]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use smoltcp::wire::{
 };
 
 use super::Config;
-use super::wire::{ARP, HEADER, Hardware, IPV6, head};
+use super::wire::{ARP, HEADER, Hardware, IPV6, head, is_one_cards};
 use crate::buffers::{Buffer, Filled, Pool, Sending};
 
 /// How long an answer holds.
@@ -159,7 +159,7 @@ impl<M: Memory> Neighbours<M> {
 
     /// Whether this is the address of one card, and not of ours.
     fn is_a_neighbours(&self, hardware: Hardware) -> bool {
-        hardware[0] & 1 == 0 && hardware != [0; 6] && hardware != self.hardware
+        is_one_cards(hardware) && hardware != self.hardware
     }
 
     fn learn(&mut self, address: IpAddr, hardware: Hardware, now: Instant) {
@@ -259,6 +259,7 @@ impl<M: Memory> Neighbours<M> {
                     _ => self.account.disbelieved += 1,
                 }
             }
+            NdiscRepr::NeighborSolicit { .. } => self.account.disbelieved += 1,
             _ => {}
         }
     }

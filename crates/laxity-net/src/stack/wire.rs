@@ -17,6 +17,11 @@ const ICMP: u8 = 1;
 /// A hardware address.
 pub type Hardware = [u8; 6];
 
+/// Whether this is the address of one card: no group's, and not none.
+pub(super) fn is_one_cards(hardware: Hardware) -> bool {
+    hardware[0] & 1 == 0 && hardware != [0; 6]
+}
+
 /// To whom a TCP or UDP packet goes, and from whom.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Tuple {
@@ -66,7 +71,7 @@ pub(super) fn look(frame: &[u8], hardware: Hardware, ours: &[(IpAddr, u8)]) -> S
         };
     }
     if !to_us
-        || frame[6] & 1 == 1
+        || !frame[6..12].try_into().is_ok_and(is_one_cards)
         || !is_ours(to)
         || is_ours(from)
         || host::check(from, ours).is_err()

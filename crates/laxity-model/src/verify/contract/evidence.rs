@@ -184,13 +184,21 @@ impl Evidence {
             let before = broken;
             for phase in &phases {
                 let seen = select(run, limit.quantity, phase.as_ref());
-                let seen = limit.judged(&seen, Some(bound));
-                all += seen.count();
-                let buckets = seen.buckets();
                 // Of values that are counted together with some that keep the bound, all count.
-                let beyond =
-                    buckets.filter(|b| !limit.holds(b.low, bound) || !limit.holds(b.high, bound));
-                broken += beyond.map(|bucket| bucket.count).sum::<u64>();
+                let beyond = |all: &Histogram| -> u64 {
+                    let buckets = all.buckets();
+                    let beyond = buckets
+                        .filter(|b| !limit.holds(b.low, bound) || !limit.holds(b.high, bound));
+                    beyond.map(|bucket| bucket.count).sum()
+                };
+                let (own, at_best) = (seen.undisturbed.clone(), seen.at_best(limit.bound));
+                let [by_own, by_all] = [&own, &at_best].map(beyond);
+                all += if by_all > by_own {
+                    at_best.count()
+                } else {
+                    own.count()
+                };
+                broken += by_all.max(by_own);
             }
             in_runs += usize::from(broken > before);
         }
@@ -287,12 +295,18 @@ impl Limit {
     /// The values that it is judged by: those that the program answers for; or with them all others, each as good as it can have been, where these break it nevertheless, and by more.
     fn judged(&self, observed: &Observed, bound_value: Option<u64>) -> Histogram {
         let (own, at_best) = (&observed.undisturbed, observed.at_best(self.bound));
+        let is_beyond = |all: &Histogram, bound| {
+            let value = self.value_of(all);
+            value.is_some_and(|value| !self.holds(value, bound))
+        };
         let breaks = |bound| {
-            let (own, all) = (self.value_of(own), self.value_of(&at_best));
-            let is_beyond = all.is_some_and(|all| !self.holds(all, bound));
             // What is worse than one's own does not keep a bound that is that.
-            let is_worse = all.is_some_and(|all| own.is_none_or(|own| !self.holds(all, own)));
-            is_beyond && is_worse && self.straddled(&at_best, bound).is_none()
+            let is_worse = self
+                .value_of(own)
+                .is_none_or(|own| is_beyond(&at_best, own));
+            let is_sure = |all: &Histogram| self.straddled(all, bound).is_none();
+            let own_is_sure = is_beyond(own, bound) && is_sure(own);
+            is_worse && is_beyond(&at_best, bound) && (is_sure(&at_best) || !own_is_sure)
         };
         match bound_value.is_some_and(breaks) {
             true => at_best,
@@ -343,8 +357,10 @@ impl Limit {
 fn unjudged<'a>(mut seen: impl Iterator<Item = &'a Observed> + Clone) -> Unjudged {
     if seen.clone().any(|seen| !seen.disturbed.is_empty()) {
         Unjudged::Disturbed
-    } else if seen.any(|seen| !seen.unfinished.is_empty()) {
+    } else if seen.clone().any(|seen| !seen.unfinished.is_empty()) {
         Unjudged::Unfinished
+    } else if seen.any(|seen| !seen.possible.is_empty()) {
+        Unjudged::Unknown
     } else {
         Unjudged::Nothing
     }

@@ -126,6 +126,8 @@ pub enum Unjudged {
     Disturbed,
     /// What was not over.
     Unfinished,
+    /// What nobody knows.
+    Unknown,
 }
 
 impl Reason {
@@ -263,6 +265,7 @@ const fn nothing(quantity: Quantity, what: Unjudged) -> &'static str {
     match (what, quantity.window()) {
         (Unjudged::Disturbed, _) => "nothing undisturbed was observed",
         (Unjudged::Unfinished, _) => "none was over",
+        (Unjudged::Unknown, _) => "nobody knows of any",
         (Unjudged::Nothing, None) => "nothing was observed",
         (Unjudged::Nothing, Some(_)) => "less time than that was observed",
     }

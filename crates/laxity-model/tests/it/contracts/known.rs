@@ -81,7 +81,8 @@ fn what_is_not_over_breaks_an_upper_bound_and_keeps_none() {
     );
     // Whether it is broken is not told by what is counted together with what keeps it.
     let near = known_in_part(&[100], &[], &[100_001; 200]);
-    assert_eq!(near(Percentile(990_000), AtMost(100_000)), Met);
+    assert_eq!(near(Percentile(990_000), AtMost(100_000)), Inconclusive);
+    assert_eq!(near(Percentile(990_000), AtMost(99_000)), Violated);
     let beside = known_in_part(&[100; 9], &[], &[5]);
     assert_eq!(beside(Minimum, AtLeast(100)), Met);
     assert_eq!(beside(Maximum, AtMost(100)), Met);
@@ -126,4 +127,27 @@ fn beside_a_control_counts_what_is_known_in_part() {
     assert_eq!(no_yardstick, Outcome::Inconclusive);
     let one_is_good = [long, run(100, None)];
     assert_eq!(judged(&one_is_good, run(100, None)), Outcome::Met);
+}
+
+/// What breaks a bound for certain counts with what is worse, and is then no single occasion of the machine.
+#[test]
+fn what_breaks_a_bound_for_certain_is_counted() {
+    let gap = Quantity::WAKEUP_GAP;
+    let facts = RunFacts {
+        unseen: Span::from_nanos(1_000),
+        ..QUIET
+    };
+    let judged = |certain: usize| {
+        let mut first = Observations::new();
+        first.record(gap, &Phase::RUN, 102, false);
+        for _ in 0..certain {
+            let [time, delayed] = [111, 10].map(Span::from_nanos);
+            first.record_shifted(gap, &Phase::RUN, time, Some(delayed));
+        }
+        let mut others = Observations::new();
+        (0..100).for_each(|_| others.record(gap, &Phase::RUN, 90, false));
+        let runs = [first, others.clone(), others];
+        judge_met(&gap_at_most(100), &runs, &[], (&facts, 0)).result
+    };
+    assert_eq!([0, 10].map(judged), [Outcome::Met, Outcome::Violated]);
 }
