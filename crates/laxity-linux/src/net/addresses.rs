@@ -1,14 +1,23 @@
 //! Which addresses are the kernel's own.
 
 use std::fs;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// All addresses that the kernel answers for in the network namespace of this thread, but those of the loop as a whole; none where there is no `/proc` that tells.
-pub fn kernels() -> Vec<IpAddr> {
+/// All addresses that the kernel answers for in the network namespace of this thread, but those of the loop as a whole.
+///
+/// # Errors
+///
+/// What keeps `/proc` from telling them.
+pub fn kernels() -> io::Result<Vec<IpAddr>> {
     let read = |file| fs::read_to_string(format!("/proc/thread-self/net/{file}"));
-    let v4 = read("fib_trie").unwrap_or_default();
-    let v6 = read("if_inet6").unwrap_or_default();
-    of_ipv4(&v4).chain(of_ipv6(&v6)).collect()
+    let v4 = read("fib_trie")?;
+    let v6 = match read("if_inet6") {
+        // A kernel without IPv6 has no addresses of it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        v6 => v6?,
+    };
+    Ok(of_ipv4(&v4).chain(of_ipv6(&v6)).collect())
 }
 
 /// Each address stands in a line of its own, before those that say what it is.

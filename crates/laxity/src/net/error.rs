@@ -88,6 +88,11 @@ pub enum Error {
         "{0} is the kernel's address, which would answer what comes for it, too; remedy: take one that nobody has in that network, or take the kernel's away (`ip address del {0}/LENGTH dev NAME`)"
     )]
     KernelsAddress(IpAddr),
+    /// Nobody tells which those are.
+    #[error(
+        "the kernel has the interface, too, and which addresses are its own cannot be read: {0}; remedy: mount `/proc`"
+    )]
+    KernelsUnknown(io::Error),
     /// There is no TCP/IP as it was asked for.
     #[error(transparent)]
     Stack(#[from] StackError),

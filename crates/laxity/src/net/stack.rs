@@ -41,7 +41,7 @@ impl Interface {
     ///
     /// # Errors
     ///
-    /// [`Error::KernelsAddress`] where the kernel has the interface, too; [`Error::Stack`], or there is no driver any more.
+    /// [`Error::KernelsAddress`] where the kernel has the interface, too, or [`Error::KernelsUnknown`]; [`Error::Stack`], or there is no driver any more.
     pub fn stack(&self, config: Config) -> Result<LiveStack, Error> {
         let facts = self.facts();
         let config = Config {
@@ -53,7 +53,7 @@ impl Interface {
         // The driver's thread is in the namespace in which the interface was opened.
         let made = self.ask(move |driver| -> Result<_, Error> {
             if driver.facts().is_shared_with_kernel {
-                let kernels = addresses::kernels();
+                let kernels = addresses::kernels().map_err(Error::KernelsUnknown)?;
                 let mut own = config.addresses.iter().map(|(address, _)| *address);
                 if let Some(address) = own.find(|address| kernels.contains(address)) {
                     return Err(Error::KernelsAddress(address));
