@@ -1,11 +1,11 @@
-//! Ethernet in UDP, between two sockets. It needs no rights, and no interface: a frame is the payload of a datagram.
+//! Ethernet in UDP, between two sockets. It needs no rights, and no interface: a frame is the payload of a datagram. Or what is in a datagram is a packet of one type, and the header of Ethernet in front of it is made up here.
 
 use std::io::IoSlice;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use laxity_model::Instant;
-use laxity_model::nif::link::{Facts, Left, LinkError, Medium, Stamp};
+use laxity_model::nif::link::{Facts, Left, LinkError, MOST_PIECES, Medium, Stamp};
 use rustix::io::{Errno, writev};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -38,6 +38,8 @@ pub struct Udp {
     facts: Facts,
     /// What has not left, if it is told: by a class of an owned link.
     held: Option<Held>,
+    /// The header in front of what arrives, where datagrams have none.
+    made_up: Option<[u8; ETHERNET]>,
 }
 
 impl UdpLink {
@@ -52,17 +54,36 @@ impl UdpLink {
         settings: &Settings,
     ) -> Result<Self, OpenError> {
         let name = format!("udp:{local}-{remote}");
-        let udp = Udp::open(&name, local, remote, settings).map_err(|cause| cause.of(&name))?;
+        let udp = Udp::open(&name, (local, remote), settings, None);
+        let udp = udp.map_err(|cause| cause.of(&name))?;
         Ok(Self::new(udp, settings, MTU + ETHERNET + TAG))
+    }
+
+    /// The same, where a datagram is no frame of Ethernet but what would be behind its header, of this Ethernet type. Here it stands behind such a header all the same, which is made up where a packet arrives, and left out where one is sent. No datagram is cut into fragments of IP.
+    ///
+    /// # Errors
+    ///
+    /// As of [`open`](Self::open).
+    pub fn open_bare(
+        local: SocketAddr,
+        remote: SocketAddr,
+        ether_type: u16,
+        settings: &Settings,
+    ) -> Result<Self, OpenError> {
+        let name = format!("udp:{local}-{remote}");
+        let udp = Udp::open(&name, (local, remote), settings, Some(ether_type));
+        let udp = udp.map_err(|cause| cause.of(&name))?;
+        let longest = udp.facts.mtu + ETHERNET;
+        Ok(Self::new(udp, settings, longest))
     }
 }
 
 impl Udp {
     fn open(
         name: &str,
-        local: SocketAddr,
-        remote: SocketAddr,
+        (local, remote): (SocketAddr, SocketAddr),
         settings: &Settings,
+        bare: Option<u16>,
     ) -> Result<Self, OpenCause> {
         let cause = |call: &'static str| {
             move |error: std::io::Error| match Errno::from_io_error(&error) {
@@ -80,13 +101,20 @@ impl Udp {
         let room = (settings.posted * CHARGED) as i32;
         // The kernel takes the limit of its own where that is less.
         let _ = call::set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &room);
-        let mut mtu = MTU;
         if let Some(class) = settings.class {
             class.applied_to(&socket)?;
-            mtu = mtu.min(unfragmented(&socket, local.is_ipv4())?);
         }
+        let mtu = match (bare, settings.class) {
+            (Some(_), _) => unfragmented(&socket, local.is_ipv4())?,
+            (None, Some(_)) => {
+                let payload = unfragmented(&socket, local.is_ipv4())?;
+                MTU.min(payload.saturating_sub(ETHERNET + TAG))
+            }
+            (None, None) => MTU,
+        };
         Ok(Self {
             held: settings.class.map(|_| Held::default()),
+            made_up: bare.map(|ether_type| header_to(local, remote, ether_type)),
             socket,
             facts: Facts {
                 name: name.to_owned(),
@@ -125,7 +153,7 @@ impl Udp {
     }
 }
 
-/// Has the kernel cut no datagram of a socket into fragments of IP, each of which would count as a frame, and tells the longest packet inside that then fits the way.
+/// Has the kernel cut no datagram of a socket into fragments of IP, each of which would count as a frame, and tells the longest payload that then fits the way.
 fn unfragmented(socket: &UdpSocket, is_ipv4: bool) -> Result<usize, OpenCause> {
     const UDP: usize = 8;
     let (level, [how, never, asked], header) = match is_ipv4 {
@@ -148,7 +176,16 @@ fn unfragmented(socket: &UdpSocket, is_ipv4: bool) -> Result<usize, OpenCause> {
     call::set_option(socket, level, how, &never).map_err(refused("setsockopt"))?;
     let whole = call::option(socket, level, asked, 0_i32).map_err(refused("getsockopt"))?;
     let whole = usize::try_from(whole).unwrap_or_default();
-    Ok(whole.saturating_sub(header + UDP + ETHERNET + TAG))
+    Ok(whole.saturating_sub(header + UDP))
+}
+
+/// In front of what comes here from there.
+fn header_to(local: SocketAddr, remote: SocketAddr, ether_type: u16) -> [u8; ETHERNET] {
+    let mut header = [0; ETHERNET];
+    header[..6].copy_from_slice(&address_of(local));
+    header[6..12].copy_from_slice(&address_of(remote));
+    header[12..].copy_from_slice(&ether_type.to_be_bytes());
+    header
 }
 
 /// One that nobody assigned, and that differs where the ends of a wire do: by the port and the end of the address.
@@ -186,15 +223,22 @@ impl Below for Udp {
     }
 
     fn read(&mut self, into: &mut [u8], now: Instant) -> Result<Read, LinkError> {
+        let in_front = self.made_up.map_or(0, |_| ETHERNET.min(into.len()));
+        let (header, into) = into.split_at_mut(in_front);
         let room = into.len();
         match recv(&self.socket, into, RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
             Ok((_, length)) if length > room => Ok(Read::TooLong),
-            Ok((_, length)) => Ok(Read::Packet(Packet {
-                length,
-                at: now,
-                stamp: Stamp::Read,
-                left: Left::default(),
-            })),
+            Ok((_, length)) => {
+                if let Some(made_up) = &self.made_up {
+                    header.copy_from_slice(&made_up[..in_front]);
+                }
+                Ok(Read::Packet(Packet {
+                    length: in_front + length,
+                    at: now,
+                    stamp: Stamp::Read,
+                    left: Left::default(),
+                }))
+            }
             Err(Errno::AGAIN | Errno::INTR) => Ok(Read::Nothing),
             Err(errno) if is_of_the_way(errno) => Ok(Read::Nothing),
             Err(errno) => Err(failed("recv", errno)),
@@ -202,9 +246,16 @@ impl Below for Udp {
     }
 
     fn write(&mut self, pieces: &[IoSlice<'_>], _: Left) -> Result<(), LinkError> {
-        let send = || match pieces {
+        let mut own = [IoSlice::new(&[]); MOST_PIECES + 1];
+        let own = &mut own[..pieces.len()];
+        own.copy_from_slice(pieces);
+        if self.made_up.is_some() {
+            own[0].advance(ETHERNET);
+        }
+        let own = &*own;
+        let send = || match own {
             [whole] => send(&self.socket, whole, SendFlags::empty()),
-            _ => writev(&self.socket, pieces),
+            _ => writev(&self.socket, own),
         };
         let before = self.held.is_some().then(|| self.out()).transpose()?;
         // What nobody hears is lost as on any wire.

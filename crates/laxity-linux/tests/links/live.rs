@@ -10,7 +10,7 @@ use laxity_linux::net::{
 };
 use laxity_linux::os::clock;
 use laxity_model::Instant;
-use laxity_model::nif::link::{Left, Link, Memory};
+use laxity_model::nif::link::{Left, Link, LinkError, Memory};
 use libtest_mimic::Trial;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SendFlags, SocketType, ipproto, sendto, socket};
@@ -253,6 +253,38 @@ fn said_of_the_way() {
     }
 }
 
+/// What is behind the header fills a datagram, of any socket's at the other end; what comes has a header, with both ends' addresses and the type. What is longer than the way carries whole is refused.
+fn fills_a_datagram() {
+    const TYPE: u16 = 0x88b5;
+    let [near, far] = free_addresses();
+    let other = UdpSocket::bind(far).unwrap();
+    other.connect(near).unwrap();
+    let mut link = UdpLink::open_bare(near, far, TYPE, &Settings::default()).unwrap();
+    let mut memory = link.allocate(2).unwrap();
+    link.post(memory.remove(0)).unwrap();
+    other.send(b"comes").unwrap();
+    let came = link.receive(clock::now()).unwrap().unwrap();
+    assert_eq!(came.length, 14 + 5);
+    assert_eq!(came.memory[12..came.length], *b"\x88\xb5comes");
+    let mut leaves = memory.remove(0);
+    leaves[14..20].copy_from_slice(b"leaves");
+    let in_pieces = link.queue_gathered(leaves, 16, &[b"av", b"es"], Left::default(), clock::now());
+    assert!(!in_pieces.unwrap());
+    let whole = link.sent(clock::now()).unwrap();
+    link.send(whole, 20, clock::now()).unwrap();
+    let (mut first, mut second) = ([0; 32], [0; 32]);
+    let lengths = [&mut first, &mut second].map(|into| other.recv(into).unwrap());
+    assert_eq!(
+        (lengths, &first[..6], &second[..6]),
+        ([6, 6], &b"leaves"[..], &b"leaves"[..])
+    );
+    let long = vec![0; link.facts().mtu + 15].into_boxed_slice();
+    let (_, why) = link
+        .send(long, link.facts().mtu + 15, clock::now())
+        .unwrap_err();
+    assert!(matches!(why, LinkError::TooLong(..)), "{why}");
+}
+
 /// That what this socket of UDP sent to the other was not delivered, for this reason (RFC 792).
 fn unreachable(code: u8, [from, to]: [SocketAddr; 2]) -> Vec<u8> {
     let mut said = vec![3, code, 0, 0, 0, 0, 0, 0];
@@ -287,6 +319,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             "what_is_said_of_the_way_by_icmp_stops_no_udp",
             said_of_the_way,
         ),
+        in_namespace("what_is_bare_fills_a_datagram", fills_a_datagram),
         in_namespace("opening_and_closing_leaves_nothing_of_udp", || {
             let [near, far] = free_addresses();
             nothing_is_left(1_000, || {
