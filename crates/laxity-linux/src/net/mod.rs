@@ -23,6 +23,7 @@ mod tap;
 pub(crate) mod tried;
 mod udp;
 mod unfinished;
+pub mod way;
 pub mod xdp;
 
 pub use copied::Copied;

@@ -1,7 +1,9 @@
-//! The kernel's routing socket (rtnetlink), by which interfaces and their queues are read and changed. Kernel calls only, so that what was forked may use it too.
+//! The kernel's routing socket (rtnetlink), by which interfaces and their queues are read and changed. But for what makes a question, kernel calls only, so that what was forked may use it too.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST, NetlinkMessage};
+use netlink_packet_route::RouteNetlinkMessage;
 use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socket_with};
@@ -22,6 +24,16 @@ pub(crate) fn open() -> Result<OwnedFd> {
     // Of its family the routing protocol is the first, which is the default.
     let socket = socket_with(family, kind, flags, None)?;
     fcntl_dupfd_cloexec(socket, FIRST)
+}
+
+/// A message that wants an acknowledgement, as [`request`] takes it. It allocates.
+pub(crate) fn question(message: RouteNetlinkMessage, flags: u16) -> Vec<u8> {
+    let mut message = NetlinkMessage::from(message);
+    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+    bytes
 }
 
 /// Asks the kernel, with a message that wants an acknowledgement, and hands over each message of the answer, its header included, cut to 4 KiB.

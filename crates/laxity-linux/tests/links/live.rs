@@ -6,7 +6,7 @@ use std::time::Duration;
 use laxity_conformance::links::Wire;
 use laxity_linux::net::xdp::Mode;
 use laxity_linux::net::{
-    AnyLink, InterfaceName, PacketLink, Settings, TapLink, UdpLink, XdpLink, open,
+    AnyLink, InterfaceName, PacketLink, Settings, TapLink, UdpLink, XdpLink, open, way,
 };
 use laxity_linux::os::clock;
 use laxity_model::Instant;
@@ -318,6 +318,16 @@ pub(crate) fn trials() -> Vec<Trial> {
         in_namespace(
             "what_is_said_of_the_way_by_icmp_stops_no_udp",
             said_of_the_way,
+        ),
+        in_namespace(
+            "an_address_is_reached_by_an_interface_or_not_at_all",
+            || {
+                pair("near", "far");
+                assert!(ip("address add 10.0.0.1/24 dev near"));
+                assert_eq!(way::to([10, 0, 0, 2].into()).unwrap(), "near");
+                let nowhere = way::to([192, 0, 2, 1].into()).unwrap_err();
+                assert_eq!(nowhere.kind(), std::io::ErrorKind::NetworkUnreachable);
+            },
         ),
         in_namespace("what_is_bare_fills_a_datagram", fills_a_datagram),
         in_namespace("opening_and_closing_leaves_nothing_of_udp", || {

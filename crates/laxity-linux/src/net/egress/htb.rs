@@ -89,7 +89,7 @@ pub(super) fn rest_steps(index: u32) -> [Step; 2] {
 /// Takes the root away, and all below it, if it has our kind and number.
 pub(super) fn delete(index: u32) -> Vec<u8> {
     let message = queue(index, handle(0), TcHandle::ROOT, KIND, Vec::new());
-    request(Message::DelQueueDiscipline(message), 0)
+    route::question(Message::DelQueueDiscipline(message), 0)
 }
 
 /// Asks for the root.
@@ -97,19 +97,19 @@ pub(super) fn ask_root(index: u32) -> Vec<u8> {
     let mut message = TcMessage::with_index(index as i32);
     message.header.parent = TcHandle::ROOT;
     // Else the kernel tells all who listen but the one who asks.
-    request(Message::GetQueueDiscipline(message), NLM_F_ECHO)
+    route::question(Message::GetQueueDiscipline(message), NLM_F_ECHO)
 }
 
 /// Asks for an interface.
 pub(super) fn ask_link(index: u32) -> Vec<u8> {
-    request(Message::GetLink(link(index)), 0)
+    route::question(Message::GetLink(link(index)), 0)
 }
 
 /// Lets the kernel leave so many segments to an interface at a time.
 pub(super) fn set_segments(index: u32, most: u32) -> Vec<u8> {
     let mut message = link(index);
     message.attributes.push(LinkAttribute::GsoMaxSegs(most));
-    request(Message::SetLink(message), 0)
+    route::question(Message::SetLink(message), 0)
 }
 
 /// The root of an interface's queues, if the kernel's message is about that. No more of it is read: what there is to say of a queue depends on its kind, of which there are many.
@@ -184,16 +184,7 @@ fn leaf(index: u32, class: u16, most: Option<u32>) -> Vec<u8> {
 
 /// What is made anew, and not in place of another.
 fn made(message: Message) -> Vec<u8> {
-    request(message, NLM_F_CREATE | NLM_F_EXCL)
-}
-
-fn request(message: Message, flags: u16) -> Vec<u8> {
-    let mut message = NetlinkMessage::from(message);
-    message.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-    bytes
+    route::question(message, NLM_F_CREATE | NLM_F_EXCL)
 }
 
 fn words(numbers: &[u32]) -> Vec<u8> {
