@@ -11,6 +11,7 @@
 //! * [`clients`]: the two of the paper's protocol stack, late and early demultiplexing, and one whose packets are due, alone or in a group.
 //! * [`stack`], [`sockets`]: TCP/IP as a client, and what programs have of it.
 //! * [`bodies`]: a driver and its clients' threads in a program, live and in virtual time.
+//! * [`questions`]: how other threads ask something of one that must not wait.
 //! * [`emulated`]: a wire with rate, delay and faults, both of whose ends are interfaces, and a device that only takes time.
 //!
 //! ```
@@ -54,6 +55,7 @@ pub mod client;
 pub mod clients;
 pub mod driver;
 pub mod emulated;
+pub mod questions;
 pub mod sockets;
 pub mod stack;
 

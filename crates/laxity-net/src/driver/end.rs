@@ -51,7 +51,7 @@ impl<L: Link, D: Demultiplex> Driver<L, D> {
 
 impl<L: Link, D: Demultiplex> Drop for Driver<L, D> {
     fn drop(&mut self) {
-        self.end_questions();
+        self.questions.end();
         if self.state != State::Gone {
             self.end_all(Instant::ZERO, &mut ());
         }

@@ -26,9 +26,10 @@ use laxity_model::nif::transmit::{FirstCome, NotWaiting, Order, Transmit};
 
 use crate::buffers::{Lent, Line, Shared, Sleeper};
 use crate::client::{Context, Effects, News};
+use crate::questions::Questions;
+pub use crate::questions::{Answer, NoAnswer};
 use entry::Entry;
-use handle::Questions;
-pub use handle::{Answer, DriverEnded, Handle};
+pub use handle::Handle;
 use looks::Looks;
 pub use register::{Interest, RegisterError, Registered, RegisteredOwn};
 pub use tap::{Scope, TapId};
@@ -161,7 +162,7 @@ pub struct Driver<L: Link, D: Demultiplex> {
     unused: Vec<ClientId>,
     taps: Vec<tap::Tap<D::Filter>>,
     taps_made: u32,
-    questions: Arc<Questions<L, D>>,
+    questions: Arc<Questions<Self>>,
     /// How many of its buffers the interface has to receive into; the others are spare.
     posted: usize,
     spare: Vec<L::Memory>,

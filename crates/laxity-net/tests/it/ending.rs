@@ -14,7 +14,7 @@ use laxity_net::bodies::{Handler, Interrupt, Signalling};
 use laxity_net::buffers::{Buffer, Filled, PoolSize, Sending, Unavailable};
 use laxity_net::client::{Client, Context, Effects, News};
 use laxity_net::clients::{Queue, early};
-use laxity_net::driver::{DriverEnded, DriverError, Host, Interest, Limits, Registered};
+use laxity_net::driver::{DriverError, Host, Interest, Limits, NoAnswer, Registered};
 use laxity_net::emulated::Faults;
 use laxity_sim::{Profile, Twin};
 
@@ -122,7 +122,7 @@ fn a_driver_that_is_dropped_leaves_every_buffer_at_home_or_where_it_is_held() {
         Unavailable::Closed
     );
     assert_eq!(client.pool.census().free, 6);
-    assert_eq!(handle.ask(|_| ()).wait(), Err(DriverEnded));
+    assert_eq!(handle.ask(|_| ()).wait(), Err(NoAnswer));
 }
 
 /// It had not been told yet when the driver ended.
