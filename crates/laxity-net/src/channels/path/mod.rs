@@ -30,11 +30,12 @@ pub use relay::{Forwarded, Relay};
 pub use table::{NotOurs, Table};
 pub use way_out::{Effect, Full, Granted, Handed, Limits, Next, WayOut};
 
-use laxity_model::channels::signalling::Label;
+pub use laxity_model::channels::signalling::Label;
+
 use laxity_model::{Instant, Span};
 
 /// Which of a channel's two ways a message goes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Lane {
     /// What keeps the promise, and is due.
     RealTime,
