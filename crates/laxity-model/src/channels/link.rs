@@ -67,6 +67,15 @@ impl LinkScheduler {
         }
     }
 
+    /// No packet of a channel waits any more; those that did are told.
+    pub fn withdraw(&mut self, channel: u32, mut each: impl FnMut(FrameId)) {
+        let line = &mut self.channels[channel as usize];
+        while let Some(frame) = line.waiting.pop(&mut self.links) {
+            each(FrameId(frame));
+        }
+        self.classes.leave(channel);
+    }
+
     /// Which packet leaves now; it waits no more.
     pub fn take(&mut self, now: Instant) -> Next {
         let channel = match self.classes.next(now) {

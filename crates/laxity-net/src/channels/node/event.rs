@@ -35,7 +35,7 @@ pub enum Event<B> {
     /// At either end, once: a channel has ended, and by whom. Its end is nobody's any more; what was not received is gone.
     Ended(ChannelId, Cause),
     /// These bytes are whoever's sent them again: all of the message has left, or is given up.
-    Back(Label, B),
+    Back(B),
     /// Whoever was told to wait until a message has left this channel's queue may send his again.
     Room(Label),
     /// A message is complete at this end, and waits to be [received](super::Node::receive).
@@ -48,6 +48,21 @@ pub enum Event<B> {
     Up(LinkId),
     /// It is not any more.
     Down(LinkId, Broke),
+}
+
+/// What comes of messages that were sent.
+pub(super) enum Sent<B> {
+    Back(B),
+    Room(Label),
+}
+
+impl<B> From<Sent<B>> for Event<B> {
+    fn from(sent: Sent<B>) -> Self {
+        match sent {
+            Sent::Back(buffer) => Self::Back(buffer),
+            Sent::Room(end) => Self::Room(end),
+        }
+    }
 }
 
 /// The handler of a lane of a channel that begins here.

@@ -26,27 +26,78 @@
 //! Signals and handshakes travel in a small channel of each link's own, which is admitted before all others, so that a link which is full still opens and ends channels; what does not fit that is dropped, as a wire might. A frame counts only where it comes over the link from which its channel comes.
 
 mod admission;
+mod calls;
+mod counts;
 mod event;
+mod hops;
+mod link;
 mod setup;
+mod working;
 
 pub use admission::Admission;
+pub use counts::{EndCounts, LinkCounts};
 pub use event::{Event, Filled, Handler, NotOpen};
 pub use setup::{Handlers, Link, Listens, MOST_SIGNAL, Opening, Sends, Setup, SetupError, Trust};
 
-use laxity_model::Instant;
-use laxity_model::Span;
-use laxity_model::analysis::supply::SupplyBound;
-use laxity_model::channels::admission::Host;
-use laxity_model::channels::asked::Asked;
-use laxity_model::channels::handler;
-use laxity_model::channels::signalling::{self, ChannelId, Hold, LinkId, NotNow};
+use std::collections::{BTreeMap, VecDeque};
 
-use super::path::{Handed, Label, Offer, Received};
+use laxity_model::Instant;
+use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::base::ready::ReadyOf;
+use laxity_model::channels::admission::Host;
+use laxity_model::channels::handler::{Costs, Looks};
+use laxity_model::channels::signalling::node::Effects;
+use laxity_model::channels::signalling::{self, ChannelId, LinkId};
+
+use super::path::{FarEnd, Label, Lane, Table};
+use super::session::Budget;
+use link::Way;
 
 /// A host's node. `B` are the bytes of messages, as applications hand them over: they are lent until all of the message has left. `S` is what there is of the host's processor and links.
 pub struct Node<B, S: SupplyBound> {
     signalling: signalling::Node<Admission<S>>,
-    events: std::collections::VecDeque<Event<B>>,
+    /// What signalling wants done, while it is done.
+    effects: Effects<Admission<S>>,
+    links: Vec<Way<B>>,
+    table: Table<Here>,
+    /// Of the channels that are in the table.
+    labels: BTreeMap<ChannelId, Label>,
+    /// Of those that begin or end here.
+    wants: BTreeMap<ChannelId, Wants>,
+    /// When something becomes of a channel by itself, by the place of its label.
+    timers: ReadyOf,
+    events: VecDeque<Event<B>>,
+    budget: Budget,
+    handlers: Handlers,
+    looks: Looks,
+    costs: Costs,
+    best_effort: u32,
+}
+
+/// What a channel is here.
+#[derive(Debug)]
+enum Here {
+    Begins {
+        link: LinkId,
+        number: u32,
+    },
+    Passes {
+        from: LinkId,
+        link: LinkId,
+        number: u32,
+    },
+    Ends {
+        from: LinkId,
+        far: Box<FarEnd>,
+        version: u32,
+    },
+}
+
+/// What an application wants of a channel.
+#[derive(Clone, Copy, Debug)]
+enum Wants {
+    Sends(Sends),
+    Listens(Listens),
 }
 
 impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
@@ -61,120 +112,46 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         admission: Host<S>,
         now: Instant,
     ) -> Result<Self, SetupError> {
-        let _ = (setup, links, admission, now);
-        todo!()
-    }
-
-    /// When [`wake`](Self::wake) is to be called, at the latest; it changes with each call.
-    #[must_use]
-    pub fn next(&self) -> Instant {
-        todo!()
-    }
-
-    /// What is due by now is done.
-    pub fn wake(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
-    }
-
-    /// A frame came over a link at an instant that is not after now: all of these bytes are it, and it is opened where it lies. What is none, or nobody's, is counted and no more.
-    pub fn came(&mut self, now: Instant, link: LinkId, at: Instant, frame: &mut [u8]) {
-        let _ = (now, link, at, frame);
-        todo!()
-    }
-
-    /// A link has room for a frame. If one leaves now it is written to the buffer, which has room for [the longest](super::frame::LONGEST) that the link takes, and its bytes are handed over: once, or again for another one where that was refused. To be asked again until it hands over none.
-    pub fn fill(
-        &mut self,
-        now: Instant,
-        link: LinkId,
-        buffer: &mut [u8],
-        hand: impl FnMut(&[u8]) -> Handed,
-    ) -> Filled {
-        let _ = (now, link, buffer, hand);
-        todo!()
-    }
-
-    /// The frame that was handed over first, of those of which this was not said yet, has left a link by now. Whether there was one.
-    pub fn left(&mut self, now: Instant, link: LinkId) -> bool {
-        let _ = (now, link);
-        todo!()
-    }
-
-    /// An application opens a channel. What becomes of it is told once: [`Event::Opened`], with the channel's end here, or [`Event::Refused`].
-    pub fn open(&mut self, now: Instant, opening: Opening) -> ChannelId {
-        let _ = (now, opening);
-        todo!()
-    }
-
-    /// A channel that begins here is to carry something else, or to be there within another time. What becomes of that is told once, like that of an opening: until then it is as it was.
-    ///
-    /// # Errors
-    ///
-    /// [`NotNow`].
-    pub fn change(
-        &mut self,
-        now: Instant,
-        channel: ChannelId,
-        asked: Asked,
-        within: Span,
-    ) -> Result<Hold, NotNow> {
-        let _ = (now, channel, asked, within);
-        todo!()
-    }
-
-    /// The application for which [`Event::Asked`] was agrees, or refuses with a number of its own. Nothing happens where nothing was asked, or not any more. An agreement to a change says anew how it listens.
-    pub fn answer(&mut self, now: Instant, hold: Hold, answer: Result<Listens, u32>) {
-        let _ = (now, hold, answer);
-        todo!()
-    }
-
-    /// An application at either end has done with a channel, or has died. Both ends are told [`Event::Ended`]; of one that is not open yet, its origin that it is refused.
-    pub fn close(&mut self, now: Instant, channel: ChannelId, has_died: bool) {
-        let _ = (now, channel, has_died);
-        todo!()
-    }
-
-    /// An application sends a message by the end of a channel that begins here. O(1), but for those that are dropped for it. The bytes come back by [`Event::Back`], or at once where they are not taken.
-    ///
-    /// # Errors
-    ///
-    /// No such end is open.
-    pub fn send(&mut self, now: Instant, end: Label, message: B) -> Result<Offer<B>, NotOpen<B>> {
-        let _ = now;
-        let _ = end;
-        Err(NotOpen(message))
-    }
-
-    /// The next message that is complete at the end of a channel that ends here, of which [`Event::Received`] told. `None` too where no such end is open.
-    pub fn receive(&mut self, end: Label) -> Option<Received> {
-        let _ = end;
-        todo!()
-    }
-
-    /// The bytes of a message that was received; `None` if the channel has ended meanwhile.
-    #[must_use]
-    pub fn bytes(&self, end: Label, message: &Received) -> Option<&[u8]> {
-        let _ = (end, message);
-        todo!()
-    }
-
-    /// The application has done with a message, and its buffer is the channel's again.
-    pub fn give_back(&mut self, end: Label, message: Received) {
-        let _ = (end, message);
-        todo!()
-    }
-
-    /// With [`Handlers::Called`]: what a handler does now that it has the processor. Nothing, where its channel has ended.
-    pub fn handle(&mut self, now: Instant, handler: Handler) -> handler::Next {
-        let _ = (now, handler);
-        todo!()
-    }
-
-    /// The work of the packet that a handler makes is done: it begins to wait for the link. Whether there was one.
-    pub fn made(&mut self, now: Instant, handler: Handler) -> bool {
-        let _ = (now, handler);
-        todo!()
+        let buffers = admission.buffers().1;
+        let payload = admission.payload().get();
+        let mut admission = Admission::new(admission);
+        let neighbours = links.iter().map(|link| link.neighbour).collect();
+        let mut ways = Vec::with_capacity(links.len());
+        for (number, link) in links.into_iter().enumerate() {
+            let number = u16::try_from(number).map_err(|_| SetupError::TooMany)?;
+            let id = LinkId(number);
+            let signals = link.signals;
+            if signals.largest().get() != MOST_SIGNAL || payload < MOST_SIGNAL {
+                return Err(SetupError::Small(id));
+            }
+            let delay = admission.carries(setup.host, id, signals);
+            let delay = delay.map_err(|lack| SetupError::Signals(id, lack))?;
+            ways.push(Way::new(link, id, (&setup, buffers, delay))?);
+        }
+        let terms = signalling::Terms {
+            channels: setup.channels,
+            ..setup.terms
+        };
+        let places = setup.channels as usize;
+        if places >= 1 << 24 {
+            return Err(SetupError::TooMany);
+        }
+        let who = (setup.host, setup.incarnation);
+        Ok(Self {
+            signalling: signalling::Node::new(who, neighbours, admission, terms, now),
+            effects: Effects::<Admission<S>>::new(),
+            links: ways,
+            table: Table::new(places),
+            labels: BTreeMap::new(),
+            wants: BTreeMap::new(),
+            timers: ReadyOf::new(places),
+            events: VecDeque::new(),
+            budget: setup.budget,
+            handlers: setup.handlers,
+            looks: setup.looks,
+            costs: setup.costs,
+            best_effort: setup.best_effort,
+        })
     }
 
     /// What an application, or the caller, is to be told next.
@@ -186,5 +163,32 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     #[must_use]
     pub const fn signalling(&self) -> &signalling::Node<Admission<S>> {
         &self.signalling
+    }
+
+    /// What came to what on a link; `None` if there is no such one.
+    #[must_use]
+    pub fn link_counts(&self, link: LinkId) -> Option<LinkCounts> {
+        self.links.get(link.index()).map(|way| way.counts)
+    }
+
+    /// What came of a lane of a channel at this host; `None` if no such end, or host on its way, is here.
+    #[must_use]
+    pub fn counts(&self, end: Label, lane: Lane) -> Option<EndCounts> {
+        match self.table.get(end).ok()? {
+            Here::Begins { link, number } => {
+                let out = &self.links[link.index()].out;
+                let packets = out.packets(*number, lane)?;
+                Some(EndCounts::Begins(out.began(*number, lane), packets))
+            }
+            Here::Passes { link, number, .. } => {
+                let out = &self.links[link.index()].out;
+                let packets = out.packets(*number, lane)?;
+                Some(EndCounts::Passes(out.passed(*number, lane)?, packets))
+            }
+            Here::Ends { far, .. } => {
+                let (came, ended) = far.counts(lane);
+                Some(EndCounts::Ends(came, ended))
+            }
+        }
     }
 }

@@ -26,9 +26,9 @@ pub use counts::{Came, Ended, Packets, Passed};
 pub use far::{Ends, Event, FarEnd, Lost, Received, Stored};
 pub use origin::{Began, Offer, Queue};
 pub use pace::Pace;
-pub use relay::{Forwarded, Relay};
+pub use relay::{Forwarded, Passes, Relay};
 pub use table::{NotOurs, Table};
-pub use way_out::{Effect, Full, Granted, Handed, Limits, Next, WayOut};
+pub use way_out::{Effect, Full, Granted, Handed, Leaves, Limits, Next, WayOut};
 
 pub use laxity_model::channels::signalling::Label;
 

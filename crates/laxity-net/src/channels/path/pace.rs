@@ -28,6 +28,23 @@ impl Pace {
         }
     }
 
+    /// Another grant holds from now on, and no more is admitted for the change of it.
+    pub fn settle(&mut self, traffic: &Traffic, packets: core::num::NonZeroU32, unseen: Span) {
+        let packets = packets.get() as usize;
+        let mut from = std::mem::take(&mut self.from).into_vec();
+        // The one that comes next first.
+        from.rotate_left(self.next);
+        from.drain(..from.len().saturating_sub(packets));
+        let latest = from.iter().max().copied();
+        from.resize(packets, latest.unwrap_or(Instant::ZERO));
+        *self = Self {
+            from: from.into(),
+            next: 0,
+            interval: traffic.interval(),
+            unseen,
+        };
+    }
+
     /// Whether a packet may be current then. If so it is counted, and else it is as if it had not come. O(1).
     pub fn admits(&mut self, logical: Instant) -> bool {
         let from = &mut self.from[self.next];

@@ -107,6 +107,27 @@ impl Assembly {
         }
     }
 
+    pub(super) fn places(&self) -> NonZeroU32 {
+        NonZeroU32::new(self.buffers.len() as u32).unwrap_or(NonZeroU32::MIN)
+    }
+
+    /// There are so many buffers, for messages of so many parts, where that is more; each has room for so many bytes, and had before.
+    pub(super) fn grow(&mut self, buffers: NonZeroU32, most: NonZeroU32, room: (usize, usize)) {
+        let (before, room) = room;
+        let places = self.buffers.len().max(buffers.get() as usize);
+        let mut bytes = vec![0; places * room];
+        for (new, old) in bytes.chunks_mut(room).zip(self.bytes.chunks(before)) {
+            new[..before].copy_from_slice(old);
+        }
+        self.bytes = bytes.into();
+        let mut there = std::mem::take(&mut self.buffers).into_vec();
+        there.resize(places, EMPTY);
+        self.buffers = there.into();
+        self.reassembly.grow(buffers, most);
+        self.ready.reserve(places - self.ready.len());
+        self.others.reserve(2 * places + 1);
+    }
+
     /// The bytes of a message that is complete.
     pub(super) fn bytes(&self, buffer: u32, length: usize, room: usize) -> &[u8] {
         &self.bytes[buffer as usize * room..][..length]

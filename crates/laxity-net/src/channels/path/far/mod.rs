@@ -154,6 +154,24 @@ impl FarEnd {
         }
     }
 
+    /// It ends in another way from now on. There are no fewer buffers and no smaller ones than before, and what is there stays.
+    pub fn settle(&mut self, ends: Ends) {
+        let next = Self::new(ends);
+        let (size, room) = (next.size, self.room.max(next.room));
+        let most = NonZeroU32::new((room / size) as u32).unwrap_or(NonZeroU32::MIN);
+        let before = std::mem::replace(self, next);
+        self.came = before.came;
+        for (of, mut had) in self.lanes.iter_mut().zip(before.lanes) {
+            if let (Some(of), Some(had)) = (of.as_mut(), had.as_mut()) {
+                had.grow(of.places(), most, (before.room, room));
+            }
+            if had.is_some() {
+                *of = had;
+            }
+        }
+        self.room = room;
+    }
+
     /// A frame of the channel came then. O(its bytes + buffers).
     pub fn arrived(
         &mut self,

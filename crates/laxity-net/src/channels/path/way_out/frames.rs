@@ -9,7 +9,7 @@ use laxity_model::nif::transmit::{self, FrameId, Outgoing};
 use laxity_model::nif::wire::Framing;
 use laxity_model::{Instant, Priority, Span};
 
-use super::{Channel, Effect, Handed, Kind, NOT_OPEN, Next, WayOut};
+use super::{Channel, Effect, Handed, Kind, Leaves, NOT_OPEN, Next, WayOut};
 use crate::channels::frame::Data;
 use crate::channels::path::Lane;
 use crate::channels::path::relay::{Forwarded, Kept};
@@ -89,6 +89,32 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         Forwarded::Queued
     }
 
+    /// A frame of so many bytes, less those of a data frame beside its payload, begins to wait, of a number that [`own`](Self::own) gave; it is current then. Whether there was room.
+    ///
+    /// # Panics
+    ///
+    /// There is no such number.
+    pub fn say(&mut self, own: u32, now: Instant, logical: Instant, length: u32) -> bool {
+        let of = self.channel(own);
+        assert!(matches!(of.kind, Kind::Own), "{NOT_OPEN}");
+        let has_room = of.there < of.room;
+        if has_room {
+            let waiting = Waiting {
+                channel: own,
+                lane: Lane::RealTime,
+                logical,
+                was_late: false,
+                message: 0,
+                part: 0,
+                parts: NonZeroU16::MIN,
+                length,
+                place: 0,
+            };
+            self.wait(waiting, now);
+        }
+        has_room
+    }
+
     pub(super) fn wait(&mut self, waiting: Waiting, now: Instant) {
         let Waiting { channel, lane, .. } = waiting;
         let of = self.channel(channel);
@@ -109,11 +135,25 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         self.waiting[frame.index()] = Some(waiting);
     }
 
-    /// Chooses the frame that leaves now, and hands over what it says; those that would be late and are not wanted then are given up before. Its earliness is that of its last bit, as far as the link's rate tells. O(log channels), but for these.
+    /// [`leave`](Self::leave), where there are frames of channels only.
     pub fn take(
         &mut self,
         now: Instant,
         mut hand: impl FnMut(&Data<'_>) -> Handed,
+        effect: impl FnMut(Effect<B>),
+    ) -> Next {
+        let hand = |leaves: Leaves<'_>| match leaves {
+            Leaves::Data(data) => hand(&data),
+            Leaves::Own(_) => Handed::Refused,
+        };
+        self.leave(now, hand, effect)
+    }
+
+    /// Chooses the frame that leaves now, and hands over what it says; those that would be late and are not wanted then are given up before. Its earliness is that of its last bit, as far as the link's rate tells. O(log channels), but for these.
+    pub fn leave(
+        &mut self,
+        now: Instant,
+        mut hand: impl FnMut(Leaves<'_>) -> Handed,
         mut effect: impl FnMut(Effect<B>),
     ) -> Next {
         loop {
@@ -134,7 +174,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             } else if late && of.granted.late == Late::Discard {
                 packets.discarded += 1;
             } else {
-                match hand(&of.data(&waiting, leaves)) {
+                match hand(of.leaves(&waiting, leaves)) {
                     Handed::Taken => {
                         let packets = &mut of.packets[lane as usize];
                         packets.sent += 1;
@@ -168,14 +208,14 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     }
 
     /// A packet that is there, and its channel.
-    fn waiting(&mut self, frame: FrameId) -> (Waiting, &mut Channel<B>) {
+    pub(super) fn waiting(&mut self, frame: FrameId) -> (Waiting, &mut Channel<B>) {
         let waiting = self.waiting[frame.index()].expect("it waits or is below");
         let of = self.channels[waiting.channel as usize].as_mut();
         (waiting, of.expect("its channel is there as long as it is"))
     }
 
     /// A packet is no longer there.
-    fn gone(&mut self, frame: FrameId, mut effect: impl FnMut(Effect<B>)) {
+    pub(super) fn gone(&mut self, frame: FrameId, mut effect: impl FnMut(Effect<B>)) {
         let (waiting, of) = self.waiting(frame);
         let Waiting {
             channel,
@@ -185,6 +225,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         } = waiting;
         of.there -= 1;
         match &mut of.kind {
+            Kind::Own => {}
             Kind::Passes(relay) => relay.gone(lane, place),
             Kind::Begins(lanes) => {
                 if let Some(begins) = &mut lanes[lane as usize] {
@@ -202,14 +243,15 @@ impl<B: AsRef<[u8]>> WayOut<B> {
 
 impl<B: AsRef<[u8]>> Channel<B> {
     /// What a packet says that leaves then.
-    fn data(&self, waiting: &Waiting, leaves: Instant) -> Data<'_> {
+    fn leaves(&self, waiting: &Waiting, leaves: Instant) -> Leaves<'_> {
         let Waiting { lane, place, .. } = *waiting;
         let payload = match &self.kind {
+            Kind::Own => return Leaves::Own(waiting.channel),
             Kind::Passes(relay) => relay.payload(lane, place, waiting.length),
             Kind::Begins(lanes) => (lanes[lane as usize].as_ref())
                 .map_or(&[][..], |begins| begins.payload(place, waiting.part)),
         };
-        Data {
+        Leaves::Data(Data {
             channel: self.granted.next,
             message: waiting.message,
             part: waiting.part,
@@ -220,7 +262,7 @@ impl<B: AsRef<[u8]>> Channel<B> {
             },
             best_effort: lane == Lane::BestEffort,
             payload,
-        }
+        })
     }
 }
 
