@@ -389,12 +389,15 @@ impl<A: Admits> Node<A> {
         })
     }
 
-    /// What all hops have agreed to of a channel: its messages may be as any of these says, and the last is what it is now. Nothing, where it is not open.
-    pub fn agreed(&self, channel: ChannelId) -> impl Iterator<Item = Reserved<'_, A::Asked>> {
+    /// What all hops have agreed to of a channel, with the bound: its messages may be as any of these says, and the last is what it is now. Nothing, where it is not open.
+    pub fn agreed(
+        &self,
+        channel: ChannelId,
+    ) -> impl Iterator<Item = (Reserved<'_, A::Asked>, Span)> {
         let hop = self.channels.get(&channel);
         hop.into_iter().flat_map(move |hop| {
             let agreed = hop.before.as_deref().into_iter().chain(&hop.now);
-            agreed.map(move |agreed| hop.reserved(channel, agreed))
+            agreed.map(move |agreed| (hop.reserved(channel, agreed), agreed.within))
         })
     }
 

@@ -7,7 +7,7 @@ use super::super::path::{Began, Came, Ended, Packets, Passed};
 pub struct LinkCounts {
     /// That came.
     pub came: u64,
-    /// Of these, parts of messages: each is in its channel's counts, or was nobody's, or misdirected.
+    /// Of these, parts of messages: each is in the counts of a channel that is there, or was nobody's, misdirected, or of a channel that has ended.
     pub data: u64,
     /// Of these, signals.
     pub signals: u64,
@@ -25,6 +25,8 @@ pub struct LinkCounts {
     pub nobodys: u64,
     /// Of the data, of a channel that does not come over this link.
     pub misdirected: u64,
+    /// Of the data, of channels that have ended since.
+    pub ended: u64,
     /// Frames that were handed over.
     pub handed: u64,
     /// Frames that could not be sealed, and were dropped.
@@ -42,4 +44,16 @@ pub enum EndCounts {
     Passes(Passed, Packets),
     /// It ends here: its frames, and their messages.
     Ends(Came, Ended),
+}
+
+impl EndCounts {
+    /// Frames of it that came to this host.
+    #[must_use]
+    pub const fn came(&self) -> u64 {
+        match self {
+            Self::Begins(..) => 0,
+            Self::Passes(passed, _) => passed.came,
+            Self::Ends(came, _) => came.came,
+        }
+    }
 }

@@ -10,7 +10,8 @@ use laxity_model::channels::source::{self, Excess};
 use laxity_model::nif::urgency::Stated;
 use laxity_model::{Instant, Span};
 
-use super::super::path::{Ends, FarEnd, Full, Granted, Pace, Passes, PerLane, Queue, Relay};
+use super::super::path::{Ends, FarEnd, Full, Granted, Lane, Pace, Passes, PerLane, Queue, Relay};
+use super::counts::EndCounts;
 use super::event::{Event, Sent};
 use super::setup::{Listens, Sends};
 use super::{Here, Node, Wants};
@@ -32,6 +33,8 @@ struct Share {
     buffers: u32,
     /// Within which time the handler has done with a message.
     processed: Span,
+    /// While it changes, messages of now may be so much closer behind those of before, as hops before may have become faster.
+    closer: Span,
 }
 
 impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
@@ -39,7 +42,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         let host = self.signalling.admission().host();
         let payload = host.payload();
         let mut versions = self.signalling.agreed(channel);
-        let first = versions.next()?;
+        let (first, within) = versions.next()?;
         let mut share = Share {
             hold: first.hold,
             place: first.place,
@@ -51,8 +54,10 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
             late: late(first.asked.discard),
             buffers: 0,
             processed: delays.own,
+            closer: Span::ZERO,
         };
-        for version in versions {
+        for (version, _) in versions {
+            share.closer = within;
             let traffic = version.asked.traffic;
             share.hold = version.hold;
             share.late = late(version.asked.discard);
@@ -174,6 +179,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
             buffers: [share.buffers, self.best_effort],
             earliest: earliest(share, horizon),
             unseen: self.links[from.index()].unseen,
+            closer: share.closer,
         };
         let granted = granted(share, next);
         let way = &mut self.links[to.index()];
@@ -254,9 +260,14 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
             return;
         };
         self.timers.leave(label.index);
+        let lanes = Lane::ALL.map(|lane| self.counts(label, lane));
+        let came = lanes.iter().flatten().map(EndCounts::came).sum::<u64>();
         let Ok(here) = self.table.remove(label) else {
             return;
         };
+        if let Here::Passes { from, .. } | Here::Ends { from, .. } = here {
+            self.links[from.index()].counts.ended += came;
+        }
         let (link, number) = match here {
             Here::Begins { link, number } | Here::Passes { link, number, .. } => (link, number),
             Here::Ends { .. } => return,

@@ -165,6 +165,12 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         &self.signalling
     }
 
+    /// Whether nothing is here of any channel.
+    #[must_use]
+    pub fn holds_nothing(&self) -> bool {
+        self.labels.is_empty() && self.wants.is_empty() && self.timers.first().is_none()
+    }
+
     /// What came to what on a link; `None` if there is no such one.
     #[must_use]
     pub fn link_counts(&self, link: LinkId) -> Option<LinkCounts> {

@@ -1,5 +1,6 @@
 //! How many packets of a channel may be current in a time, where somebody else sends them.
 
+use super::Passes;
 use laxity_model::channels::admission::Traffic;
 use laxity_model::{Instant, Span};
 
@@ -28,20 +29,24 @@ impl Pace {
         }
     }
 
-    /// Another grant holds from now on, and no more is admitted for the change of it.
-    pub fn settle(&mut self, traffic: &Traffic, packets: core::num::NonZeroU32, unseen: Span) {
-        let packets = packets.get() as usize;
+    /// Another grant holds from now on. For the change of it no more is admitted than it says by how much closer messages may come, once.
+    pub(super) fn settle(&mut self, passes: &Passes) {
+        let packets = passes.packets.get() as usize;
         let mut from = std::mem::take(&mut self.from).into_vec();
         // The one that comes next first.
         from.rotate_left(self.next);
         from.drain(..from.len().saturating_sub(packets));
         let latest = from.iter().max().copied();
         from.resize(packets, latest.unwrap_or(Instant::ZERO));
+        for from in &mut from {
+            *from = from.saturating_sub(passes.closer);
+        }
+        let unseen = passes.unseen.checked_add(passes.closer);
         *self = Self {
             from: from.into(),
             next: 0,
-            interval: traffic.interval(),
-            unseen,
+            interval: passes.traffic.interval(),
+            unseen: unseen.unwrap_or(Span::MAX),
         };
     }
 

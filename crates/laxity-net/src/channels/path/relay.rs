@@ -48,6 +48,8 @@ pub struct Passes {
     pub earliest: Span,
     /// The link before takes no more than this of a frame that no hop sees.
     pub unseen: Span,
+    /// In all, messages may come so much closer behind those of before.
+    pub closer: Span,
 }
 
 /// How frames of a channel are let in, and kept.
@@ -111,7 +113,7 @@ impl Relay {
             of.free.extend((there..more).rev());
         }
         self.earliest = passes.earliest;
-        (self.pace).settle(&passes.traffic, passes.packets, passes.unseen);
+        self.pace.settle(passes);
     }
 
     /// How many buffers each lane has.

@@ -183,7 +183,7 @@ pub(super) struct World {
 }
 
 /// What a message of a channel is made of.
-pub(super) fn message(channel: usize, number: u64, bytes: u32) -> Vec<u8> {
+pub(in crate::channels) fn message(channel: usize, number: u64, bytes: u32) -> Vec<u8> {
     let mut random = SplitMix64::new(((channel as u64) << 32) ^ number);
     let words = (0..bytes.div_ceil(8)).flat_map(|_| random.draw().to_le_bytes());
     words.take(bytes as usize).collect()

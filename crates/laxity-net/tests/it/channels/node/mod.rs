@@ -1,0 +1,8 @@
+//! Nodes of channels on a line, each in its own calendar's time, from opening to end.
+
+mod bounds;
+mod deaths;
+mod faults;
+mod lives;
+mod sums;
+mod world;
