@@ -63,3 +63,51 @@ impl Pace {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZeroU32;
+
+    use super::*;
+
+    fn traffic(nanos: u64) -> Traffic {
+        Traffic::new(10, (1, Span::from_nanos(nanos)), 1).expect("traffic")
+    }
+
+    fn admits(pace: &mut Pace, logical: u64) -> bool {
+        pace.admits(Instant::from_nanos(logical))
+    }
+
+    fn passes(nanos: u64, packets: u32, closer: u64) -> Passes {
+        Passes {
+            traffic: traffic(nanos),
+            packets: NonZeroU32::new(packets).expect("not 0"),
+            buffers: [0; 2],
+            earliest: Span::ZERO,
+            unseen: Span::ZERO,
+            closer: Span::from_nanos(closer),
+        }
+    }
+
+    #[test]
+    fn a_change_lets_in_no_more_than_it_says() {
+        let two = NonZeroU32::new(2).expect("not 0");
+        let mut pace = Pace::new(&traffic(100), two, Span::ZERO);
+        assert!(admits(&mut pace, 0) && admits(&mut pace, 0) && !admits(&mut pace, 99));
+        // Messages have three packets, and two may be 50 apart: but not from the one before.
+        pace.settle(&passes(50, 3, 0));
+        assert!(!admits(&mut pace, 99));
+        assert!((0..3).all(|_| admits(&mut pace, 100)) && !admits(&mut pace, 149));
+        assert!((0..3).all(|_| admits(&mut pace, 150)));
+        // The hop before becomes faster by 30.
+        pace.settle(&passes(50, 3, 30));
+        assert!(!admits(&mut pace, 169));
+        assert!((0..3).all(|_| admits(&mut pace, 170)) && !admits(&mut pace, 189));
+        // It is so once: by and by they are 50 apart again.
+        let all = (190..10_190).filter(|logical| admits(&mut pace, *logical));
+        assert_eq!(all.count(), 3 * 200);
+        pace.settle(&passes(50, 1, 0));
+        assert!(!admits(&mut pace, 10_189) && admits(&mut pace, 10_190));
+        assert!(!admits(&mut pace, 10_239) && admits(&mut pace, 10_240));
+    }
+}
