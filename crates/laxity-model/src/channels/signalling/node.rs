@@ -370,10 +370,10 @@ impl<A: Admits> Node<A> {
         self.softs.iter().map(|soft| soft.differed).sum()
     }
 
-    /// All hosts of a channel that goes through here, the origin first.
+    /// Which host of a channel's way this is, from 0 at the origin; `None` if it does not go through here.
     #[must_use]
-    pub fn route(&self, channel: ChannelId) -> Option<&[HostId]> {
-        self.channels.get(&channel).map(|hop| &*hop.route)
+    pub fn position(&self, channel: ChannelId) -> Option<u8> {
+        self.channels.get(&channel).map(|hop| hop.position)
     }
 
     /// All channels that go through here, in the order of their names.

@@ -54,7 +54,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
             }
         });
         self.signals(now, |node, out| node.answer(now, hold, answer, out));
-        if self.signalling.route(hold.channel).is_none() {
+        if self.signalling.position(hold.channel).is_none() {
             self.wants.remove(&hold.channel);
         }
     }

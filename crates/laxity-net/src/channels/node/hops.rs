@@ -21,6 +21,8 @@ use super::{Here, Node, Wants};
 struct Share {
     hold: Hold,
     place: Place,
+    /// Which host of the way this is.
+    host: u8,
     delays: Delays,
     /// Of the version that is now.
     traffic: Traffic,
@@ -46,6 +48,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         let mut share = Share {
             hold: first.hold,
             place: first.place,
+            host: self.signalling.position(channel)?,
             delays,
             traffic: first.asked.traffic,
             fastest: first.asked.traffic,
@@ -192,6 +195,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         way.ends[number as usize] = Some(label);
         let here = Here::Passes {
             from,
+            host: share.host,
             link: to,
             number,
         };
@@ -205,12 +209,6 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
             return;
         };
         let ends = self.far_end(share, listens);
-        let listed = self.signalling.route(channel);
-        let hosts = listed.map_or(1, |route| route.len().saturating_sub(1));
-        let ends = Ends {
-            host: u8::try_from(hosts).unwrap_or(u8::MAX),
-            ..ends
-        };
         let hold = share.hold;
         match self.table.get_mut(label) {
             Ok(Here::Ends { far, version, .. }) => {
@@ -222,7 +220,13 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
             _ => {
                 let version = hold.version;
                 let far = Box::new(FarEnd::new(ends));
-                self.put(label, Here::Ends { from, far, version });
+                let here = Here::Ends {
+                    from,
+                    host: share.host,
+                    far,
+                    version,
+                };
+                self.put(label, here);
             }
         }
         self.events.push_back(Event::Listening { hold, end: label });
@@ -242,7 +246,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
             delay: share.delays.own,
             earliest: earliest(share, host.horizon()),
             unseen: listens.unseen,
-            host: 1,
+            host: share.host,
             late: share.late,
             patience: listens.patience,
         }

@@ -83,11 +83,14 @@ enum Here {
     },
     Passes {
         from: LinkId,
+        /// Which host of its way this is.
+        host: u8,
         link: LinkId,
         number: u32,
     },
     Ends {
         from: LinkId,
+        host: u8,
         far: Box<FarEnd>,
         version: u32,
     },

@@ -129,7 +129,7 @@ pub struct Listens {
     pub largest: u32,
     /// How long after it was due a message is given up that is not complete.
     pub patience: Span,
-    /// What all links on the way together may take of a frame that no host sees; [`Span::MAX`]: not known.
+    /// What all links on the way together may take of a frame that no host sees, where clocks do not tell; [`Span::MAX`]: not known.
     pub unseen: Span,
 }
 

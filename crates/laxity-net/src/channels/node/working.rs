@@ -1,16 +1,17 @@
 //! How a node is called by links, by the time, and by whoever has the processor.
 
-use laxity_model::Instant;
 use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::channels::clocks::Crossing;
 use laxity_model::channels::handler;
-use laxity_model::channels::signalling::LinkId;
+use laxity_model::channels::signalling::{LinkId, node};
+use laxity_model::{Instant, Span};
 
 use super::super::frame::Data;
-use super::super::path::{Handed, Label, Next, Stored};
+use super::super::path::{Arrival, Handed, Label, Next, Stored};
 use super::super::session::Came;
 use super::event::{Event, Filled, Handler, Sent};
 use super::setup::Handlers;
-use super::{Here, Node};
+use super::{Admission, Here, Node};
 
 impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     /// When [`wake`](Self::wake) is to be called, at the latest; it changes with each call. O(links).
@@ -92,15 +93,20 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
                 counts.misdirected += 1;
             }
             Ok(Here::Passes {
-                link: to, number, ..
+                host,
+                link: to,
+                number,
+                ..
             }) => {
                 let (to, number) = (to.index(), *number);
-                self.links[to].out.forward(number, now, at, data);
+                let came = arrival(&self.signalling, (link, *host), at);
+                self.links[to].out.forward(number, now, came, data);
             }
-            Ok(Here::Ends { far, .. }) => {
+            Ok(Here::Ends { far, host, .. }) => {
+                let came = arrival(&self.signalling, (link, *host), at);
                 let events = &mut self.events;
                 let tell = |event| events.push_back(Event::Missed(end, event));
-                if far.arrived(now, at, data, tell) == Stored::Complete {
+                if far.arrived(now, came, data, tell) == Stored::Complete {
                     events.push_back(Event::Received(end));
                 }
                 let expires = far.expires();
@@ -190,5 +196,25 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         };
         let way = &mut self.links[link.index()];
         way.out.queue((*number, lane), now)
+    }
+}
+
+/// How a frame of a channel came of whose way this is that host.
+fn arrival<S: SupplyBound>(
+    signalling: &node::Node<Admission<S>>,
+    (link, host): (LinkId, u8),
+    at: Instant,
+) -> Arrival {
+    let neighbour = signalling.neighbours().get(link.index());
+    let propagation = neighbour.map_or(Span::ZERO, |neighbour| neighbour.propagation);
+    let clocks = signalling.clocks(link);
+    Arrival {
+        at,
+        clocks: clocks.and_then(|clocks| clocks.offset(at)),
+        link: Crossing {
+            number: host.saturating_sub(1),
+            propagation,
+            longest: propagation,
+        },
     }
 }

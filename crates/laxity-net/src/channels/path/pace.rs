@@ -107,7 +107,7 @@ mod tests {
         let all = (190..10_190).filter(|logical| admits(&mut pace, *logical));
         assert_eq!(all.count(), 3 * 200);
         pace.settle(&passes(50, 1, 0));
-        assert!(!admits(&mut pace, 10_189) && admits(&mut pace, 10_190));
-        assert!(!admits(&mut pace, 10_239) && admits(&mut pace, 10_240));
+        assert!(!admits(&mut pace, 10_219) && admits(&mut pace, 10_220));
+        assert!(!admits(&mut pace, 10_269) && admits(&mut pace, 10_270));
     }
 }

@@ -3,10 +3,11 @@
 use core::num::NonZeroU32;
 
 use laxity_model::channels::admission::Traffic;
+use laxity_model::channels::clocks::Logical;
 use laxity_model::channels::handler::Late;
 use laxity_model::{Instant, Span};
 
-use super::{Lane, Pace, Passed, PerLane, logical};
+use super::{Arrival, Lane, Pace, Passed, PerLane};
 use crate::channels::frame::Data;
 
 /// What became of a frame.
@@ -30,7 +31,7 @@ pub(super) struct Kept {
     /// Which buffer.
     pub(super) place: u32,
     /// When it is current here.
-    pub(super) logical: Instant,
+    pub(super) logical: Logical,
     /// It had left the hop before after it was due there.
     pub(super) was_late: bool,
 }
@@ -129,7 +130,7 @@ impl Relay {
     pub(super) fn comes(
         &mut self,
         now: Instant,
-        came: Instant,
+        came: &Arrival,
         data: &Data<'_>,
         (delay, late): (Span, Late),
     ) -> Result<Kept, Forwarded> {
@@ -141,18 +142,18 @@ impl Relay {
             passed.malformed += 1;
             return Err(Forwarded::Malformed);
         }
-        let (logical, is_believed) = logical(came, data.earliness, self.earliest);
+        let (logical, is_believed) = came.logical(data, self.earliest);
         passed.disbelieved += u64::from(!is_believed);
         let buffers = &mut self.buffers[lane as usize];
         let is_full = buffers.are_full(size);
         if lane == Lane::RealTime {
-            let due = logical.checked_add(delay);
+            let due = logical.at.checked_add(delay);
             if late == Late::Discard && due.is_some_and(|due| due < now) {
                 passed.late += 1;
                 return Err(Forwarded::Late);
             }
             // What finds no buffer takes nothing of the grant.
-            if !is_full && !self.pace.admits(logical) {
+            if !is_full && !self.pace.admits(logical.at) {
                 passed.excess += 1;
                 return Err(Forwarded::Excess);
             }

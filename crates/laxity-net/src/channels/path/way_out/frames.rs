@@ -10,16 +10,18 @@ use laxity_model::nif::wire::Framing;
 use laxity_model::{Instant, Priority, Span};
 
 use super::{Channel, Effect, Handed, Kind, Leaves, NOT_OPEN, Next, WayOut};
-use crate::channels::frame::Data;
-use crate::channels::path::Lane;
+use crate::channels::frame::{Data, Left};
 use crate::channels::path::relay::{Forwarded, Kept};
+use crate::channels::path::{Arrival, Lane};
 
 /// A packet from when it waits until it has left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) channel: u32,
     pub(super) lane: Lane,
-    pub(super) logical: Instant,
+    pub(super) logical: Logical,
+    /// Which host of its way this is.
+    pub(super) host: u8,
     pub(super) was_late: bool,
     pub(super) message: u64,
     pub(super) part: u16,
@@ -57,9 +59,10 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         &mut self,
         channel: u32,
         now: Instant,
-        came: Instant,
+        came: impl Into<Arrival>,
         data: &Data<'_>,
     ) -> Forwarded {
+        let came = came.into();
         let Channel { granted, kind, .. } = self.channel(channel);
         let Kind::Passes(relay) = kind else {
             panic!("{NOT_OPEN}");
@@ -68,7 +71,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             place,
             logical,
             was_late,
-        } = match relay.comes(now, came, data, (granted.delay, granted.late)) {
+        } = match relay.comes(now, &came, data, (granted.delay, granted.late)) {
             Ok(kept) => kept,
             Err(dropped) => return dropped,
         };
@@ -77,6 +80,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
                 channel,
                 lane: Lane::of(data.best_effort),
                 logical,
+                host: came.link.number.saturating_add(1),
                 was_late,
                 message: data.message,
                 part: data.part,
@@ -102,7 +106,8 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             let waiting = Waiting {
                 channel: own,
                 lane: Lane::RealTime,
-                logical,
+                logical: Logical::here(logical),
+                host: 0,
                 was_late: false,
                 message: 0,
                 part: 0,
@@ -121,7 +126,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         of.packets[lane as usize].queued += 1;
         of.there += 1;
         let due = match lane {
-            Lane::RealTime => waiting.logical.checked_add(of.granted.delay),
+            Lane::RealTime => waiting.logical.at.checked_add(of.granted.delay),
             Lane::BestEffort => None,
         };
         let outgoing = Outgoing {
@@ -251,15 +256,22 @@ impl<B: AsRef<[u8]>> Channel<B> {
             Kind::Begins(lanes) => (lanes[lane as usize].as_ref())
                 .map_or(&[][..], |begins| begins.payload(place, waiting.part)),
         };
+        let delay = self.granted.delay;
+        let carried = match lane {
+            Lane::RealTime => Some(waiting.logical.leaves(delay, leaves, waiting.host)),
+            Lane::BestEffort => None,
+        };
         Leaves::Data(Data {
             channel: self.granted.next,
             message: waiting.message,
             part: waiting.part,
             parts: waiting.parts,
-            earliness: match lane {
-                Lane::RealTime => earliness(waiting, self.granted.delay, leaves),
-                Lane::BestEffort => 0,
-            },
+            earliness: carried.map_or(0, |carried| carried.earliness),
+            left: carried.map_or(Left::UNKNOWN, |carried| Left {
+                at: carried.left,
+                error: carried.error,
+                late: carried.late,
+            }),
             best_effort: lane == Lane::BestEffort,
             payload,
         })
@@ -268,5 +280,5 @@ impl<B: AsRef<[u8]>> Channel<B> {
 
 /// By how much a packet leaves before it is due here: ℓ + d − departure, in nanoseconds.
 fn earliness(waiting: &Waiting, delay: Span, leaves: Instant) -> i64 {
-    Logical::here(waiting.logical).laxity(delay, leaves)
+    waiting.logical.laxity(delay, leaves)
 }

@@ -90,7 +90,7 @@ fn a_host_that_begins_anew_knows_nothing_and_works_again() {
 #[test]
 fn an_application_that_dies_ends_its_channel() {
     let (mut world, channel, _) = at_work(1);
-    let now = world.now;
+    let now = world.local(3);
     world.node(3).close(now, channel, true);
     are_told(&mut world, channel, &[Cause::Died(HostId(3))]);
 }

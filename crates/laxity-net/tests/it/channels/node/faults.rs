@@ -6,7 +6,7 @@ use laxity_model::Span;
 use laxity_model::channels::admission::Traffic;
 use laxity_model::channels::signalling::LinkId;
 use laxity_model::nif::wire::Faults;
-use laxity_net::channels::frame::{Body, Data, LONGEST, checked};
+use laxity_net::channels::frame::{Body, Data, LONGEST, Left, checked};
 use laxity_net::channels::node::Event;
 use laxity_net::channels::path::{Event as Missed, Label};
 
@@ -127,6 +127,7 @@ fn made_up(channel: Label) -> Vec<u8> {
         part: 0,
         parts: NonZeroU16::MIN,
         earliness: 0,
+        left: Left::UNKNOWN,
         best_effort: false,
         payload: b"something",
     });
@@ -141,7 +142,7 @@ fn what_is_not_sealed_counts_for_nothing_where_all_is() {
     let mut world = World::new(3, Manner::default(), 1);
     let opening = World::opening(0, 2, traffic(), Span::from_millis(30));
     let (_, [_, to], _) = world.open(opening).expect("granted");
-    let now = world.now;
+    let now = world.local(2);
     let before = world.node(2).link_counts(LinkId(0)).expect("a link");
     world.node(2).came(now, LinkId(0), now, &mut made_up(to));
     world.told();
@@ -160,9 +161,10 @@ fn a_frame_that_comes_over_another_link_than_its_channel_is_not_its_channels() {
     let mut world = World::new(4, manner, 1);
     let opening = World::opening(0, 2, traffic(), Span::from_millis(30));
     let (_, [from, to], _) = world.open(opening).expect("granted");
-    let now = world.now;
-    world.node(2).came(now, LinkId(1), now, &mut made_up(to));
-    world.node(0).came(now, LinkId(0), now, &mut made_up(from));
+    for (host, link, end) in [(2, LinkId(1), to), (0, LinkId(0), from)] {
+        let now = world.local(host);
+        world.node(host).came(now, link, now, &mut made_up(end));
+    }
     world.told();
     assert!(world.seen[2].got.is_empty());
     let counts = world.node(2).link_counts(LinkId(1)).expect("a link");

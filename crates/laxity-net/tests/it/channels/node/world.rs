@@ -28,6 +28,13 @@ use crate::channels::hosts::identity;
 pub(super) const PACKET: u32 = 1_000;
 pub(super) const RATE: u64 = 100_000_000;
 pub(super) const WIRE: Span = Span::from_micros(13);
+/// So far the clock of each host is ahead.
+const AHEAD: [Span; 4] = [
+    Span::ZERO,
+    Span::from_secs(3_600),
+    Span::from_millis(7),
+    Span::from_secs(86_400),
+];
 /// What a frame takes of a wire beside its bytes.
 const AROUND: usize = 24;
 
@@ -106,7 +113,9 @@ pub(super) struct World {
     pub(super) seen: Vec<Seen>,
     cables: Vec<Cable>,
     sends: BTreeMap<(Instant, u64), (usize, Label, Vec<u8>)>,
-    listens: Listens,
+    pub(super) listens: Listens,
+    /// What each wire does beside.
+    pub(super) worse: Vec<Faults>,
     /// Frames that left a host for the next one, and for the one before.
     pub(super) wire: Vec<[VecDeque<Vec<u8>>; 2]>,
     incarnation: u32,
@@ -154,6 +163,7 @@ impl World {
                 ..LISTENS
             },
             wire: (0..hosts - 1).map(|_| Default::default()).collect(),
+            worse: vec![manner.faults; hosts - 1],
             incarnation: 0,
         };
         for host in 0..hosts {
@@ -191,7 +201,7 @@ impl World {
             looks: Looks::After(nonzero(4)),
             costs: handler::Costs::default(),
         };
-        let node = Node::new(setup, links.collect(), admission, self.now);
+        let node = Node::new(setup, links.collect(), admission, self.local(host));
         self.nodes[host] = Some(node.expect("it fits"));
     }
 
@@ -212,7 +222,7 @@ impl World {
         };
         let terms = session::Terms::default();
         let stamp = u64::from(self.incarnation) << 16;
-        let peer = Peer::new(key(host), neighbour, terms, stamp, self.now);
+        let peer = Peer::new(key(host), neighbour, terms, stamp, self.local(host));
         Link {
             neighbour: Neighbour {
                 host: HostId(next as u32),
@@ -232,6 +242,11 @@ impl World {
             unseen: self.manner.unseen,
             signals: Link::some_signals(),
         }
+    }
+
+    /// What the clock of a host says.
+    pub(super) fn local(&self, host: usize) -> Instant {
+        self.now + AHEAD[host]
     }
 
     pub(super) fn node(&mut self, host: usize) -> &mut Live {
@@ -271,7 +286,7 @@ impl World {
     pub(super) fn open(&mut self, opening: Opening) -> Option<(ChannelId, [Label; 2], Span)> {
         let from = opening.route[0].0 as usize;
         let to = opening.route[opening.route.len() - 1].0 as usize;
-        let now = self.now;
+        let now = self.local(from);
         let channel = self.node(from).open(now, opening);
         self.told();
         for _ in 0..40 {
@@ -330,7 +345,9 @@ impl World {
     }
 
     fn next(&self) -> Option<Instant> {
-        let nodes = self.nodes.iter().flatten().map(Live::next);
+        let nodes = self.nodes.iter().zip(AHEAD);
+        let nodes =
+            nodes.filter_map(|(node, ahead)| Some(node.as_ref()?.next().saturating_sub(ahead)));
         let cables = self.cables.iter();
         let ways = cables.flat_map(|cable| cable.ways.iter().filter_map(Way::next));
         let busy = self.cables.iter().flat_map(|cable| cable.busy);
@@ -341,6 +358,7 @@ impl World {
     fn step(&mut self) {
         let now = self.now;
         for host in 0..self.nodes.len() {
+            let local = self.local(host);
             let links = Self::cables_of(host, self.cables.len());
             for (link, (cable, way)) in links.enumerate() {
                 let link = LinkId(link as u16);
@@ -348,18 +366,20 @@ impl World {
                 if of.busy[way].take_if(|busy| *busy <= now).is_some()
                     && let Some(node) = &mut self.nodes[host]
                 {
-                    assert!(node.left(now, link));
+                    assert!(node.left(local, link));
                 }
                 while let Some(mut flying) = of.ways[1 - way].land(now) {
                     if let Some(node) = self.nodes[host].as_mut().filter(|_| !of.is_cut) {
-                        node.came(now, link, now, &mut flying.bytes);
+                        node.came(local, link, local, &mut flying.bytes);
                     }
                 }
             }
         }
-        for node in self.nodes.iter_mut().flatten() {
-            if node.next() <= now {
-                node.wake(now);
+        for (node, ahead) in self.nodes.iter_mut().zip(AHEAD) {
+            if let Some(node) = node
+                && node.next() <= now + ahead
+            {
+                node.wake(now + ahead);
             }
         }
         while let Some(first) = self.sends.first_entry()
@@ -374,7 +394,7 @@ impl World {
     }
 
     pub(super) fn send(&mut self, host: usize, end: Label, bytes: Vec<u8>) {
-        let now = self.now;
+        let now = self.local(host);
         let Some(node) = &mut self.nodes[host] else {
             return;
         };
@@ -385,7 +405,7 @@ impl World {
     }
 
     fn fills(&mut self) {
-        let (now, faults) = (self.now, self.manner.faults);
+        let now = self.now;
         let mut buffer = [0; LONGEST];
         for host in 0..self.nodes.len() {
             let links = Self::cables_of(host, self.cables.len());
@@ -397,14 +417,19 @@ impl World {
                 if busy[way].is_some() {
                     continue;
                 }
-                let wire = &mut self.wire[cable][way];
-                let filled = node.fill(now, LinkId(link as u16), &mut buffer, |frame| {
-                    let leaves = now + Framing::Bare.takes(frame.len() + AROUND, faults.rate);
-                    busy[way] = Some(leaves);
-                    ways[way].fly(frame, leaves, WHOLE, &faults);
-                    wire.push_back(frame.to_vec());
-                    Handed::Taken
-                });
+                let (wire, faults) = (&mut self.wire[cable][way], self.worse[cable]);
+                let filled = node.fill(
+                    now + AHEAD[host],
+                    LinkId(link as u16),
+                    &mut buffer,
+                    |frame| {
+                        let leaves = now + Framing::Bare.takes(frame.len() + AROUND, faults.rate);
+                        busy[way] = Some(leaves);
+                        ways[way].fly(frame, leaves, WHOLE, &faults);
+                        wire.push_back(frame.to_vec());
+                        Handed::Taken
+                    },
+                );
                 assert_ne!(filled, Filled::NoRoom);
                 wire.truncate(4_000);
             }
@@ -415,14 +440,15 @@ impl World {
     pub(super) fn told(&mut self) {
         let now = self.now;
         for (host, seen) in self.seen.iter_mut().enumerate() {
+            let local = now + AHEAD[host];
             let Some(node) = &mut self.nodes[host] else {
                 continue;
             };
             while let Some(event) = node.event() {
                 match &event {
-                    Event::Asked(hold, _) => node.answer(now, *hold, Ok(self.listens)),
+                    Event::Asked(hold, _) => node.answer(local, *hold, Ok(self.listens)),
                     Event::Back(_) => seen.back += 1,
-                    Event::Handler(handler) => runs(node, now, *handler),
+                    Event::Handler(handler) => runs(node, local, *handler),
                     Event::Received(end) => {
                         let received = node.receive(*end).expect("it was told");
                         let bytes = node.bytes(*end, &received).expect("it is there");
