@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use laxity_model::channels::signalling::Label;
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::{Body, Cipher, Data, LONGEST};
+use laxity_net::channels::frame::{Body, Cipher, Data, LONGEST, Left};
 use laxity_net::channels::session::{Budget, Came, Identity, Neighbour, Peer, SecretKey, Terms};
 use libfuzzer_sys::fuzz_target;
 
@@ -62,6 +62,7 @@ fn say(hosts: &mut [Host; 2], host: usize, now: Instant) {
         part: 0,
         parts: NonZeroU16::MIN,
         earliness: 0,
+        left: Left::UNKNOWN,
         best_effort: false,
         payload: b"said",
     });

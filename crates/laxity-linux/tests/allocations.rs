@@ -2,6 +2,8 @@
 //! inside it, and would keep them waiting until they let it go.
 #![allow(unsafe_code)]
 
+#[path = "allocations/node.rs"]
+mod node;
 #[path = "allocations/path.rs"]
 mod path;
 
@@ -95,23 +97,27 @@ fn pushing_what_is_late_allocates_nothing_also_where_there_is_no_more_room() {
     assert_eq!((consumer.drain(&mut events), consumer.lost()), (64, 36));
 }
 
-/// Messages from a host over another one to a third: of one packet and of several, too many and too large, and what is lost on the way.
+/// Messages from one node to the next, with heartbeats; and on the data path from a host over another one to a third: of one packet and of several, too many and too large, and what is lost on the way.
 #[test]
 fn messages_of_channels_go_from_end_to_end_without_the_allocator() {
     let carrying = thread::Builder::new().name("carrying".to_owned());
     let carrying = carrying.spawn(|| {
         let mut line = path::Line::new();
+        let mut pair = node::Pair::new();
+        (0..100).for_each(|_| pair.carries());
         let [.., before] = calls();
+        (0..400).for_each(|_| pair.carries());
         for round in 0..2_000 {
             line.carries(round);
         }
         let [.., after] = calls();
         drop(black_box(Box::new(before)));
         let [.., counted] = calls();
-        (line.counts(), after - before, counted - after)
+        let counts = (line.counts(), pair.delivered);
+        (counts, after - before, counted - after)
     });
-    let (counts, while_carrying, then) = carrying.unwrap().join().unwrap();
-    assert_eq!((while_carrying, then), (0, 2));
+    let ((counts, by_nodes), while_carrying, then) = carrying.unwrap().join().unwrap();
+    assert_eq!((while_carrying, then, by_nodes), (0, 2, 500));
     let [delivered, demoted, lost] = counts;
     assert!(
         delivered > 2_000 && demoted > 1_000 && lost > 100,

@@ -10,7 +10,7 @@ use std::time::Instant as Wall;
 use laxity_model::Instant;
 use laxity_model::base::number::median;
 use laxity_model::channels::signalling::Label;
-use laxity_net::channels::frame::{Body, Cipher, Data, Frame, LONGEST, check, checked};
+use laxity_net::channels::frame::{Body, Cipher, Data, Frame, LONGEST, Left, check, checked};
 use laxity_net::channels::session::{
     Budget, Came, Identity, Neighbour, Peer, Refused, SecretKey, Terms,
 };
@@ -30,6 +30,7 @@ fn data(payload: &'static [u8]) -> Body<'static> {
         part: 0,
         parts: NonZeroU16::MIN,
         earliness: 4,
+        left: Left::UNKNOWN,
         best_effort: false,
         payload,
     })

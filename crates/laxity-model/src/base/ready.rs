@@ -196,6 +196,13 @@ where
         }
     }
 
+    /// The rank of a place; `None` if it is not in the queue.
+    #[must_use]
+    pub fn rank(&self, place: u32) -> Option<u64> {
+        let member = self.places.as_ref().get(place as usize)?;
+        member.is_there().then(|| member.rank())
+    }
+
     /// Whether the place is in the queue.
     #[inline]
     pub fn holds(&self, place: u32) -> bool {

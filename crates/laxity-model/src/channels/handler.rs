@@ -235,6 +235,11 @@ impl Handler {
         core::mem::take(&mut self.is_blocked)
     }
 
+    /// Other limits hold from now on; of a message that is being cut the parts are as they were.
+    pub const fn settle(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
     /// Packets that were made and have not left.
     #[must_use]
     pub const fn below(&self) -> u32 {
@@ -308,7 +313,7 @@ impl Handler {
             is_last,
         };
         current.made += 1;
-        current.left -= 1;
+        current.left = current.left.saturating_sub(1);
         if is_last {
             self.parts.clear();
         } else if current.left == 0 && self.parts.len() > 1 {

@@ -67,6 +67,15 @@ impl LinkScheduler {
         }
     }
 
+    /// No packet of a channel waits any more; those that did are told.
+    pub fn withdraw(&mut self, channel: u32, mut each: impl FnMut(FrameId)) {
+        let line = &mut self.channels[channel as usize];
+        while let Some(frame) = line.waiting.pop(&mut self.links) {
+            each(FrameId(frame));
+        }
+        self.classes.leave(channel);
+    }
+
     /// Which packet leaves now; it waits no more.
     pub fn take(&mut self, now: Instant) -> Next {
         let channel = match self.classes.next(now) {
@@ -231,6 +240,7 @@ mod tests {
         Add(u32, u64),
         Go,
         Later(u64),
+        Withdraw(u32),
     }
 
     fn op() -> impl Strategy<Value = Op> {
@@ -238,6 +248,7 @@ mod tests {
             3 => (0..CHANNELS, 0..40_u64).prop_map(|(channel, ahead)| Op::Add(channel, ahead)),
             3 => Just(Op::Go),
             1 => (1..9_u64).prop_map(Op::Later),
+            1 => (0..CHANNELS).prop_map(Op::Withdraw),
         ]
     }
 
@@ -279,6 +290,13 @@ mod tests {
                         both => prop_assert!(false, "{both:?}"),
                     },
                     Op::Later(by) => now += by,
+                    Op::Withdraw(channel) => {
+                        let mut gone = Vec::new();
+                        scheduler.withdraw(channel, |frame| gone.push(frame));
+                        let of = waiting.iter().filter(|one| one.1 == channel);
+                        prop_assert_eq!(gone, of.map(|one| one.0).collect::<Vec<_>>());
+                        waiting.retain(|one| one.1 != channel);
+                    }
                 }
             }
         }
@@ -295,6 +313,20 @@ mod tests {
         assert_eq!(transmit.next(Instant::ZERO), Ok(Next::Nothing));
         transmit.offer(&frame(1, 0), Instant::ZERO);
         assert!(matches!(transmit.next(Instant::ZERO), Ok(Next::Frame(_))));
+    }
+
+    #[test]
+    fn a_frame_that_is_withdrawn_gives_back_its_place() {
+        let mut transmit = Transmit::new(Box::new(scheduler(Early::Last)), 2, 1);
+        for channel in [0, 1] {
+            transmit.offer(&frame(channel, 0), Instant::ZERO);
+        }
+        let mut gone = Vec::new();
+        transmit.order().withdraw(0, |frame| gone.push(frame));
+        gone.into_iter().for_each(|frame| transmit.withdrawn(frame));
+        assert_eq!(transmit.waiting(), 1);
+        assert!(transmit.offer(&frame(2, 0), Instant::ZERO).is_some());
+        assert!(transmit.offer(&frame(2, 0), Instant::ZERO).is_none());
     }
 
     #[test]

@@ -147,6 +147,22 @@ impl Reassembly {
         Arrived::Complete(number as u32)
     }
 
+    /// There are so many buffers from now on, for messages of so many parts, where that is more than before. What is there stays.
+    pub fn grow(&mut self, buffers: NonZeroU32, most: NonZeroU32) {
+        let words = self.words.max(most.get().div_ceil(u64::BITS) as usize);
+        let buffers = self.slots.len().max(buffers.get() as usize);
+        let mut came = vec![0; buffers * words];
+        for (new, old) in came.chunks_mut(words).zip(self.came.chunks(self.words)) {
+            new[..old.len()].copy_from_slice(old);
+        }
+        let mut slots = core::mem::take(&mut self.slots).into_vec();
+        slots.resize(buffers, Slot::Free);
+        self.slots = slots.into();
+        self.came = came.into();
+        self.words = words;
+        self.most = self.most.max(most.get());
+    }
+
     /// Whoever took a complete message has done with its buffer.
     ///
     /// # Panics

@@ -217,6 +217,26 @@ impl<M> Source<M> {
         Some(first.message)
     }
 
+    /// Other limits hold from now on, for those that wait, too: each has so many packets. None of them is dropped, and the next one's logical arrival stays.
+    pub fn settle(&mut self, limits: Limits, packets: impl Fn(&M) -> NonZeroU32) {
+        if let Some(first) = &self.first {
+            self.urgency.back_to(first.mark);
+        }
+        self.urgency.states(limits.stated);
+        (self.packets, self.room, self.excess) = (limits.packets, limits.room, limits.excess);
+        self.parts = 0;
+        let most = self.packets;
+        for one in self.first.iter_mut().chain(&mut self.behind.waiting) {
+            one.parts = packets(&one.message).div_ceil(most);
+            self.parts = self.parts.saturating_add(one.parts.get());
+            let place = self.urgency.place(one.at, one.parts.get());
+            one.mark = place.mark();
+            self.urgency.take(place);
+        }
+        let waiting = &mut self.behind.waiting;
+        waiting.reserve((limits.room.get() as usize).saturating_sub(waiting.len()));
+    }
+
     /// How many messages came to what: those that were offered were taken, demoted, dropped or displaced, or wait.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -257,7 +277,7 @@ impl<M> Source<M> {
     }
 
     fn has_room(&self, parts: NonZeroU32) -> bool {
-        parts.get() <= self.room.get() - self.parts
+        parts.get() <= self.room.get().saturating_sub(self.parts)
     }
 
     fn shape(&mut self, now: Instant, parts: NonZeroU32, message: M) -> Offered<M> {

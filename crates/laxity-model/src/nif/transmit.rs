@@ -238,6 +238,12 @@ impl<O: Order + ?Sized> Transmit<O> {
         self.done(last);
     }
 
+    /// The order has let a frame go that waited: it will not leave.
+    pub fn withdrawn(&mut self, frame: FrameId) {
+        debug_assert_eq!(self.stages[frame.index()], Stage::Waiting);
+        self.done(Some(frame));
+    }
+
     /// The frame that is below for the longest time has left; `None` if none is there.
     #[inline]
     pub fn sent(&mut self) -> Option<FrameId> {

@@ -273,6 +273,15 @@ impl Urgency {
         Some(self.next.minus(room, self.stated.amount).instant())
     }
 
+    /// The client states something else from now on. What has come keeps its place in the line, to the nanosecond above.
+    pub fn states(&mut self, stated: Stated) {
+        let nanos = self.next.instant().as_nanos();
+        *self = Self {
+            next: Point { nanos, part: 0 },
+            ..Self::new(stated)
+        };
+    }
+
     /// The line of the same client as it was at the mark.
     #[must_use]
     #[inline]

@@ -163,6 +163,18 @@ impl<S: SupplyBound> Host<S> {
         Ok(self)
     }
 
+    /// Bytes of payload of a packet at the most: S.
+    #[must_use]
+    pub const fn payload(&self) -> NonZeroU32 {
+        self.payload
+    }
+
+    /// How long before its logical arrival here a hop before this one sends a message: h.
+    #[must_use]
+    pub const fn horizon(&self) -> Span {
+        self.horizon
+    }
+
     /// All stages, in the order in which messages go through them.
     #[must_use]
     pub fn stages(&self) -> &[Stage<S>] {

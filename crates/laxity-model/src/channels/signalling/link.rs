@@ -220,6 +220,11 @@ impl<M: Clone> End<M> {
         how
     }
 
+    /// The next heartbeat is due then.
+    pub(super) const fn beats(&mut self, now: Instant) {
+        self.beat_at = now;
+    }
+
     /// When something is to be done.
     pub(super) fn next(&self, terms: &Terms) -> Instant {
         let silent = match self.is_up {

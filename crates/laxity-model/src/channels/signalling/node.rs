@@ -57,8 +57,11 @@ pub enum Effect<S, R> {
     Down(LinkId, Broke),
 }
 
+/// What is to be done for a node with that admission.
+pub type EffectOf<A> = Effect<<A as Admits>::Asked, <A as Admits>::Short>;
+
 /// What is done of it.
-pub type Effects<A> = Vec<Effect<<A as Admits>::Asked, <A as Admits>::Short>>;
+pub type Effects<A> = Vec<EffectOf<A>>;
 
 /// Nothing was begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -123,6 +126,19 @@ impl<S> Hop<S> {
         let before = self.before.as_deref();
         let pending = self.pending.as_deref().map(|pending| &pending.agreed);
         before.into_iter().chain(&self.now).chain(pending)
+    }
+
+    /// What one of them has here.
+    fn reserved<'a>(&self, channel: ChannelId, agreed: &'a Agreed<S>) -> Reserved<'a, S> {
+        Reserved {
+            hold: Hold {
+                channel,
+                version: agreed.version,
+            },
+            place: self.place,
+            asked: &agreed.asked,
+            delays: agreed.delays,
+        }
     }
 
     /// What this hop is to know of a channel that is open.
@@ -308,6 +324,22 @@ impl<A: Admits> Node<A> {
         self.leave(time, out);
     }
 
+    /// This host cannot do for a channel what it has agreed to: it ends.
+    pub fn fails(&mut self, now: Instant, channel: ChannelId, out: &mut Effects<A>) {
+        let time = self.enter(now);
+        self.ends(channel, Cause::Nonsense(self.host), out);
+        self.leave(time, out);
+    }
+
+    /// A heartbeat goes over a link as soon as the node is [woken](Self::wake), which it is to be at once.
+    pub fn beats(&mut self, now: Instant, link: LinkId, out: &mut Effects<A>) {
+        let time = self.enter(now);
+        if let Some(end) = self.ends.get_mut(link.index()) {
+            end.beats(time);
+        }
+        self.leave(time, out);
+    }
+
     /// When the node is to be [woken](Self::wake), by the host's clock.
     #[must_use]
     pub fn next(&self) -> Instant {
@@ -338,6 +370,12 @@ impl<A: Admits> Node<A> {
         self.softs.iter().map(|soft| soft.differed).sum()
     }
 
+    /// Which host of a channel's way this is, from 0 at the origin; `None` if it does not go through here.
+    #[must_use]
+    pub fn position(&self, channel: ChannelId) -> Option<u8> {
+        self.channels.get(&channel).map(|hop| hop.position)
+    }
+
     /// All channels that go through here, in the order of their names.
     pub fn channels(&self) -> impl Iterator<Item = Listed> {
         self.channels.iter().map(|(channel, hop)| Listed {
@@ -348,6 +386,18 @@ impl<A: Admits> Node<A> {
             delays: hop.delays(),
             label: hop.label,
             next: hop.next,
+        })
+    }
+
+    /// What all hops have agreed to of a channel, with the bound: its messages may be as any of these says, and the last is what it is now. Nothing, where it is not open.
+    pub fn agreed(
+        &self,
+        channel: ChannelId,
+    ) -> impl Iterator<Item = (Reserved<'_, A::Asked>, Span)> {
+        let hop = self.channels.get(&channel);
+        hop.into_iter().flat_map(move |hop| {
+            let agreed = hop.before.as_deref().into_iter().chain(&hop.now);
+            agreed.map(move |agreed| (hop.reserved(channel, agreed), agreed.within))
         })
     }
 
@@ -363,15 +413,8 @@ impl<A: Admits> Node<A> {
         let all = self.channels.iter();
         self.labels.agrees(labels)
             && self.admission.agrees(all.flat_map(|(channel, hop)| {
-                hop.holds().map(|agreed| Reserved {
-                    hold: Hold {
-                        channel: *channel,
-                        version: agreed.version,
-                    },
-                    place: hop.place,
-                    asked: &agreed.asked,
-                    delays: agreed.delays,
-                })
+                let holds = hop.holds();
+                holds.map(|agreed| hop.reserved(*channel, agreed))
             }))
     }
 }

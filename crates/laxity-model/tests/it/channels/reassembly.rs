@@ -57,6 +57,36 @@ fn a_message_is_complete_with_its_last_part_whichever_that_is() {
 }
 
 #[test]
+fn what_is_there_stays_where_buffers_become_more_and_larger() {
+    let mut assembly = Reassembly::new(number(2), number(3));
+    for message in 0..2 {
+        let stored = assembly.arrived(fragment(message, 1, 3), NEVER, nobody);
+        assert_eq!(stored, Arrived::Stored(message as u32));
+    }
+    let longer = assembly.arrived(fragment(2, 0, 70), NEVER, nobody);
+    assert_eq!(longer, Arrived::Malformed);
+    assembly.grow(number(3), number(70));
+    let longer = assembly.arrived(fragment(2, 69, 70), NEVER, nobody);
+    assert_eq!(longer, Arrived::Stored(2));
+    for (message, part, stored) in [
+        (0, 1, Arrived::Doubled),
+        (0, 0, Arrived::Stored(0)),
+        (0, 2, Arrived::Complete(0)),
+        (1, 0, Arrived::Stored(1)),
+        (1, 2, Arrived::Complete(1)),
+        (2, 69, Arrived::Doubled),
+        (2, 68, Arrived::Stored(2)),
+    ] {
+        let came = assembly.arrived(
+            fragment(message, part, [3, 3, 70][message as usize]),
+            NEVER,
+            nobody,
+        );
+        assert_eq!(came, stored, "{message}: {part}");
+    }
+}
+
+#[test]
 fn what_is_not_complete_is_given_up_for_one_behind_it_and_when_it_is_due() {
     let mut assembly = Reassembly::new(number(2), number(4));
     let mut gone = Vec::new();

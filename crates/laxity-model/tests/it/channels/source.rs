@@ -56,6 +56,33 @@ fn at_once(
 }
 
 #[test]
+fn other_limits_hold_for_what_waits_and_the_line_goes_on() {
+    let mut source = Source::new(limits(4, 4, Excess::Shape));
+    for message in 0..4 {
+        source.offer(at(0), number(4), message, |_| {});
+    }
+    assert_eq!(take(&mut source), Some((0, vec![0])));
+    // A message now has two packets at the most, and there is one in 10 ns.
+    let other = Limits {
+        stated: Stated::new(1, Span::from_nanos(10), 9, Span::from_nanos(DELAY)).unwrap(),
+        packets: number(2),
+        room: number(7),
+        excess: Excess::DropNewest,
+    };
+    source.settle(other, |_| number(4));
+    assert_eq!(source.len(), 3);
+    assert_eq!(take(&mut source), Some((1, vec![100, 110])));
+    let offered = source.offer(at(0), number(2), 4, |_| {});
+    assert_eq!(offered, Offered::Dropped(4), "it would come too early");
+    let offered = source.offer(at(90), number(2), 5, |_| {});
+    assert_eq!(offered, Offered::Waits);
+    for (message, logical) in [(2, vec![120, 130]), (3, vec![140, 150]), (5, vec![160])] {
+        assert_eq!(take(&mut source), Some((message, logical)));
+    }
+    assert_eq!(source.counts().taken, 5);
+}
+
+#[test]
 fn what_keeps_the_promise_waits_under_every_policy() {
     for excess in [
         Excess::Shape,

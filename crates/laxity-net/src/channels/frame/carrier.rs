@@ -50,7 +50,7 @@ impl Carrier {
     }
 }
 
-/// The largest [overhead](Carrier::overhead) of a data frame, in bytes: Ethernet 14, IPv6 40, UDP 8, the header 16, that of data 32, and the tag 16.
+/// The largest [overhead](Carrier::overhead) of a data frame, in bytes: Ethernet 14, IPv6 40, UDP 8, the header 16, that of data 44, and the tag 16.
 pub const MOST_OVERHEAD: usize = Carrier::UdpIpv6.overhead(true);
 
-const _: () = assert!(MOST_OVERHEAD == 14 + 40 + 8 + 16 + 32 + 16);
+const _: () = assert!(MOST_OVERHEAD == 14 + 40 + 8 + 16 + 44 + 16);

@@ -2,8 +2,10 @@
 
 use core::num::{NonZeroU16, NonZeroU32};
 
+use laxity_model::channels::clocks::Place;
 use laxity_model::channels::reassembly::Fragment;
 use laxity_model::channels::signalling::Label;
+use laxity_model::{Instant, Span};
 use zerocopy::network_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -22,10 +24,38 @@ pub struct Data<'a> {
     pub parts: NonZeroU16,
     /// By how many nanoseconds it left before it was due at the hop that it leaves: ℓ + d − departure. Less than nothing, if it was late. Of best effort, which is never due, 0.
     pub earliness: i64,
+    /// When it left, and what is known of how early it was; nothing of best effort.
+    pub left: Left,
     /// It broke its sender's promise, and goes as best effort.
     pub best_effort: bool,
     /// What of the message is in it; of a message of several parts something.
     pub payload: &'a [u8],
+}
+
+/// When a frame left a host, and what that host knew of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Left {
+    /// When its last bit left, by the clock of who sent it.
+    pub at: Instant,
+    /// So much less early it may have been than it says; [`Span::MAX`]: not known. What is no less than 2³² − 1 ns is not known either.
+    pub error: Span,
+    /// The first of hosts and links on its way that made it late, as far as is known.
+    pub late: Option<Place>,
+}
+
+impl Left {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self {
+        at: Instant::ZERO,
+        error: Span::MAX,
+        late: None,
+    };
+}
+
+impl Default for Left {
+    fn default() -> Self {
+        Self::UNKNOWN
+    }
 }
 
 impl Data<'_> {
@@ -40,7 +70,7 @@ impl Data<'_> {
     }
 }
 
-const BEST_EFFORT: u32 = 1;
+const BEST_EFFORT: u16 = 1;
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
@@ -74,8 +104,46 @@ pub(super) struct DataLayout {
     message: U64,
     part: U16,
     parts: U16,
-    flags: U32,
+    flags: U16,
+    late: LateLayout,
     earliness: I64,
+    left: U64,
+    error: U32,
+}
+
+/// Who made a message late: 0 nobody, 1 a host, 2 a link; and which of them.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct LateLayout {
+    kind: u8,
+    number: u8,
+}
+
+impl LateLayout {
+    const fn new(late: Option<Place>) -> Self {
+        let (kind, number) = match late {
+            None => (0, 0),
+            Some(Place::Host(number)) => (1, number),
+            Some(Place::Link(number)) => (2, number),
+        };
+        Self { kind, number }
+    }
+
+    const fn place(self) -> Result<Option<Place>, Malformed> {
+        match (self.kind, self.number) {
+            (0, 0) => Ok(None),
+            (1, number) => Ok(Some(Place::Host(number))),
+            (2, number) => Ok(Some(Place::Link(number))),
+            _ => Err(Malformed::Field("who made it late")),
+        }
+    }
+}
+
+/// What is more is not known.
+const MOST_ERROR: u32 = u32::MAX;
+
+fn error(error: Span) -> u32 {
+    u32::try_from(error.as_nanos()).unwrap_or(MOST_ERROR)
 }
 
 impl<'a> Data<'a> {
@@ -90,6 +158,14 @@ impl<'a> Data<'a> {
             part,
             parts,
             earliness: layout.earliness.get(),
+            left: Left {
+                at: Instant::from_nanos(layout.left.get()),
+                error: match layout.error.get() {
+                    MOST_ERROR => Span::MAX,
+                    error => Span::from_nanos(error.into()),
+                },
+                late: layout.late.place()?,
+            },
             best_effort: flags & BEST_EFFORT != 0,
             payload,
         };
@@ -102,7 +178,7 @@ impl<'a> Data<'a> {
         if flags & !BEST_EFFORT != 0 {
             return Err(Malformed::Field("a flag"));
         }
-        if data.best_effort && data.earliness != 0 {
+        if data.best_effort && (data.earliness, data.left) != (0, Left::UNKNOWN) {
             return Err(Malformed::Field("the earliness of best effort"));
         }
         Ok(data)
@@ -119,8 +195,11 @@ impl<'a> Data<'a> {
             message: self.message.into(),
             part: self.part.into(),
             parts: self.parts.get().into(),
-            flags: u32::from(self.best_effort).into(),
+            flags: u16::from(self.best_effort).into(),
+            late: LateLayout::new(self.left.late),
             earliness: self.earliness.into(),
+            left: self.left.at.as_nanos().into(),
+            error: error(self.left.error).into(),
         };
         let (head, payload) = out.split_at_mut(size_of::<DataLayout>());
         head.copy_from_slice(layout.as_bytes());

@@ -14,7 +14,7 @@ mod signal;
 pub use body::Body;
 pub use carrier::{Carrier, ETHER_TYPE, MOST_OVERHEAD};
 pub use checked::{check, checked};
-pub use data::Data;
+pub use data::{Data, Left};
 pub use handshake::{Answer, Cipher, First, MAC};
 pub use layout::{
     CHECKSUM, DATA, Frame, HEADER, Header, Kind, LONGEST, Malformed, NoRoom, TAG, VERSION,

@@ -26,15 +26,19 @@ pub use counts::{Came, Ended, Packets, Passed};
 pub use far::{Ends, Event, FarEnd, Lost, Received, Stored};
 pub use origin::{Began, Offer, Queue};
 pub use pace::Pace;
-pub use relay::{Forwarded, Relay};
+pub use relay::{Forwarded, Passes, Relay};
 pub use table::{NotOurs, Table};
-pub use way_out::{Effect, Full, Granted, Handed, Limits, Next, WayOut};
+pub use way_out::{Effect, Full, Granted, Handed, Leaves, Limits, Next, WayOut};
 
-use laxity_model::channels::signalling::Label;
+pub use laxity_model::channels::signalling::Label;
+
+use laxity_model::channels::clocks::{Carried, Crossing, Logical, Offset};
 use laxity_model::{Instant, Span};
 
+use super::frame::Data;
+
 /// Which of a channel's two ways a message goes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Lane {
     /// What keeps the promise, and is due.
     RealTime,
@@ -51,6 +55,52 @@ impl Lane {
             true => Self::BestEffort,
             false => Self::RealTime,
         }
+    }
+}
+
+/// How a frame came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// When.
+    pub at: Instant,
+    /// How the clock of who sent it stands to this host's, if that is known.
+    pub clocks: Option<Offset>,
+    /// Over which link, and how long it may take there.
+    pub link: Crossing,
+}
+
+/// Of which nothing but its instant is known, over a way's first link.
+impl From<Instant> for Arrival {
+    fn from(at: Instant) -> Self {
+        let link = Crossing {
+            number: 0,
+            propagation: Span::ZERO,
+            longest: Span::ZERO,
+        };
+        let clocks = None;
+        Self { at, clocks, link }
+    }
+}
+
+impl Arrival {
+    /// When a frame's message is current here, which is never so early as to be before `most`; whether the frame was believed, too. What a link took that no host sees makes it look later, by no more than the clocks tell.
+    fn logical(&self, data: &Data<'_>, most: Span) -> (Logical, bool) {
+        let (latest, is_believed) = logical(self.at, data.earliness, most);
+        let most = i64::try_from(most.as_nanos()).unwrap_or(i64::MAX);
+        let carried = Carried {
+            left: data.left.at,
+            earliness: data.earliness.min(most),
+            error: data.left.error,
+            late: data.left.late,
+        };
+        let known = carried.arrives(self.clocks, self.at, self.link);
+        let at = latest.min(known.at);
+        let least = known.at.saturating_sub(known.error);
+        let error = match known.error {
+            Span::MAX => Span::MAX,
+            _ => at.saturating_since(least),
+        };
+        (Logical { at, error, ..known }, is_believed)
     }
 }
 

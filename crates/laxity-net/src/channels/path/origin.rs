@@ -58,6 +58,30 @@ struct Stored<B> {
     is_made: bool,
 }
 
+impl<B> Stored<B> {
+    const fn nothing() -> Self {
+        Self {
+            buffer: None,
+            packets: 0,
+            is_made: false,
+        }
+    }
+}
+
+impl Queue {
+    /// Of messages: those that wait, one that takes the place of others, one that is cut, and such of which a packet is left.
+    const fn places(&self) -> u32 {
+        self.source.room.get() + self.handler.room.get() + 2
+    }
+
+    /// Bytes of the largest message: a frame says of how many parts in 16 bits.
+    fn most(&self) -> u32 {
+        let parts = u32::from(u16::MAX);
+        let most = self.handler.packet_bytes.get().saturating_mul(parts);
+        self.largest.min(most)
+    }
+}
+
 /// The message that is being cut.
 #[derive(Clone, Copy, Debug)]
 struct Current {
@@ -83,7 +107,7 @@ pub(super) struct Begins<B> {
     pub(super) handler: Handler,
     packet_bytes: u32,
     largest: u32,
-    messages: Box<[Stored<B>]>,
+    messages: Vec<Stored<B>>,
     free: Vec<u32>,
     current: Option<Current>,
     /// Made, and not queued.
@@ -112,23 +136,15 @@ impl<B: AsRef<[u8]>> Begins<B> {
         let Queue {
             source: limits,
             handler,
-            largest,
+            ..
         } = queue;
-        // Those that wait, one that takes the place of others, one that is cut, and such of which a packet is left.
-        let most = limits.room.get() + handler.room.get() + 2;
-        let parts = u32::from(u16::MAX);
-        let stored = || Stored {
-            buffer: None,
-            packets: 0,
-            is_made: false,
-        };
+        let most = queue.places();
         Self {
             source: Source::new(limits),
             handler: Handler::new(handler, limits.room),
             packet_bytes: handler.packet_bytes.get(),
-            // A frame says of how many parts in 16 bits.
-            largest: largest.min(handler.packet_bytes.get().saturating_mul(parts)),
-            messages: (0..most).map(|_| stored()).collect(),
+            largest: queue.most(),
+            messages: (0..most).map(|_| Stored::nothing()).collect(),
             free: (0..most).rev().collect(),
             current: None,
             made: None,
@@ -139,6 +155,18 @@ impl<B: AsRef<[u8]>> Begins<B> {
         }
     }
 
+    /// Other limits hold from now on. What waits, or is being cut, goes on with the places that it has.
+    pub(super) fn settle(&mut self, queue: Queue) {
+        let size = self.packet_bytes;
+        (self.source).settle(queue.source, |held| parts(held.bytes, size).into());
+        self.handler.settle(queue.handler);
+        self.largest = queue.most();
+        let there = self.messages.len() as u32;
+        self.free.extend((there..queue.places()).rev());
+        let most = there.max(queue.places()) as usize;
+        self.messages.resize_with(most, Stored::nothing);
+    }
+
     /// A message is offered; those that are dropped for it are handed out.
     pub(super) fn offer(
         &mut self,
@@ -147,15 +175,12 @@ impl<B: AsRef<[u8]>> Begins<B> {
         mut effect: impl FnMut(Effect<B>),
     ) -> Offered<B> {
         let bytes = buffer.as_ref().len() as u32;
-        let packets = self.parts(bytes).into();
+        let packets = parts(bytes, self.packet_bytes).into();
         let Some(place) = self.free.pop() else {
             unreachable!("there are places for all that wait or are made");
         };
-        self.messages[place as usize] = Stored {
-            buffer: Some(buffer),
-            packets: 0,
-            is_made: false,
-        };
+        self.messages[place as usize].buffer = Some(buffer);
+        self.messages[place as usize].is_made = false;
         let Self {
             source,
             messages,
@@ -200,7 +225,7 @@ impl<B: AsRef<[u8]>> Begins<B> {
             self.current = Some(Current {
                 place,
                 part: 0,
-                parts: self.parts(bytes),
+                parts: parts(bytes, self.packet_bytes),
             });
         }
         match next {
@@ -239,13 +264,6 @@ impl<B: AsRef<[u8]>> Begins<B> {
         if packet.is_last {
             self.current = None;
         }
-    }
-
-    /// Of how many parts a message of so many bytes is, of those that the far end takes.
-    fn parts(&self, bytes: u32) -> NonZeroU16 {
-        let parts = bytes.div_ceil(self.packet_bytes);
-        let parts = u16::try_from(parts).ok().and_then(NonZeroU16::new);
-        parts.unwrap_or(NonZeroU16::MIN)
     }
 
     /// The bytes of a part of a message.
@@ -297,6 +315,12 @@ impl<B: AsRef<[u8]>> Begins<B> {
             too_large: self.too_large,
         }
     }
+}
+
+/// Of how many parts a message of so many bytes is, of those that the far end takes, in packets of this size.
+fn parts(bytes: u32, size: u32) -> NonZeroU16 {
+    let parts = u16::try_from(bytes.div_ceil(size)).ok();
+    parts.and_then(NonZeroU16::new).unwrap_or(NonZeroU16::MIN)
 }
 
 /// How many packets each lane may have.

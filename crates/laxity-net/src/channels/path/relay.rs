@@ -2,10 +2,12 @@
 
 use core::num::NonZeroU32;
 
+use laxity_model::channels::admission::Traffic;
+use laxity_model::channels::clocks::Logical;
 use laxity_model::channels::handler::Late;
 use laxity_model::{Instant, Span};
 
-use super::{Lane, Pace, Passed, PerLane, logical};
+use super::{Arrival, Lane, Pace, Passed, PerLane};
 use crate::channels::frame::Data;
 
 /// What became of a frame.
@@ -29,9 +31,26 @@ pub(super) struct Kept {
     /// Which buffer.
     pub(super) place: u32,
     /// When it is current here.
-    pub(super) logical: Instant,
+    pub(super) logical: Logical,
     /// It had left the hop before after it was due there.
     pub(super) was_late: bool,
+}
+
+/// What a channel that passes was granted beside its delay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passes {
+    /// What it may send; where it may be as several say, the one with the shortest interval.
+    pub traffic: Traffic,
+    /// Packets of its largest message, of all of these.
+    pub packets: NonZeroU32,
+    /// So many buffers for frames of each lane.
+    pub buffers: PerLane<u32>,
+    /// No frame comes earlier before it is current here: the delay of the hop before, and its horizon.
+    pub earliest: Span,
+    /// The link before takes no more than this of a frame that no hop sees.
+    pub unseen: Span,
+    /// In all, messages may come so much closer behind those of before.
+    pub closer: Span,
 }
 
 /// How frames of a channel are let in, and kept.
@@ -50,6 +69,14 @@ pub struct Relay {
 struct Buffers {
     bytes: Box<[u8]>,
     free: Vec<u32>,
+    /// So many may be taken at once.
+    most: u32,
+}
+
+impl Buffers {
+    fn are_full(&self, size: usize) -> bool {
+        self.bytes.len() / size - self.free.len() >= self.most as usize
+    }
 }
 
 impl Relay {
@@ -64,6 +91,7 @@ impl Relay {
         let buffers = buffers.map(|buffers| Buffers {
             bytes: vec![0; buffers as usize * packet_bytes.get() as usize].into(),
             free: (0..buffers).rev().collect(),
+            most: buffers,
         });
         Self {
             packet_bytes,
@@ -74,13 +102,24 @@ impl Relay {
         }
     }
 
+    /// Something else is granted. Buffers that are no more the channel's stay allocated.
+    pub(super) fn settle(&mut self, passes: &Passes) {
+        let size = self.packet_bytes.get() as usize;
+        for (of, more) in self.buffers.iter_mut().zip(passes.buffers) {
+            let there = (of.bytes.len() / size) as u32;
+            of.most = more;
+            let mut bytes = std::mem::take(&mut of.bytes).into_vec();
+            bytes.resize(size * there.max(more) as usize, 0);
+            of.bytes = bytes.into();
+            of.free.extend((there..more).rev());
+        }
+        self.earliest = passes.earliest;
+        self.pace.settle(passes);
+    }
+
     /// How many buffers each lane has.
     pub(super) fn room(&self) -> PerLane<u32> {
-        let size = self.packet_bytes.get() as usize;
-        // As many as it was made with, which is a number of 32 bits.
-        self.buffers
-            .each_ref()
-            .map(|buffers| (buffers.bytes.len() / size) as u32)
+        self.buffers.each_ref().map(|buffers| buffers.most)
     }
 
     pub(super) const fn passed(&self, lane: Lane) -> Passed {
@@ -91,7 +130,7 @@ impl Relay {
     pub(super) fn comes(
         &mut self,
         now: Instant,
-        came: Instant,
+        came: &Arrival,
         data: &Data<'_>,
         (delay, late): (Span, Late),
     ) -> Result<Kept, Forwarded> {
@@ -103,22 +142,24 @@ impl Relay {
             passed.malformed += 1;
             return Err(Forwarded::Malformed);
         }
-        let (logical, is_believed) = logical(came, data.earliness, self.earliest);
+        let (logical, is_believed) = came.logical(data, self.earliest);
         passed.disbelieved += u64::from(!is_believed);
         let buffers = &mut self.buffers[lane as usize];
+        let is_full = buffers.are_full(size);
         if lane == Lane::RealTime {
-            let due = logical.checked_add(delay);
+            let due = logical.at.checked_add(delay);
             if late == Late::Discard && due.is_some_and(|due| due < now) {
                 passed.late += 1;
                 return Err(Forwarded::Late);
             }
             // What finds no buffer takes nothing of the grant.
-            if !buffers.free.is_empty() && !self.pace.admits(logical) {
+            if !is_full && !self.pace.admits(logical.at) {
                 passed.excess += 1;
                 return Err(Forwarded::Excess);
             }
         }
-        let Some(place) = buffers.free.pop() else {
+        let place = if is_full { None } else { buffers.free.pop() };
+        let Some(place) = place else {
             passed.no_buffer += 1;
             return Err(Forwarded::NoBuffer);
         };

@@ -57,6 +57,26 @@ impl<T> Table<T> {
         }
     }
 
+    /// The same, to be looked at.
+    ///
+    /// # Errors
+    ///
+    /// Nobody's.
+    pub fn get(&self, label: Label) -> Result<&T, NotOurs> {
+        match self.0.get(label.index as usize) {
+            Some(Some((generation, of))) if *generation == label.generation => Ok(of),
+            Some(Some(_)) => Err(NotOurs::Stale),
+            Some(None) | None => Err(NotOurs::Unknown),
+        }
+    }
+
+    /// What has this place, with its label.
+    pub fn at(&mut self, index: u32) -> Option<(Label, &mut T)> {
+        let (generation, of) = self.0.get_mut(index as usize)?.as_mut()?;
+        let generation = *generation;
+        Some((Label { index, generation }, of))
+    }
+
     /// Frames with this label are nobody's from now on. Answers whose they were.
     ///
     /// # Errors

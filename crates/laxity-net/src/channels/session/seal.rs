@@ -149,7 +149,7 @@ mod tests {
     use core::num::NonZeroU16;
 
     use super::*;
-    use crate::channels::frame::{Data, Frame};
+    use crate::channels::frame::{Data, Frame, Left};
     use laxity_model::channels::signalling::Label;
 
     const PAGE: &str = include_str!("../../../../../docs/wire.md");
@@ -178,6 +178,7 @@ mod tests {
             part: 4,
             parts: NonZeroU16::new(5).expect("not 0"),
             earliness: 6,
+            left: Left::UNKNOWN,
             best_effort: false,
             payload: b"laxity",
         };

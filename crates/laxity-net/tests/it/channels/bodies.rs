@@ -4,7 +4,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use laxity_model::channels::admission::Traffic;
 use laxity_model::channels::asked::{Asked, Fits, MOST_NAME, Name, Scarce, Shortage};
-use laxity_model::channels::clocks::{Echo, Stamp};
+use laxity_model::channels::clocks::{Echo, Place, Stamp};
 use laxity_model::channels::signalling::link::Content;
 use laxity_model::channels::signalling::message::{LISTED, MOST_HOSTS};
 use laxity_model::channels::signalling::{
@@ -12,7 +12,7 @@ use laxity_model::channels::signalling::{
     Summary,
 };
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::{Answer, Body, Cipher, Data, First, Signal};
+use laxity_net::channels::frame::{Answer, Body, Cipher, Data, First, Left, Signal};
 use proptest::prelude::*;
 
 /// The lists of a body.
@@ -134,8 +134,29 @@ impl Parts {
             } else {
                 self.numbers[5] as i64
             },
+            left: if best_effort {
+                Left::UNKNOWN
+            } else {
+                self.left()
+            },
             best_effort,
             payload: &self.lists.payload,
+        }
+    }
+
+    fn left(&self) -> Left {
+        let place = self.numbers[8] as u8;
+        Left {
+            at: Instant::from_nanos(self.numbers[6]),
+            error: match self.number(7) {
+                u32::MAX => Span::MAX,
+                error => Span::from_nanos(error.into()),
+            },
+            late: match self.number(9) % 3 {
+                0 => None,
+                1 => Some(Place::Host(place)),
+                _ => Some(Place::Link(place)),
+            },
         }
     }
 

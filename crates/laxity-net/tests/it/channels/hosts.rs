@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use laxity_model::channels::signalling::Label;
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::{Body, Cipher, Data, LONGEST};
+use laxity_net::channels::frame::{Body, Cipher, Data, LONGEST, Left};
 use laxity_net::channels::session::{
     Budget, Came, Identity, Neighbour, Peer, Refused, SealError, SecretKey, Terms,
 };
@@ -58,6 +58,7 @@ pub(crate) fn data(message: u64) -> Body<'static> {
         part: 0,
         parts: NonZeroU16::MIN,
         earliness: 0,
+        left: Left::UNKNOWN,
         best_effort: false,
         payload: b"something",
     })

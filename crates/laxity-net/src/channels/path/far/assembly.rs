@@ -3,10 +3,10 @@
 use core::num::NonZeroU32;
 use std::collections::VecDeque;
 
-use laxity_model::Instant;
 use laxity_model::channels::clocks::{Delivered, Logical, Place, Timeliness};
 use laxity_model::channels::handler::Late;
 use laxity_model::channels::reassembly::{Arrived, GivenUp, Reassembly};
+use laxity_model::{Instant, Span};
 
 use super::{Ends, Event, Lost, Received, Stored};
 use crate::channels::frame::Data;
@@ -18,6 +18,9 @@ struct Buffer {
     /// [`NOBODYS`]: it is free, or whoever took the message has it.
     message: u64,
     logical: Instant,
+    /// It was current no sooner, as far as is known.
+    least: Instant,
+    late: Option<Place>,
     length: usize,
 }
 
@@ -26,6 +29,8 @@ const NOBODYS: u64 = u64::MAX;
 const EMPTY: Buffer = Buffer {
     message: NOBODYS,
     logical: Instant::MAX,
+    least: Instant::ZERO,
+    late: None,
     length: 0,
 };
 
@@ -51,6 +56,8 @@ pub(super) struct Assembly {
 pub(super) struct Frame {
     pub(super) came: Instant,
     pub(super) logical: Instant,
+    pub(super) error: Span,
+    pub(super) late: Option<Place>,
     pub(super) left_late: bool,
     pub(super) is_believed: bool,
 }
@@ -105,6 +112,27 @@ impl Assembly {
             others: Vec::with_capacity(2 * places + 1),
             ended: Ended::default(),
         }
+    }
+
+    pub(super) fn places(&self) -> NonZeroU32 {
+        NonZeroU32::new(self.buffers.len() as u32).unwrap_or(NonZeroU32::MIN)
+    }
+
+    /// There are so many buffers, for messages of so many parts, where that is more; each has room for so many bytes, and had before.
+    pub(super) fn grow(&mut self, buffers: NonZeroU32, most: NonZeroU32, room: (usize, usize)) {
+        let (before, room) = room;
+        let places = self.buffers.len().max(buffers.get() as usize);
+        let mut bytes = vec![0; places * room];
+        for (new, old) in bytes.chunks_mut(room).zip(self.bytes.chunks(before)) {
+            new[..before].copy_from_slice(old);
+        }
+        self.bytes = bytes.into();
+        let mut there = std::mem::take(&mut self.buffers).into_vec();
+        there.resize(places, EMPTY);
+        self.buffers = there.into();
+        self.reassembly.grow(buffers, most);
+        self.ready.reserve(places - self.ready.len());
+        self.others.reserve(2 * places + 1);
     }
 
     /// The bytes of a message that is complete.
@@ -179,7 +207,7 @@ impl Assembly {
         &mut self,
         buffer: usize,
         data: &Data<'_>,
-        logical: Instant,
+        frame: &Frame,
         (size, room): (usize, usize),
     ) {
         let of = &mut self.buffers[buffer];
@@ -191,7 +219,9 @@ impl Assembly {
         }
         of.length += data.payload.len();
         // What a link took unseen makes a frame look later, never earlier.
-        of.logical = of.logical.min(logical);
+        of.logical = of.logical.min(frame.logical);
+        of.least = of.least.max(frame.logical.saturating_sub(frame.error));
+        of.late = of.late.or(frame.late);
         let from = buffer * room + usize::from(data.part) * size;
         self.bytes[from..][..data.payload.len()].copy_from_slice(data.payload);
     }
@@ -209,7 +239,7 @@ impl Assembly {
         self.behind = of.message + 1;
         self.ended.complete += 1;
         let delivered = match telling.lane {
-            Lane::RealTime => Some(delivered(of.logical, now, frame, ends)),
+            Lane::RealTime => Some(delivered(&of, now, frame, ends)),
             Lane::BestEffort => None,
         };
         match delivered.map(|delivered| delivered.timeliness) {
@@ -248,15 +278,19 @@ impl Assembly {
 }
 
 /// Whether a message was in time that was current then, and who took too long.
-fn delivered(logical: Instant, now: Instant, frame: Frame, ends: &Ends) -> Delivered {
+fn delivered(of: &Buffer, now: Instant, frame: Frame, ends: &Ends) -> Delivered {
     let known = Logical {
-        at: logical,
-        error: ends.unseen,
+        at: of.logical,
+        error: match of.least {
+            Instant::ZERO => ends.unseen,
+            least => ends.unseen.min(of.logical.saturating_since(least)),
+        },
         came: frame.came,
         late: None,
     };
     let delivered = known.delivered(ends.delay, now, ends.host);
     let late = match (frame.left_late, delivered.late) {
+        (_, Some(_)) if of.late.is_some() => of.late,
         (false, here @ Some(Place::Host(_))) => here,
         // It came late: over the one way that there is, or by whoever.
         (false, link) if ends.host == 1 => link,

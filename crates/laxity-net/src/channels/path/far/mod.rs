@@ -5,8 +5,9 @@
 //! From earliness alone it knows when a message was due by all that the hops before it saw: what waited in a host, whichever, is in it, and clocks need not agree. So a message that is late by that is late for certain, but for what wires take less than was declared. What nobody saw (a switch's queue, a frame that waited in a
 //! kernel or card after its earliness was written) makes a message look earlier than it is, by [`unseen`](Ends::unseen) at the most over the whole way: one that is in time by more than that is in time for certain, and what is between is within the error.
 //!
-//! Who took too long it knows of itself, and where one host is before it of that one and of the link between. Where there are more, a frame that left the last of them late may have been made late by any: each counts what it [held up](super::Packets::held_up), which is what came in time and left late. What links take
-//! unseen shows only where frames of one message took it unequally, and never which of several links it was: for that a frame would have to say when it left (see [`laxity_model::channels::clocks`]).
+//! A frame says when it left, too, so where the relation of two clocks is known ([`Arrival`]) what the link between took unseen shows, and what is left of the error is how far the clocks are known: each host on the way adds what it does not know, and the smaller of that and what was stated counts.
+//!
+//! Who took too long it is told by the frame, where a host before knew it, or knows of itself. Where neither is so, and several hosts are before it, a frame that left the last of them late may have been made late by any: each counts what it [held up](super::Packets::held_up), which is what came in time and left late.
 //!
 //! That messages are lost is known from the next one that comes. Behind the last one nothing comes, so whoever wants to know of that has to be told.
 
@@ -21,7 +22,7 @@ use laxity_model::channels::handler::Late;
 use laxity_model::channels::reassembly::{Arrived, Why};
 use laxity_model::{Instant, Span};
 
-use super::{Came, Ended, Lane, PerLane, logical};
+use super::{Arrival, Came, Ended, Lane, PerLane};
 use crate::channels::frame::Data;
 
 /// How a channel ends.
@@ -39,7 +40,7 @@ pub struct Ends {
     pub delay: Span,
     /// No frame comes earlier before it is current here: the delay of the hop before, and its horizon.
     pub earliest: Span,
-    /// What all links on the way together may take of a frame that no host sees; [`Span::MAX`]: not known.
+    /// What all links on the way together may take of a frame that no host sees, where clocks do not tell; [`Span::MAX`]: not known.
     pub unseen: Span,
     /// Which host of the way this is, from 1: so many are before it.
     pub host: u8,
@@ -154,16 +155,34 @@ impl FarEnd {
         }
     }
 
+    /// It ends in another way from now on. There are no fewer buffers and no smaller ones than before, and what is there stays.
+    pub fn settle(&mut self, ends: Ends) {
+        let next = Self::new(ends);
+        let (size, room) = (next.size, self.room.max(next.room));
+        let most = NonZeroU32::new((room / size) as u32).unwrap_or(NonZeroU32::MIN);
+        let before = std::mem::replace(self, next);
+        self.came = before.came;
+        for (of, mut had) in self.lanes.iter_mut().zip(before.lanes) {
+            if let (Some(of), Some(had)) = (of.as_mut(), had.as_mut()) {
+                had.grow(of.places(), most, (before.room, room));
+            }
+            if had.is_some() {
+                *of = had;
+            }
+        }
+        self.room = room;
+    }
+
     /// A frame of the channel came then. O(its bytes + buffers).
     pub fn arrived(
         &mut self,
         now: Instant,
-        came: Instant,
+        came: impl Into<Arrival>,
         data: &Data<'_>,
         event: impl FnMut(Event),
     ) -> Stored {
         let lane = Lane::of(data.best_effort);
-        let frame = self.frame(came, data);
+        let frame = self.frame(&came.into(), data);
         let stored = self.stored((lane, now), frame, data, event);
         let came = &mut self.came[lane as usize];
         came.came += 1;
@@ -199,11 +218,11 @@ impl FarEnd {
         let places = (self.size, self.room);
         match assembly.arrived(data, due, &mut telling) {
             Arrived::Stored(buffer) => {
-                assembly.store(buffer as usize, data, frame.logical, places);
+                assembly.store(buffer as usize, data, &frame, places);
                 Stored::Stored
             }
             Arrived::Complete(buffer) => {
-                assembly.store(buffer as usize, data, frame.logical, places);
+                assembly.store(buffer as usize, data, &frame, places);
                 assembly.complete(buffer, (now, frame), &self.ends, &mut telling)
             }
             Arrived::Doubled => Stored::Doubled,
@@ -214,8 +233,8 @@ impl FarEnd {
     }
 
     /// When a frame's message is current here, and whether the frame was in time when it left.
-    fn frame(&self, came: Instant, data: &Data<'_>) -> Frame {
-        let (of_part, is_believed) = logical(came, data.earliness, self.ends.earliest);
+    fn frame(&self, came: &Arrival, data: &Data<'_>) -> Frame {
+        let (of_part, is_believed) = came.logical(data, self.ends.earliest);
         // A message that is too large is due as its last piece is.
         let (parts, part) = (u32::from(data.parts.get()), u32::from(data.part));
         let behind = (parts - 1) / self.packets - part / self.packets;
@@ -224,8 +243,10 @@ impl FarEnd {
         let nanos = nanos.div_ceil(messages.get().into());
         let later = u64::try_from(nanos).map_or(Span::MAX, Span::from_nanos);
         Frame {
-            came,
-            logical: of_part.checked_add(later).unwrap_or(Instant::MAX),
+            came: came.at,
+            logical: of_part.at.checked_add(later).unwrap_or(Instant::MAX),
+            error: of_part.error,
+            late: of_part.late,
             left_late: data.earliness < 0,
             is_believed,
         }

@@ -9,17 +9,19 @@ use laxity_model::nif::transmit::{self, FrameId, Outgoing};
 use laxity_model::nif::wire::Framing;
 use laxity_model::{Instant, Priority, Span};
 
-use super::{Channel, Effect, Handed, Kind, NOT_OPEN, Next, WayOut};
-use crate::channels::frame::Data;
-use crate::channels::path::Lane;
+use super::{Channel, Effect, Handed, Kind, Leaves, NOT_OPEN, Next, WayOut};
+use crate::channels::frame::{Data, Left};
 use crate::channels::path::relay::{Forwarded, Kept};
+use crate::channels::path::{Arrival, Lane};
 
 /// A packet from when it waits until it has left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub(super) channel: u32,
     pub(super) lane: Lane,
-    pub(super) logical: Instant,
+    pub(super) logical: Logical,
+    /// Which host of its way this is.
+    pub(super) host: u8,
     pub(super) was_late: bool,
     pub(super) message: u64,
     pub(super) part: u16,
@@ -57,9 +59,10 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         &mut self,
         channel: u32,
         now: Instant,
-        came: Instant,
+        came: impl Into<Arrival>,
         data: &Data<'_>,
     ) -> Forwarded {
+        let came = came.into();
         let Channel { granted, kind, .. } = self.channel(channel);
         let Kind::Passes(relay) = kind else {
             panic!("{NOT_OPEN}");
@@ -68,7 +71,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             place,
             logical,
             was_late,
-        } = match relay.comes(now, came, data, (granted.delay, granted.late)) {
+        } = match relay.comes(now, &came, data, (granted.delay, granted.late)) {
             Ok(kept) => kept,
             Err(dropped) => return dropped,
         };
@@ -77,6 +80,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
                 channel,
                 lane: Lane::of(data.best_effort),
                 logical,
+                host: came.link.number.saturating_add(1),
                 was_late,
                 message: data.message,
                 part: data.part,
@@ -89,13 +93,40 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         Forwarded::Queued
     }
 
+    /// A frame of so many bytes, less those of a data frame beside its payload, begins to wait, of a number that [`own`](Self::own) gave; it is current then. Whether there was room.
+    ///
+    /// # Panics
+    ///
+    /// There is no such number.
+    pub fn say(&mut self, own: u32, now: Instant, logical: Instant, length: u32) -> bool {
+        let of = self.channel(own);
+        assert!(matches!(of.kind, Kind::Own), "{NOT_OPEN}");
+        let has_room = of.there < of.room;
+        if has_room {
+            let waiting = Waiting {
+                channel: own,
+                lane: Lane::RealTime,
+                logical: Logical::here(logical),
+                host: 0,
+                was_late: false,
+                message: 0,
+                part: 0,
+                parts: NonZeroU16::MIN,
+                length,
+                place: 0,
+            };
+            self.wait(waiting, now);
+        }
+        has_room
+    }
+
     pub(super) fn wait(&mut self, waiting: Waiting, now: Instant) {
         let Waiting { channel, lane, .. } = waiting;
         let of = self.channel(channel);
         of.packets[lane as usize].queued += 1;
         of.there += 1;
         let due = match lane {
-            Lane::RealTime => waiting.logical.checked_add(of.granted.delay),
+            Lane::RealTime => waiting.logical.at.checked_add(of.granted.delay),
             Lane::BestEffort => None,
         };
         let outgoing = Outgoing {
@@ -109,11 +140,25 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         self.waiting[frame.index()] = Some(waiting);
     }
 
-    /// Chooses the frame that leaves now, and hands over what it says; those that would be late and are not wanted then are given up before. Its earliness is that of its last bit, as far as the link's rate tells. O(log channels), but for these.
+    /// [`leave`](Self::leave), where there are frames of channels only.
     pub fn take(
         &mut self,
         now: Instant,
         mut hand: impl FnMut(&Data<'_>) -> Handed,
+        effect: impl FnMut(Effect<B>),
+    ) -> Next {
+        let hand = |leaves: Leaves<'_>| match leaves {
+            Leaves::Data(data) => hand(&data),
+            Leaves::Own(_) => Handed::Refused,
+        };
+        self.leave(now, hand, effect)
+    }
+
+    /// Chooses the frame that leaves now, and hands over what it says; those that would be late and are not wanted then are given up before. Its earliness is that of its last bit, as far as the link's rate tells. O(log channels), but for these.
+    pub fn leave(
+        &mut self,
+        now: Instant,
+        mut hand: impl FnMut(Leaves<'_>) -> Handed,
         mut effect: impl FnMut(Effect<B>),
     ) -> Next {
         loop {
@@ -134,7 +179,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             } else if late && of.granted.late == Late::Discard {
                 packets.discarded += 1;
             } else {
-                match hand(&of.data(&waiting, leaves)) {
+                match hand(of.leaves(&waiting, leaves)) {
                     Handed::Taken => {
                         let packets = &mut of.packets[lane as usize];
                         packets.sent += 1;
@@ -168,14 +213,14 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     }
 
     /// A packet that is there, and its channel.
-    fn waiting(&mut self, frame: FrameId) -> (Waiting, &mut Channel<B>) {
+    pub(super) fn waiting(&mut self, frame: FrameId) -> (Waiting, &mut Channel<B>) {
         let waiting = self.waiting[frame.index()].expect("it waits or is below");
         let of = self.channels[waiting.channel as usize].as_mut();
         (waiting, of.expect("its channel is there as long as it is"))
     }
 
     /// A packet is no longer there.
-    fn gone(&mut self, frame: FrameId, mut effect: impl FnMut(Effect<B>)) {
+    pub(super) fn gone(&mut self, frame: FrameId, mut effect: impl FnMut(Effect<B>)) {
         let (waiting, of) = self.waiting(frame);
         let Waiting {
             channel,
@@ -185,6 +230,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         } = waiting;
         of.there -= 1;
         match &mut of.kind {
+            Kind::Own => {}
             Kind::Passes(relay) => relay.gone(lane, place),
             Kind::Begins(lanes) => {
                 if let Some(begins) = &mut lanes[lane as usize] {
@@ -202,29 +248,37 @@ impl<B: AsRef<[u8]>> WayOut<B> {
 
 impl<B: AsRef<[u8]>> Channel<B> {
     /// What a packet says that leaves then.
-    fn data(&self, waiting: &Waiting, leaves: Instant) -> Data<'_> {
+    fn leaves(&self, waiting: &Waiting, leaves: Instant) -> Leaves<'_> {
         let Waiting { lane, place, .. } = *waiting;
         let payload = match &self.kind {
+            Kind::Own => return Leaves::Own(waiting.channel),
             Kind::Passes(relay) => relay.payload(lane, place, waiting.length),
             Kind::Begins(lanes) => (lanes[lane as usize].as_ref())
                 .map_or(&[][..], |begins| begins.payload(place, waiting.part)),
         };
-        Data {
+        let delay = self.granted.delay;
+        let carried = match lane {
+            Lane::RealTime => Some(waiting.logical.leaves(delay, leaves, waiting.host)),
+            Lane::BestEffort => None,
+        };
+        Leaves::Data(Data {
             channel: self.granted.next,
             message: waiting.message,
             part: waiting.part,
             parts: waiting.parts,
-            earliness: match lane {
-                Lane::RealTime => earliness(waiting, self.granted.delay, leaves),
-                Lane::BestEffort => 0,
-            },
+            earliness: carried.map_or(0, |carried| carried.earliness),
+            left: carried.map_or(Left::UNKNOWN, |carried| Left {
+                at: carried.left,
+                error: carried.error,
+                late: carried.late,
+            }),
             best_effort: lane == Lane::BestEffort,
             payload,
-        }
+        })
     }
 }
 
 /// By how much a packet leaves before it is due here: ℓ + d − departure, in nanoseconds.
 fn earliness(waiting: &Waiting, delay: Span, leaves: Instant) -> i64 {
-    Logical::here(waiting.logical).laxity(delay, leaves)
+    waiting.logical.laxity(delay, leaves)
 }

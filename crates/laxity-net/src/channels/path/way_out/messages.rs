@@ -1,6 +1,7 @@
 //! Of a link's channels those that begin here: from messages to packets that wait.
 
 use laxity_model::Instant;
+use laxity_model::channels::clocks::Logical;
 use laxity_model::channels::handler;
 use laxity_model::channels::source::Offered;
 
@@ -86,7 +87,8 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             Waiting {
                 channel,
                 lane,
-                logical: made.packet.due.logical,
+                logical: Logical::here(made.packet.due.logical),
+                host: 0,
                 was_late: false,
                 message: made.packet.message,
                 part: made.part,

@@ -11,8 +11,9 @@ use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Span};
 
 use super::origin::{self, Began, Begins, Queue};
-use super::relay::Relay;
+use super::relay::{Passes, Relay};
 use super::{Label, Lane, Packets, Passed, PerLane};
+use crate::channels::frame::Data;
 
 /// What a link is to those who leave by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,6 +100,17 @@ pub enum Next {
 enum Kind<B> {
     Begins(Box<PerLane<Option<Begins<B>>>>),
     Passes(Box<Relay>),
+    /// Frames that are no channel's, whose bytes whoever queued them has.
+    Own,
+}
+
+/// What leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaves<'a> {
+    /// A part of a message.
+    Data(Data<'a>),
+    /// The next one of those that were queued by [`WayOut::say`] for this number.
+    Own(u32),
 }
 
 #[derive(Clone, Debug)]
@@ -121,6 +133,15 @@ pub struct WayOut<B> {
     channels: Box<[Option<Channel<B>>]>,
     free: u32,
     wire: Wire,
+}
+
+/// A lane as its hop has it.
+fn of_hop(queue: Queue, late: Late) -> Queue {
+    let handler = handler::Limits {
+        late,
+        ..queue.handler
+    };
+    Queue { handler, ..queue }
 }
 
 const NOT_OPEN: &str = "no channel of this number and kind is open";
@@ -151,17 +172,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     /// [`Full`].
     pub fn begin(&mut self, granted: Granted, lanes: PerLane<Option<Queue>>) -> Result<u32, Full> {
         let room = origin::room(&lanes);
-        let lanes = lanes.map(|lane| {
-            let of_hop = |queue: Queue| {
-                let late = granted.late;
-                let handler = handler::Limits {
-                    late,
-                    ..queue.handler
-                };
-                Queue { handler, ..queue }
-            };
-            lane.map(of_hop)
-        });
+        let lanes = lanes.map(|lane| lane.map(|queue| of_hop(queue, granted.late)));
         self.open(granted, room, || {
             Kind::Begins(Box::new(lanes.map(|lane| lane.map(Begins::new))))
         })
@@ -174,6 +185,23 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     /// [`Full`].
     pub fn pass(&mut self, granted: Granted, relay: Relay) -> Result<u32, Full> {
         self.open(granted, relay.room(), || Kind::Passes(Box::new(relay)))
+    }
+
+    /// What is sent by [`say`](Self::say) has a place of its own, each within this delay of when it is current, and so many at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`].
+    pub fn own(&mut self, delay: Span, room: u32) -> Result<u32, Full> {
+        let granted = Granted {
+            next: Label {
+                index: 0,
+                generation: 0,
+            },
+            delay,
+            late: Late::Deliver,
+        };
+        self.open(granted, [room, 0], || Kind::Own)
     }
 
     fn open(
@@ -203,17 +231,74 @@ impl<B: AsRef<[u8]>> WayOut<B> {
         Ok(channel)
     }
 
-    /// What was granted has changed; what waits keeps its place. Where it begins, what it may send and when its handler is due stay as they are: for these another one is opened.
+    /// A channel that begins here was granted something else, and has these lanes, each of which it had before; what waits keeps its place, and numbers go on.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`]; all is as it was then.
     ///
     /// # Panics
     ///
-    /// The channel is not open.
-    pub fn settle(&mut self, channel: u32, granted: Granted) {
+    /// No such channel is open.
+    pub fn settle_begin(
+        &mut self,
+        channel: u32,
+        granted: Granted,
+        lanes: PerLane<Option<Queue>>,
+    ) -> Result<(), Full> {
+        self.resize(channel, origin::room(&lanes))?;
+        for (of, queue) in self.begins(channel).iter_mut().zip(lanes) {
+            if let (Some(of), Some(queue)) = (of, queue) {
+                of.settle(of_hop(queue, granted.late));
+            }
+        }
+        self.settle(channel, granted);
+        Ok(())
+    }
+
+    /// A channel that passes here was granted something else; what waits keeps its place.
+    ///
+    /// # Errors
+    ///
+    /// [`Full`]; all is as it was then.
+    ///
+    /// # Panics
+    ///
+    /// No such channel is open.
+    pub fn settle_pass(
+        &mut self,
+        channel: u32,
+        granted: Granted,
+        passes: &Passes,
+    ) -> Result<(), Full> {
+        self.resize(channel, passes.buffers)?;
+        if let Kind::Passes(relay) = &mut self.channel(channel).kind {
+            relay.settle(passes);
+        }
+        self.settle(channel, granted);
+        Ok(())
+    }
+
+    fn settle(&mut self, channel: u32, granted: Granted) {
         self.channel(channel).granted = granted;
         self.transmit.order().delay(2 * channel, granted.delay);
     }
 
-    /// The channel is no more: its messages go back, and what waits of it does not leave. Its number is another's when that is gone from the queue.
+    /// A channel has room for so many packets, and for those that are there.
+    fn resize(&mut self, channel: u32, room: PerLane<u32>) -> Result<(), Full> {
+        let of = self.channel(channel);
+        let needed = (u64::from(room[0]) + u64::from(room[1])).max(of.there.into());
+        let before = of.room;
+        let free = self.free + before;
+        let Some(room) = u32::try_from(needed).ok().filter(|room| *room <= free) else {
+            return Err(Full::Packets { needed, free });
+        };
+        self.channel(channel).room = room;
+        self.free = free - room;
+        Ok(())
+    }
+
+    /// The channel is no more: its messages go back, and what waits of it does not leave. Its number is another's when that has left which is out of reach.
     ///
     /// # Panics
     ///
@@ -225,6 +310,21 @@ impl<B: AsRef<[u8]>> WayOut<B> {
             for lane in lanes.iter_mut().flatten() {
                 lane.close(&mut effect);
             }
+        }
+        for lane in Lane::ALL {
+            let mut waited = Vec::new();
+            let order = self.transmit.order();
+            order.withdraw(2 * channel + lane as u32, |frame| waited.push(frame));
+            for frame in waited {
+                let (_, of) = self.waiting(frame);
+                of.packets[lane as usize].closed += 1;
+                self.transmit.withdrawn(frame);
+                self.gone(frame, &mut effect);
+            }
+        }
+        if let Some(of) = &mut self.channels[channel as usize] {
+            self.free += of.room - of.there;
+            of.room = of.there;
         }
         self.vacate(channel);
     }
@@ -253,7 +353,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     pub fn began(&self, channel: u32, lane: Lane) -> Option<Began> {
         match &self.find(channel)?.kind {
             Kind::Begins(lanes) => lanes[lane as usize].as_ref().map(Begins::counts),
-            Kind::Passes(_) => None,
+            Kind::Passes(_) | Kind::Own => None,
         }
     }
 
@@ -261,9 +361,15 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     #[must_use]
     pub fn passed(&self, channel: u32, lane: Lane) -> Option<Passed> {
         match &self.find(channel)?.kind {
-            Kind::Begins(_) => None,
+            Kind::Begins(_) | Kind::Own => None,
             Kind::Passes(relay) => Some(relay.passed(lane)),
         }
+    }
+
+    /// Whether a channel begins here, and has a lane for what keeps its promise.
+    #[must_use]
+    pub fn is_due(&self, channel: u32) -> bool {
+        self.began(channel, Lane::RealTime).is_some()
     }
 
     fn find(&self, channel: u32) -> Option<&Channel<B>> {
@@ -279,7 +385,7 @@ impl<B: AsRef<[u8]>> WayOut<B> {
     fn begins(&mut self, channel: u32) -> &mut PerLane<Option<Begins<B>>> {
         match &mut self.channel(channel).kind {
             Kind::Begins(lanes) => lanes,
-            Kind::Passes(_) => panic!("{NOT_OPEN}"),
+            Kind::Passes(_) | Kind::Own => panic!("{NOT_OPEN}"),
         }
     }
 

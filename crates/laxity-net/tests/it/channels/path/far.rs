@@ -9,7 +9,7 @@ use laxity_model::channels::handler::Late;
 use laxity_model::channels::reassembly::Why;
 use laxity_model::channels::signalling::Label;
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::Data;
+use laxity_net::channels::frame::{Data, Left};
 use laxity_net::channels::path::{Ends, Event, FarEnd, Lane, Lost, Received, Stored};
 use proptest::prelude::*;
 
@@ -322,6 +322,7 @@ proptest! {
                         part,
                         parts: NonZeroU16::new(parts).expect("not 0"),
                         earliness,
+                        left: Left::UNKNOWN,
                         best_effort: false,
                         payload: &bytes,
                     };
@@ -385,6 +386,7 @@ fn a_number_far_ahead_is_one_event() {
             part: 0,
             parts: NonZeroU16::MIN,
             earliness: i64::MAX,
+            left: Left::UNKNOWN,
             best_effort: false,
             payload: b"x",
         };
@@ -434,6 +436,7 @@ fn with_one_host_before_it_is_known_who_took_too_long() {
                 part,
                 parts: NonZeroU16::new(2).expect("not 0"),
                 earliness: earliness[usize::from(part)],
+                left: Left::UNKNOWN,
                 best_effort: false,
                 payload: &bytes,
             };

@@ -1,7 +1,7 @@
 //! Links that lose, double, delay and damage frames.
 
 use laxity_model::channels::admission::Traffic;
-use laxity_model::channels::clocks::Timeliness;
+use laxity_model::channels::clocks::{Place, Timeliness};
 use laxity_model::channels::handler::Late;
 use laxity_model::channels::source::Excess;
 use laxity_model::nif::wire::Faults;
@@ -149,7 +149,7 @@ fn a_part_of_every_message_that_is_lost_costs_these_messages_only() {
     assert_eq!(came.no_buffer, 0);
 }
 
-/// One host has too little time for what it sends: all that is late was held up there and nowhere else.
+/// One host has too little time for what it sends: all that is late was held up there and nowhere else, and the far end is told so.
 #[test]
 fn what_is_late_was_held_up_by_one_host() {
     let faults = Faults {
@@ -178,7 +178,8 @@ fn what_is_late_was_held_up_by_one_host() {
         assert!(held_up[guilty] > 0, "{held_up:?}");
         let elsewhere: u64 = held_up.iter().sum::<u64>() - held_up[guilty];
         assert_eq!(elsewhere, 0, "{held_up:?}");
-        let is_late = |event: &Event| matches!(event, Event::Late { guilty: None, .. });
+        let who = Some(Place::Host(guilty as u8));
+        let is_late = |event: &Event| matches!(event, Event::Late { guilty, .. } if *guilty == who);
         assert_eq!(world.seen[0].events.len(), 10);
         assert!(world.seen[0].events.iter().all(is_late));
     }

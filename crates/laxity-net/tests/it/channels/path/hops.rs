@@ -8,7 +8,7 @@ use laxity_model::channels::signalling::Label;
 use laxity_model::channels::source::{self, Excess};
 use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::Data;
+use laxity_net::channels::frame::{Data, Left};
 use laxity_net::channels::path::{
     Effect, Forwarded, Full, Granted, Handed, Lane, Limits, Next, Offer, Pace, Queue, Relay, WayOut,
 };
@@ -70,6 +70,7 @@ fn data(message: u64, earliness: i64, payload: &[u8]) -> Data<'_> {
         part: 0,
         parts: NonZeroU16::MIN,
         earliness,
+        left: Left::UNKNOWN,
         best_effort: false,
         payload,
     }

@@ -6,4 +6,4 @@ mod faults;
 mod flood;
 mod hops;
 mod sums;
-mod world;
+pub(super) mod world;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use laxity_model::base::random::SplitMix64;
 use laxity_model::channels::admission::Traffic;
+use laxity_model::channels::clocks::Crossing;
 use laxity_model::channels::handler::{self, Costs, Late, Looks};
 use laxity_model::channels::signalling::Label;
 use laxity_model::channels::source::{self, Excess};
@@ -14,8 +15,8 @@ use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Span};
 use laxity_net::channels::frame::{Body, Frame, LONGEST, check, checked};
 use laxity_net::channels::path::{
-    Effect, Ends, Event, FarEnd, Granted, Handed, Lane, Limits, Next, Offer, Pace, Queue, Relay,
-    Table, WayOut,
+    Arrival, Effect, Ends, Event, FarEnd, Granted, Handed, Lane, Limits, Next, Offer, Pace, Queue,
+    Relay, Table, WayOut,
 };
 
 /// S.
@@ -183,7 +184,7 @@ pub(super) struct World {
 }
 
 /// What a message of a channel is made of.
-pub(super) fn message(channel: usize, number: u64, bytes: u32) -> Vec<u8> {
+pub(in crate::channels) fn message(channel: usize, number: u64, bytes: u32) -> Vec<u8> {
     let mut random = SplitMix64::new(((channel as u64) << 32) ^ number);
     let words = (0..bytes.div_ceil(8)).flat_map(|_| random.draw().to_le_bytes());
     words.take(bytes as usize).collect()
@@ -315,6 +316,14 @@ impl World {
     fn lands(&mut self, host: usize) {
         while let Some(flying) = self.hosts[host].way.land(self.now) {
             let now = self.now;
+            let came = Arrival {
+                link: Crossing {
+                    number: host as u8,
+                    propagation: Span::ZERO,
+                    longest: Span::ZERO,
+                },
+                ..now.into()
+            };
             let frame = Frame::of_datagram(&flying.bytes);
             let body = frame.and_then(|frame| check(&frame));
             let next = &mut self.hosts[host + 1];
@@ -324,11 +333,11 @@ impl World {
             };
             match next.table.get_mut(data.channel) {
                 Ok(To::Passes(number)) => {
-                    next.way_out.forward(*number, now, now, &data);
+                    next.way_out.forward(*number, now, came, &data);
                 }
                 Ok(To::Ends(channel)) => {
                     let events = &mut self.seen[*channel].events;
-                    self.ends[*channel].arrived(now, now, &data, |event| events.push(event));
+                    self.ends[*channel].arrived(now, came, &data, |event| events.push(event));
                 }
                 Err(_) => next.nobodys += 1,
             }
