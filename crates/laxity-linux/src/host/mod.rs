@@ -10,6 +10,7 @@ mod context;
 pub mod coordinator;
 pub mod hold;
 mod lookout;
+pub mod ring;
 mod sighting;
 mod supervise;
 pub(crate) mod supply;

@@ -77,8 +77,13 @@ pub fn end(memory: &impl Memory) {
     for side in [Side::Sender, Side::Receiver] {
         memory.control().of(side).ended.store(1, Ordering::Release);
     }
+    fence(Ordering::SeqCst);
     for side in [Side::Sender, Side::Receiver] {
-        rouse(memory, side);
+        let Written { sleeps, .. } = memory.control().of(side);
+        // Whatever stands there: who was killed may have written that this side is awake, and not woken it.
+        sleeps.store(AWAKE, Ordering::Relaxed);
+        memory.wake_all(sleeps);
+        memory.raise(side);
     }
 }
 
