@@ -6,5 +6,6 @@ mod frames;
 mod golden;
 mod handshakes;
 mod hosts;
+mod local;
 mod path;
 mod sessions;
