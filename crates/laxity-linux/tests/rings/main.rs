@@ -2,6 +2,7 @@
 
 mod forged;
 mod killed;
+mod reached;
 
 use std::os::fd::OwnedFd;
 
