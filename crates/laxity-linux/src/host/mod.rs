@@ -3,13 +3,16 @@
 pub(crate) mod admit;
 pub mod alone;
 pub mod beside;
+mod callers;
 mod collector;
 pub mod command;
 mod conclude;
 mod context;
 pub mod coordinator;
 pub mod hold;
+pub mod local;
 mod lookout;
+pub mod ring;
 mod sighting;
 mod supervise;
 pub(crate) mod supply;

@@ -21,6 +21,7 @@ pub(crate) mod route;
 pub(crate) mod rseq;
 pub mod sched;
 pub mod schedstat;
+pub(crate) mod sealed;
 pub(crate) mod shared;
 pub mod signals;
 pub(crate) mod slot_lock;

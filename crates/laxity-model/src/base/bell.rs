@@ -12,6 +12,16 @@ pub trait Sleeping {
     fn wake_all(&self, word: &AtomicU32);
 }
 
+impl<S: Sleeping> Sleeping for &S {
+    fn sleep(&self, word: &AtomicU32, seen: u32, until: Option<Instant>) -> bool {
+        (**self).sleep(word, seen, until)
+    }
+
+    fn wake_all(&self, word: &AtomicU32) {
+        (**self).wake_all(word);
+    }
+}
+
 /// A count that threads wait on. Ringing costs one addition where nobody waits.
 #[derive(Debug, Default)]
 pub struct Bell {

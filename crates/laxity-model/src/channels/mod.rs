@@ -11,6 +11,7 @@
 //! * [`link`]: which packet leaves next, and where that is decided (§4.2).
 //! * [`reassembly`]: from a message to its packets and back (§3.1).
 //! * [`replay`]: which sealed frames have been seen.
+//! * [`ring`]: how an application and its node hand each other messages, in memory that both write.
 //! * [`signalling`]: how a channel is opened, changed and ended hop by hop.
 //! * [`source`](mod@source): the message queue at the sender, where what is too much or too large is policed (§3.1).
 
@@ -22,5 +23,6 @@ pub mod handler;
 pub mod link;
 pub mod reassembly;
 pub mod replay;
+pub mod ring;
 pub mod signalling;
 pub mod source;

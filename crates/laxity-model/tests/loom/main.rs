@@ -7,6 +7,7 @@
 mod arrivals;
 mod bell;
 mod ring;
+mod shared;
 mod stack;
 mod together;
 mod upcalls;

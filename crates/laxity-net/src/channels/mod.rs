@@ -2,6 +2,7 @@
 //!
 //! * [`frame`]: the frames, byte by byte, as `docs/wire.md` has them.
 //! * [`node`]: a host's node, which joins all of this with signalling and admission, and does no I/O.
+//! * [`local`]: what an application and its node say to each other, as `docs/local.md` has it, and what a user may do.
 //! * [`path`](mod@path): from messages to frames, on to the next host, and back to messages.
 //! * [`session`]: keys, sealed frames, and how two hosts agree on them.
 //!
@@ -9,5 +10,6 @@
 
 pub mod frame;
 pub mod node;
+pub mod local;
 pub mod path;
 pub mod session;

@@ -12,8 +12,8 @@ use laxity_model::Span;
 use laxity_model::program::coordinator::{Answer, Ask, Bottleneck, Item, Told};
 
 use super::starting::{Starter, connect, reach};
-use super::wire::Wire;
 use super::{At, CoordinatorError};
+use crate::host::callers::wire::Wire;
 use crate::host::together::{Region, Seat};
 use crate::os::{fork, signals};
 

@@ -9,7 +9,6 @@ mod client;
 mod server;
 mod settings;
 mod starting;
-mod wire;
 
 use std::fs::DirEntry;
 use std::io;

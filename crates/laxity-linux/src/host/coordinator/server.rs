@@ -1,49 +1,41 @@
 //! The coordinator.
 
-mod entry;
 mod takeover;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{
-    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::thread::JoinHandle;
 
+use laxity_model::Instant;
 use laxity_model::program::coordinator::{Answer, Ask, Item, Presence, Registry, Told, Who};
 use laxity_model::program::together::{SEATS, Standing};
-use laxity_model::{Instant, Span};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use self::entry::{OF_ALL, OF_ONE_USER, UNSEEN};
 use self::takeover::Awaited;
-use super::wire::{Packet, Wire, listen};
 use super::{CoordinatorError, Settings};
 use crate::doctor::probe;
 use crate::host::alone::StartError;
+use crate::host::callers::wire::Packet;
+use crate::host::callers::{self, Caller, Callers, LOOK_EVERY, Limits};
 use crate::host::together::{Guard, Region, guard};
 use crate::os::clock;
-use crate::os::descriptor::{self, Alarm};
 use crate::os::memory::MemoryLock;
 use crate::os::proc::stat_of;
 use crate::os::sched::{self, Policy, Tid};
 
-/// While somebody is awaited, or a thread has not ended yet, it is looked so often for that.
-const LOOK_EVERY: Span = Span::from_millis(20);
+/// So many connections of one user: one for each seat, and a few that only ask.
+const OF_ONE_USER: usize = SEATS + 4;
 
-/// A process that is connected.
-struct Connection {
-    wire: Wire,
-    /// Can be read when the process has ended, though a child of it has the connection still.
-    process: OwnedFd,
-    who: Who,
-    seat: Option<u16>,
-    /// When it last said what can be understood, or came.
-    heard_at: Instant,
+/// The seat of a process that is connected.
+type Seated = Option<u16>;
+
+/// Who has no seat, and is let go when nothing more can be understood of him.
+const fn has_none(one: &Caller<Seated>) -> bool {
+    one.has.is_none()
 }
 
 /// The memory that processes share, and who guards it.
@@ -69,11 +61,8 @@ impl Heard {
 /// The one coordinator of a processor.
 pub struct Coordinator {
     settings: Settings,
-    listener: OwnedFd,
     /// Can be read once it is to end, whoever is there.
     told_to_end: Option<OwnedFd>,
-    /// Nobody is let in before: there were no descriptors for it.
-    deaf_until: Instant,
     /// Locked as long as this serves. Says which memory it is that all share.
     only: File,
     /// `None` until one of those has come back who have seats from the coordinator before.
@@ -83,35 +72,13 @@ pub struct Coordinator {
     registry: Registry,
     /// The seats that the coordinator before has given, of those who have not come back yet.
     awaited: BTreeMap<u16, Awaited>,
-    connections: BTreeMap<u64, Connection>,
-    /// Threads that close what users sent.
-    closing: Vec<(u32, JoinHandle<()>)>,
-    /// So many were ever connected.
-    count: u64,
+    callers: Callers<Seated>,
     /// Since when nobody is there.
     alone_since: Instant,
-    alarm: Alarm,
 }
 
 fn at<T>(path: &Path, result: Result<T, impl Into<io::Error>>) -> Result<T, CoordinatorError> {
     result.map_err(|error| CoordinatorError::File(path.to_owned(), error.into()))
-}
-
-/// The directory, which is made where there is none. Nobody else may put files there: what a coordinator decides rests on them.
-fn directory(settings: &Settings) -> Result<(), CoordinatorError> {
-    let directory = &settings.at.directory;
-    let mode = if settings.everyone { 0o755 } else { 0o700 };
-    let made = fs::DirBuilder::new()
-        .recursive(true)
-        .mode(mode)
-        .create(directory);
-    at(directory, made)?;
-    let found = at(directory, fs::metadata(directory))?;
-    let is_own = found.uid() == rustix::process::geteuid().as_raw();
-    match is_own && found.mode() & 0o022 == 0 {
-        true => Ok(()),
-        false => Err(CoordinatorError::Shared(directory.clone())),
-    }
 }
 
 /// The file that is locked by the one that serves; never passed to anybody.
@@ -127,19 +94,6 @@ fn only(settings: &Settings) -> Result<File, CoordinatorError> {
     }
 }
 
-/// The socket.
-fn listener(settings: &Settings) -> Result<OwnedFd, CoordinatorError> {
-    let path = settings.at.path("sock");
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => at(&path, Err(error))?,
-        _ => {}
-    }
-    let listener = at(&path, listen(&path))?;
-    let mode = if settings.everyone { 0o666 } else { 0o600 };
-    let permitted = fs::set_permissions(&path, Permissions::from_mode(mode));
-    at(&path, permitted).map(|()| listener)
-}
-
 impl Coordinator {
     /// Becomes that of a processor, and can be reached then.
     ///
@@ -152,23 +106,28 @@ impl Coordinator {
         if probe::online().is_ok_and(|online| !online.contains(processor)) {
             return Err(CoordinatorError::NoProcessor(processor));
         }
-        directory(&settings)?;
+        // What a coordinator decides rests on files there.
+        let directory = &settings.at.directory;
+        if !at(directory, callers::directory(directory, settings.everyone))? {
+            return Err(CoordinatorError::Shared(directory.clone()));
+        }
         let only = only(&settings)?;
         let path = settings.at.path("sock");
+        let limits = Limits {
+            of_one_user: OF_ONE_USER,
+            of_all: 4 * OF_ONE_USER,
+            silence: settings.silence,
+        };
+        let callers = Callers::new(&path, settings.everyone, limits);
         let mut coordinator = Self {
             registry: Registry::new(settings.terms()),
             awaited: BTreeMap::new(),
             house: None,
             unfounded: None,
             only,
-            listener: listener(&settings)?,
+            callers: at(&path, callers)?,
             told_to_end: None,
-            deaf_until: Instant::ZERO,
-            connections: BTreeMap::new(),
-            closing: Vec::new(),
-            count: 0,
             alone_since: clock::now(),
-            alarm: at(&path, Alarm::new())?,
             settings,
         };
         coordinator.finds_seats()?;
@@ -208,7 +167,7 @@ impl Coordinator {
     /// What the kernel says of waiting.
     pub fn hear(&mut self) -> Result<Option<Heard>, CoordinatorError> {
         let now = clock::now();
-        let is_alone = self.connections.is_empty() && self.registry.is_empty();
+        let is_alone = self.callers.is_empty() && self.registry.is_empty();
         let ends = self
             .alone_since
             .checked_add(self.settings.linger)
@@ -218,90 +177,47 @@ impl Coordinator {
         } else if ends <= now {
             return Ok(None);
         }
-        let path = self.settings.at.path("sock");
-        let is_deaf = now < self.deaf_until || self.closing.len() >= OF_ALL;
-        let mut waited = Vec::new();
-        for connection in self.connections.values() {
-            waited.extend([connection.wire.as_fd(), connection.process.as_fd()]);
-        }
-        waited.extend(self.told_to_end.as_ref().map(OwnedFd::as_fd));
-        let callers = waited.len();
-        waited.extend((!is_deaf).then(|| self.listener.as_fd()));
         let until = self.next(now, is_alone.then_some(ends));
-        let ready = at(&path, descriptor::wait(&waited, &self.alarm, until))?;
-        let is_said = |place: usize| ready.get(place).is_some_and(|ready| *ready != 0);
-        if self.told_to_end.is_some() && is_said(callers - 1) {
-            return Ok(None);
-        }
-        let mut heard = Vec::new();
-        for ((id, connection), ready) in self.connections.iter().zip(ready.chunks(2)) {
-            if ready[0] != 0 {
-                let takes = |bytes: &[u8]| {
-                    matches!(Ask::decode(bytes), Ok(Ask::Resume { .. }))
-                        && self.count_of(connection.who.user) < OF_ONE_USER
-                };
-                match connection.wire.receive_at_once(takes) {
-                    Ok(packet) => heard.push((*id, packet)),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(_) => heard.push((*id, (None, Vec::new()))),
-                }
-            } else if ready[1] != 0 {
-                heard.push((*id, (None, Vec::new())));
-            }
-        }
-        if is_said(callers) {
-            self.accept(clock::now());
-        }
-        Ok(Some(Heard(heard)))
+        let takes = |bytes: &[u8]| matches!(Ask::decode(bytes), Ok(Ask::Resume { .. }));
+        let heard = self.callers.hear(self.told_to_end.as_ref(), until, takes);
+        Ok(at(&self.settings.at.path("sock"), heard)?.map(Heard))
     }
 
     /// When there is something to do at the latest, though nobody says anything.
     fn next(&self, now: Instant, ends: Option<Instant>) -> Option<Instant> {
         let waits = !self.registry.over(now).is_empty() || !self.awaited.is_empty();
-        let looks = waits || self.house.is_none() || !self.closing.is_empty();
-        let silent = self
-            .connections
-            .values()
-            .filter_map(|one| self.ends_silence(one));
+        let looks = waits || self.house.is_none();
         let others = [
             ends,
             self.registry.next(),
             looks.then(|| now + LOOK_EVERY),
-            Some(self.deaf_until).filter(|until| now < *until),
+            self.callers.next(now, has_none),
         ];
-        others.into_iter().flatten().chain(silent).min()
-    }
-
-    /// When who has no seat is let go, if nothing more can be understood of him.
-    fn ends_silence(&self, one: &Connection) -> Option<Instant> {
-        let ends = one.heard_at.checked_add(self.settings.silence);
-        ends.filter(|_| one.seat.is_none())
+        others.into_iter().flatten().min()
     }
 
     /// Does what was heard, and what it is time for.
     pub fn answer(&mut self, heard: Heard) {
         for (id, (bytes, with)) in heard.0 {
-            let user = self.connections.get(&id).map(|one| one.who.user);
+            let user = self.callers.get(id).map(|one| one.who.user);
             match bytes {
                 Some(bytes) => self.told(id, &bytes, &with),
                 None => self.ended(id),
             }
-            if !with.is_empty() {
-                self.closes(user.unwrap_or(UNSEEN), with);
-            }
+            self.callers.closes_of(user, with);
         }
         self.tidy(clock::now());
     }
 
     fn told(&mut self, id: u64, bytes: &[u8], with: &[OwnedFd]) {
         let ask = Ask::decode(bytes);
-        let Some(connection) = self.connections.get_mut(&id) else {
+        let Some(caller) = self.callers.get_mut(id) else {
             return;
         };
         if ask.is_ok() {
-            connection.heard_at = clock::now();
+            caller.heard_at = clock::now();
         }
-        let Connection { who, seat, .. } = *connection;
+        let (who, seat) = (caller.who, caller.has);
         let answer = match ask {
             Ok(Ask::Join { name }) if seat.is_none() => match self.joins(id, who, &name) {
                 Ok(()) => return,
@@ -367,14 +283,12 @@ impl Coordinator {
 
     /// Who does not take it is not waited for.
     fn says(&self, id: u64, answer: &Answer, with: &[BorrowedFd<'_>]) {
-        if let Some(Connection { wire, .. }) = self.connections.get(&id) {
-            let _ = wire.send_at_once(&answer.encode(), with);
-        }
+        self.callers.says(id, &answer.encode(), with);
     }
 
     fn seats(&mut self, id: u64, seat: u16) {
-        if let Some(connection) = self.connections.get_mut(&id) {
-            connection.seat = Some(seat);
+        if let Some(caller) = self.callers.get_mut(id) {
+            caller.has = Some(seat);
         }
     }
 
@@ -412,21 +326,14 @@ impl Coordinator {
 
     /// A connection has come to its end, or its process has.
     fn ended(&mut self, id: u64) {
-        let Some(connection) = self.connections.remove(&id) else {
-            return;
-        };
-        let Connection {
-            who, seat, wire, ..
-        } = connection;
-        self.lets_go(who.user, wire);
-        let Some(seat) = seat else {
+        let Some((who, Some(seat))) = self.callers.ends(id) else {
             return;
         };
         let told = self.registry.goes(seat, clock::now());
         let process = who.process;
-        let is_told = |one: &Connection| one.seat.is_some_and(|seat| told.contains(&seat));
-        let all = self.connections.iter().filter(|(_, one)| is_told(one));
-        let all: Vec<u64> = all.map(|(id, _)| *id).collect();
+        let is_told = |one: &Caller<Seated>| one.has.is_some_and(|seat| told.contains(&seat));
+        let all = self.callers.iter().filter(|(_, one)| is_told(one));
+        let all: Vec<u64> = all.map(|(id, _)| id).collect();
         for id in all {
             self.says(id, &Answer::Gone { seat, process }, &[]);
         }
@@ -434,11 +341,8 @@ impl Coordinator {
 
     /// Seats of those who have gone are free, once their threads have gone too; and who is silent is let go.
     fn tidy(&mut self, now: Instant) {
-        let silent = |one: &Connection| self.ends_silence(one).is_some_and(|ends| ends <= now);
-        let silent = self.connections.iter().filter(|(_, one)| silent(one));
-        let silent: Vec<u64> = silent.map(|(id, _)| *id).collect();
+        let silent = self.callers.tidy(now, has_none);
         silent.into_iter().for_each(|id| self.ended(id));
-        self.closing.retain(|(_, thread)| !thread.is_finished());
         self.misses(now);
         for (seat, _) in self.registry.over(now) {
             let Some(house) = &self.house else {

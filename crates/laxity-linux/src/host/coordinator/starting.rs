@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Instant;
 
 use super::client::{PATIENCE, TRY_EVERY};
-use super::wire::Wire;
 use super::{At, CoordinatorError, PROGRAM};
+use crate::host::callers::wire::Wire;
 use crate::os::{descriptor, signals};
 
 /// The program that serves, where none is named.

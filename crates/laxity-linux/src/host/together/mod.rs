@@ -9,18 +9,16 @@ mod sitting;
 use std::io;
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use laxity_model::program::together::{self, Terms};
-use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags};
 
 pub use self::feeder::FeedError;
 pub(crate) use self::feeder::{Feeder, Finishes};
 pub use self::guard::{Guard, Watch, guard};
 pub(crate) use self::sitting::{Place, Sitting};
 use crate::os::clock;
+use crate::os::sealed::{Sealed, Unsealed};
 
 /// What is in the shared memory.
 type Shared = together::Region;
@@ -47,36 +45,32 @@ impl From<rustix::io::Errno> for RegionError {
     }
 }
 
+impl From<Unsealed> for RegionError {
+    fn from(unsealed: Unsealed) -> Self {
+        match unsealed {
+            Unsealed::Os(error) => Self::Os(error),
+            Unsealed::Other(why) => Self::Unknown(why),
+        }
+    }
+}
+
 /// Memory that the processes of one processor share, and the descriptor by which others get it. It tells who has a seat, and whose turn it is.
 #[derive(Clone, Debug)]
 pub struct Region(Arc<Mapped>);
 
 #[derive(Debug)]
 struct Mapped {
-    memory: NonNull<Shared>,
-    descriptor: OwnedFd,
+    sealed: Sealed,
     /// What whoever guards it has said, as this process has read it first.
     terms: OnceLock<Terms>,
 }
-
-// SAFETY: all that is there is atomic, and it stays mapped until this is dropped.
-unsafe impl Send for Mapped {}
-// SAFETY: the same.
-unsafe impl Sync for Mapped {}
 
 impl Deref for Region {
     type Target = Shared;
 
     fn deref(&self) -> &Shared {
-        // SAFETY: mapped, of this size and aligned to a page, until the last of these is dropped. The seal keeps the file as long. Every bit pattern is a valid atomic.
-        unsafe { self.0.memory.as_ref() }
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `map`, and nobody has it any more.
-        let _ = unsafe { rustix::mm::munmap(self.memory.as_ptr().cast(), size_of::<Shared>()) };
+        // SAFETY: mapped, of this size and aligned to a page, until the last of these is dropped. The seal keeps the file as long. All that is there is atomic, and every bit pattern is a valid one.
+        unsafe { self.0.sealed.memory().cast().as_ref() }
     }
 }
 
@@ -87,12 +81,8 @@ impl Region {
     ///
     /// What the kernel says: no memory, or no descriptor, or not by which clock this process tells instants (`/proc` does).
     pub fn create() -> Result<Self, RegionError> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let descriptor = rustix::fs::memfd_create("laxity-upcalls", flags)?;
-        rustix::fs::ftruncate(&descriptor, size_of::<Shared>() as u64)?;
-        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-        rustix::fs::fcntl_add_seals(&descriptor, seals)?;
-        let region = Self::map(descriptor)?;
+        let sealed = Sealed::create("laxity-upcalls", size_of::<Shared>())?;
+        let region = Self::of(sealed);
         region.tells_by(clock::namespace()?);
         region.format();
         Ok(region)
@@ -104,16 +94,7 @@ impl Region {
     ///
     /// What the kernel says; or it is none that this version knows, or one that might become shorter while it is in use, or of another time namespace.
     pub fn attach(descriptor: OwnedFd) -> Result<Self, RegionError> {
-        let seals = rustix::fs::fcntl_get_seals(&descriptor);
-        let seals = seals.map_err(|_| RegionError::Unknown("it is no sealed memory"))?;
-        if !seals.contains(SealFlags::SHRINK) {
-            return Err(RegionError::Unknown("it may become shorter"));
-        }
-        let size = rustix::fs::fstat(&descriptor)?.st_size;
-        if u64::try_from(size).ok() != Some(size_of::<Shared>() as u64) {
-            return Err(RegionError::Unknown("it is of another size"));
-        }
-        let region = Self::map(descriptor)?;
+        let region = Self::of(Sealed::attach(descriptor, size_of::<Shared>())?);
         if !region.is_known() {
             return Err(RegionError::Unknown("it is of another layout"));
         }
@@ -125,37 +106,12 @@ impl Region {
 
     /// Whether both are the same memory, however often this process has it.
     pub fn is_same(&self, other: &Self) -> bool {
-        let identity = |of: &Self| {
-            let status = rustix::fs::fstat(of).ok();
-            status.map(|status| (status.st_dev, status.st_ino))
-        };
-        Arc::ptr_eq(&self.0, &other.0)
-            || identity(self).is_some() && identity(self) == identity(other)
+        Arc::ptr_eq(&self.0, &other.0) || self.0.sealed.is_same(&other.0.sealed)
     }
 
-    fn map(descriptor: OwnedFd) -> Result<Self, RegionError> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // Faulted in at once: who has the baton is to wait for no page.
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        let size = size_of::<Shared>();
-        // SAFETY: a new mapping, which overlaps nothing.
-        let address = unsafe {
-            rustix::mm::mmap(
-                std::ptr::null_mut(),
-                size,
-                protection,
-                flags,
-                &descriptor,
-                0,
-            )
-        }?;
-        let memory = NonNull::new(address.cast());
-        let memory = memory.ok_or(RegionError::Unknown("it is mapped nowhere"))?;
-        Ok(Self(Arc::new(Mapped {
-            memory,
-            descriptor,
-            terms: OnceLock::new(),
-        })))
+    fn of(sealed: Sealed) -> Self {
+        let terms = OnceLock::new();
+        Self(Arc::new(Mapped { sealed, terms }))
     }
 
     /// What whoever guards it has said, as this process has read it first: whatever is written there afterwards, by that its upcalls are held to what they were admitted with. `None` if nobody has.
@@ -173,7 +129,7 @@ impl Region {
 
 impl AsFd for Region {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.descriptor.as_fd()
+        self.0.sealed.as_fd()
     }
 }
 
@@ -194,6 +150,7 @@ mod tests {
     };
     use laxity_model::{Instant, Service, Span};
     use proptest::prelude::*;
+    use rustix::fs::{MemfdFlags, SealFlags};
 
     use super::*;
 

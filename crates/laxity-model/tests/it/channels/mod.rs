@@ -6,4 +6,5 @@ mod fit;
 mod handler;
 mod reassembly;
 mod replay;
+mod ring;
 mod source;

@@ -20,5 +20,6 @@ pub use layout::{
     CHECKSUM, DATA, Frame, HEADER, Header, Kind, LONGEST, Malformed, NoRoom, TAG, VERSION,
 };
 pub use signal::Signal;
+pub(super) use signal::{CauseLayout, Count, Reader, RefusalLayout, Sink, SpecLayout, Writer};
 
 pub(super) use layout::begin;

@@ -6,9 +6,9 @@ use laxity_net::channels::frame::{Frame, LONGEST, check, checked};
 
 use super::bodies::{KINDS, example};
 
-/// What the page says of each: a block that begins with ```` ```golden NAME ````, of hexadecimal digits, with a comment behind each `#`.
-fn golden() -> BTreeMap<String, Vec<u8>> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/wire.md");
+/// What a page says of each: a block that begins with ```` ```golden NAME ````, of hexadecimal digits, with a comment behind each `#`.
+pub(super) fn golden(page: &str) -> BTreeMap<String, Vec<u8>> {
+    let page = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(page).expect("the page is there");
     let mut examples = BTreeMap::new();
     let mut lines = page.lines();
@@ -58,7 +58,7 @@ const NAMES: [&str; KINDS as usize] = [
 
 #[test]
 fn the_page_has_every_kind_of_frame_as_it_is_encoded() {
-    let mut page = golden();
+    let mut page = golden("wire.md");
     page.retain(|name, _| !name.starts_with("sealed"));
     let mut wrong = Vec::new();
     for (kind, name) in (0..KINDS).zip(NAMES) {

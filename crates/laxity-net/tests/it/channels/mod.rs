@@ -7,5 +7,6 @@ mod golden;
 mod handshakes;
 mod hosts;
 mod node;
+mod local;
 mod path;
 mod sessions;

@@ -7,14 +7,14 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::super::layout::Malformed;
 
 /// What is still to be read.
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(in crate::channels) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    pub(in crate::channels) const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(super) fn take<T>(&mut self) -> Result<&'a T, Malformed>
+    pub(in crate::channels) fn take<T>(&mut self) -> Result<&'a T, Malformed>
     where
         T: FromBytes + KnownLayout + Immutable + Unaligned,
     {
@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
     }
 
     /// So many, of which there may be `some`.
-    pub(super) fn list<T>(
+    pub(in crate::channels) fn list<T>(
         &mut self,
         count: u32,
         some: impl RangeBounds<usize>,
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
     }
 
     /// That nothing is left.
-    pub(super) const fn end(self) -> Result<(), Malformed> {
+    pub(in crate::channels) const fn end(self) -> Result<(), Malformed> {
         if self.0.is_empty() {
             Ok(())
         } else {
@@ -52,13 +52,13 @@ impl<'a> Reader<'a> {
 }
 
 /// Where pieces go to.
-pub(super) trait Sink {
+pub(in crate::channels) trait Sink {
     fn put<T: IntoBytes + Immutable + ?Sized>(&mut self, piece: &T);
 }
 
 /// Only counts their bytes.
 #[derive(Default)]
-pub(super) struct Count(pub(super) usize);
+pub(in crate::channels) struct Count(pub(in crate::channels) usize);
 
 impl Sink for Count {
     fn put<T: IntoBytes + Immutable + ?Sized>(&mut self, piece: &T) {
@@ -67,18 +67,18 @@ impl Sink for Count {
 }
 
 /// Writes them.
-pub(super) struct Writer<'a> {
+pub(in crate::channels) struct Writer<'a> {
     out: &'a mut [u8],
     at: usize,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) const fn new(out: &'a mut [u8]) -> Self {
+    pub(in crate::channels) const fn new(out: &'a mut [u8]) -> Self {
         Self { out, at: 0 }
     }
 
     /// All is written.
-    pub(super) fn end(self) {
+    pub(in crate::channels) fn end(self) {
         assert_eq!(self.at, self.out.len(), "as long as was counted");
     }
 }

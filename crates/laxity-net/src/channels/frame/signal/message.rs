@@ -42,15 +42,47 @@ struct HoldLayout {
     version: U32,
 }
 
-#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+/// What a channel is to carry, but for its name.
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-struct OpenLayout {
-    hold: HoldLayout,
+pub(in crate::channels) struct SpecLayout {
     messages: U32,
     period: U64,
     burst: U32,
     largest: U32,
     discard: U32,
+}
+
+impl SpecLayout {
+    pub(in crate::channels) fn new(traffic: &Traffic, discard: bool) -> Self {
+        let (messages, period) = traffic.rate();
+        Self {
+            messages: messages.get().into(),
+            period: period.as_nanos().into(),
+            burst: traffic.burst().get().into(),
+            largest: traffic.largest().get().into(),
+            discard: u32::from(discard).into(),
+        }
+    }
+
+    /// What it may send, and whether what is late is discarded.
+    pub(in crate::channels) fn spec(self) -> Result<(Traffic, bool), Malformed> {
+        let rate = (self.messages.get(), Span::from_nanos(self.period.get()));
+        let traffic = Traffic::new(self.largest.get(), rate, self.burst.get());
+        let traffic = traffic.map_err(|_| Malformed::Field("what a channel may send"))?;
+        match self.discard.get() {
+            0 => Ok((traffic, false)),
+            1 => Ok((traffic, true)),
+            _ => Err(Malformed::Field("what becomes of what is late")),
+        }
+    }
+}
+
+#[derive(FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct OpenLayout {
+    hold: HoldLayout,
+    spec: SpecLayout,
     within: U64,
     propagation: U64,
     hosts: U16,
@@ -136,15 +168,7 @@ fn put_spans(sink: &mut impl Sink, spans: &[Span]) {
 
 fn open(reader: &mut Reader<'_>) -> Result<Open<Asked>, Malformed> {
     let layout: &OpenLayout = reader.take()?;
-    let (messages, period) = (layout.messages.get(), layout.period.get());
-    let rate = (messages, Span::from_nanos(period));
-    let traffic = Traffic::new(layout.largest.get(), rate, layout.burst.get());
-    let traffic = traffic.map_err(|_| Malformed::Field("what a channel may send"))?;
-    let discard = match layout.discard.get() {
-        0 => false,
-        1 => true,
-        _ => return Err(Malformed::Field("what becomes of what is late")),
-    };
+    let (traffic, discard) = layout.spec.spec()?;
     let hosts = layout.hosts.get();
     let route: &[U32] = reader.list(hosts.into(), 2..=MOST_HOSTS)?;
     // Who receives it has a place in the route.
@@ -171,14 +195,9 @@ fn put_open(open: &Open<Asked>, sink: &mut impl Sink) {
         traffic,
         discard,
     } = &open.asked;
-    let (messages, period) = traffic.rate();
     sink.put(&OpenLayout {
         hold: open.hold.into(),
-        messages: messages.get().into(),
-        period: period.as_nanos().into(),
-        burst: traffic.burst().get().into(),
-        largest: traffic.largest().get().into(),
-        discard: u32::from(*discard).into(),
+        spec: SpecLayout::new(traffic, *discard),
         within: open.within.as_nanos().into(),
         propagation: open.propagation.as_nanos().into(),
         hosts: (open.route.len() as u16).into(),

@@ -15,7 +15,9 @@ use zerocopy::network_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::layout::Malformed;
-use layout::{Count, Reader, Sink, Writer};
+pub(in crate::channels) use layout::{Count, Reader, Sink, Writer};
+pub(in crate::channels) use message::SpecLayout;
+pub(in crate::channels) use reason::{CauseLayout, RefusalLayout};
 
 type Message = signalling::Message<Asked, Shortage>;
 

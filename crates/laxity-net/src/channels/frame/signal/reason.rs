@@ -12,7 +12,7 @@ use super::super::layout::Malformed;
 
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct CauseLayout {
+pub(in crate::channels) struct CauseLayout {
     kind: U32,
     host: U32,
     silent: U32,
@@ -40,7 +40,7 @@ impl From<Cause> for CauseLayout {
 }
 
 impl CauseLayout {
-    pub(super) fn cause(self) -> Result<Cause, Malformed> {
+    pub(in crate::channels) fn cause(self) -> Result<Cause, Malformed> {
         let [host, silent] = [self.host, self.silent].map(|host| HostId(host.get()));
         let cause = match self.kind.get() {
             1 => Cause::Closed(host),
@@ -63,7 +63,7 @@ impl CauseLayout {
 /// One layout for all refusals: what one has not is 0.
 #[derive(Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-pub(super) struct RefusalLayout {
+pub(in crate::channels) struct RefusalLayout {
     kind: U32,
     /// Who says it; of `Declined` the number.
     at: U32,
@@ -117,7 +117,7 @@ impl From<Refusal<Shortage>> for RefusalLayout {
 }
 
 impl RefusalLayout {
-    pub(super) fn refusal(self) -> Result<Refusal<Shortage>, Malformed> {
+    pub(in crate::channels) fn refusal(self) -> Result<Refusal<Shortage>, Malformed> {
         let (at, what) = (HostId(self.at.get()), self.what.get());
         let lacks = self.lacks.get();
         let refusal = match self.kind.get() {

@@ -1,4 +1,4 @@
-//! Messages between a process and its coordinator, each whole: a Unix socket of packets, which carries descriptors too.
+//! Messages between a process and who serves it, each whole: a Unix socket of packets, which carries descriptors too.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -23,10 +23,10 @@ const BACKLOG: i32 = 64;
 
 /// One end.
 #[derive(Debug)]
-pub(super) struct Wire(OwnedFd);
+pub(crate) struct Wire(OwnedFd);
 
 /// What was received: its bytes, none at the end, and its descriptors.
-pub(super) type Packet = (Option<Vec<u8>>, Vec<OwnedFd>);
+pub(crate) type Packet = (Option<Vec<u8>>, Vec<OwnedFd>);
 
 fn socket() -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
@@ -39,7 +39,7 @@ fn socket() -> io::Result<OwnedFd> {
 }
 
 /// Where others [connect](Wire::connect) to.
-pub(super) fn listen(path: &Path) -> io::Result<OwnedFd> {
+pub(crate) fn listen(path: &Path) -> io::Result<OwnedFd> {
     let listener = socket()?;
     net::bind(&listener, &SocketAddrUnix::new(path)?)?;
     net::listen(&listener, BACKLOG)?;
@@ -48,7 +48,7 @@ pub(super) fn listen(path: &Path) -> io::Result<OwnedFd> {
 
 impl Wire {
     /// To whoever listens there. For no longer than this, as whoever is asked there waits for nothing longer.
-    pub(super) fn connect(path: &Path, patience: Duration) -> io::Result<Self> {
+    pub(crate) fn connect(path: &Path, patience: Duration) -> io::Result<Self> {
         let wire = Self(socket()?);
         wire.patience(Some(patience))?;
         net::connect(&wire.0, &SocketAddrUnix::new(path)?)?;
@@ -56,12 +56,12 @@ impl Wire {
     }
 
     /// The next who connects.
-    pub(super) fn accept(listener: &OwnedFd) -> io::Result<Self> {
+    pub(crate) fn accept(listener: &OwnedFd) -> io::Result<Self> {
         Ok(Self(net::accept_with(listener, SocketFlags::CLOEXEC)?))
     }
 
     /// Who is at the other end, as the kernel says: `None` if it cannot be seen from here.
-    pub(super) fn peer(&self) -> io::Result<Option<Who>> {
+    pub(crate) fn peer(&self) -> io::Result<Option<Who>> {
         let mut peer = libc::ucred {
             pid: 0,
             uid: 0,
@@ -87,18 +87,18 @@ impl Wire {
     }
 
     /// From now on nothing is waited for longer than this.
-    pub(super) fn patience(&self, limit: Option<Duration>) -> io::Result<()> {
+    pub(crate) fn patience(&self, limit: Option<Duration>) -> io::Result<()> {
         set_socket_timeout(&self.0, Timeout::Recv, limit)?;
         Ok(set_socket_timeout(&self.0, Timeout::Send, limit)?)
     }
 
     /// Sends a message whole.
-    pub(super) fn send(&self, bytes: &[u8], with: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(crate) fn send(&self, bytes: &[u8], with: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.send_by(bytes, with, SendFlags::NOSIGNAL)
     }
 
     /// The same, or an error where it would have to wait.
-    pub(super) fn send_at_once(&self, bytes: &[u8], with: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(crate) fn send_at_once(&self, bytes: &[u8], with: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.send_by(bytes, with, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
     }
 
@@ -117,7 +117,7 @@ impl Wire {
     }
 
     /// The next message, with descriptors. One that is longer than any may be is an error.
-    pub(super) fn receive(&self) -> io::Result<Packet> {
+    pub(crate) fn receive(&self) -> io::Result<Packet> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
         let (packet, _) = self.receive_by(RecvFlags::empty(), &mut space)?;
         Ok(packet)
@@ -125,7 +125,7 @@ impl Wire {
 
     /// The next message of a stranger, or an error where it would have to wait. Only one that is said to take descriptors has any, and no more than any may have. Else it is the end: whoever takes a message out of a socket
     /// closes what came with it, and that lasts as long as whoever sent it likes, as of a socket that lingers.
-    pub(super) fn receive_at_once(&self, takes: impl FnOnce(&[u8]) -> bool) -> io::Result<Packet> {
+    pub(crate) fn receive_at_once(&self, takes: impl FnOnce(&[u8]) -> bool) -> io::Result<Packet> {
         let look = RecvFlags::DONTWAIT | RecvFlags::PEEK;
         let (mut packet, has_more) = self.receive_by(look, &mut [])?;
         if has_more {
@@ -177,7 +177,7 @@ impl Wire {
     }
 
     /// Both ends come to theirs.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         let _ = net::shutdown(&self.0, Shutdown::Both);
     }
 }
