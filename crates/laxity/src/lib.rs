@@ -169,6 +169,7 @@
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
+pub mod channels;
 mod error;
 mod event_log;
 pub mod net;

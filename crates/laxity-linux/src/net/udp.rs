@@ -36,7 +36,7 @@ pub type UdpLink = Copied<Udp>;
 pub struct Udp {
     socket: UdpSocket,
     facts: Facts,
-    /// What has not left, if it is told: by a class of an owned link.
+    /// What has not left, if it is told: by a class of an owned link, and of bare datagrams.
     held: Option<Held>,
     /// The header in front of what arrives, where datagrams have none.
     made_up: Option<[u8; ETHERNET]>,
@@ -59,7 +59,7 @@ impl UdpLink {
         Ok(Self::new(udp, settings, MTU + ETHERNET + TAG))
     }
 
-    /// The same, where a datagram is no frame of Ethernet but what would be behind its header, of this Ethernet type. Here it stands behind such a header all the same, which is made up where a packet arrives, and left out where one is sent. No datagram is cut into fragments of IP.
+    /// The same, where a datagram is no frame of Ethernet but what would be behind its header, of this Ethernet type. Here it stands behind such a header all the same, which is made up where a packet arrives, and left out where one is sent. No datagram is cut into fragments of IP, and each is told as sent when it has left, with and without a class.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl Udp {
             (None, None) => MTU,
         };
         Ok(Self {
-            held: settings.class.map(|_| Held::default()),
+            held: (settings.class.is_some() || bare.is_some()).then(Held::default),
             made_up: bare.map(|ether_type| header_to(local, remote, ether_type)),
             socket,
             facts: Facts {

@@ -1,5 +1,5 @@
 //! Which Linux policy stands for which placement. From the top: witness 99, dispatcher 98, interrupt 97, deferred 96, thread of
-//! priority 31 95, executors of upcalls 90 between their guards, slot occupant 80, other real-time threads below; ordinary threads in the fair class.
+//! priority 31 95, channels' node 91, executors of upcalls 90 between their guards, slot occupant 80, other real-time threads below; ordinary threads in the fair class.
 
 use crate::policy::classes::Scheduling;
 pub use crate::policy::classes::{
@@ -15,6 +15,8 @@ pub const DISPATCHER: u8 = 98;
 pub const INTERRUPT: u8 = 97;
 /// `SCHED_FIFO` priority of emulated deferred procedure calls.
 pub const DEFERRED: u8 = 96;
+/// `SCHED_FIFO` priority of a node of real-time channels: above upcalls, below drivers.
+pub const CHANNELS: u8 = 91;
 /// `SCHED_FIFO` priority of an executor of upcalls, unless another is asked for. Admission charges its upcalls to the slots below it.
 pub const EXECUTOR: u8 = 90;
 /// `SCHED_FIFO` priority of what stands for hardware and far ends, on processors of its own.

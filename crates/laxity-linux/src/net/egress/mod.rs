@@ -4,10 +4,9 @@
 //!   dropped, and by the guardian where this process is killed;
 //! * [`ClassId`]: what a link is opened with ([`Settings::class`](super::Settings)), so that its frames go there, and no more than its `reach` lie below at a time, wherever in
 //!   the kernel. Packet sockets and UDP can; `AF_XDP` goes past all queues, and its completion ring tells what is below;
-//! * [`Departures`]: word that one of them has left;
+//! * [`Stirs`](super::Stirs): word that one of them has left;
 //! * [`Unenforced`]: why no bound can be had on a link, owned or not.
 
-mod departures;
 mod error;
 mod held;
 mod htb;
@@ -19,7 +18,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netdevice::name_to_index;
 
-pub use self::departures::Departures;
 use self::error::OwnCause::System;
 pub use self::error::{OwnCause, OwnError, PutBackCause, PutBackError, RootQueue};
 pub(super) use self::held::Held;

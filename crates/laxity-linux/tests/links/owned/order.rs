@@ -2,7 +2,8 @@
 
 use std::net::UdpSocket;
 
-use laxity_linux::net::egress::{Departures, Owned};
+use laxity_linux::net::Stirs;
+use laxity_linux::net::egress::Owned;
 use laxity_linux::net::{PacketLink, Settings, UdpLink};
 use laxity_linux::os::clock;
 use laxity_model::Instant;
@@ -36,7 +37,7 @@ fn urgent() {
     let mut near = PacketLink::open("near", &by_class(REACH)).unwrap();
     let mut far = PacketLink::open("far", &Settings::default()).unwrap();
     post(&mut far);
-    let departures = Departures::of(&near).unwrap();
+    let departures = Stirs::of_departures([&near]).unwrap();
     let mut transmit = Transmit::new(Box::new(ByPriority::new(64)), 64, REACH);
     let offer = |transmit: &mut Transmit<ByPriority>, priority| {
         let outgoing = Outgoing {

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-use laxity_linux::net::egress::{ClassId, Departures, Owned};
+use laxity_linux::net::Stirs;
+use laxity_linux::net::egress::{ClassId, Owned};
 use laxity_linux::net::pair::Namespace;
 use laxity_linux::net::xdp::Mode;
 use laxity_linux::net::{CopyingLink, OpenCause, PacketLink, Settings, TapLink, UdpLink, XdpLink};
@@ -71,10 +72,10 @@ pub(super) fn wait(descriptor: &impl AsFd) {
 }
 
 /// Waits until a frame of a link has left, and tells how many have.
-pub(super) fn departed(link: &mut dyn CopyingLink, departures: &Departures) -> usize {
+pub(super) fn departed(link: &mut dyn CopyingLink, departures: &Stirs) -> usize {
     loop {
         wait(departures);
-        assert!(departures.heard().unwrap());
+        assert!(departures.heard(drop).unwrap());
         let told = std::iter::from_fn(|| link.sent(clock::now())).count();
         if told > 0 {
             return told;
@@ -118,7 +119,7 @@ fn backlog() -> usize {
 /// Where no frame leaves for seconds: so many are there, to the last, and none more; and all are told as gone when their queue is.
 fn fills(near: &mut dyn CopyingLink, reach: usize) {
     let owned = Owned::take("near", egress(SLOWEST)).unwrap();
-    let departures = Departures::of(&near.as_fd()).unwrap();
+    let departures = Stirs::of_departures([&near.as_fd()]).unwrap();
     let frame = numbered(0, near.facts().mtu + 14);
     // What has been saved up.
     for _ in 0..2 {
@@ -141,7 +142,7 @@ fn fills(near: &mut dyn CopyingLink, reach: usize) {
 /// Sends frames of many lengths as fast as there is room, and looks at the class after each.
 fn holds(near: &mut dyn CopyingLink, far: &mut dyn CopyingLink, reach: usize) {
     let owned = Owned::take("near", egress(SLOW)).unwrap();
-    let departures = Departures::of(&near.as_fd()).unwrap();
+    let departures = Stirs::of_departures([&near.as_fd()]).unwrap();
     post(far);
     let mut below = 0;
     for number in 0..FRAMES {
@@ -215,15 +216,15 @@ fn xdp() {
     let _owned = Owned::take("near", egress(SLOW)).unwrap();
     let mut far = PacketLink::open("far", &Settings::default()).unwrap();
     post(&mut far);
-    let departures = Departures::of(&near).unwrap();
-    assert!(departures.heard().unwrap());
+    let departures = Stirs::of_departures([&near]).unwrap();
+    assert!(departures.heard(drop).unwrap());
     for number in 0..FRAMES {
         let mut memory = near.allocate(1).unwrap().remove(0);
         let frame = numbered(number, 1_514);
         laxity_model::nif::link::Memory::bytes_mut(&mut memory)[..1_514].copy_from_slice(&frame);
         near.send(memory, 1_514, clock::now()).unwrap();
         wait(&departures);
-        assert!(departures.heard().unwrap());
+        assert!(departures.heard(drop).unwrap());
         assert!(near.sent(clock::now()).is_some());
     }
     assert_eq!(arrived(&mut far, FRAMES), (0..FRAMES).collect::<Vec<_>>());

@@ -6,7 +6,7 @@ mod frames;
 mod golden;
 mod handshakes;
 mod hosts;
-mod node;
 mod local;
+mod node;
 mod path;
 mod sessions;

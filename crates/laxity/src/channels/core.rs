@@ -1,0 +1,362 @@
+//! What a node's thread has: the node, its links, and this side of the rings to applications.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use laxity_linux::host::ring::Ring;
+use laxity_linux::net::Stirs;
+use laxity_linux::os::clock;
+use laxity_model::analysis::supply::Dedicated;
+use laxity_model::channels::asked::{Asked, Name};
+use laxity_model::channels::ring;
+use laxity_model::channels::signalling::{Cause, ChannelId, Hold, LinkId};
+use laxity_model::{Instant, Span};
+use laxity_net::channels::node::{Event, Filled, Node, Opening};
+use laxity_net::channels::path::{self, Label};
+
+use super::ends::Life;
+use super::error::Error;
+use super::inward::Inward;
+use super::listening::{Listening, Offered};
+use super::outward::{Bytes, Outward};
+use super::way::Way;
+use super::{Asks, Granted};
+
+/// What becomes of an opening or a change.
+pub(super) type Settled = Result<Granted, Error>;
+
+/// Who waits for that; of an opening with the node's side of the ring.
+struct Waits {
+    settled: SyncSender<Settled>,
+    opens: Option<(Arc<Life>, ring::Receiver<Ring>)>,
+}
+
+/// What a node's thread has.
+pub(super) struct Core {
+    pub(super) node: Node<Bytes, Dedicated>,
+    pub(super) ways: Vec<Way>,
+    pub(super) stirs: Stirs,
+    asks: Arc<Asks>,
+    outward: HashMap<Label, Outward>,
+    inward: HashMap<Label, Inward>,
+    /// Of both, by the channel.
+    ends: HashMap<ChannelId, Label>,
+    waits: HashMap<Hold, Waits>,
+    pub(super) listening: HashMap<Name, Listening>,
+    /// What was answered with yes, until frames are taken in.
+    accepted: HashMap<Hold, Asked>,
+    /// Ends whose rings are looked at before the thread sleeps: the others wake it.
+    awake: Vec<Label>,
+}
+
+/// A ring of a channel, as a descriptor that is watched.
+fn number(end: Label) -> u64 {
+    u64::from(end.index) << 32 | u64::from(end.generation)
+}
+
+fn label(number: u64) -> Label {
+    Label {
+        index: (number >> 32) as u32,
+        generation: number as u32,
+    }
+}
+
+impl Core {
+    pub(super) fn new(
+        node: Node<Bytes, Dedicated>,
+        ways: Vec<Way>,
+        stirs: Stirs,
+        asks: Arc<Asks>,
+    ) -> Self {
+        Self {
+            node,
+            ways,
+            stirs,
+            asks,
+            outward: HashMap::new(),
+            inward: HashMap::new(),
+            ends: HashMap::new(),
+            waits: HashMap::new(),
+            listening: HashMap::new(),
+            accepted: HashMap::new(),
+            awake: Vec::new(),
+        }
+    }
+
+    /// A channel is to be opened; its life, and who tells what becomes of it.
+    pub(super) fn open(
+        &mut self,
+        opening: Opening,
+        ring: ring::Receiver<Ring>,
+    ) -> (Arc<Life>, Receiver<Settled>) {
+        let (settled, will_be) = sync_channel(1);
+        let channel = self.node.open(clock::now(), opening);
+        let life = Arc::new(Life::new(channel, Arc::clone(&self.asks)));
+        let hold = Hold {
+            channel,
+            version: 0,
+        };
+        let opens = Some((Arc::clone(&life), ring));
+        self.waits.insert(hold, Waits { settled, opens });
+        (life, will_be)
+    }
+
+    /// A channel that begins here is to be changed.
+    pub(super) fn change(
+        &mut self,
+        channel: ChannelId,
+        asked: Asked,
+        within: Span,
+    ) -> Result<Receiver<Settled>, Error> {
+        let hold = self.node.change(clock::now(), channel, asked, within)?;
+        let (settled, will_be) = sync_channel(1);
+        let opens = None;
+        self.waits.insert(hold, Waits { settled, opens });
+        Ok(will_be)
+    }
+
+    /// An application has done with a channel.
+    pub(super) fn close(&mut self, channel: ChannelId) {
+        self.node.close(clock::now(), channel, false);
+    }
+
+    /// What came over links is told to the node, and what has left; whether there may be more.
+    pub(super) fn take_in(&mut self) -> bool {
+        let Self { node, ways, .. } = self;
+        let mut is_more = false;
+        for (way, link) in ways.iter_mut().zip((0..).map(LinkId)) {
+            let now = clock::now();
+            while way.has_left(now) {
+                node.left(now, link);
+            }
+            is_more |= way.came(|now, at, frame| node.came(now, link, at, frame));
+        }
+        is_more
+    }
+
+    /// Links take as many frames as they have room for.
+    pub(super) fn give_out(&mut self) {
+        let Self { node, ways, .. } = self;
+        for (way, link) in ways.iter_mut().zip((0..).map(LinkId)) {
+            let now = clock::now();
+            while way.has_room(now) {
+                let filled = way.fill(now, |frame, hand| node.fill(now, link, frame, hand));
+                if filled != Filled::Handed {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Messages of applications that are awake are taken to the node; whether there may be more.
+    pub(super) fn take_messages(&mut self) -> bool {
+        let now = clock::now();
+        let mut is_more = false;
+        for place in 0..self.awake.len() {
+            let end = self.awake[place];
+            if let Some(outward) = self.outward.get_mut(&end) {
+                match outward.take(now, (&mut self.node, end)) {
+                    Ok(more) => is_more |= more,
+                    // Who breaks his ring ends his channel, and nobody else's.
+                    Err(has_died) => self.node.close(now, outward.life.channel, has_died),
+                }
+            } else if let Some(inward) = self.inward.get_mut(&end) {
+                inward.deliver(&mut self.node, end);
+            }
+        }
+        is_more
+    }
+
+    /// What the node tells is carried out.
+    pub(super) fn listen(&mut self) {
+        while let Some(event) = self.node.event() {
+            self.told(event);
+        }
+    }
+
+    fn told(&mut self, event: Event<Bytes>) {
+        match event {
+            Event::Opened {
+                hold,
+                end,
+                bounds,
+                propagation,
+            } => self.opened(
+                hold,
+                end,
+                Granted {
+                    bounds,
+                    propagation,
+                },
+            ),
+            Event::Refused(hold, refusal) => {
+                if let Some(waits) = self.waits.remove(&hold) {
+                    // Nobody may wait any more.
+                    let _ = waits.settled.try_send(Err(Error::Refused(refusal)));
+                }
+            }
+            Event::Asked(hold, asked) => self.asked(hold, asked),
+            Event::Listening { hold, end } => self.begins(hold, end),
+            Event::Ended(channel, cause) => self.ended(channel, cause),
+            Event::Back(bytes) => {
+                if let Some(outward) = self.outward.get_mut(&bytes.end) {
+                    outward.back(bytes);
+                }
+            }
+            Event::Room(end) => {
+                if let Some(outward) = self.outward.get_mut(&end) {
+                    outward.has_room();
+                    self.wake(end);
+                }
+            }
+            Event::Received(end) => self.delivers(end, None),
+            Event::Missed(end, missed) => self.delivers(end, Some(missed)),
+            Event::Up(_) | Event::Down(..) => self.asks.neighbours_changed(),
+            // They work at once here.
+            Event::Handler(_) => {}
+        }
+    }
+
+    /// Something came, or was missed, at this end.
+    fn delivers(&mut self, end: Label, missed: Option<path::Event>) {
+        let Some(inward) = self.inward.get_mut(&end) else {
+            return;
+        };
+        if let Some(missed) = missed {
+            inward.missed(missed);
+        }
+        inward.deliver(&mut self.node, end);
+        if inward.is_full() {
+            self.wake(end);
+        }
+    }
+
+    fn opened(&mut self, hold: Hold, end: Label, granted: Granted) {
+        let Some(Waits { settled, opens }) = self.waits.remove(&hold) else {
+            return;
+        };
+        if let Some((life, ring)) = opens {
+            if let Err(why) = self.stirs.watch(ring.memory(), number(end)) {
+                self.close(hold.channel);
+                let _ = settled.try_send(Err(Error::NoDescriptors(why)));
+                return;
+            }
+            self.ends.insert(hold.channel, end);
+            self.outward.insert(end, Outward::new(ring, life));
+            self.wake(end);
+        }
+        // Nobody may wait any more: then the end is dropped, which closes the channel.
+        let _ = settled.try_send(Ok(granted));
+    }
+
+    /// Somebody wants to open a channel that ends here, or to change it.
+    fn asked(&mut self, hold: Hold, asked: Asked) {
+        let now = clock::now();
+        let listening = self.listening.get(&asked.name);
+        let answer = match self.ends.get(&hold.channel) {
+            Some(end) => {
+                let inward = self.inward.get(end);
+                inward.map_or(Err(super::DECLINED_NOBODY), |inward| inward.answers(&asked))
+            }
+            None => listening.map_or(Err(super::DECLINED_NOBODY), |one| one.answers(&asked)),
+        };
+        if answer.is_ok() {
+            self.accepted.insert(hold, asked);
+        }
+        self.node.answer(now, hold, answer);
+    }
+
+    /// Frames of a channel that ends here are taken in from now on.
+    fn begins(&mut self, hold: Hold, end: Label) {
+        let Some(asked) = self.accepted.remove(&hold) else {
+            return;
+        };
+        if self.ends.contains_key(&hold.channel) {
+            return;
+        }
+        let life = Arc::new(Life::new(hold.channel, Arc::clone(&self.asks)));
+        let listening = self.listening.get_mut(&asked.name);
+        let inward = listening.and_then(|one| one.begins(&life, asked));
+        match inward {
+            Some(Offered { inward, ring }) if self.stirs.watch(&ring, number(end)).is_ok() => {
+                self.ends.insert(hold.channel, end);
+                self.inward.insert(end, inward);
+            }
+            _ => self.close(hold.channel),
+        }
+    }
+
+    fn ended(&mut self, channel: ChannelId, cause: Cause) {
+        self.accepted.retain(|hold, _| hold.channel != channel);
+        let Some(end) = self.ends.remove(&channel) else {
+            return;
+        };
+        if let Some(outward) = self.outward.remove(&end) {
+            outward.end(cause);
+        }
+        if let Some(inward) = self.inward.remove(&end) {
+            inward.end(cause);
+        }
+        self.awake.retain(|one| *one != end);
+    }
+
+    fn wake(&mut self, end: Label) {
+        if !self.awake.contains(&end) {
+            self.awake.push(end);
+        }
+    }
+
+    /// What has rung is looked at from now on.
+    pub(super) fn hear(&mut self) {
+        let Self {
+            stirs,
+            outward,
+            inward,
+            awake,
+            ..
+        } = self;
+        let heard = stirs.heard(|number| {
+            let end = label(number);
+            let known = match (outward.get(&end), inward.get(&end)) {
+                (Some(outward), _) => Some(outward.clear()),
+                (None, Some(inward)) => Some(inward.clear()),
+                (None, None) => None,
+            };
+            if known.is_some() && !awake.contains(&end) {
+                awake.push(end);
+            }
+        });
+        // What cannot be heard is looked at all the same, by who comes back for it.
+        drop(heard);
+    }
+
+    /// Whether the thread may sleep as far as applications go, and until when; what comes from now on wakes it.
+    pub(super) fn rests(&mut self, now: Instant) -> Option<Instant> {
+        let Self {
+            outward,
+            inward,
+            awake,
+            ..
+        } = self;
+        let (mut until, mut is_more) = (Instant::MAX, false);
+        awake.retain(|end| {
+            if let Some(outward) = outward.get_mut(end) {
+                if let Some(resumes) = outward.resumes() {
+                    until = until.min(resumes);
+                    return true;
+                }
+                let rests = outward.rests();
+                is_more |= !rests;
+                return !rests;
+            }
+            let rests = inward.get_mut(end).is_none_or(Inward::rests);
+            is_more |= !rests;
+            !rests
+        });
+        for way in &self.ways {
+            until = way.rests_until(now).map_or(until, |at| until.min(at));
+        }
+        (!is_more).then_some(until)
+    }
+}

@@ -1,0 +1,290 @@
+//! An application's end of a channel.
+
+use std::num::NonZeroU32;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, OnceLock};
+
+use laxity_linux::host::ring::Ring;
+use laxity_model::channels::admission::Traffic;
+use laxity_model::channels::asked::{Asked, Name};
+use laxity_model::channels::ring::{self, Refused, Shape, Side, Tag};
+use laxity_model::channels::signalling::{Cause, ChannelId};
+use laxity_model::{Instant, Span};
+use laxity_net::channels::told::{LENGTH, Told};
+
+use super::core::Core;
+use super::error::Error;
+use super::{Asks, Granted};
+
+/// Both sides of a ring: the application's and the node's.
+pub(super) fn rings(shape: Shape, application: Side) -> Result<[Ring; 2], Error> {
+    let other = match application {
+        Side::Sender => Side::Receiver,
+        Side::Receiver => Side::Sender,
+    };
+    let (own, descriptors) = Ring::create(shape, application)?;
+    let nodes = Ring::attach(shape, other, descriptors)?;
+    Ok([own, nodes])
+}
+
+/// What a channel's ends and its node know of each other, beside the ring.
+#[derive(Debug)]
+pub(super) struct Life {
+    pub(super) channel: ChannelId,
+    pub(super) cause: OnceLock<Cause>,
+    asks: Arc<Asks>,
+}
+
+impl Life {
+    pub(super) const fn new(channel: ChannelId, asks: Arc<Asks>) -> Self {
+        Self {
+            channel,
+            cause: OnceLock::new(),
+            asks,
+        }
+    }
+
+    fn error(&self) -> Error {
+        self.cause
+            .get()
+            .map_or(Error::Broken, |cause| Error::Over(*cause))
+    }
+
+    fn close(&self) {
+        let channel = self.channel;
+        // Nobody waits for that.
+        drop(self.asks.ask(move |core: &mut Core| core.close(channel)));
+    }
+}
+
+/// The end by which messages are sent. Dropped, the channel is closed.
+#[derive(Debug)]
+pub struct Sender {
+    ring: ring::Sender<Ring>,
+    life: Arc<Life>,
+    asked: Asked,
+    granted: Granted,
+}
+
+/// Why a message was not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// The node has taken none of those before yet: it waits, or it has to.
+    #[error("as many messages wait as may")]
+    Full,
+    /// It has more bytes than any message of the channel.
+    #[error("a message of {0} bytes is longer than any of the channel")]
+    TooLong(usize),
+    /// The channel is over, and why.
+    #[error(transparent)]
+    Over(Error),
+}
+
+/// A message that is written where it is sent from.
+#[derive(Debug)]
+pub struct Loan<'a>(ring::Loan<'a, Ring>);
+
+impl Loan<'_> {
+    /// Writes bytes from the `at`-th on.
+    ///
+    /// # Panics
+    ///
+    /// They reach beyond the longest message of the channel.
+    pub fn write(&mut self, at: usize, bytes: &[u8]) {
+        self.0.write(at, bytes);
+    }
+
+    /// Sends its first `length` bytes.
+    ///
+    /// # Panics
+    ///
+    /// No message of the channel is so long.
+    pub fn send(self, length: u32) {
+        self.0.commit(length, Tag::default());
+    }
+}
+
+impl Sender {
+    pub(super) const fn new(
+        ring: ring::Sender<Ring>,
+        life: Arc<Life>,
+        asked: Asked,
+        granted: Granted,
+    ) -> Self {
+        Self {
+            ring,
+            life,
+            asked,
+            granted,
+        }
+    }
+
+    /// What was granted.
+    #[must_use]
+    pub const fn granted(&self) -> &Granted {
+        &self.granted
+    }
+
+    /// By which name all hosts know the channel.
+    #[must_use]
+    pub fn channel(&self) -> ChannelId {
+        self.life.channel
+    }
+
+    /// Sends a message. No system call while the node is awake. O(bytes).
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]: it was not sent.
+    pub fn send(&mut self, message: &[u8]) -> Result<(), SendError> {
+        let sent = self.ring.send(message, Tag::default());
+        sent.map_err(|refused| Self::error(&self.life, refused))
+    }
+
+    /// Sends a message, and waits until there is room for it, no longer than until then.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`]: it was not sent.
+    pub fn send_until(&mut self, message: &[u8], until: Option<Instant>) -> Result<(), SendError> {
+        let room = self.ring.wait(until);
+        room.map_err(|refused| Self::error(&self.life, refused))?;
+        self.send(message)
+    }
+
+    /// A message that is to be written in place.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError`].
+    pub fn loan(&mut self) -> Result<Loan<'_>, SendError> {
+        let life = &self.life;
+        let loan = self.ring.loan();
+        loan.map(Loan).map_err(|refused| Self::error(life, refused))
+    }
+
+    fn error(life: &Life, refused: Refused) -> SendError {
+        match refused {
+            Refused::Full | Refused::Held => SendError::Full,
+            Refused::TooLong(bytes) => SendError::TooLong(bytes),
+            Refused::Broken | Refused::Ended => SendError::Over(life.error()),
+        }
+    }
+
+    /// The channel is to carry something else, of no longer messages, or to be there within another time. Waits for what becomes of that; where it is refused all stays as it was.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`], [`Error::NotNow`], or the channel or the node has ended.
+    pub fn change(&mut self, traffic: Traffic, within: Span) -> Result<&Granted, Error> {
+        let asked = Asked {
+            traffic,
+            ..self.asked.clone()
+        };
+        let channel = self.life.channel;
+        let wanted = asked.clone();
+        let begun =
+            (self.life.asks).ask(move |core: &mut Core| core.change(channel, wanted, within));
+        let settled = begun.wait()??;
+        self.granted = settled.recv().map_err(|_| Error::Ended)??;
+        self.asked = asked;
+        Ok(&self.granted)
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.life.close();
+    }
+}
+
+/// The end at which messages are received. Dropped, the channel is closed.
+#[derive(Debug)]
+pub struct Receiver {
+    ring: ring::Receiver<Ring>,
+    life: Arc<Life>,
+    asked: Asked,
+}
+
+impl Receiver {
+    pub(super) const fn new(ring: ring::Receiver<Ring>, life: Arc<Life>, asked: Asked) -> Self {
+        Self { ring, life, asked }
+    }
+
+    /// What it was opened with.
+    #[must_use]
+    pub const fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// The name that is listened to.
+    #[must_use]
+    pub const fn name(&self) -> &Name {
+        &self.asked.name
+    }
+
+    /// By which name all hosts know the channel.
+    #[must_use]
+    pub fn channel(&self) -> ChannelId {
+        self.life.channel
+    }
+
+    /// Waits for what comes next, no longer than until then: a message, of which the first bytes of `into` are its as many as are told, or what became of one that did not come. `None`: time is up.
+    ///
+    /// # Errors
+    ///
+    /// The channel has ended, and all that came before was taken.
+    pub fn receive(
+        &mut self,
+        into: &mut [u8],
+        until: Option<Instant>,
+    ) -> Result<Option<(Told, usize)>, Error> {
+        let taken = match self.ring.wait(until) {
+            Ok(Some(taken)) => taken,
+            Ok(None) => return Ok(None),
+            Err(_) => return Err(self.life.error()),
+        };
+        let mut front = [0; LENGTH];
+        let body = taken.length().checked_sub(LENGTH);
+        let told = body.map(|body| {
+            self.ring.copy(&taken, 0, &mut front);
+            let length = body.min(into.len());
+            self.ring.copy(&taken, LENGTH, &mut into[..length]);
+            (Told::read(&front), length)
+        });
+        self.ring.give_back(taken);
+        match told {
+            Some((Some(told), length)) => Ok(Some((told, length))),
+            _ => Err(Error::Broken),
+        }
+    }
+
+    /// Whether the [descriptor](AsFd) may be polled now: it can be read as soon as something comes. Otherwise something is there.
+    pub fn rests(&mut self) -> bool {
+        self.ring.memory().clear();
+        self.ring.rests()
+    }
+}
+
+impl AsFd for Receiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ring.memory().as_fd()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.life.close();
+    }
+}
+
+/// How long the rings of messages of so many bytes are, beside what is told of each.
+pub(super) fn shape(room: u32, largest: NonZeroU32, in_front: usize) -> Result<Shape, Error> {
+    let bytes = largest.get().saturating_add(in_front as u32);
+    Ok(Shape::new(room, bytes)?)
+}
+
+/// Ends a ring, so that whoever waits there is told.
+pub(super) fn end(ring: &Ring) {
+    ring::end(ring);
+}
