@@ -96,7 +96,6 @@ fn main() {
         };
         let tasks: Vec<Task> = resource
             .members()
-            .iter()
             .map(|member| task(member).expect("a task"))
             .collect();
         let never_due = resource.never_due();

@@ -213,7 +213,7 @@ fn what_one_stage_refuses_changes_nothing_at_any_other() {
     let members = |host: &Host<Dedicated>| -> Vec<Vec<Member>> {
         let stages = host.stages().iter();
         stages
-            .map(|stage| stage.resource().members().to_vec())
+            .map(|stage| stage.resource().members().copied().collect())
             .collect()
     };
     let before = members(&host);

@@ -255,7 +255,7 @@ impl Oracle {
         assert!(self.taken(None) <= BUFFERS);
         for (number, stage) in host.stages().iter().enumerate() {
             assert!(self.is_met(number, None));
-            let mut members = stage.resource().members().to_vec();
+            let mut members: Vec<Member> = stage.resource().members().copied().collect();
             members.sort_by_key(|member| member.channel);
             let merged = |channel| {
                 let (need, interval, delay) = self.merged(channel, number, None)?;

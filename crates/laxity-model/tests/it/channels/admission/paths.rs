@@ -88,10 +88,10 @@ fn open(network: &mut Network, way: &[(usize, Place)], request: &Request) -> Ope
 fn everything(network: &Network) -> Vec<(Held, Vec<Option<usize>>)> {
     let of_host = |host: &Host<Dedicated>| {
         let places = |channel: ChannelId| {
-            let place = |members: &[Member]| members.iter().position(|one| one.channel == channel);
+            let is_one = |one: &Member| one.channel == channel;
             let stages = host.stages().iter();
             stages
-                .map(|stage| place(stage.resource().members()))
+                .map(|stage| stage.resource().members().position(is_one))
                 .collect()
         };
         let all = host.channels();

@@ -364,7 +364,6 @@ fn judge(by: By, sets: u32, seed: u64) -> (u32, u32) {
                     let place = scene
                         .resource
                         .members()
-                        .iter()
                         .position(|one| one.channel == super::channel(channel));
                     set.insert(place.unwrap(), asked);
                 }
