@@ -69,6 +69,39 @@ fn count(of: &[Cell<u32>; 2], is_answered: bool) {
     of[1].set(of[1].get() + u32::from(is_answered));
 }
 
+const fn named(number: u32) -> ChannelId {
+    ChannelId {
+        origin: HostId(0),
+        generation: 0,
+        number,
+    }
+}
+
+/// The least delay without one of those that are there, and with one that has more time: as if that were there instead.
+fn were_one_changed<S: SupplyBound>(
+    resource: &Resource<S>,
+    there: &[Member],
+    which: usize,
+    asked: &Asked,
+) -> Result<(), TestCaseError> {
+    let newcomer = asked.demand.task(asked.demand.interval).expect("a task");
+    let least = |members: &[Member]| {
+        let tasks = members.iter().map(|one| one.task().expect("a task"));
+        let tasks: Vec<_> = tasks.collect();
+        let (never_due, supply) = (resource.never_due, &resource.supply);
+        let least = edf::least_deadline(&tasks, &newcomer, never_due, supply).expect("fits");
+        least.found()
+    };
+    let mut all = there.to_vec();
+    all[which].delay += Span::from_nanos(asked.delay);
+    let beside = resource.found_beside(&all[which], &asked.demand);
+    prop_assert_eq!(beside, least(&all));
+    let gone = all.swap_remove(which).channel;
+    let without = resource.found_without(gone, &asked.demand);
+    prop_assert_eq!(without, least(&all));
+    Ok(())
+}
+
 fn both_agree<S: SupplyBound>(
     mut resource: Resource<S>,
     all: &[Asked],
@@ -95,11 +128,10 @@ fn both_agree<S: SupplyBound>(
         if let Some(quick) = quick.filter(|_| exact != Search::Unknown(Doubt::TooLong)) {
             prop_assert_eq!(quick, exact);
         }
-        let channel = ChannelId {
-            origin: HostId(0),
-            generation: 0,
-            number,
-        };
+        if let Some(which) = asked.gone.filter(|_| !there.is_empty()) {
+            were_one_changed(&resource, &there, which % there.len(), asked)?;
+        }
+        let channel = named(number);
         let (demand, delay) = (asked.demand, Span::from_nanos(asked.delay));
         let member = Member {
             channel,
@@ -121,13 +153,22 @@ fn both_agree<S: SupplyBound>(
     Ok(())
 }
 
+/// Of so many cases, or as many times more as `LAXITY_CASES` says.
+fn runner(cases: u32) -> TestRunner {
+    let times = std::env::var("LAXITY_CASES").ok();
+    let times = times.and_then(|times| times.parse().ok()).unwrap_or(1);
+    TestRunner::new(ProptestConfig {
+        cases: cases * times,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })
+}
+
 /// Whatever it answers, by which it was asked, and however the supply is: the exact test answers the same. And it answers most of what it is asked.
 #[test]
 fn what_is_certain_is_what_the_exact_test_says() {
     let counts = Counts::default();
-    let cases = std::env::var("LAXITY_CASES").ok();
-    let times: u32 = cases.map_or(1, |cases| cases.parse().expect("a number"));
-    let mut runner = TestRunner::new(ProptestConfig::with_cases(256 * times));
+    let mut runner = runner(256);
     let ran = runner.run(&sets(), |(all, never_due, delay, is_shared)| {
         let never_due = Service::from_nanos(never_due);
         if is_shared {
@@ -156,4 +197,35 @@ fn what_is_certain_is_what_the_exact_test_says() {
         met[0]
     );
     assert!(least[1] * 10 > least[0] * 8 && met[1] * 10 > met[0] * 8);
+}
+
+/// By priority who comes and goes leaves everybody else in his place.
+#[test]
+fn by_priority_what_is_kept_is_what_is_there() {
+    let mut runner = runner(64);
+    let ran = runner.run(&sets(), |(all, never_due, ..)| {
+        let never_due = Service::from_nanos(never_due);
+        let mut resource = Resource::new(Dedicated, By::Priority, never_due);
+        let mut there: Vec<Member> = Vec::new();
+        for (number, asked) in (0_u32..).zip(&all) {
+            if let Some(gone) = asked.gone.filter(|_| !there.is_empty()) {
+                let gone = there.remove(gone % there.len());
+                prop_assert!(resource.remove(gone.channel));
+            }
+            let member = Member {
+                channel: named(number),
+                demand: asked.demand,
+                delay: Span::from_nanos(asked.delay),
+            };
+            if resource.admit(member).is_ok() {
+                let is_new = |one: &Member| one.channel == member.channel;
+                let place = resource.members().position(is_new).expect("it is there");
+                there.insert(place, member);
+            }
+            prop_assert!(resource.members().eq(&there));
+            prop_assert!(resource.agrees(there.clone()));
+        }
+        Ok(())
+    });
+    ran.unwrap_or_else(|failure| panic!("{failure}"));
 }
