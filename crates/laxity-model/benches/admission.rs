@@ -1,7 +1,8 @@
-//! What it takes to admit a channel to a link that has 300 already: one exact test, the least delay, and to admit one and remove it again, by the grid of deadlines where that answers.
+//! What it takes to admit a channel to a link that has 300 already: one exact test, the least delay by an exact search among all and as it is found, where lines on a grid of times go before that, to admit one and remove it again,
+//! and to refuse one and say what would be granted instead.
 //!
 //! Each channel's rate, size and delay are drawn so that about four fifths of the link are taken. A row is the median and the least of many passes, in
-//! microseconds a request.
+//! microseconds a request; a ratio is that of the medians, and of the least.
 
 use std::hint::black_box;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -11,11 +12,13 @@ use laxity_model::Span;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::analysis::{Task, edf};
 use laxity_model::base::random::SplitMix64;
-use laxity_model::channels::admission::{Costs, Demand, LinkCosts, Member, Resource, Traffic};
-use laxity_model::channels::signalling::{ChannelId, HostId};
+use laxity_model::channels::admission::{Costs, Demand, Host, LinkCosts, Member, Traffic};
+use laxity_model::channels::asked::{Asked, Name};
+use laxity_model::channels::signalling::{Admits, ChannelId, Hold, HostId, LinkId, Place};
 use laxity_model::policy::multiclass::By;
 
 const REQUESTS: usize = 64;
+const REFUSED: usize = 2;
 const PASSES: usize = 101;
 
 fn payload() -> NonZeroU32 {
@@ -31,115 +34,168 @@ fn costs() -> Costs {
     })
 }
 
-const fn named(number: u32) -> ChannelId {
-    ChannelId {
+const PLACE: Place = Place {
+    from: None,
+    to: Some(LinkId(0)),
+};
+
+const fn named(number: u32) -> Hold {
+    let channel = ChannelId {
         origin: HostId(0),
         generation: 0,
         number,
+    };
+    Hold {
+        channel,
+        version: 0,
     }
 }
 
 /// A channel of about so many parts per million of the link.
-fn demand(share_ppm: u64, random: &mut SplitMix64) -> Demand {
+fn traffic(share_ppm: u64, random: &mut SplitMix64) -> Traffic {
     let bytes = 64 + (random.draw() % 20_000) as u32;
-    let any = Traffic::new(bytes, (1, Span::from_millis(1)), 1).expect("traffic");
+    let each = |interval| Traffic::new(bytes, (1, interval), 1).expect("traffic");
+    let any = each(Span::from_millis(1));
     let need = costs().need(&any, payload()).expect("fits");
     let interval = need.cost.as_nanos() * 1_000_000 / share_ppm;
-    let spread = interval / 2 + random.draw() % interval;
-    Demand {
-        need,
-        interval: Span::from_nanos(spread),
-    }
+    each(Span::from_nanos(interval / 2 + random.draw() % interval))
 }
 
-fn filled(channels: u64, random: &mut SplitMix64) -> Resource<Dedicated> {
-    let never_due = costs().never_due(payload()).expect("fits");
-    let mut resource = Resource::new(Dedicated, By::Deadline, never_due);
+fn filled(channels: u64, random: &mut SplitMix64) -> Host<Dedicated> {
+    let host = Host::new(payload(), u64::MAX, Span::ZERO);
+    let host = host.over(LinkId(0), costs(), Dedicated, By::Deadline);
+    let mut host = host.expect("it fits");
     for channel in 0..channels {
-        let demand = demand(750_000 / channels, random);
-        let least = resource.least_delay(&demand).expect("there is room");
-        let delay = least * 2 + Span::from_nanos(random.draw() % demand.interval.as_nanos());
-        let member = Member {
-            channel: named(channel as u32),
-            demand,
-            delay,
-        };
-        resource.admit(member).expect("there is room");
+        let traffic = traffic(750_000 / channels, random);
+        let least = least(&host, &traffic);
+        let delay = least * 2 + Span::from_nanos(random.draw() % traffic.interval().as_nanos());
+        let hold = named(channel as u32);
+        let granted = host.grant_these(hold, PLACE, &traffic, Span::ZERO, |_| delay);
+        granted.expect("there is room");
     }
-    resource
+    host
 }
 
-fn row(name: &str, mut pass: impl FnMut()) {
+fn demand(host: &Host<Dedicated>, traffic: &Traffic) -> Demand {
+    host.demand(0, traffic).expect("fits")
+}
+
+fn least(host: &Host<Dedicated>, traffic: &Traffic) -> Span {
+    let resource = host.stages()[0].resource();
+    let least = resource.least_delay(&demand(host, traffic));
+    least.expect("there is room")
+}
+
+fn task(member: &Member) -> Task {
+    let Demand { need, interval } = member.demand;
+    need.task(interval, member.delay).expect("a task")
+}
+
+fn row(name: &str, requests: usize, mut pass: impl FnMut()) -> [f64; 2] {
     let mut one = |_| {
         let begin = time::Instant::now();
         pass();
-        begin.elapsed().as_secs_f64() * 1e6 / REQUESTS as f64
+        begin.elapsed().as_secs_f64() * 1e6 / requests as f64
     };
     let mut took: Vec<f64> = (0..PASSES).map(&mut one).collect();
     took.sort_by(f64::total_cmp);
-    println!("| {name} | {:.2} | {:.2} |", took[PASSES / 2], took[0]);
+    let [median, least] = [took[PASSES / 2], took[0]];
+    println!("| {name} | {median:.2} | {least:.2} |");
+    [median, least]
+}
+
+/// The least delay, among all and as it is found.
+fn searches(host: &Host<Dedicated>, requests: &[Demand]) {
+    let resource = host.stages()[0].resource();
+    let tasks: Vec<Task> = resource.members().map(task).collect();
+    let channels = tasks.len();
+    let never_due = resource.never_due();
+    row(
+        &format!("{channels} channels, one exact test of all"),
+        REQUESTS,
+        || {
+            for _ in 0..REQUESTS {
+                let met = edf::test_beside(black_box(&tasks), never_due, &Dedicated);
+                black_box(met.expect("fits"));
+            }
+        },
+    );
+    let newcomers: Vec<Task> = requests
+        .iter()
+        .map(|one| one.need.task(one.interval, one.interval).expect("a task"))
+        .collect();
+    let all = row(
+        &format!("{channels} channels, the least delay by a search among all"),
+        REQUESTS,
+        || {
+            for newcomer in &newcomers {
+                let least = edf::least_deadline(&tasks, black_box(newcomer), never_due, &Dedicated);
+                black_box(least.expect("fits").found());
+            }
+        },
+    );
+    let quick = row(
+        &format!("{channels} channels, the least delay"),
+        REQUESTS,
+        || {
+            for demand in requests {
+                let least = resource.least_delay(black_box(demand));
+                black_box(least.expect("there is room"));
+            }
+        },
+    );
+    let [median, least] = [quick[0] / all[0], quick[1] / all[1]];
+    println!("| … to the search among all | {median:.2} | {least:.2} |");
+}
+
+fn rows(channels: u64) {
+    let mut random = SplitMix64::new(7);
+    let mut host = filled(channels, &mut random);
+    let traffics: Vec<Traffic> = (0..REQUESTS)
+        .map(|_| traffic(100_000 / channels, &mut random))
+        .collect();
+    let requests: Vec<Demand> = traffics.iter().map(|one| demand(&host, one)).collect();
+    searches(&host, &requests);
+    // Content with more than the least, and with what is left of the link for all.
+    let member = |traffic| Member {
+        channel: named(u32::MAX).channel,
+        demand: demand(&host, traffic),
+        delay: least(&host, traffic) * 4 + Span::from_millis(20),
+    };
+    let members: Vec<Member> = traffics.iter().map(member).collect();
+    let mut resource = host.stages()[0].resource().clone();
+    row(
+        &format!("{channels} channels, admitted and removed again"),
+        REQUESTS,
+        || {
+            for member in &members {
+                black_box(resource.admit(*member)).expect("granted");
+                resource.remove(member.channel);
+            }
+        },
+    );
+    // More than there is.
+    let asked = |_| Asked {
+        name: Name::new("a/channel").expect("a name"),
+        traffic: traffic(600_000, &mut random),
+        discard: false,
+    };
+    let too_much: Vec<Asked> = (0..REFUSED).map(asked).collect();
+    row(
+        &format!("{channels} channels, refused, with what would be granted"),
+        REFUSED,
+        || {
+            for asked in &too_much {
+                let short = host.reserve(named(u32::MAX), PLACE, asked, Span::ZERO);
+                black_box(short.expect_err("there is too little"));
+            }
+        },
+    );
 }
 
 fn main() {
     println!("| a request beside | median, us | least, us |\n|---|---|---|");
-    for channels in [100, 300, 1_000] {
-        let mut random = SplitMix64::new(7);
-        let mut resource = filled(channels, &mut random);
-        let requests: Vec<Demand> = (0..REQUESTS)
-            .map(|_| demand(100_000 / channels, &mut random))
-            .collect();
-        let task = |member: &Member| {
-            member
-                .demand
-                .need
-                .task(member.demand.interval, member.delay)
-        };
-        let tasks: Vec<Task> = resource
-            .members()
-            .iter()
-            .map(|member| task(member).expect("a task"))
-            .collect();
-        let never_due = resource.never_due();
-        row(
-            &format!("{channels} channels, one exact test of all"),
-            || {
-                for _ in 0..REQUESTS {
-                    black_box(
-                        edf::test_beside(black_box(&tasks), never_due, &Dedicated).expect("fits"),
-                    );
-                }
-            },
-        );
-        row(&format!("{channels} channels, the least delay"), || {
-            for demand in &requests {
-                black_box(
-                    resource
-                        .least_delay(black_box(demand))
-                        .expect("there is room"),
-                );
-            }
-        });
-        // Content with more than the least, and with what is left of the link for all.
-        let delays: Vec<Span> = requests
-            .iter()
-            .map(|demand| {
-                resource.least_delay(demand).expect("there is room") * 4 + Span::from_millis(20)
-            })
-            .collect();
-        let newcomer = named(u32::MAX);
-        row(
-            &format!("{channels} channels, admitted and removed again"),
-            || {
-                for (demand, delay) in requests.iter().zip(&delays) {
-                    let member = Member {
-                        channel: newcomer,
-                        demand: *demand,
-                        delay: *delay,
-                    };
-                    black_box(resource.admit(member)).expect("granted");
-                    resource.remove(newcomer);
-                }
-            },
-        );
+    for channels in [100, 300, 1_000, 10_000] {
+        rows(channels);
     }
 }

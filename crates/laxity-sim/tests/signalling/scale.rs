@@ -1,6 +1,6 @@
 //! Many channels between many hosts, over a tree of relays: opened, refreshed, some relays killed, and closed.
 //!
-//! 10⁵ between 10³: `LAXITY_SIGNALLING_HOSTS=1000 LAXITY_SIGNALLING_CHANNELS=100000 cargo test --release -p laxity-sim --test signalling many_channels -- --nocapture`. Admitted exactly, 10⁴ take a minute.
+//! 10⁵ between 10³: `LAXITY_SIGNALLING_HOSTS=1000 LAXITY_SIGNALLING_CHANNELS=100000 cargo test --release -p laxity-sim --test signalling many_channels -- --nocapture`, and `admitted_exactly` instead of `many_channels`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 
 use super::horizon::horizon;
-use super::set::{Set, least_service, window_for};
+use super::set::{Item, Set, least_service, window_for};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::{Doubt, Overflow, Result, Search, Task};
 use crate::{Service, Span};
@@ -64,10 +64,35 @@ pub fn least_deadline<S: SupplyBound>(
     let Some(until) = horizon(&set, supply, load, ordering)? else {
         return Ok(Search::Unknown(Doubt::TooLong));
     };
+    search(set, own, newcomer.jitter(), supply, until)
+}
+
+/// The same where more is known: that the newcomer can have no deadline that is shorter than its own, and that with this one, or a longer one, nobody misses a deadline that is later than `until`. So only those are told
+/// who are due by then; the regions of all others are in `blocking`. There is no jitter.
+pub(crate) fn least_deadline_until<S: SupplyBound>(
+    tasks: &[Task],
+    newcomer: &Task,
+    blocking: Service,
+    supply: &S,
+    until: Span,
+) -> Result<Search<Span>> {
+    let mut set = Set::with_whole_regions(tasks)?.beside(blocking);
+    let own = Set::with_whole_regions(&[*newcomer])?.items[0];
+    set.items.push(own);
+    search(set, own, Span::ZERO, supply, until.as_nanos())
+}
+
+/// The newcomer, which is the last of the set, is due as early as it can be.
+fn search<S: SupplyBound>(
+    mut set: Set,
+    mut own: Item,
+    jitter: Span,
+    supply: &S,
+    until: u64,
+) -> Result<Search<Span>> {
     set.demand_fits(until)?;
     set.items.pop();
-    let mut time = until;
-    let (set, jitter) = (set.by_deadline(), newcomer.jitter());
+    let (mut time, set) = (until, set.by_deadline());
     for _ in 0..set.budget() {
         let (demand, blocking) = set.demand_and_blocking(time);
         let asked = match time.checked_sub(own.due) {

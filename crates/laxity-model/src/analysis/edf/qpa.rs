@@ -105,6 +105,23 @@ pub fn test_beside<S: SupplyBound>(
     or_late_alone(tasks, judge(tasks, set, supply))
 }
 
+/// Whether all deadlines until then are met, of whole regions, where those of all who are due later are in `blocking`, and there is no jitter; `None` where the search takes too long.
+pub(crate) fn is_met_until<S: SupplyBound>(
+    tasks: &[Task],
+    blocking: Service,
+    supply: &S,
+    until: Span,
+) -> Result<Option<bool>> {
+    let set = Set::with_whole_regions(tasks)?.beside(blocking);
+    let (set, until) = (set.by_deadline(), until.as_nanos());
+    set.demand_fits(until)?;
+    Ok(match latest_overload(&set, supply, 0, until)? {
+        Latest::Clear => Some(true),
+        Latest::Overload(_) => Some(false),
+        Latest::TooLong => None,
+    })
+}
+
 fn judge<S: SupplyBound>(tasks: &[Task], set: Set, supply: &S) -> Result<Verdict> {
     let set = set.by_deadline();
     if let Some(witness) = released_late(tasks, &set) {

@@ -163,7 +163,7 @@ impl<S: SupplyBound> Host<S> {
             Lack::Link(_) => (Scarce::Link, 0),
             Lack::Overflow(_) => (Scarce::Processor, 0),
         };
-        let is_granted = |traffic| self.quote(hold, place, &traffic, before).is_ok();
+        let is_granted = |traffic| self.would_hold(hold, place, &traffic, before).is_some();
         let within = match lack {
             Lack::Stage {
                 short: Short::Delay { .. },

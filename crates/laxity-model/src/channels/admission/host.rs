@@ -224,6 +224,36 @@ impl<S: SupplyBound> Host<S> {
         before: Span,
     ) -> Result<Held, Lack> {
         let stages = self.least_delays(hold, place, traffic)?;
+        self.beside_others(hold, place, traffic, before, stages)
+    }
+
+    /// The same, if there is anything: who asks does not want to know why not.
+    pub(super) fn would_hold(
+        &self,
+        hold: Hold,
+        place: Place,
+        traffic: &Traffic,
+        before: Span,
+    ) -> Option<Held> {
+        let least = |stage| {
+            let demand = self.merged(hold, stage, traffic).ok()?;
+            let resource = &self.stages[stage].resource;
+            Some((stage, resource.found_without(hold.channel, &demand)?))
+        };
+        let stages: Option<Vec<(usize, Span)>> = self.way(place).ok()?.map(least).collect();
+        let held = self.beside_others(hold, place, traffic, before, stages?);
+        held.ok()
+    }
+
+    /// With these delays, if no other version of its channel has to be faster.
+    fn beside_others(
+        &self,
+        hold: Hold,
+        place: Place,
+        traffic: &Traffic,
+        before: Span,
+        stages: Vec<(usize, Span)>,
+    ) -> Result<Held, Lack> {
         for (stage, least) in &stages {
             let others = self.others(hold).filter_map(|held| held.delay(*stage));
             if let Some(asked) = others.min().filter(|asked| asked < least) {
@@ -305,17 +335,17 @@ impl<S: SupplyBound> Host<S> {
         stage: usize,
         traffic: &Traffic,
     ) -> Result<Span, Short> {
-        let others = self.others(hold).filter(|held| held.delay(stage).is_some());
-        let demand = others
-            .map(|held| self.demand(stage, &held.traffic))
-            .try_fold(self.demand(stage, traffic)?, |all, one| {
-                Ok::<_, Overflow>(all.or(&one?))
-            })?;
+        let demand = self.merged(hold, stage, traffic)?;
         let resource = &self.stages[stage].resource;
-        match self.held.contains_key(&hold.channel) {
-            true => resource.least_delay_without(hold.channel, &demand),
-            false => resource.least_delay(&demand),
-        }
+        resource.least_delay_without(hold.channel, &demand)
+    }
+
+    /// What all versions of its channel ask of a stage, with this one.
+    fn merged(&self, hold: Hold, stage: usize, traffic: &Traffic) -> Result<Demand> {
+        let mut others = self.others(hold).filter(|held| held.delay(stage).is_some());
+        others.try_fold(self.demand(stage, traffic)?, |all, held| {
+            Ok(all.or(&self.demand(stage, &held.traffic)?))
+        })
     }
 
     /// The same of all stages on the way.

@@ -7,7 +7,7 @@
 //! * [`Path`]: all hosts on a channel's way, and what would be granted instead of what is not.
 //!
 //! On each hop a channel is a task: C for its largest message, T its least interval I = 1 / R_max, D the hop's delay d, cut at packets. In logical time its messages are never closer than I, so the burst costs buffers only. The exact
-//! demand test of [`crate::analysis::edf`] decides, with best effort as somebody who is never due; a cheaper test with lines on a grid of deadlines goes before it, and says yes or nothing. An early
+//! demand test of [`crate::analysis::edf`] decides, with best effort as somebody who is never due; steps and lines on a grid of times go before it, and say from when on all are in time for certain, or that there is too much: then the exact test looks only at those who are due until then, often nobody. An early
 //! message, processed before its logical arrival, costs nobody anything, since its deadline is what it would have been.
 //! By priority it is *D_order* that decides, at the place that a newcomer gets.
 
@@ -15,8 +15,10 @@ mod admits;
 mod costs;
 mod grid;
 mod host;
+mod members;
 mod nearest;
 mod order;
+mod others;
 mod path;
 mod resource;
 mod traffic;

@@ -5,7 +5,7 @@ use core::num::NonZeroU32;
 
 use super::Traffic;
 use super::path::{Path, Reason, Refusal, Request};
-use super::resource::{Member, Short};
+use super::resource::Member;
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
 use crate::base::number::last_of;
@@ -57,11 +57,10 @@ pub(super) fn of<S: SupplyBound>(
     refusal: &Refusal,
 ) -> Vec<Nearest> {
     let is_granted = |traffic| {
-        path.judged(&Request {
+        path.would_grant(&Request {
             traffic,
             ..*request
         })
-        .is_ok()
     };
     let mut nearest = Vec::new();
     if let Reason::Time { least, .. } = refusal.reason {
@@ -120,13 +119,13 @@ fn who_gives<S: SupplyBound>(
     let mut delays = path.least_but(request, (refusal.hop, stage))?;
     let place = path.way.iter().position(|(hop, _)| *hop == refusal.hop)?;
     let own = delays[place].iter().position(|(one, _)| *one == stage)?;
-    let mut is_granted = |least: Result<Span, Short>| {
-        least.is_ok_and(|least| {
+    let mut is_granted = |least: Option<Span>| {
+        least.is_some_and(|least| {
             delays[place][own].1 = least;
             path.grants(request, &delays)
         })
     };
-    let mut asked: Vec<&Member> = resource.members().iter().collect();
+    let mut asked: Vec<&Member> = resource.members().collect();
     let share = |member: &Member| {
         u128::from(member.demand.need.cost.as_nanos()) * u128::from(u32::MAX)
             / u128::from(member.demand.interval.as_nanos())
@@ -134,10 +133,10 @@ fn who_gives<S: SupplyBound>(
     asked.sort_by_key(|member| core::cmp::Reverse(share(member)));
     asked.truncate(ASKED);
     asked.into_iter().find_map(|member| {
-        if !is_granted(resource.least_delay_without(member.channel, &demand)) {
+        if !is_granted(resource.found_without(member.channel, &demand)) {
             return None;
         }
-        let mut suffices = |changed| is_granted(resource.least_delay_beside(&changed, &demand));
+        let mut suffices = |changed| is_granted(resource.found_beside(&changed, &demand));
         let delayed = |delay| Member {
             delay: Span::from_nanos(delay),
             ..*member

@@ -184,7 +184,7 @@ impl<S: SupplyBound> Path<'_, S> {
     }
 
     /// The same, if the sum is not too long.
-    pub(super) fn judged(&self, request: &Request) -> Result<Quote, Refusal> {
+    fn judged(&self, request: &Request) -> Result<Quote, Refusal> {
         let quote = self.quote(request)?;
         if quote.least <= request.within {
             return Ok(quote);
@@ -199,6 +199,20 @@ impl<S: SupplyBound> Path<'_, S> {
         Err(Refusal {
             stage,
             ..refusal(hop, reason)
+        })
+    }
+
+    /// Whether it would be granted: who asks does not want to know why not.
+    pub(super) fn would_grant(&self, request: &Request) -> bool {
+        let (mut before, mut sum) = (Span::ZERO, Some(request.propagation));
+        self.way.iter().all(|(hop, place)| {
+            let host = &self.network[*hop];
+            let held = host.would_hold(request.hold(), *place, &request.traffic, before);
+            held.is_some_and(|held| {
+                before = held.delays.own;
+                sum = sum.and_then(|sum| sum.checked_add(before));
+                sum.is_some_and(|sum| sum <= request.within)
+            })
         })
     }
 

@@ -2,13 +2,17 @@
 
 use alloc::vec::Vec;
 
-use super::grid::Grid;
+use super::grid::{Grid, Sure};
+use super::members::Members;
+use super::others::{Others, share};
 use super::{Need, order};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Fraction, Overflow, Result, Search, Task, edf};
+use crate::analysis::{Doubt, Overflow, Result, Search, Task, edf};
 use crate::channels::signalling::ChannelId;
 use crate::policy::multiclass::By;
 use crate::{Service, Span};
+
+const NOTHING: Overflow = Overflow("a message of nothing");
 
 /// What a channel asks of one resource.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -78,18 +82,14 @@ pub enum Short {
 }
 
 /// One resource: a supply, how the messages of channels share it, and who was admitted. Whatever is asked of it, all who are admitted meet their deadlines.
+///
+/// The exact test decides. Before it lines on a grid of times say what is certain anyway: that there is too much, or from when on all are in time. Then only those are looked at who are due until then, often nobody.
 #[derive(Clone, Debug)]
 pub struct Resource<S> {
     supply: S,
-    by: By,
     never_due: Service,
-    /// By delay, or by priority, the highest first.
-    members: Vec<Member>,
-    /// The same as tasks.
-    tasks: Vec<Task>,
+    members: Members,
     grid: Grid,
-    /// The longest region of all.
-    region: Service,
 }
 
 impl<S: SupplyBound> Resource<S> {
@@ -98,19 +98,16 @@ impl<S: SupplyBound> Resource<S> {
     pub fn new(supply: S, by: By, never_due: Service) -> Self {
         Self {
             supply,
-            by,
             never_due,
-            members: Vec::new(),
-            tasks: Vec::new(),
+            members: Members::new(by),
             grid: Grid::default(),
-            region: Service::ZERO,
         }
     }
 
     /// Who was admitted: by delay, or by priority, the highest first.
     #[must_use]
-    pub fn members(&self) -> &[Member] {
-        &self.members
+    pub fn members(&self) -> impl ExactSizeIterator<Item = &Member> {
+        self.members.iter()
     }
 
     /// For how long those who are never due may be in the way.
@@ -121,13 +118,13 @@ impl<S: SupplyBound> Resource<S> {
 
     /// The least delay that can be granted, exactly: with a nanosecond less somebody could be late. By priority: at the highest place that there is for it.
     ///
-    /// O(n) a step, some ten steps; by priority O(n²).
+    /// O(columns of the grid) where that answers, else O(n) a step, some ten steps; by priority O(n²).
     ///
     /// # Errors
     ///
     /// [`Short`]: none can be granted.
     pub fn least_delay(&self, demand: &Demand) -> Result<Span, Short> {
-        self.least_among(&self.tasks, demand)
+        self.least_among(&self.all(), demand)
     }
 
     /// The same, were this channel not there.
@@ -136,54 +133,42 @@ impl<S: SupplyBound> Resource<S> {
     ///
     /// [`Short`]: none can be granted.
     pub fn least_delay_without(&self, channel: ChannelId, demand: &Demand) -> Result<Span, Short> {
-        let Some(place) = self.find(channel) else {
-            return self.least_delay(demand);
-        };
-        let mut others = self.tasks.clone();
-        others.remove(place);
-        self.least_among(&others, demand)
+        self.least_among(&self.without(channel)?, demand)
     }
 
-    /// The same, had a channel that is there this delay, no shorter than its own, or this demand, no more than its own.
-    ///
-    /// # Errors
-    ///
-    /// [`Short`]: none can be granted.
-    pub fn least_delay_beside(&self, changed: &Member, demand: &Demand) -> Result<Span, Short> {
-        let place = self.find(changed.channel).ok_or(Short::NotHeld)?;
-        let mut others = self.tasks.clone();
-        others[place] = changed.task()?;
-        if self.by == By::Deadline {
-            others.sort_by_key(Task::deadline);
-        }
-        self.least_among(&others, demand)
+    /// The same, if any can be granted: who asks does not want to know why not.
+    pub(super) fn found_without(&self, channel: ChannelId, demand: &Demand) -> Option<Span> {
+        self.found(&self.without(channel).ok()?, demand)
     }
 
-    /// Grants a channel this delay, or says why not. Most are granted by the grid, in O(n) with few steps.
+    /// The same, had a channel that is there this delay, or this demand.
+    pub(super) fn found_beside(&self, changed: &Member, demand: &Demand) -> Option<Span> {
+        let had = self.members.get(changed.channel)?;
+        self.found(&self.all().with(had, Some(*changed)).ok()?, demand)
+    }
+
+    /// Grants a channel this delay, or says why not.
     ///
     /// # Errors
     ///
     /// [`Short`]; nothing has changed then.
     pub fn admit(&mut self, member: Member) -> Result<(), Short> {
-        if self.find(member.channel).is_some() {
+        if self.members.get(member.channel).is_some() {
             return Err(Short::Held);
         }
         let task = member.task()?;
-        let place = match self.by {
-            By::Deadline => self.place_of(&task),
-            By::Priority => match order::place(&self.tasks, &task, self.never_due, &self.supply)? {
-                Search::Found((place, least)) if least <= member.delay => place,
-                _ => return Err(self.refused(&member)),
-            },
+        let place = match self.members.by() {
+            By::Deadline => self.is_met_with(&task)?.then_some(0),
+            By::Priority => {
+                let tasks = self.all().tasks(Span::MAX)?;
+                match order::place(&tasks, &task, self.never_due, &self.supply)? {
+                    Search::Found((place, least)) if least <= member.delay => Some(place),
+                    _ => None,
+                }
+            }
         };
-        if self.by == By::Deadline && !self.grid_accepts(&task) && !self.is_met_with(place, task)? {
-            return Err(self.refused(&member));
-        }
-        self.put_back(TakenOut {
-            place,
-            member,
-            task,
-        });
+        let place = place.ok_or_else(|| self.refused(&member))?;
+        self.put_back(TakenOut { place, member });
         Ok(())
     }
 
@@ -198,58 +183,133 @@ impl<S: SupplyBound> Resource<S> {
     ///
     /// A number does not fit.
     pub fn is_met(&self) -> Result<bool> {
-        let verdict = match self.by {
-            By::Deadline => edf::test_beside(&self.tasks, self.never_due, &self.supply)?,
-            By::Priority => return order::is_met(&self.tasks, self.never_due, &self.supply),
+        let tasks = self.all().tasks(Span::MAX).map_err(|_| NOTHING)?;
+        let verdict = match self.members.by() {
+            By::Deadline => edf::test_beside(&tasks, self.never_due, &self.supply)?,
+            By::Priority => return order::is_met(&tasks, self.never_due, &self.supply),
         };
         Ok(verdict.is_schedulable())
     }
 
-    fn find(&self, channel: ChannelId) -> Option<usize> {
-        self.members
-            .iter()
-            .position(|member| member.channel == channel)
+    fn all(&self) -> Others<'_> {
+        Others::all(&self.members, &self.grid)
     }
 
-    fn least_among(&self, others: &[Task], demand: &Demand) -> Result<Span, Short> {
+    fn without(&self, channel: ChannelId) -> Result<Others<'_>, Short> {
+        let all = self.all();
+        match self.members.get(channel) {
+            Some(had) => all.with(had, None),
+            None => Ok(all),
+        }
+    }
+
+    fn found(&self, others: &Others<'_>, demand: &Demand) -> Option<Span> {
+        let (_, least) = self.search(others, demand).ok()?.found()?;
+        Some(least)
+    }
+
+    fn least_among(&self, others: &Others<'_>, demand: &Demand) -> Result<Span, Short> {
         match self.search(others, demand)? {
             Search::Found((_, least)) => Ok(least),
-            Search::None | Search::Unknown(Doubt::Sufficient) => Err(self.short_of(demand)?),
+            Search::None | Search::Unknown(Doubt::Sufficient) => {
+                Err(self.short_of(others, demand)?)
+            }
             Search::Unknown(doubt) => Err(Short::Unknown(doubt)),
         }
     }
 
     /// The place of a newcomer, and its least delay.
-    fn search(&self, others: &[Task], demand: &Demand) -> Result<Search<(usize, Span)>, Short> {
+    fn search(&self, others: &Others<'_>, demand: &Demand) -> Result<Search<(usize, Span)>, Short> {
         let newcomer = demand.task(demand.interval)?;
-        Ok(match self.by {
-            By::Priority => order::place(others, &newcomer, self.never_due, &self.supply)?,
-            By::Deadline => {
-                match edf::least_deadline(others, &newcomer, self.never_due, &self.supply)? {
-                    Search::Found(least) => Search::Found((0, least)),
-                    Search::None => Search::None,
-                    Search::Unknown(doubt) => Search::Unknown(doubt),
-                }
+        if self.members.by() == By::Priority {
+            let tasks = others.tasks(Span::MAX)?;
+            let found = order::place(&tasks, &newcomer, self.never_due, &self.supply);
+            return Ok(found?);
+        }
+        let quick = self.search_until(others, demand)?;
+        let found = match quick {
+            Some(found) => found,
+            None => {
+                let tasks = others.tasks(Span::MAX)?;
+                edf::least_deadline(&tasks, &newcomer, self.never_due, &self.supply)?
             }
+        };
+        Ok(match found {
+            Search::Found(least) => Search::Found((0, least)),
+            Search::None => Search::None,
+            Search::Unknown(doubt) => Search::Unknown(doubt),
         })
     }
 
-    fn grid_accepts(&self, task: &Task) -> bool {
-        let blocking = self.region.max(task.longest_region()).max(self.never_due);
-        self.grid.accepts(task, blocking.as_nanos(), &self.supply)
+    /// The least delay, where the grid knows from when on all are in time; `None` where all have to be looked at.
+    ///
+    /// A newcomer waits at least for the longest region of all others: at its deadline that one blocks, or is due itself, and no region is longer than a message.
+    fn search_until(
+        &self,
+        others: &Others<'_>,
+        demand: &Demand,
+    ) -> Result<Option<Search<Span>>, Short> {
+        let region = others.longest_region().max(self.never_due);
+        let Some(first) = region.checked_add(demand.need.cost) else {
+            return Ok(None);
+        };
+        let first = self.supply.window_for(first)?;
+        let newcomer = demand.task(first)?;
+        let blocking = region.max(newcomer.longest_region()).as_nanos();
+        Ok(
+            match others.grid().looks(&newcomer, blocking, &self.supply) {
+                Sure::MetAfter(0) => Some(Search::Found(first)),
+                Sure::MetAfter(until) => {
+                    let until = Span::from_nanos(until);
+                    let tasks = others.tasks(until)?;
+                    let blocking = others.longest_region_behind(until).max(self.never_due);
+                    let found =
+                        edf::least_deadline_until(&tasks, &newcomer, blocking, &self.supply, until);
+                    // What takes too long, or does not fit, is left to the search that knows nothing.
+                    found
+                        .ok()
+                        .filter(|found| !matches!(found, Search::Unknown(Doubt::TooLong)))
+                }
+                Sure::TooMuch if self.supply.is_attained() => Some(Search::None),
+                Sure::TooMuch => Some(Search::Unknown(Doubt::Sufficient)),
+                Sure::Nothing => None,
+            },
+        )
     }
 
-    fn is_met_with(&mut self, place: usize, task: Task) -> Result<bool> {
-        self.tasks.insert(place, task);
-        let verdict = edf::test_beside(&self.tasks, self.never_due, &self.supply);
-        self.tasks.remove(place);
-        Ok(verdict?.is_schedulable())
+    /// Whether all meet their deadlines with one more.
+    fn is_met_with(&self, task: &Task) -> Result<bool, Short> {
+        if let Some(is_met) = self.is_met_until(task)? {
+            return Ok(is_met);
+        }
+        let mut tasks = self.all().tasks(Span::MAX)?;
+        tasks.push(*task);
+        let verdict = edf::test_beside(&tasks, self.never_due, &self.supply)?;
+        Ok(verdict.is_schedulable())
     }
 
-    /// Where it has its place by deadline.
-    fn place_of(&self, task: &Task) -> usize {
-        self.tasks
-            .partition_point(|one| one.deadline() <= task.deadline())
+    /// The same, where the grid knows from when on all are in time; `None` where all have to be looked at.
+    fn is_met_until(&self, task: &Task) -> Result<Option<bool>, Short> {
+        let others = self.all();
+        let region = others.longest_region().max(self.never_due);
+        let region = region.max(task.longest_region()).as_nanos();
+        Ok(match self.grid.looks(task, region, &self.supply) {
+            Sure::MetAfter(0) => Some(true),
+            Sure::MetAfter(until) => {
+                let until = Span::from_nanos(until);
+                let mut tasks = others.tasks(until)?;
+                let mut blocking = others.longest_region_behind(until).max(self.never_due);
+                match task.deadline() <= until {
+                    true => tasks.push(*task),
+                    false => blocking = blocking.max(task.longest_region()),
+                }
+                let is_met = edf::is_met_until(&tasks, blocking, &self.supply, until);
+                // What does not fit is left to the test that knows nothing.
+                is_met.ok().flatten()
+            }
+            Sure::TooMuch => Some(false),
+            Sure::Nothing => None,
+        })
     }
 
     /// A channel is this from now on, or not there, or stays as it is. Answers what it was. Who asks for no more than before is always granted, since what is met with more is with less; by priority it keeps its place.
@@ -283,65 +343,44 @@ impl<S: SupplyBound> Resource<S> {
 
     /// Whether just these are there, in whatever order, nothing is kept of anybody else, and all meet their deadlines: reckoned from nothing.
     pub(super) fn agrees(&self, mut members: Vec<Member>) -> bool {
-        let mut there = self.members.clone();
+        let mut there: Vec<Member> = self.members().copied().collect();
+        let mut again = (Members::new(self.members.by()), Grid::default());
+        for (place, member) in there.iter().enumerate() {
+            let Ok(task) = member.task() else {
+                return false;
+            };
+            again.0.insert(place, *member);
+            again.1.insert(&task);
+        }
         for all in [&mut members, &mut there] {
             all.sort_unstable_by_key(|member| member.channel);
         }
-        let mut grid = Grid::default();
-        self.tasks.iter().for_each(|task| grid.insert(task));
-        let tasks = self.members.iter().map(Member::task);
-        let is_in_order = match self.by {
-            By::Deadline => self.tasks.is_sorted_by_key(Task::deadline),
-            By::Priority => true,
-        };
         members == there
-            && tasks.eq(self.tasks.iter().copied().map(Ok))
-            && grid == self.grid
-            && self.longest_region() == self.region
-            && is_in_order
+            && (&again.0, &again.1) == (&self.members, &self.grid)
             && self.is_met() == Ok(true)
     }
 
-    fn eases(&mut self, member: Member, before: usize) -> Result<(), Short> {
-        let task = member.task()?;
-        let place = match self.by {
-            By::Deadline => self.place_of(&task),
-            By::Priority => before,
-        };
-        self.put_back(TakenOut {
-            place,
-            member,
-            task,
-        });
+    fn eases(&mut self, member: Member, place: usize) -> Result<(), Short> {
+        member.task()?;
+        self.put_back(TakenOut { place, member });
         Ok(())
-    }
-
-    fn longest_region(&self) -> Service {
-        let regions = self.tasks.iter().map(Task::longest_region);
-        regions.max().unwrap_or_default()
     }
 
     /// A channel goes that may come back.
     fn take_out(&mut self, channel: ChannelId) -> Option<TakenOut> {
-        let place = self.find(channel)?;
-        let task = self.tasks.remove(place);
-        self.grid.remove(&task);
-        if task.longest_region() == self.region {
-            self.region = self.longest_region();
-        }
-        Some(TakenOut {
-            place,
-            member: self.members.remove(place),
-            task,
-        })
+        let (place, member) = self.members.remove(channel)?;
+        let task = member.task();
+        debug_assert!(task.is_ok(), "it was admitted");
+        task.into_iter().for_each(|task| self.grid.remove(&task));
+        Some(TakenOut { place, member })
     }
 
     /// It is at this place, where it has one, the others being as they were.
     fn put_back(&mut self, one: TakenOut) {
-        self.grid.insert(&one.task);
-        self.region = self.region.max(one.task.longest_region());
+        let task = one.member.task();
+        debug_assert!(task.is_ok(), "it was admitted");
+        task.into_iter().for_each(|task| self.grid.insert(&task));
         self.members.insert(one.place, one.member);
-        self.tasks.insert(one.place, one.task);
     }
 
     /// Why this is refused, which is.
@@ -354,21 +393,21 @@ impl<S: SupplyBound> Resource<S> {
     }
 
     /// What is short where no delay will do.
-    fn short_of(&self, demand: &Demand) -> Result<Short, Short> {
-        let share = |task: &Task| Fraction::new(task.cost().as_nanos(), task.period().as_nanos());
+    fn short_of(&self, others: &Others<'_>, demand: &Demand) -> Result<Short, Short> {
         let newcomer = demand.task(demand.interval)?;
-        let own = share(&newcomer).unwrap_or(Fraction::ONE);
         let rate = self.supply.rate();
-        let all = self.tasks.iter().chain([&newcomer]).filter_map(share);
-        if rate.compare_sum(all).is_gt() {
-            let held: u64 = self.tasks.iter().filter_map(share).map(Fraction::ppm).sum();
+        let is_too_much = others.grid().is_too_much(&newcomer, &self.supply) || {
+            let mut tasks = others.tasks(Span::MAX)?;
+            tasks.push(newcomer);
+            rate.compare_sum(tasks.iter().map(share)).is_gt()
+        };
+        if is_too_much {
             let rate_ppm =
                 u128::from(rate.numerator()) * 1_000_000 / u128::from(rate.denominator());
             return Ok(Short::Share {
-                needed_ppm: own.ppm(),
-                free_ppm: u64::try_from(rate_ppm)
-                    .unwrap_or(u64::MAX)
-                    .saturating_sub(held),
+                needed_ppm: share(&newcomer).ppm(),
+                // A rate is at most one.
+                free_ppm: rate_ppm.saturating_sub(others.grid().ppm()) as u64,
             });
         }
         let region = demand.need.region.as_nanos();
@@ -378,7 +417,7 @@ impl<S: SupplyBound> Resource<S> {
                 ..demand.need
             };
             Ok::<_, Short>(matches!(
-                self.search(&self.tasks, &Demand { need, ..*demand })?,
+                self.search(others, &Demand { need, ..*demand })?,
                 Search::Found(_)
             ))
         })?;
@@ -394,7 +433,6 @@ impl<S: SupplyBound> Resource<S> {
 pub(super) struct TakenOut {
     place: usize,
     member: Member,
-    task: Task,
 }
 
 impl Demand {
@@ -415,7 +453,7 @@ impl Demand {
     fn task(&self, delay: Span) -> Result<Task, Short> {
         self.need
             .task(self.interval, delay)
-            .map_err(|_| Overflow("a message of nothing").into())
+            .map_err(|_| NOTHING.into())
     }
 }
 
@@ -425,7 +463,15 @@ impl Member {
         self.delay >= than.delay && self.demand.or(&than.demand) == than.demand
     }
 
-    fn task(&self) -> Result<Task, Short> {
+    pub(super) fn task(&self) -> Result<Task, Short> {
         self.demand.task(self.delay)
     }
+
+    /// The longest for which it cannot be interrupted.
+    pub(super) fn region(&self) -> Service {
+        self.demand.need.region.min(self.demand.need.cost)
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,13 +1,11 @@
 //! A link of 100 Mbit/s, packets of 1400 bytes and 66 more: what a control loop and cameras get, by hand.
 
-use std::num::NonZeroU32;
-
 use laxity_model::Span;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::channels::admission::{Costs, Demand, Member, Resource, Traffic};
 use laxity_model::policy::multiclass::By;
 
-use super::sets::link;
+use super::{PAYLOAD, link};
 
 fn control() -> Traffic {
     Traffic::new(64, (1_000, Span::from_secs(1)), 1).unwrap()
@@ -18,7 +16,7 @@ fn video() -> Traffic {
 }
 
 fn demand(traffic: &Traffic) -> Demand {
-    let need = Costs::Link(link(0, 1_466)).need(traffic, NonZeroU32::new(1_400).unwrap());
+    let need = Costs::Link(link(0, 1_466)).need(traffic, PAYLOAD);
     Demand {
         need: need.unwrap(),
         interval: traffic.interval(),
@@ -27,7 +25,7 @@ fn demand(traffic: &Traffic) -> Demand {
 
 fn with(queued: u32, by: By) -> Resource<Dedicated> {
     let costs = Costs::Link(link(queued, 1_466));
-    let never_due = costs.never_due(NonZeroU32::new(1_400).unwrap()).unwrap();
+    let never_due = costs.never_due(PAYLOAD).unwrap();
     Resource::new(Dedicated, by, never_due)
 }
 

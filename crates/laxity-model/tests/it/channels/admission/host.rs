@@ -1,12 +1,10 @@
 //! A processor and the link that it feeds, in the simulator: every message is out within both delays, and there are never more of a channel than it has buffers.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU32;
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::channels::admission::{
-    Costs, Host, Lack, LinkCosts, Member, ProcessorCosts, Traffic,
-};
+use laxity_model::channels::admission::{Host, Lack, Member, ProcessorCosts, Traffic};
 use laxity_model::channels::signalling::{Admits, Delays, Hold, LinkId, Place};
 use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
@@ -15,7 +13,7 @@ use super::channel;
 use super::wire::{Early, First, Flow, Message, Rules, Unit, run};
 use crate::edf_support::cases;
 
-const PAYLOAD: u64 = 1_400;
+const PAYLOAD: u64 = super::PAYLOAD.get() as u64;
 const AT_ONCE: u64 = 3;
 const MESSAGE: u64 = 9_000;
 const PACKET: u64 = 40_000;
@@ -24,7 +22,7 @@ const FRAME: u64 = 117_280;
 
 fn host(queued: u32) -> Host<Dedicated> {
     let nothing = Service::ZERO;
-    let processor = Costs::Processor(ProcessorCosts {
+    let processor = ProcessorCosts {
         message: Service::from_nanos(MESSAGE),
         packet: Service::from_nanos(PACKET),
         byte_ps: 0,
@@ -36,18 +34,9 @@ fn host(queued: u32) -> Host<Dedicated> {
         interrupt: nothing,
         packets_at_once: NonZeroU32::new(AT_ONCE as u32).unwrap(),
         carries_best_effort: false,
-    });
-    let link = Costs::Link(LinkCosts {
-        rate: NonZeroU64::new(100_000_000).unwrap(),
-        overhead: 66,
-        queued,
-        best_effort: 1_466,
-    });
-    let payload = NonZeroU32::new(PAYLOAD as u32).unwrap();
-    Host::new(payload, 1 << 20, Span::ZERO)
-        .through(processor, Dedicated, By::Deadline)
-        .and_then(|host| host.over(LinkId(0), link, Dedicated, By::Deadline))
-        .unwrap()
+    };
+    let links = [super::link(queued, 1_466)];
+    super::host(processor, &links, By::Deadline, (1 << 20, Span::ZERO))
 }
 
 /// Blocks of packets on the processor.
@@ -213,7 +202,7 @@ fn what_one_stage_refuses_changes_nothing_at_any_other() {
     let members = |host: &Host<Dedicated>| -> Vec<Vec<Member>> {
         let stages = host.stages().iter();
         stages
-            .map(|stage| stage.resource().members().to_vec())
+            .map(|stage| stage.resource().members().copied().collect())
             .collect()
     };
     let before = members(&host);

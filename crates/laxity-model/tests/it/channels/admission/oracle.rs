@@ -8,56 +8,45 @@ use laxity_model::channels::admission::{
     Costs, Demand, Host, LinkCosts, Member, Need, ProcessorCosts, Traffic,
 };
 use laxity_model::channels::asked::{Asked, Scarce};
-use laxity_model::channels::signalling::{
-    Admits, ChannelId, Delays, Hold, LinkId, Place, Reserved,
-};
+use laxity_model::channels::signalling::{Admits, ChannelId, Delays, Hold, Place, Reserved};
 use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
 
-const PAYLOAD: NonZeroU32 = NonZeroU32::new(1_400).unwrap();
+use super::{PAYLOAD, link};
+
 pub(crate) const BUFFERS: u64 = 400;
 const HORIZON: Span = Span::from_micros(300);
 /// Who is not granted this is granted nothing.
 const LONG: u64 = 1 << 36;
 
 /// A processor, and two links.
-fn costs() -> [Costs; 3] {
-    let micros = Service::from_micros;
-    let processor = ProcessorCosts {
-        message: micros(30),
-        packet: micros(40),
+fn parts() -> (ProcessorCosts, [LinkCosts; 2]) {
+    let slow = ProcessorCosts {
+        message: Service::from_micros(30),
+        packet: Service::from_micros(40),
         byte_ps: 1_500,
-        look: micros(1),
-        switch: micros(2),
-        cache_miss: micros(3),
-        wake_up: micros(60),
-        completion: micros(2),
-        interrupt: micros(3),
         packets_at_once: NonZeroU32::new(3).unwrap(),
-        carries_best_effort: true,
+        ..super::processor()
     };
-    let link = |rate, queued| {
-        Costs::Link(LinkCosts {
-            rate: NonZeroU64::new(rate).unwrap(),
-            overhead: 66,
-            queued,
-            best_effort: 1_466,
-        })
+    let other = LinkCosts {
+        rate: NonZeroU64::new(30_000_000).unwrap(),
+        ..link(0, 1_466)
     };
+    (slow, [link(2, 1_466), other])
+}
+
+fn costs() -> [Costs; 3] {
+    let (processor, [fast, slow]) = parts();
     [
         Costs::Processor(processor),
-        link(100_000_000, 2),
-        link(30_000_000, 0),
+        Costs::Link(fast),
+        Costs::Link(slow),
     ]
 }
 
 pub(crate) fn host() -> Host<Dedicated> {
-    let [processor, fast, slow] = costs();
-    Host::new(PAYLOAD, BUFFERS, HORIZON)
-        .through(processor, Dedicated, By::Deadline)
-        .and_then(|host| host.over(LinkId(0), fast, Dedicated, By::Deadline))
-        .and_then(|host| host.over(LinkId(1), slow, Dedicated, By::Deadline))
-        .unwrap()
+    let (processor, links) = parts();
+    super::host(processor, &links, By::Deadline, (BUFFERS, HORIZON))
 }
 
 /// Stages with their delays.
@@ -255,7 +244,7 @@ impl Oracle {
         assert!(self.taken(None) <= BUFFERS);
         for (number, stage) in host.stages().iter().enumerate() {
             assert!(self.is_met(number, None));
-            let mut members = stage.resource().members().to_vec();
+            let mut members: Vec<Member> = stage.resource().members().copied().collect();
             members.sort_by_key(|member| member.channel);
             let merged = |channel| {
                 let (need, interval, delay) = self.merged(channel, number, None)?;

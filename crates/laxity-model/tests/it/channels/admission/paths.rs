@@ -1,16 +1,13 @@
 //! Channels that come and go on paths through a network: nothing is ever over-committed, a refusal changes nothing, and each of its offers is granted.
 
-use std::num::{NonZeroU32, NonZeroU64};
-
+use laxity_model::Span;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::channels::admission::{
-    Costs, Give, Held, Host, LinkCosts, Member, Nearest, Path, ProcessorCosts, Reason, Refusal,
-    Request, Traffic,
+    Give, Held, Host, Member, Nearest, Path, Reason, Refusal, Request, Traffic,
 };
 use laxity_model::channels::signalling::{ChannelId, Hold, LinkId, Place};
 use laxity_model::policy::multiclass::By;
-use laxity_model::{Service, Span};
 
 use super::channel;
 use crate::edf_support::cases;
@@ -18,43 +15,9 @@ use crate::edf_support::cases;
 type Network = Vec<Host<Dedicated>>;
 type Opened = Result<Vec<Held>, Refusal>;
 
-fn payload() -> NonZeroU32 {
-    NonZeroU32::new(1_400).unwrap()
-}
-
-fn processor() -> Costs {
-    let micros = Service::from_micros;
-    Costs::Processor(ProcessorCosts {
-        message: micros(5),
-        packet: micros(4),
-        byte_ps: 300,
-        look: micros(1),
-        switch: micros(2),
-        cache_miss: micros(3),
-        wake_up: micros(60),
-        completion: micros(2),
-        interrupt: micros(3),
-        packets_at_once: NonZeroU32::new(4).unwrap(),
-        carries_best_effort: true,
-    })
-}
-
-fn link() -> Costs {
-    Costs::Link(LinkCosts {
-        rate: NonZeroU64::new(100_000_000).unwrap(),
-        overhead: 66,
-        queued: 2,
-        best_effort: 1_466,
-    })
-}
-
 fn network(by: By, hosts: usize, buffers: u64) -> Network {
-    let host = |_| {
-        Host::new(payload(), buffers, Span::ZERO)
-            .through(processor(), Dedicated, by)
-            .and_then(|host| host.over(LinkId(0), link(), Dedicated, by))
-            .unwrap()
-    };
+    let buffers = (buffers, Span::ZERO);
+    let host = |_| super::host(super::processor(), &[super::link(2, 1_466)], by, buffers);
     (0..hosts).map(host).collect()
 }
 
@@ -88,10 +51,10 @@ fn open(network: &mut Network, way: &[(usize, Place)], request: &Request) -> Ope
 fn everything(network: &Network) -> Vec<(Held, Vec<Option<usize>>)> {
     let of_host = |host: &Host<Dedicated>| {
         let places = |channel: ChannelId| {
-            let place = |members: &[Member]| members.iter().position(|one| one.channel == channel);
+            let is_one = |one: &Member| one.channel == channel;
             let stages = host.stages().iter();
             stages
-                .map(|stage| place(stage.resource().members()))
+                .map(|stage| stage.resource().members().position(is_one))
                 .collect()
         };
         let all = host.channels();

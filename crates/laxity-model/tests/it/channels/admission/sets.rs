@@ -1,22 +1,20 @@
 //! Random channels on one link or processor: who is admitted is never late in the simulator, who is refused can be.
 //!
-//! `LAXITY_CASES` multiplies the number of sets.
+//! `LAXITY_CASES` multiplies the number of sets: by deadline 10⁶ are `LAXITY_CASES=1250 cargo test --release -p laxity-model --test it channels::admission::sets -- --nocapture`.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU32;
+use std::thread;
 
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::base::random::SplitMix64;
-use laxity_model::channels::admission::{
-    Costs, Demand, LinkCosts, Member, ProcessorCosts, Resource, Traffic,
-};
+use laxity_model::channels::admission::{Costs, Demand, Member, ProcessorCosts, Resource, Traffic};
 use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
 
 use super::wire::{Early, First, Flow, Message, Rules, Unit, lateness, run};
+use super::{OVERHEAD, PAYLOAD, link};
 use crate::edf_support::cases;
 
-const PAYLOAD: u32 = 1_400;
-const OVERHEAD: u32 = 66;
 /// At 100 Mbit/s.
 const BYTE: u64 = 80;
 
@@ -54,19 +52,6 @@ pub(crate) struct Scene {
 pub(crate) struct Asked {
     pub(crate) traffic: Traffic,
     pub(crate) delay: u64,
-}
-
-fn payload() -> NonZeroU32 {
-    NonZeroU32::new(PAYLOAD).unwrap()
-}
-
-pub(crate) fn link(queued: u32, best_effort: u32) -> LinkCosts {
-    LinkCosts {
-        rate: NonZeroU64::new(100_000_000).unwrap(),
-        overhead: OVERHEAD,
-        queued,
-        best_effort,
-    }
 }
 
 fn processor(random: &mut SplitMix64) -> ProcessorCosts {
@@ -108,7 +93,7 @@ impl Scene {
     }
 
     pub(crate) fn of(costs: Costs, queued: usize, by: By) -> Self {
-        let never_due = costs.never_due(payload()).unwrap();
+        let never_due = costs.never_due(PAYLOAD).unwrap();
         Self {
             costs,
             resource: Resource::new(Dedicated, by, never_due),
@@ -120,7 +105,7 @@ impl Scene {
 
     pub(crate) fn demand(&self, traffic: &Traffic) -> Demand {
         Demand {
-            need: self.costs.need(traffic, payload()).unwrap(),
+            need: self.costs.need(traffic, PAYLOAD).unwrap(),
             interval: traffic.interval(),
         }
     }
@@ -138,7 +123,7 @@ impl Scene {
         let bytes = u64::from(traffic.largest().get());
         match self.costs {
             Costs::Link(_) => {
-                let payload = u64::from(PAYLOAD);
+                let payload = u64::from(PAYLOAD.get());
                 let packets = bytes.div_ceil(payload);
                 let size = |packet| payload.min(bytes - packet * payload);
                 (0..packets)
@@ -323,82 +308,111 @@ fn is_late_at_worst(scene: &Scene, set: &[Asked], random: &mut SplitMix64) -> bo
     })
 }
 
-fn judge(by: By, sets: u32, seed: u64) -> (u32, u32) {
-    let mut random = SplitMix64::new(seed);
-    let (mut refused, mut late) = (0, 0);
-    for _ in 0..sets {
-        let mut scene = Scene::new(&mut random, by);
+/// What came of so many sets.
+#[derive(Clone, Copy, Default, Debug)]
+struct Counts {
+    sets: u32,
+    admitted: u32,
+    /// Least delays that were asked for and granted, and refused with one tick less.
+    offered: u32,
+    /// Refusals that were looked at in the simulator, and those of them with a miss.
+    refused: u32,
+    late: u32,
+}
+
+impl Counts {
+    /// Somebody is refused beside these.
+    fn refuses(&mut self, scene: &Scene, (set, asked): (&[Asked], Asked), random: &mut SplitMix64) {
+        let with: Vec<Asked> = set.iter().copied().chain([asked]).collect();
+        self.refused += 1;
+        self.late += u32::from(is_late_at_worst(scene, &with, random));
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            sets: self.sets + other.sets,
+            admitted: self.admitted + other.admitted,
+            offered: self.offered + other.offered,
+            refused: self.refused + other.refused,
+            late: self.late + other.late,
+        }
+    }
+
+    /// Of each set no more than so many refusals are looked at: they take longest. By priority none are, since that is not exact.
+    fn one_set(&mut self, by: By, random: &mut SplitMix64) {
+        let mut scene = Scene::new(random, by);
         let mut set: Vec<Asked> = Vec::new();
-        let mut at_worst = 0;
-        for channel in 0..within(&mut random, 1, 14) {
-            let mut asked = scene.random_traffic(&mut random);
-            let member = scene.member(channel, &asked);
+        let mut left = match by {
+            By::Deadline => 4,
+            By::Priority => 0,
+        };
+        for channel in 0..within(random, 1, 14) {
+            let mut asked = scene.random_traffic(random);
             // At times it is content with the least, of which a tick less is refused.
-            let least = scene
-                .resource
-                .least_delay(&member.demand)
-                .ok()
-                .filter(|_| random.draw().is_multiple_of(3));
+            let least = scene.resource.least_delay(&scene.demand(&asked.traffic));
+            let least = least.ok().filter(|_| random.draw().is_multiple_of(3));
             if let Some(least) = least.map(Span::as_nanos) {
-                let mut less = scene.member(channel, &asked);
-                less.delay = Span::from_nanos(least - 1);
-                assert!(
-                    scene.resource.admit(less).is_err(),
-                    "a tick less than {least} is granted"
-                );
+                asked.delay = least - 1;
+                let less = scene.resource.admit(scene.member(channel, &asked));
+                assert!(less.is_err(), "a tick less than {least} is granted");
+                if left > 2 {
+                    left -= 1;
+                    self.refuses(&scene, (&set, asked), random);
+                }
                 asked.delay = least;
-                if at_worst < 2 && by == By::Deadline {
-                    at_worst += 1;
-                    refused += 1;
-                    let with = set.iter().copied().chain([Asked {
-                        delay: least - 1,
-                        ..asked
-                    }]);
-                    let with: Vec<Asked> = with.collect();
-                    late += u32::from(is_late_at_worst(&scene, &with, &mut random));
-                }
+                self.offered += 1;
             }
-            let member = scene.member(channel, &asked);
-            match scene.resource.admit(member) {
-                Ok(()) => {
-                    let place = scene
-                        .resource
-                        .members()
-                        .iter()
-                        .position(|one| one.channel == super::channel(channel));
-                    set.insert(place.unwrap(), asked);
-                }
-                Err(_) if at_worst < 4 => {
-                    assert!(least.is_none(), "the least delay is refused");
-                    at_worst += 1;
-                    refused += 1;
-                    set.push(asked);
-                    late += u32::from(
-                        by == By::Priority || is_late_at_worst(&scene, &set, &mut random),
-                    );
-                    set.pop();
-                }
-                Err(_) => {}
+            if scene.resource.admit(scene.member(channel, &asked)).is_ok() {
+                let is_new = |one: &Member| one.channel == super::channel(channel);
+                let place = scene.resource.members().position(is_new);
+                set.insert(place.unwrap(), asked);
+                self.admitted += 1;
+                continue;
+            }
+            assert!(least.is_none(), "the least delay is refused");
+            if left > 0 {
+                left -= 1;
+                self.refuses(&scene, (&set, asked), random);
             }
         }
         assert_eq!(scene.resource.is_met(), Ok(true));
-        is_never_late(&scene, &set, &mut random);
+        is_never_late(&scene, &set, random);
+        self.sets += 1;
     }
-    (refused, late)
+}
+
+/// In so many threads, each with a seed of its own.
+fn judge(by: By, sets: u32) -> Counts {
+    const PARTS: u32 = 8;
+    let part = |seed: u32| {
+        let mut random = SplitMix64::new(u64::from(seed));
+        let mut counts = Counts::default();
+        (0..sets / PARTS).for_each(|_| counts.one_set(by, &mut random));
+        counts
+    };
+    let counts = thread::scope(|scope| {
+        let parts: Vec<_> = (0..PARTS)
+            .map(|seed| scope.spawn(move || part(seed)))
+            .collect();
+        let parts = parts.into_iter().map(|part| part.join().unwrap());
+        parts.fold(Counts::default(), Counts::and)
+    });
+    println!("{by:?}: {counts:?}");
+    counts
 }
 
 #[test]
 fn by_deadline_nobody_who_is_admitted_is_late_and_who_is_refused_can_be() {
-    let (refused, late) = judge(By::Deadline, cases(200), 11);
-    println!("{late} of {refused} refusals have a simulated miss");
+    let counts = judge(By::Deadline, cases(800));
+    let (late, refused) = (u64::from(counts.late), u64::from(counts.refused));
     assert!(
-        refused > 100 && u64::from(late) * 100 >= u64::from(refused) * 95,
-        "{late} of {refused}"
+        counts.refused > counts.sets / 2 && late * 100 >= refused * 95,
+        "{counts:?}"
     );
 }
 
 #[test]
 fn by_priority_nobody_who_is_admitted_is_late() {
-    let (refused, _) = judge(By::Priority, cases(100), 12);
-    assert!(refused > 50);
+    let counts = judge(By::Priority, cases(400));
+    assert!(counts.admitted > counts.sets, "{counts:?}");
 }
