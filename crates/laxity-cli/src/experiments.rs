@@ -116,7 +116,7 @@ fn subcommand(study: &'static Text) -> Command {
     let mut command = Study::augment_args(Command::new(study.name.as_str()))
         .about(&study.summary)
         .after_help(examples(study));
-    if !study.measures && study.unmeasured.is_none() {
+    if !study.measures {
         command = command.mut_arg("on", |argument| argument.hide(true));
     }
     if study.repeats {
@@ -187,8 +187,7 @@ fn examples(study: &Text) -> String {
         lines.insert(1, (figure.key.clone(), format!("only: {}", figure.shows)));
     }
     if !study.measures {
-        let asks = study.unmeasured.is_some();
-        lines.retain(|(options, _)| !options.contains("--on") || asks && options == "--on twin");
+        lines.retain(|(options, _)| !options.contains("--on"));
         lines[0].1 = "the same bytes on every machine, with any number of threads".into();
     }
     if study.lengths {

@@ -15,7 +15,7 @@ use laxity_model::enforce::machine::Machine;
 use laxity_studies::STUDIES;
 
 use crate::arguments::Lab;
-use crate::exit::{self, CANNOT_RUN, Failure, USAGE, failed};
+use crate::exit::{self, Failure, USAGE, failed};
 use crate::experiments::{Experiment, Study};
 use crate::on::On;
 use crate::outputs::{self, Output, Written};
@@ -94,17 +94,16 @@ fn perform(experiment: &Experiment) -> Result<u8, Failure> {
 
 /// Where it is run: what measures nothing, in the twin.
 fn where_to_run(text: &Text, on: On) -> Result<On, Failure> {
-    match (text.measures, on, &text.unmeasured) {
-        (true, on, _) => Ok(on),
-        (false, On::Linux, Some(why)) => Err(Failure::new(CANNOT_RUN, why.clone())),
-        (false, On::Linux, None) => {
+    match (text.measures, on) {
+        (true, on) => Ok(on),
+        (false, On::Linux) => {
             let message = format!(
                 "nothing of {} is measured, so --on linux says nothing; see --help",
                 text.name
             );
             Err(Failure::new(USAGE, message))
         }
-        (false, ..) => Ok(On::Twin),
+        (false, _) => Ok(On::Twin),
     }
 }
 

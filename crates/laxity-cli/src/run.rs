@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use laxity::can_run_live;
 use laxity::command::look_for;
-use laxity::net::may_pair;
+use laxity::net::{PairError, enter_user_namespace, may_pair};
 use laxity_lab::evidence::results::VariantResults;
 use laxity_lab::evidence::{perfetto, trace::Trace};
 use laxity_lab::plain;
@@ -98,7 +98,7 @@ pub(crate) fn choose(
         return Ok((twin, Vec::new()));
     }
     let can_run = can_run_live().map_err(|why| [why.what, why.remedy]);
-    let can_run = can_run.and_then(|()| match networks.then(may_pair) {
+    let can_run = can_run.and_then(|()| match networks.then(may_make_networks) {
         Some(Err(why)) => Err([why.to_string(), why.remedy()]),
         _ => Ok(()),
     });
@@ -116,6 +116,14 @@ pub(crate) fn choose(
             Ok((twin, vec![notice]))
         }
     }
+}
+
+/// Who has no right to make networks has it in a user namespace of its own, where that is allowed, and where real-time priority is not lost by it: a limit is kept there, a capability is not.
+fn may_make_networks() -> Result<(), PairError> {
+    may_pair().or_else(|why| match enter_user_namespace() {
+        Ok(()) if can_run_live().is_ok() => may_pair(),
+        _ => Err(why),
+    })
 }
 
 pub(crate) fn failure(error: &RunError) -> Failure {

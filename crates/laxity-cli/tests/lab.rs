@@ -241,20 +241,6 @@ fn linux_without_the_rights_exits_4_and_leaves_nothing() {
     assert!(bench.files().is_empty());
 }
 
-/// What is to be measured one day is no usage error.
-#[test]
-fn a_study_that_is_not_measured_yet_exits_4_on_linux_and_says_so() {
-    let bench = Bench::new();
-    let output = bench.run(&["lab", "channels", "--on=linux"]);
-    assert_code(&output, 4);
-    let why = "nothing of the channels is measured on this machine yet";
-    assert_says(&stderr(&output), &[why, "--on twin"]);
-    assert!(bench.files().is_empty());
-    let help = stdout(&bench.run(&["lab", "channels", "--help"]));
-    assert_says(&help, &["laxity lab channels --on twin"]);
-    assert!(!help.contains("--on linux"), "{help}");
-}
-
 #[test]
 fn what_cannot_be_asked_for_is_a_usage_error() {
     let bench = Bench::new();

@@ -6,10 +6,10 @@
 //! * [`served`]: the calls of a driver;
 //!   [`call`]: a modem's call, of which more than one study makes some; [`sets`]: soft devices served together, the same.
 //! * [`devices`], [`processors`], [`constraints`], [`adaptive`], [`on_hook`], [`fault`]: what that study left open.
-//! * `register`: the constants of a study, of which more than one shows them; `spread`: a number of several runs or sets.
+//! * `register`: the constants of a study, of which more than one shows them; `spread`: a number of several runs or sets; `peers`: processes that a study starts.
 //! * [`upcalls`]: rate monotonic with delayed preemption; [`upcalls::udp`]: over sockets.
 //! * [`nif`]: video beside bulk transfers, by which way packets find their threads.
-//! * [`channels`]: real-time channels at their sender, beside best effort and one that sends too much.
+//! * [`channels`]: real-time channels at their sender, beside best effort and one that sends too much; and what others do with a control loop and a camera beside best effort, on this machine.
 #![forbid(unsafe_code)]
 
 pub mod acceptance;
@@ -22,6 +22,7 @@ pub mod fault;
 pub mod modem;
 pub mod nif;
 pub mod on_hook;
+mod peers;
 pub mod prediction;
 pub mod processors;
 mod register;
@@ -56,6 +57,7 @@ pub fn peer(experiment: &str, part: &str) -> Result<(), Box<dyn std::error::Erro
     match experiment {
         "upcalls" => upcalls::process::run(part),
         "upcalls-udp" => upcalls::udp::peer::run(part),
+        "channels" => channels::flagship::part::run(part),
         _ => Err(format!("{experiment} has no processes").into()),
     }
 }

@@ -25,9 +25,6 @@ pub struct Text {
     /// Whether something of it can be measured on this machine.
     #[serde(default = "yes")]
     pub measures: bool,
-    /// Why nothing of it can be measured yet, where that is to come; whoever asks for it is told so.
-    #[serde(default)]
-    pub unmeasured: Option<String>,
     /// Whether something of it is repeated as often as is asked ([`Request::repeats`](super::Request::repeats)).
     #[serde(default)]
     pub repeats: bool,

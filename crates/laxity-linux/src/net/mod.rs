@@ -6,7 +6,7 @@
 //! * [`XdpLink`]: `AF_XDP` in copy mode, with an XDP program that is put together here and stamps each packet at the hook, and may find its client there
 //!   too ([`xdp::early`]).
 //!
-//! A link can be [owned](egress): then its frames have a class of their own, ahead of the kernel's other traffic. [`pair`] makes two that are joined. [`open`] takes any of them by its [name](InterfaceName). None waits: each has a descriptor to poll. Three copy each packet once into the
+//! A link can be [owned](egress): then its frames have a class of their own, ahead of the kernel's other traffic. [`pair`] makes two that are joined, [`world`] a small network of hosts. [`open`] takes any of them by its [name](InterfaceName). None waits: each has a descriptor to poll. Three copy each packet once into the
 //! memory that was posted ([`Copied`]); `AF_XDP` hands out the memory that the kernel wrote.
 
 pub mod addresses;
@@ -25,6 +25,7 @@ pub(crate) mod tried;
 mod udp;
 mod unfinished;
 pub mod way;
+pub mod world;
 pub mod xdp;
 
 pub use copied::Copied;

@@ -12,7 +12,9 @@ use std::process::{self, Command, Stdio};
 use std::thread;
 
 use laxity_model::Span;
+use rustix::process::{getgid, getuid};
 
+use super::egress::OwnError;
 use super::{AnyLink, OpenError, Opened, Settings, interface, open};
 use crate::os::clock;
 use crate::os::cpuset::CpuSet;
@@ -31,12 +33,15 @@ pub enum PairError {
     /// `CAP_SYS_ADMIN` is missing, or the kernel has no namespaces.
     #[error("a network namespace cannot be made: {0}")]
     NoNamespace(io::Error),
-    /// `ip` could not be started.
-    #[error("`ip` cannot be started: {0}")]
-    NoProgram(io::Error),
-    /// What `ip` says of what it was asked for.
-    #[error("`ip {0}`: {1}")]
+    /// `ip` or `tc` could not be started.
+    #[error("`{0}` cannot be started: {1}")]
+    NoProgram(&'static str, io::Error),
+    /// What the command says of what it was asked for.
+    #[error("`{0}`: {1}")]
     Refused(String, String),
+    /// A link cannot be owned.
+    #[error(transparent)]
+    Own(#[from] OwnError),
     /// There are no two ports for UDP.
     #[error("no ports of UDP can be had: {0}")]
     NoPorts(io::Error),
@@ -60,12 +65,13 @@ impl PairError {
     pub fn remedy(&self) -> String {
         let text = match self {
             Self::NoNamespace(_) => "run as root, outside of a container that forbids namespaces",
-            Self::NoProgram(_) => "install iproute2",
-            Self::Refused(..) => "as root `modprobe veth`",
+            Self::NoProgram(..) => "install iproute2",
+            Self::Refused(..) => "as root `modprobe -a veth bridge sch_htb cls_u32`",
             Self::Offloads(..) | Self::Socket(_) => "run as root",
             Self::Place(_) => "run as root, and see what `laxity doctor` says of real-time threads",
             Self::NoPorts(_) => "set up the interface `lo`",
             Self::Open(error) => return error.cause.remedy(),
+            Self::Own(error) => return error.cause.remedy(),
         };
         text.to_owned()
     }
@@ -81,6 +87,30 @@ pub fn may_pair() -> Result<(), PairError> {
         enter_own_namespace()?;
         ip("-V").map(drop)
     })
+}
+
+/// Has this process enter a user namespace of its own, in which it is root, and so may make network namespaces; its files stay its user's. For who has no right to them; of scheduling it gives none.
+///
+/// # Errors
+///
+/// [`PairError::NoNamespace`]: the kernel or whoever has set it up forbids it, or this process has more threads than the one.
+pub fn enter_user_namespace() -> Result<(), PairError> {
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    // SAFETY: it takes a number; of a process with further threads the kernel refuses it.
+    if unsafe { libc::unshare(libc::CLONE_NEWUSER) } != 0 {
+        return Err(PairError::NoNamespace(io::Error::last_os_error()));
+    }
+    let maps = [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("0 {user} 1")),
+        ("gid_map", format!("0 {group} 1")),
+    ];
+    let mut write = maps
+        .into_iter()
+        .map(|(file, what)| std::fs::write(format!("/proc/self/{file}"), what));
+    write
+        .try_for_each(|written| written)
+        .map_err(PairError::NoNamespace)
 }
 
 /// Makes a pair of interfaces (veth), and opens both by packet sockets. They are gone when both links are dropped.
@@ -284,24 +314,29 @@ fn comes_up(name: &str) -> Result<(), PairError> {
             return Ok(());
         }
         if clock::now() > until {
-            return Err(PairError::Refused(asked, shown));
+            return Err(PairError::Refused(format!("ip {asked}"), shown));
         }
         clock::sleep_until(clock::now() + LOOK);
     }
 }
 
 /// What this command says, in this thread's namespace.
-fn ip(arguments: &str) -> Result<String, PairError> {
-    let mut command = Command::new("ip");
+pub(super) fn ip(arguments: &str) -> Result<String, PairError> {
+    said("ip", arguments)
+}
+
+/// The same of a command of iproute2.
+pub(super) fn said(program: &'static str, arguments: &str) -> Result<String, PairError> {
+    let mut command = Command::new(program);
     let output = command.args(arguments.split(' ')).stdin(Stdio::null());
-    let output = output.output().map_err(PairError::NoProgram)?;
+    let output = output
+        .output()
+        .map_err(|error| PairError::NoProgram(program, error))?;
     let [said, wrong] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     if output.status.success() {
         Ok(said.into_owned())
     } else {
-        Err(PairError::Refused(
-            arguments.to_owned(),
-            wrong.trim().to_owned(),
-        ))
+        let asked = format!("{program} {arguments}");
+        Err(PairError::Refused(asked, wrong.trim().to_owned()))
     }
 }

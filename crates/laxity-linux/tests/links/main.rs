@@ -13,6 +13,7 @@ mod owned;
 mod pair;
 mod refused;
 mod unfinished;
+mod world;
 
 use laxity_conformance::links::{LinkCase, Wire, link_cases};
 use laxity_linux::doctor::rights;
@@ -48,6 +49,7 @@ fn suite<W: Wire + 'static>(name: &str, wire: fn() -> W) -> Vec<Trial> {
 
 fn main() {
     owned::own_and_wait();
+    world::make_and_wait();
     let mut arguments = Arguments::from_args();
     // What is left behind is counted for the whole process.
     arguments.test_threads = Some(1);
@@ -70,6 +72,7 @@ fn main() {
         },
     ));
     trials.extend(owned::trials());
+    trials.extend(world::trials());
     trials.extend(refused::trials());
     libtest_mimic::run(&arguments, trials).exit();
 }

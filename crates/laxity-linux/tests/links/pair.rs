@@ -13,7 +13,7 @@ pub(crate) fn crosses() {
     let before = names().ok();
     let [mut near, mut far] = match pair(&Settings::default()) {
         Ok(ends) => ends,
-        Err(why @ (PairError::NoNamespace(_) | PairError::NoProgram(_))) => {
+        Err(why @ (PairError::NoNamespace(_) | PairError::NoProgram(..))) => {
             return rights::lacks(&why.to_string());
         }
         Err(why) => panic!("{why}; {}", why.remedy()),

@@ -2,9 +2,11 @@
 //!
 //! * [`workload`]: who sends; [`machine`]: the paper's host and its null device; [`sender`]: a run; `host`: what runs there; [`tally`]: what is counted of it.
 //! * `figures`: what is claimed of each figure; `shown`: what all show alike; `constants`: what was put in or chosen.
+//! * [`flagship`]: what others do with a control loop and a camera beside best effort, on this machine.
 
 mod constants;
 mod figures;
+pub mod flagship;
 mod host;
 pub mod machine;
 pub mod sender;
@@ -42,6 +44,24 @@ pub const UNSHAPED: u64 = 300;
 
 /// The experiment.
 pub struct Channels;
+
+/// A run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Run {
+    /// Of a figure, in the twin.
+    Figure(Case),
+    /// Of the flagship, on this machine.
+    Flagship(flagship::Case),
+}
+
+/// What was seen in it.
+#[derive(Clone, Debug)]
+pub enum Seen {
+    /// Packets.
+    Figure(Box<Tally>),
+    /// Messages.
+    Flagship(flagship::Seen),
+}
 
 /// A run of a figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,23 +104,30 @@ fn cases(request: &Request) -> Result<Vec<Case>, RunError> {
 }
 
 impl Study for Channels {
-    type Case = Case;
-    type Seen = Tally;
+    type Case = Run;
+    type Seen = Seen;
 
     fn text(&self) -> &'static Text {
         &TEXT
     }
 
-    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Case>, RunError> {
-        match round.live {
-            true => Err(RunError::CannotRun(
-                TEXT.unmeasured.clone().unwrap_or_default(),
-            )),
-            false => cases(made.request),
-        }
+    fn cases(&self, round: Round, made: &Made<'_, Self>) -> Result<Vec<Run>, RunError> {
+        let all = match round.live {
+            true if !made.request.wants(flagship::shown::FIGURE) => Vec::new(),
+            true => flagship::cases(made.request)?
+                .into_iter()
+                .map(Run::Flagship)
+                .collect(),
+            false => cases(made.request)?.into_iter().map(Run::Figure).collect(),
+        };
+        Ok(all)
     }
 
-    fn name(&self, case: &Case) -> String {
+    fn name(&self, case: &Run) -> String {
+        let case = match case {
+            Run::Flagship(case) => return flagship::shown::name(case),
+            Run::Figure(case) => case,
+        };
         let Setup {
             best_effort,
             violation,
@@ -112,15 +139,37 @@ impl Study for Channels {
         )
     }
 
-    fn twin(&self, _: &Case) -> Twin {
+    fn twin(&self, _: &Run) -> Twin {
         Twin::new(machine::XKERNEL_68040).recording(Recording::NONE)
     }
 
-    fn run(&self, case: &Case, host: &mut Runner<'_>) -> Result<Tally, HostError> {
-        sender::run(host, case.setup)
+    fn run(&self, case: &Run, host: &mut Runner<'_>) -> Result<Seen, HostError> {
+        match case {
+            Run::Figure(case) => sender::run(host, case.setup)
+                .map(Box::new)
+                .map(Seen::Figure),
+            Run::Flagship(case) => flagship::run(host, *case).map(Seen::Flagship),
+        }
     }
 
     fn judge(&self, made: &Made<'_, Self>, draft: &mut Draft<'_>) -> Result<(), RunError> {
-        figures::judge(draft, &made.twin)
+        let figures = made.twin.iter().filter_map(|trial| match trial {
+            (Run::Figure(case), Seen::Figure(tally)) => Some((*case, Tally::clone(tally))),
+            _ => None,
+        });
+        let flagship = made.live.iter().filter_map(|trial| match trial {
+            (Run::Flagship(case), Seen::Flagship(seen)) => Some((*case, seen.clone())),
+            _ => None,
+        });
+        let flagship: Vec<_> = flagship.collect();
+        let by_udp =
+            |run: &Run| matches!(run, Run::Flagship(case) if case.who == flagship::Who::Udp);
+        flagship::shown::judge(draft, &flagship, &made.said(by_udp));
+        let figure = flagship::shown::FIGURE;
+        // Beside others its absence from the twin is nothing to tell.
+        if !made.request.live && made.request.figures.iter().any(|asked| asked == figure) {
+            draft.say("flagship-not-here", &[]);
+        }
+        figures::judge(draft, &figures.collect::<Vec<_>>())
     }
 }

@@ -1,3 +1,4 @@
+use laxity::net::world::{Between, Queues};
 use laxity_lab::bench::{Experiment, judge};
 use laxity_lab::runner::Silent;
 use laxity_model::channels::handler::Packet;
@@ -25,17 +26,6 @@ fn the_same_seed_gives_the_same_report_and_another_one_another() {
     };
     assert_eq!(report(1), report(1));
     assert_ne!(report(1), report(2));
-}
-
-#[test]
-fn nothing_is_measured_and_that_is_said() {
-    let live = Request {
-        live: true,
-        ..request(1)
-    };
-    let error = Channels.perform(&live, &mut Silent);
-    let error = error.expect_err("it cannot run here").to_string();
-    assert!(error.contains("is measured on this machine yet"), "{error}");
 }
 
 /// A run of a second in which each channel had this.
@@ -84,7 +74,7 @@ fn what_is_claimed_can_fail() {
         } else {
             harm
         };
-        (case, seen(of))
+        (Run::Figure(case), Seen::Figure(Box::new(seen(of))))
     });
     let made = Made {
         twin: trials.collect(),
@@ -97,4 +87,64 @@ fn what_is_claimed_can_fail() {
         "{:#?}",
         report.checks
     );
+}
+
+/// A run of UDP beside others', in which so many of each flow were lost and missed.
+fn carried(queues: Queues, [lost, missed]: [u64; 2]) -> (Run, Seen) {
+    let case = flagship::Case {
+        who: flagship::Who::Udp,
+        between: Between::Wire,
+        queues,
+        beside: flagship::Beside::Udp,
+        length: Span::from_secs(1),
+    };
+    let judged = flagship::judge::Judged {
+        due: 100,
+        lost,
+        missed,
+        latency: None,
+    };
+    let outcome = flagship::Outcome {
+        flows: [judged; 2],
+        best_effort: 90_000_000,
+    };
+    let seen = flagship::Seen::Ran(outcome);
+    (Run::Flagship(case), Seen::Flagship(seen))
+}
+
+#[test]
+fn the_class_is_convicted_of_a_loss_and_whoever_was_not_run_is_told_with_the_reason() {
+    let request = Request {
+        live: true,
+        figures: vec!["flagship".into()],
+        ..Request::default()
+    };
+    let held = |class, queue| {
+        let mut live = vec![carried(Queues::Class, class), carried(Queues::Fifo, queue)];
+        let (Run::Flagship(mut case), _) = carried(Queues::Fifo, [0, 0]) else {
+            panic!("it is of the flagship");
+        };
+        case.who = flagship::Who::Zenoh;
+        let why = flagship::Seen::Missing("it is not there".into());
+        live.push((Run::Flagship(case), Seen::Flagship(why)));
+        let made = Made {
+            said: vec![crate::disturbed(0); live.len()],
+            live,
+            ..Made::nothing(&request)
+        };
+        let report = judge(&Channels, &made).expect("it is judged");
+        let [check] = &report.checks[..] else {
+            panic!("{:?}", report.checks);
+        };
+        let [figure] = &report.figures[..] else {
+            panic!("{:?}", report.figures);
+        };
+        assert_eq!(figure.tables[0].rows.len(), 2);
+        let remarks = figure.remarks.join(" ");
+        assert!(remarks.contains("zenoh") && remarks.contains("it is not there"));
+        check.held
+    };
+    assert_eq!(held([0, 7], [0, 51]), Some(true));
+    assert_eq!(held([1, 7], [0, 51]), Some(false));
+    assert_eq!(held([0, 7], [0, 50]), Some(false));
 }

@@ -10,8 +10,8 @@ use laxity_model::verify::contract::Phase;
 use laxity_model::{Event, EventKind, HostError, Instant, Program, RunRecord, Service, Span};
 use serde::{Deserialize, Serialize};
 
-use super::peers::failed;
 use super::trial::{CPU, Each, LEAD, Setup};
+use crate::peers::failed;
 
 /// There is room for so many jobs before they begin.
 pub(super) const ROOM: usize = 1 << 16;

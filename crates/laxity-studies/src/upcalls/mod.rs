@@ -2,7 +2,7 @@
 //! WUCS-95-06, 1995, §§5.3, 7.1 and 7.2.
 //!
 //! * [`mod@trial`]: a set of upcalls as a program, served in one way or another; `intervals`: by an async runtime; [`beside`]: what runs beside.
-//! * `processes`: one whose upcalls are in several processes; [`process`]: each of them; `jobs`: what came of what no host records; `burner`: what is worked on this machine; `kernel`: what can be asked of its `SCHED_DEADLINE`; `peers`: how processes are started.
+//! * `processes`: one whose upcalls are in several processes; [`process`]: each of them; `jobs`: what came of what no host records; `burner`: what is worked on this machine; `kernel`: what can be asked of its `SCHED_DEADLINE`.
 //! * `simulation`, `deadlines`, `many`: the paper's simulation, and its first two experiments; [`udp`]: the third, a command of its own.
 //! * `activities`: one process, against a thread for each; `shorter`: shorter and shorter periods; `delayed`: the same of experiment 2, for what it misses.
 //! * `shown`: what all of them show alike; `constants`: what was put in or chosen.
@@ -17,7 +17,6 @@ mod intervals;
 mod jobs;
 mod kernel;
 mod many;
-mod peers;
 pub mod process;
 mod processes;
 mod shorter;

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::burner::Burner;
 use super::intervals;
 use super::jobs::{Done, ROOM, Task, When};
-use super::peers::{PRIORITY, Used, say, tell};
 use super::trial::Serving;
+use crate::peers::{PRIORITY, Used, say, tell};
 
 /// What a process is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -13,9 +13,9 @@ use laxity_model::{HostError, Service, Span};
 use serde::Serialize;
 
 use super::jobs::{self, When};
-use super::peers::{PRIORITY, Peer, Used, failed, watch};
 use super::process::{Part, Told};
 use super::trial::{LEAD, Outcome, Serving, Setup};
+use crate::peers::{PRIORITY, Peer, Used, failed, watch};
 
 /// From when they are told to the first release: what they have to make takes its time where something runs beside.
 const AHEAD: Span = Span::from_millis(300);

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use super::burner::{self, Burner};
 use super::jobs::Task as Served;
-use super::peers::{PRIORITY, Used};
 use super::{intervals, processes};
+use crate::peers::{PRIORITY, Used};
 
 pub(super) const CPU: ProcessorId = ProcessorId(0);
 /// No upcall is released before all have begun, on whichever host.

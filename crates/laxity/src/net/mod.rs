@@ -72,7 +72,10 @@ use laxity_net::driver::{
     Driver, Handed, Handle, Host, Interest, Limits, Registered, Scope, TapId,
 };
 
-pub use laxity_linux::net::pair::{Namespace, PairError, may_pair, pair, pair_with_kernel};
+pub use laxity_linux::net::pair::{
+    Namespace, PairError, enter_user_namespace, may_pair, pair, pair_with_kernel,
+};
+pub use laxity_linux::net::world;
 pub use laxity_linux::net::xdp::Mode;
 pub use laxity_linux::net::xdp::early::Flow;
 pub use laxity_linux::net::xdp::program::Rest;

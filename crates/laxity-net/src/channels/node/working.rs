@@ -10,6 +10,7 @@ use super::super::frame::Data;
 use super::super::path::{Arrival, Handed, Label, Next, Stored};
 use super::super::session::Came;
 use super::event::{Event, Filled, Handler, Sent};
+use super::link::Way;
 use super::setup::Handlers;
 use super::{Admission, Here, Node};
 

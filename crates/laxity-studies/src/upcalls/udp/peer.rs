@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::runtime::Builder;
 use tokio::time::{self, MissedTickBehavior};
 
-use super::super::peers::{PRIORITY, say, tell};
+use crate::peers::{PRIORITY, say, tell};
 
 /// Whoever waits for so long has lost the other.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -15,9 +15,9 @@ use laxity_lab::bench::Runner;
 use laxity_model::HostError;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::super::peers::{PRIORITY, Peer, failed, watch};
 use super::peer::{Told, Way};
 use super::transfer::{self, BATCH, BUFFER, PERIODS, REST, Transfer, Transferred};
+use crate::peers::{PRIORITY, Peer, failed, watch};
 
 /// Both ends are served so, or neither.
 pub(super) const BOTH: [Way; 2] = [Way::Threadshare, Way::Threadshare];

@@ -11,8 +11,8 @@ use laxity_lab::bench::Runner;
 use laxity_model::{HostError, Scheduling, Span};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 
-use super::super::peers::{PRIORITY, Peer, failed, watch};
 use super::peer::{self, Part, Told, Way};
+use crate::peers::{PRIORITY, Peer, failed, watch};
 
 /// The server's buffer, as in the paper (§7.3): Linux takes it twice, for what it charges besides the messages.
 pub(in super::super) const BUFFER: usize = 192 * 1024;

@@ -19,23 +19,23 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// FIFO priority of whoever is real-time.
-pub(super) const PRIORITY: u8 = 80;
+pub(crate) const PRIORITY: u8 = 80;
 
 /// A process, and what it says.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     name: String,
     says: BufReader<PipeReader>,
     process: RunningCommand,
 }
 
 /// What failed of what.
-pub(super) fn failed<E: Display>(what: &str) -> impl Fn(E) -> HostError + '_ {
+pub(crate) fn failed<E: Display>(what: &str) -> impl Fn(E) -> HostError + '_ {
     move |error| HostError::Failed(format!("{what}: {error}"))
 }
 
 impl Peer {
     /// Starts one that does a part of an experiment, and has this as its standard input. It is scheduled so on one processor, by the kernel's number; `None`: as this process is.
-    pub(super) fn start(
+    pub(crate) fn start(
         (experiment, part): (&str, &impl Serialize),
         name: &str,
         input: impl Into<OwnedFd>,
@@ -49,7 +49,7 @@ impl Peer {
     }
 
     /// The same of any program.
-    pub(super) fn of(
+    pub(crate) fn of(
         mut command: Command,
         name: &str,
         input: impl Into<OwnedFd>,
@@ -71,12 +71,12 @@ impl Peer {
     }
 
     /// Its number.
-    pub(super) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.process.id().0.cast_unsigned()
     }
 
     /// The next line that it says.
-    pub(super) fn line(&mut self) -> Result<String, HostError> {
+    pub(crate) fn line(&mut self) -> Result<String, HostError> {
         let mut line = String::new();
         let read = self.says.read_line(&mut line);
         match read.map_err(failed(&self.name))? {
@@ -88,34 +88,46 @@ impl Peer {
         }
     }
 
+    /// All further lines to the one by which it ends well, which is left out.
+    pub(crate) fn lines_to(&mut self, last: &str) -> Result<Vec<String>, HostError> {
+        let mut lines = Vec::new();
+        loop {
+            let line = self.line()?;
+            if line.trim_end() == last {
+                return Ok(lines);
+            }
+            lines.push(line);
+        }
+    }
+
     /// It has not ended, or it has ended well.
-    pub(super) fn is_well(&mut self) -> Result<(), HostError> {
+    pub(crate) fn is_well(&mut self) -> Result<(), HostError> {
         let ended = self.process.ended().map_err(failed(&self.name))?;
         let ill = ended.filter(|ended| !ended.status.success());
         ill.map_or(Ok(()), |ended| Err(failed(&self.name)(ended.status)))
     }
 
     /// What has become of it.
-    pub(super) fn told<T: DeserializeOwned>(mut self) -> Result<T, HostError> {
+    pub(crate) fn told<T: DeserializeOwned>(mut self) -> Result<T, HostError> {
         let line = self.line()?;
         serde_json::from_str(&line).map_err(|error| HostError::Failed(error.to_string()))
     }
 }
 
 /// What a process says to whoever started it: a line.
-pub(super) fn say(what: &str) -> io::Result<()> {
+pub(crate) fn say(what: &str) -> io::Result<()> {
     let mut out = io::stdout();
     writeln!(out, "{what}")?;
     out.flush()
 }
 
 /// What a process says at its end.
-pub(super) fn tell(what: &impl Serialize) -> io::Result<()> {
+pub(crate) fn tell(what: &impl Serialize) -> io::Result<()> {
     say(&serde_json::to_string(what)?)
 }
 
 /// The host watches its processor until then, where processes have it: what halted them.
-pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Disturbances, HostError> {
+pub(crate) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Disturbances, HostError> {
     let Runner::Live(live, said) = host else {
         return Err(HostError::BadProgram("the twin has no processes".into()));
     };
@@ -136,8 +148,8 @@ pub(super) fn watch(host: &mut Runner<'_>, until: Instant) -> Result<Disturbance
 
 /// What threads have used, by the kernel's own count.
 #[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
-pub(super) struct Used {
-    pub(super) switches: u64,
+pub(crate) struct Used {
+    pub(crate) switches: u64,
     service_ns: u64,
 }
 
@@ -162,12 +174,12 @@ impl std::iter::Sum for Used {
 
 impl Used {
     /// Of the calling thread, since it began.
-    pub(super) fn by_caller() -> io::Result<Self> {
+    pub(crate) fn by_caller() -> io::Result<Self> {
         Self::by(Path::new("/proc/thread-self"))
     }
 
     /// Of those threads of this process that have such a name, since they began; of none it is an error.
-    pub(super) fn by_named(names: &[&str]) -> io::Result<Self> {
+    pub(crate) fn by_named(names: &[&str]) -> io::Result<Self> {
         let mut all = Vec::new();
         for thread in fs::read_dir("/proc/self/task")? {
             let thread = thread?.path();
@@ -205,14 +217,14 @@ impl Used {
     }
 
     /// Since then.
-    pub(super) fn since(self, before: Self) -> Self {
+    pub(crate) fn since(self, before: Self) -> Self {
         Self {
             switches: self.switches - before.switches,
             service_ns: self.service_ns - before.service_ns,
         }
     }
 
-    pub(super) fn service(self) -> Service {
+    pub(crate) fn service(self) -> Service {
         Service::from_nanos(self.service_ns)
     }
 }
