@@ -318,12 +318,14 @@ impl Core {
         } = self;
         let heard = stirs.heard(|number| {
             let end = label(number);
-            let known = match (outward.get(&end), inward.get(&end)) {
-                (Some(outward), _) => Some(outward.clear()),
-                (None, Some(inward)) => Some(inward.clear()),
-                (None, None) => None,
-            };
-            if known.is_some() && !awake.contains(&end) {
+            if let Some(outward) = outward.get(&end) {
+                outward.clear();
+            } else if let Some(inward) = inward.get(&end) {
+                inward.clear();
+            } else {
+                return;
+            }
+            if !awake.contains(&end) {
                 awake.push(end);
             }
         });

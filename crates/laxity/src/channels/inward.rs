@@ -108,6 +108,12 @@ impl Inward {
     pub(super) fn end(self, cause: Cause) {
         // It is said once.
         let _ = self.life.cause.set(cause);
+    }
+}
+
+/// Nobody waits for a node that is gone.
+impl Drop for Inward {
+    fn drop(&mut self) {
         end(self.ring.memory());
     }
 }

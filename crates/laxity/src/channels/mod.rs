@@ -4,6 +4,37 @@
 //! reserves what that takes of its processor, its link and its buffers, or refuses, and says what would fit. Whoever receives [listens](Node::listen) to its name. Messages go to the node and come from it by shared memory, without a system call while the other side is awake; each that comes is told with what was left
 //! of its time, and each that does not come is told, too.
 //!
+//! ```
+//! use laxity::channels::{Listens, Name, Spec, Traffic};
+//! # use laxity::channels::{HostId, Identity, Neighbour, Node, Own, SecretKey, Setup};
+//! use laxity::Span;
+//! # use std::{net::UdpSocket, num::NonZeroU32, sync::Arc};
+//! # let ports = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+//! # let at = ports.map(|port| port.local_addr().unwrap());
+//! # let keys = [(); 2].map(|()| Identity::new(SecretKey::generate().unwrap()));
+//! # let setup = |own: usize| Setup::new(HostId(own as u32), Arc::new(keys[own].clone()), vec![Neighbour {
+//! #     host: HostId(1 - own as u32), local: at[own], at: at[1 - own], key: keys[1 - own].public(), seal: true, rate: 100_000_000.try_into().unwrap(),
+//! #     overhead: 0, propagation: Span::ZERO, unseen: Span::ZERO, own: Own::None, is_shaped: true,
+//! # }]);
+//! # let (robot, base) = (Node::start(setup(0))?, Node::start(setup(1))?);
+//! // On the base: whoever listens says how large messages may be.
+//! let setpoint = Name::new("setpoint")?;
+//! let listener = base.listen(setpoint.clone(), Listens::to(NonZeroU32::MIN.saturating_add(63)), Span::ZERO)?;
+//!
+//! // On the robot: 64 bytes, 1,000 times a second, each there within 10 ms.
+//! robot.wait_for_neighbours(None)?;
+//! let traffic = Traffic::new(64, (1, Span::from_millis(1)), 1)?;
+//! let mut sender = robot.open(&Spec::new(setpoint, vec![HostId(1)], traffic, Span::from_millis(10)))?;
+//! assert!(sender.granted().bound() <= Span::from_millis(10));
+//! sender.send(b"20 degrees")?;
+//!
+//! let mut receiver = listener.accept(None)?.expect("nobody gives up");
+//! let mut message = [0; 64];
+//! let (told, length) = receiver.receive(&mut message, None)?.expect("nobody gives up");
+//! assert_eq!(&message[..length], b"20 degrees", "{told:?}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! What is decided is [`laxity_model::channels`]'; what is on the wire, [`laxity_net::channels`]'.
 //!
 //! # Grades
@@ -201,7 +232,7 @@ impl Node {
         found.transpose().map(|there| there.is_some())
     }
 
-    /// Opens a channel that begins here, and waits until it is granted.
+    /// Opens a channel that begins here, and waits until it is granted. Whoever drops what this returns closes the channel, and what has not left by then is gone.
     ///
     /// # Errors
     ///

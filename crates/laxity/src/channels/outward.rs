@@ -138,6 +138,12 @@ impl Outward {
     pub(super) fn end(self, cause: Cause) {
         // It is said once.
         let _ = self.life.cause.set(cause);
+    }
+}
+
+/// Nobody waits for a node that is gone.
+impl Drop for Outward {
+    fn drop(&mut self) {
         end(self.ring.memory());
     }
 }
