@@ -1,4 +1,4 @@
-//! Any text is a network whose channels lead where they are to, and which has a digest, or has diagnostics that point into it.
+//! Any text is a network whose channels lead where they are to, whose links' ends are apart, and which has a digest, or has diagnostics that point into it.
 #![no_main]
 
 #[path = "support/diagnostic.rs"]
@@ -19,6 +19,13 @@ fuzz_target!(|text: &str| {
                     if between[0] == at { between[1] } else { between[0] }
                 });
                 assert_eq!(end, channel.to);
+            }
+            for link in &network.links {
+                let [one, other] = link.between;
+                let ends = [one, other].map(|host| link.ends(host));
+                assert_eq!(ends[0].map(|[own, theirs]| [theirs, own]), ends[1]);
+                assert!(ends[0].is_none_or(|[own, theirs]| own != theirs && own.is_ipv4() == theirs.is_ipv4()));
+                assert!(link.carrier().largest_payload(link.mtu.into(), link.seal) >= Some(network.payload().get() as usize));
             }
             let again = parse_network(text, "fuzz.toml").expect("refused when read again");
             assert_eq!(again, network);

@@ -215,7 +215,7 @@ pub(crate) struct Plan {
     /// Do not look in the twin how long things take.
     #[arg(long)]
     pub(crate) no_observe: bool,
-    /// What this machine costs, for bounds on Linux, and, in the twin too, for what packets take of an interface that does not state it; without it, on Linux where `laxity calibrate` leaves it; `none`: no file; `-` is standard input. Scenarios only.
+    /// What this machine costs, for bounds on Linux, and, in the twin too, for what packets take of an interface that does not state it; without it, on Linux where `laxity calibrate` leaves it; `none`: no file; `-` is standard input. Of a network it is taken for every host. Scenarios and networks only.
     #[arg(long, value_name = "FILE|none")]
     pub(crate) machine: Option<PathBuf>,
     #[command(flatten)]

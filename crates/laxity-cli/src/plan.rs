@@ -74,17 +74,16 @@ fn of_network(arguments: &Plan, text: &str, name: &str) -> Result<u8, Failure> {
         ("--scheduler", arguments.scheduler.is_some()),
         ("--supply", arguments.supply.is_some()),
         ("--processors", arguments.processors.is_some()),
-        ("--machine", arguments.machine.is_some()),
         ("--on", arguments.on != On::Auto),
         ("--no-observe", arguments.no_observe),
     ];
     if let Some((option, _)) = of_others.into_iter().find(|(_, given)| *given) {
-        let message =
-            format!("{option} is not for networks of hosts: their bounds are of links alone");
+        let message = format!("{option} is not for networks of hosts");
         return Err(Failure::new(USAGE, message));
     }
     let network = parse_network(text, name).map_err(|errors| scenario::wrong(name, &errors))?;
-    let plan = networks::plan(&network, name);
+    let known = machine::known(arguments.machine.as_deref(), Host::Linux)?;
+    let plan = networks::plan(&network, name, &known);
     let plan = plan.map_err(|error| Failure::new(ERROR, format!("{name}: {error}")))?;
     print(arguments, &plan, || networks::render(&plan, files::width()))?;
     Ok(if plan.admitted { MET } else { REFUSED })

@@ -1,9 +1,11 @@
-//! `laxity channel fit`: what is told of a recording, with which exit code.
+//! `laxity channel` and plans of networks: what is told of a recording, of keys and of a description, with which exit code.
 
 mod common;
 #[path = "../../laxity-linux/tests/links/namespace.rs"]
 #[allow(dead_code, reason = "another test has the rest")]
 mod namespace;
+
+use std::os::unix::fs::PermissionsExt as _;
 
 use common::{Bench, assert_code, assert_says, json, said, stdout, unbroken};
 use laxity::Span;
@@ -297,31 +299,182 @@ fn what_tcpdump_writes_again_is_fitted_the_same() {
 
 const NETWORK: &str = include_str!("../../../docs/network.toml");
 
+/// The command, without what was measured or made by whoever runs this.
+fn alone(bench: &Bench, arguments: &[&str]) -> std::process::Output {
+    let mut command = bench.command();
+    command.env("XDG_CONFIG_HOME", bench.path("config"));
+    command.args(arguments).output().expect("laxity starts")
+}
+
 #[test]
-fn a_plan_of_a_network_says_what_each_link_grants_with_its_exit_code() {
+fn a_plan_of_a_network_says_what_each_hop_grants_with_its_exit_code() {
     let bench = Bench::new();
     bench.write("network.toml", NETWORK);
-    let output = bench.run(&["plan", "network.toml", "--json=plan.json"]);
+    let output = alone(&bench, &["plan", "network.toml", "--json=plan.json"]);
     assert_code(&output, 0);
     assert_says(
         &stdout(&output),
-        &["(2 channels): admitted", "camera", "backbone"],
+        &[
+            "(2 channels): admitted",
+            "camera",
+            "backbone",
+            "<= 33 ms",
+            "enforced",
+        ],
     );
     let plan = json(&bench, "plan.json");
-    assert_eq!(plan["channels"][1]["hops"][0]["link"], "mast");
+    let hops = &plan["channels"][1]["hops"];
+    assert_eq!(
+        (&hops[0]["link"], &hops[2]["link"]),
+        (&"mast".into(), &Value::Null)
+    );
+    assert!(hops[2]["processor_ns"].is_u64());
     let hurried = NETWORK.replace("within = \"33ms\"", "within = \"2ms\"");
     bench.write("network.toml", &hurried);
-    let output = bench.run(&["plan", "network.toml"]);
+    let output = alone(&bench, &["plan", "network.toml"]);
     assert_code(&output, 3);
     assert_says(
         &stdout(&output),
-        &["`camera` is refused", "would be granted: within = "],
+        &[
+            "`camera` is refused by the link `mast` at `robot`",
+            "would be granted: within = ",
+        ],
     );
     bench.write("network.toml", &NETWORK.replace("33ms", "33"));
-    let output = bench.run(&["plan", "network.toml"]);
+    let output = alone(&bench, &["plan", "network.toml"]);
     assert_code(&output, 64);
     assert_says(&said(&output), &["network.toml:", "has no unit", "1 error"]);
-    let output = bench.run(&["plan", "network.toml", "--on", "twin"]);
+    let output = alone(&bench, &["plan", "network.toml", "--on", "twin"]);
     assert_code(&output, 64);
     assert_says(&said(&output), &["--on is not for networks"]);
+}
+
+/// As it was measured on another day, when packets were not.
+const MEASURED: &str = include_str!("../../../docs/results/epyc-2-processors/machine.toml");
+
+/// What a machine file says is charged, and told as calibrated; all else is told as assumed.
+#[test]
+fn what_processors_are_charged_is_calibrated_or_said_to_be_assumed() {
+    let bench = Bench::new();
+    bench.write("network.toml", NETWORK);
+    bench.write("old.toml", MEASURED);
+    let packets = "[packets.udp]\nwake = \"9us\"\nreceive = \"2us\"\nreceive_byte_ps = 70\nsend = \"3us\"\nsend_byte_ps = 50\n";
+    bench.write("new.toml", &format!("{MEASURED}\n{packets}"));
+    let costs = |machine: &str| {
+        let arguments = [
+            "plan",
+            "network.toml",
+            "--machine",
+            machine,
+            "--json=plan.json",
+        ];
+        assert_code(&alone(&bench, &arguments), 0);
+        let plan = json(&bench, "plan.json");
+        let costs = plan["costs"].as_array().expect("a list").clone();
+        let cost = |of: &str| {
+            let mut all = costs.iter();
+            let found = all.find(|cost| cost["of"].as_str().is_some_and(|all| all.starts_with(of)));
+            let found = found.unwrap_or_else(|| panic!("{of}: {costs:?}"));
+            let cost = [&found["cost_ns"], &found["byte_ps"]].map(Value::as_u64);
+            (
+                found["calibrated"] == true,
+                cost[0].or(cost[1]).expect("a number"),
+            )
+        };
+        let kinds = [
+            "a packet",
+            "a byte (received",
+            "a look for",
+            "a wake-up",
+            "a message",
+            "a byte (opened",
+        ];
+        kinds.map(cost)
+    };
+    let none = costs("none");
+    assert!(none.iter().all(|(calibrated, _)| !calibrated), "{none:?}");
+    let [_, _, _, wake_up, ..] = costs("old.toml");
+    assert_eq!(wake_up, (true, 98_935));
+    let [packet, byte, look, ..] = costs("new.toml");
+    assert_eq!(
+        (packet, byte, look),
+        ((true, 5_000), (true, 120), (true, 9_000))
+    );
+    assert_eq!(costs("old.toml")[..3], none[..3]);
+    assert_eq!(costs("new.toml")[4..], none[4..]);
+    let shown = alone(&bench, &["plan", "network.toml", "--machine", "new.toml"]);
+    let shown = unbroken(&stdout(&shown));
+    assert_says(
+        &shown,
+        &[
+            "calibrated (laxity 0.1.0 calibrate on 2026-11-20",
+            "assumed (`laxity calibrate` does not measure it): a message",
+            "is of one machine, and is taken for every host",
+        ],
+    );
+    let without = unbroken(&stdout(&alone(&bench, &["plan", "network.toml"])));
+    assert_says(&without, &["assumed (nobody measured it here"]);
+    assert!(!without.contains("calibrated ("), "{without}");
+}
+
+#[test]
+fn a_key_is_made_once_and_shown_as_a_network_has_it() {
+    let bench = Bench::new();
+    let made = alone(&bench, &["channel", "key"]);
+    assert_code(&made, 0);
+    assert_says(&said(&made), &["config/laxity/channel.key"]);
+    let key = stdout(&made);
+    // As it is, below a host's name.
+    let old = NETWORK
+        .lines()
+        .find(|line| line.starts_with("key = "))
+        .expect("a key");
+    let network = NETWORK.replace(old, key.trim_end());
+    assert!(parse_network(&network, "network.toml").is_ok(), "{network}");
+    let shown = alone(&bench, &["channel", "key", "--show"]);
+    assert_code(&shown, 0);
+    assert_eq!((stdout(&shown), said(&shown)), (key.clone(), String::new()));
+    let again = alone(&bench, &["channel", "key"]);
+    assert_code(&again, 1);
+    assert_says(
+        &said(&again),
+        &["there already", "never written over", "--show"],
+    );
+    let other = alone(&bench, &["channel", "key", "other.key"]);
+    assert_code(&other, 0);
+    assert_ne!(stdout(&other), key);
+    let path = bench.path("other.key");
+    let mode =
+        |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o644);
+    let open = alone(&bench, &["channel", "key", "--show", "other.key"]);
+    assert_code(&open, 1);
+    assert_says(
+        &said(&open),
+        &["may be read or written by others (mode 644)", "chmod 600"],
+    );
+    assert_eq!(stdout(&open), "");
+    mode(0o600);
+    bench.write("other.key", "no key");
+    let none = alone(&bench, &["channel", "key", "--show", "other.key"]);
+    assert_code(&none, 1);
+    assert_says(
+        &said(&none),
+        &[
+            "other.key is no file of a private key",
+            "64 hexadecimal digits",
+        ],
+    );
+    let missing = alone(&bench, &["channel", "key", "--show", "missing.key"]);
+    assert_code(&missing, 1);
+    assert_says(
+        &said(&missing),
+        &["missing.key", "`laxity channel key` makes one"],
+    );
+    let nowhere = alone(&bench, &["channel", "key", "nowhere/other.key"]);
+    assert_code(&nowhere, 1);
+    assert_says(&said(&nowhere), &["its directory must exist"]);
+    let stream = alone(&bench, &["channel", "key", "-"]);
+    assert_code(&stream, 64);
+    assert_says(&said(&stream), &["not in a stream"]);
 }

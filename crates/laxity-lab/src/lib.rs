@@ -2,6 +2,7 @@
 //!
 //! * [`capture_file`]: packets of pcap and pcapng.
 //! * [`import`]: task sets from CSV and from rt-app.
+//! * [`key_file`]: the private key of a host of a network.
 //! * [`machine_file`]: what a machine costs, for a twin of it.
 //! * [`plan`]: what would become of such a set.
 //! * [`recorded`]: which rate and burst cover a flow that was recorded.
@@ -23,6 +24,7 @@ mod each_once;
 pub mod evidence;
 pub mod exit;
 pub mod import;
+pub mod key_file;
 mod layout;
 pub mod machine_file;
 pub mod observe;

@@ -115,12 +115,17 @@ pub const fn meaning(figure: Figure) -> &'static str {
 
 /// Where the file is unless told otherwise: `laxity/machine.toml` in `$XDG_CONFIG_HOME`, or in `~/.config`. `None` without either.
 pub fn default_path() -> Option<PathBuf> {
+    Some(configuration()?.join("machine.toml"))
+}
+
+/// Where a user's files of laxity are.
+pub(crate) fn configuration() -> Option<PathBuf> {
     let absolute = |name| {
         let path = PathBuf::from(std::env::var_os(name)?);
         path.is_absolute().then_some(path)
     };
     let directory = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
-    Some(directory?.join("laxity/machine.toml"))
+    Some(directory?.join("laxity"))
 }
 
 /// Reads the text of a machine file. `file` is only named in messages. Never panics, whatever the text.

@@ -1,6 +1,7 @@
 //! `laxity channel`: real-time channels.
 
 mod fit;
+mod key;
 
 use clap::Subcommand;
 
@@ -8,25 +9,30 @@ use crate::exit::Failure;
 
 /// Examples of all that is done.
 pub(crate) const HELP: &str = "\
-Exit codes: 0 done; 1 error, also a file that cannot be read; 64 usage, also a filter that is wrong or matches nothing, or a file of several flows without one.
+Exit codes: 0 done; 1 error, also a file that cannot be read, or a key that is there already; 64 usage, also a filter that is wrong or matches nothing, or a file of several flows without one.
 
 Examples:
   laxity net capture eth0 udp dst port 5004 --write camera.pcapng
   laxity channel fit camera.pcapng                                  which flows there are, or what covers the only one
   laxity channel fit camera.pcapng udp dst port 5004 --message rtp  the frames of a video
   laxity channel fit robot.pcap udp dst port 7400 --message gap=2ms
-  laxity channel fit camera.pcapng --message rtp --burst 3 --json   the rate that goes with a burst";
+  laxity channel fit camera.pcapng --message rtp --burst 3 --json   the rate that goes with a burst
+  laxity channel key                                                a new private key of this host, and the public one for network.toml
+  laxity channel key --show                                         the public one again";
 
 /// What is done.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Channel {
     /// Say which least rates and bursts of messages cover a flow of a file of pcap or pcapng, and write the lines that a channel for it needs.
     Fit(fit::Fit),
+    /// Make this host's private key, in a file that nobody else may read and that is never written over, and tell the public one as network.toml has it.
+    Key(key::Key),
 }
 
 /// Does it.
 pub(crate) fn run(what: &Channel) -> Result<u8, Failure> {
     match what {
         Channel::Fit(arguments) => fit::run(arguments),
+        Channel::Key(arguments) => key::run(arguments),
     }
 }

@@ -15,4 +15,6 @@ pub mod subjects;
 pub mod trace;
 mod write;
 
-pub use write::{WriteError, check_writable, directory_of, open_stream, write_whole, written_to};
+pub use write::{
+    WriteError, check_writable, directory_of, open_stream, write_new, write_whole, written_to,
+};

@@ -3,7 +3,7 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, fchown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, access, fcntl_setfl, linkat};
@@ -63,6 +63,32 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
         Err(_) => written_to(path).and_then(|target| replace(&target, bytes, None)),
     };
     written.map_err(WriteError::of(path))
+}
+
+/// Writes a file of this mode that was not there before, in the same way: whatever has its name is left as it is, a link too.
+///
+/// # Errors
+///
+/// [`WriteError`]; its cause is of kind [`AlreadyExists`](io::ErrorKind::AlreadyExists) where the name is taken.
+pub fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), WriteError> {
+    let written = || {
+        let directory = directory_of(path);
+        let own = || fs::Permissions::from_mode(mode);
+        if let Some(mut file) = unnamed_in(directory)? {
+            // Before there is anything in it that others are not to read.
+            file.set_permissions(own())?;
+            fill(&mut file, bytes, None)?;
+            return link(&file, path).map_err(io::Error::from);
+        }
+        let mut file = tempfile::Builder::new()
+            .prefix(".laxity-")
+            .permissions(own())
+            .tempfile_in(directory)?;
+        fill(file.as_file_mut(), bytes, None)?;
+        file.persist_noclobber(path).map_err(|error| error.error)?;
+        Ok(())
+    };
+    written().map_err(WriteError::of(path))
 }
 
 /// Whether [`write_whole`] could begin now: what stands there can be written to, or a file can be made in its directory. Leaves nothing.
@@ -170,18 +196,22 @@ fn fill(file: &mut File, bytes: &[u8], before: Option<&Metadata>) -> io::Result<
     file.sync_all()
 }
 
+/// Gives a file a name that nothing has.
+fn link(file: &File, path: &Path) -> Result<(), Errno> {
+    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, unnamed.as_str(), CWD, path, AtFlags::SYMLINK_FOLLOW)
+}
+
 /// Gives a complete file its name. One that is taken is replaced by way of another name, which exists for microseconds.
 fn give_name(file: &File, directory: &Path, path: &Path) -> io::Result<()> {
-    let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let link = |to: &Path| linkat(CWD, unnamed.as_str(), CWD, to, AtFlags::SYMLINK_FOLLOW);
-    match link(path) {
+    match link(file, path) {
         Err(Errno::EXIST) => {
             let beside = directory.join(format!(
                 ".laxity-{}-{}",
                 std::process::id(),
                 file.as_raw_fd()
             ));
-            link(&beside)?;
+            link(file, &beside)?;
             fs::rename(&beside, path).inspect_err(|_| {
                 // The rename's error is the one to tell.
                 let _ = fs::remove_file(&beside);
@@ -193,7 +223,6 @@ fn give_name(file: &File, directory: &Path, path: &Path) -> io::Result<()> {
 
 /// A temporary file with the rights of an ordinary new file; the crate's own default lets nobody else read it.
 fn readable_temporary(directory: &Path) -> io::Result<tempfile::NamedTempFile> {
-    use std::os::unix::fs::PermissionsExt;
     tempfile::Builder::new()
         .prefix(".laxity-")
         .permissions(fs::Permissions::from_mode(0o666))

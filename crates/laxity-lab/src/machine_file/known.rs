@@ -4,11 +4,14 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use laxity::calibrate::{Calibration, Circumstances, PacketCost, Packets};
-use laxity_model::enforce::machine::Machine;
+use laxity_model::Span;
+use laxity_model::enforce::machine::{Figure, Machine};
 
 use super::{default_path, parse};
 use crate::plain;
 use crate::scenario::Diagnostic;
+
+const MEASURES: &str = "`laxity calibrate` measures it";
 
 /// What is known of what a machine costs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -97,24 +100,34 @@ impl Known {
     ///
     /// Why that is not known, and what to do about it.
     pub(crate) fn packets(&self, way: &str) -> Result<(PacketCost, String), String> {
-        let measures = "`laxity calibrate` measures it";
-        let known = match self {
-            Self::Measured(known) => known,
-            Self::Nothing => return Err(format!("nobody measured it here, and {measures}")),
-            Self::LeftOut => return Err("`--machine none` leaves out what was measured".to_owned()),
-            Self::Unreadable(why) => return Err(why.clone()),
-        };
+        let known = self.measured()?;
         let why = match known.packets.get(way) {
-            Some(Ok(cost)) => {
-                let elsewhere = known.elsewhere.as_ref().map(Elsewhere::sentence);
-                let elsewhere = elsewhere.map(|words| format!("; {words}"));
-                let from = &known.machine.provenance;
-                return Ok((*cost, format!("{from}{}", elsewhere.unwrap_or_default())));
-            }
+            Some(Ok(cost)) => return Ok((*cost, known.whence())),
             Some(Err(why)) => why,
             None => "the machine file is of a version that did not measure it",
         };
-        Err(format!("{why}; {measures}"))
+        Err(format!("{why}; {MEASURES}"))
+    }
+
+    /// The largest of these figures that was seen, and where that was measured.
+    ///
+    /// # Errors
+    ///
+    /// Why that is not known, and what to do about it.
+    pub(crate) fn largest(&self, figures: &[Figure]) -> Result<(Span, String), String> {
+        let known = self.measured()?;
+        let largest = |figure: &Figure| known.machine.figure(*figure).at(1_000_000);
+        let largest = figures.iter().map(largest).max();
+        Ok((largest.unwrap_or_default(), known.whence()))
+    }
+
+    fn measured(&self) -> Result<&Measured, String> {
+        match self {
+            Self::Measured(known) => Ok(known),
+            Self::Nothing => Err(format!("nobody measured it here, and {MEASURES}")),
+            Self::LeftOut => Err("`--machine none` leaves out what was measured".to_owned()),
+            Self::Unreadable(why) => Err(why.clone()),
+        }
     }
 
     /// The machine, if it was measured.
@@ -123,6 +136,16 @@ impl Known {
             Self::Measured(known) => Some(&known.machine),
             Self::Nothing | Self::LeftOut | Self::Unreadable(_) => None,
         }
+    }
+}
+
+impl Measured {
+    /// When and how it was measured, and in what it differs from the machine that it is taken for.
+    fn whence(&self) -> String {
+        let from = &self.machine.provenance;
+        let elsewhere = self.elsewhere.as_ref().map(Elsewhere::sentence);
+        let elsewhere = elsewhere.map(|words| format!("; {words}"));
+        format!("{from}{}", elsewhere.unwrap_or_default())
     }
 }
 

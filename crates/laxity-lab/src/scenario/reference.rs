@@ -146,7 +146,7 @@ with how much room, or what would be granted instead, says
 cargo run --release --quiet -- plan docs/network.toml
 ```
 
-Links alone are counted there: what processors take of a message's time is measured on each host.
+[Channels between hosts](channels.md) says how that is to be read.
 ";
 
 #[cfg(test)]

@@ -1,10 +1,6 @@
 //! Every broken scenario in `broken/` gets the diagnostics that stand beside it, and every good one is read as it is meant.
 //!
-//! `broken/<name>.toml` is the input. `broken/<name>.txt` is what a person sees; after a change of wording, run the tests with
-//! `UPDATE_EXPECT=1` and read the difference.
-
-use std::fs;
-use std::path::{Path, PathBuf};
+//! `broken/<name>.toml` is the input, `broken/<name>.txt` what a person sees.
 
 use laxity_lab::scenario::{
     Chosen, Diagnostic, ExpectedGrade, Length, LengthSpec, Loss, Outcome, Phases, Placing, Rank,
@@ -15,24 +11,7 @@ use laxity_model::verify::contract::{Bound, Expectation, Quantity, Statistic};
 use laxity_model::{Enforcer, Outside, Priority, Span};
 use proptest::prelude::*;
 
-fn directory(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
-}
-
-fn read(path: &Path) -> String {
-    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The files in `tests/broken` with this extension, by name.
-fn files(extension: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory("tests/broken")).expect("the directory is there");
-    let paths = entries.map(|entry| entry.expect("it can be read").path());
-    let mut paths: Vec<_> = paths
-        .filter(|p| p.extension().is_some_and(|e| e == extension))
-        .collect();
-    paths.sort();
-    paths
-}
+use crate::golden::{assert_told, explained, path, read};
 
 fn errors(text: &str, file: &str) -> Vec<Diagnostic> {
     parse(text, file).expect_err("this scenario is broken")
@@ -40,7 +19,7 @@ fn errors(text: &str, file: &str) -> Vec<Diagnostic> {
 
 /// A shipped scenario; panics with what is wrong.
 fn shipped(name: &str) -> Scenario {
-    let text = read(&directory("../../scenarios").join(name));
+    let text = read(&path("../../scenarios").join(name));
     parse(&text, name).unwrap_or_else(|errors| {
         let rendered: Vec<_> = errors.iter().map(ToString::to_string).collect();
         panic!("{}", rendered.join("\n\n"))
@@ -49,60 +28,9 @@ fn shipped(name: &str) -> Scenario {
 
 #[test]
 fn every_broken_scenario_is_explained() {
-    let inputs = files("toml");
-    assert!(inputs.len() >= 40, "only {} broken scenarios", inputs.len());
-    let update = std::env::var_os("UPDATE_EXPECT").is_some();
-    let mut wrong = Vec::new();
-    for input in &inputs {
-        let name = input.file_name().expect("a file").to_string_lossy();
-        let found = errors(&read(input), &name);
-        let rendered: Vec<_> = found.iter().map(|one| one.render(Style::Plain)).collect();
-        let rendered = rendered.join("\n\n") + "\n";
-        let golden = input.with_extension("txt");
-        if update {
-            fs::write(&golden, &rendered).expect("the directory can be written");
-        }
-        if read(&golden) != rendered {
-            wrong.push(format!("--- {name}\n{rendered}"));
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "not as in the .txt beside it:\n{}",
-        wrong.join("\n")
-    );
-    assert_eq!(
-        files("txt").len(),
-        inputs.len(),
-        "a .txt has lost its .toml"
-    );
-}
-
-/// What the golden files cannot show: that the fields a program reads say what the rendered text says.
-#[test]
-fn every_diagnostic_has_its_parts() {
-    for input in files("toml") {
-        let (name, text) = (input.display().to_string(), read(&input));
-        let found = errors(&text, &name);
-        assert!(
-            found.iter().any(|one| one.severity == Severity::Error),
-            "{name}"
-        );
-        for one in found {
-            assert_eq!(one.file, name);
-            assert!(
-                !one.cause.is_empty() && !one.remedy.is_empty(),
-                "{name}: {one:?}"
-            );
-            let lines = text.split('\n').count();
-            assert!((1..=lines).contains(&one.line), "{name}: {one:?}");
-            let rendered = one.render(Style::Plain);
-            let place = format!("{name}:{}:{}", one.line, one.column);
-            assert!(rendered.contains(&place), "{place} is not in\n{rendered}");
-            assert!(rendered.contains(&one.remedy), "{rendered}");
-            assert!(!rendered.contains('\u{1b}'), "{rendered}");
-        }
-    }
+    assert_told("broken", 40, |text, name| {
+        explained(text, name, &errors(text, name))
+    });
 }
 
 #[test]
@@ -115,7 +43,7 @@ fn several_mistakes_are_told_at_once() {
 /// A device of which it is not known where it is, is not absent, and whoever else takes part is not missing: one slip is one error.
 #[test]
 fn nothing_follows_from_a_line_that_could_not_be_read() {
-    let text = read(&directory("../../scenarios").join("soft-modem.toml"));
+    let text = read(&path("../../scenarios").join("soft-modem.toml"));
     let slips = [
         ("placement = ", "placement = \"reserved 9ms/8ms\""),
         ("on = ", "on = \"liv\""),
@@ -378,7 +306,7 @@ fn each_thing_can_be_placed_by_name() {
 #[test]
 fn a_contract_of_others_can_be_met_beside_a_grant_that_is_not_enforced() {
     let name = "grade-unenforced-and-met-by-its-holder.toml";
-    let text = read(&directory("tests/broken").join(name));
+    let text = read(&path("tests/broken").join(name));
     let text = text.replace("of-the-modem = \"met\"", "of-the-modem = \"violated\"");
     let run = parse(&text, "x.toml").expect("this is right");
     let contracts = &run.resolve(Length::Quick).variants[0].contracts;
@@ -390,7 +318,7 @@ fn a_contract_of_others_can_be_met_beside_a_grant_that_is_not_enforced() {
 #[test]
 fn a_standard_that_was_not_built_is_refused_where_it_is_named() {
     let found = errors(
-        &read(&directory("../../scenarios").join("v22bis.toml")),
+        &read(&path("../../scenarios").join("v22bis.toml")),
         "v22bis.toml",
     );
     let found: Vec<_> = found
@@ -403,7 +331,7 @@ fn a_standard_that_was_not_built_is_refused_where_it_is_named() {
 /// Every character of the main scenario, one by one, replaced by each of a few that mean something: read, or explained.
 #[test]
 fn every_slip_of_one_character_is_read_or_explained() {
-    let good = read(&directory("../../scenarios").join("soft-modem.toml"));
+    let good = read(&path("../../scenarios").join("soft-modem.toml"));
     for (at, old) in good.char_indices() {
         // Comments are long, and a slip in them is none.
         let line = good[..at].rfind('\n').map_or(0, |newline| newline + 1);
@@ -435,7 +363,7 @@ proptest! {
     /// One change anywhere in the main scenario: read, or explained within the file.
     #[test]
     fn a_slip_in_a_good_file_is_read_or_explained(at: prop::sample::Index, insert in "[\\[\\]{}=\".0-9a-z \n±\t\r-]{0,3}", cut in 0_usize..4) {
-        let mut text = read(&directory("../../scenarios").join("soft-modem.toml"));
+        let mut text = read(&path("../../scenarios").join("soft-modem.toml"));
         let from = text.floor_char_boundary(at.index(text.len()));
         let until = text.ceil_char_boundary((from + cut).min(text.len()));
         text.replace_range(from..until, &insert);
@@ -468,7 +396,7 @@ fn every_key_stands_in_a_scenario_that_is_shipped() {
         ("video-and-ftp.toml", networks),
     ];
     for (file, keys) in keys {
-        let text = read(&directory("../../scenarios").join(file));
+        let text = read(&path("../../scenarios").join(file));
         for key in keys.split_whitespace() {
             let is_there =
                 text.contains(&format!("{key} = ")) || text.contains(&format!("`{key}`"));

@@ -5,6 +5,7 @@ mod broken_scenarios;
 mod common;
 mod components;
 mod devices;
+mod golden;
 mod import;
 mod networks;
 mod packets;

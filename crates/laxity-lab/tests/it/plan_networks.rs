@@ -1,13 +1,16 @@
 //! Plans of networks of hosts: what is granted adds up, and what is said to be granted instead of what is refused is.
 
-use laxity_lab::plan::network::{NetworkPlan, plan, render};
+use laxity_lab::machine_file::Known;
+use laxity_lab::plan::network::{HopPlan, NetworkPlan, Resource, plan, render};
 use laxity_lab::scenario::{is_network, parse_network};
+
+use crate::golden::assert_told;
 
 const SHIPPED: &str = include_str!("../../../../docs/network.toml");
 
 fn planned(text: &str) -> NetworkPlan {
     let network = parse_network(text, "network.toml").expect("this is right");
-    plan(&network, "network.toml").expect("all numbers fit")
+    plan(&network, "network.toml", &Known::Nothing).expect("all numbers fit")
 }
 
 #[test]
@@ -15,23 +18,28 @@ fn each_channel_of_the_shipped_network_has_its_time_spread_over_its_hops() {
     let plan = planned(SHIPPED);
     assert!(plan.admitted);
     for channel in &plan.channels {
-        let sum: u64 = channel.hops.iter().map(|hop| hop.delay_ns).sum();
-        assert_eq!(sum, channel.within_ns, "{channel:?}");
+        let own = |hop: &HopPlan| hop.processor_ns + hop.link_ns.unwrap_or(0);
+        let sum: u64 = channel.hops.iter().map(own).sum();
+        assert_eq!(channel.sum_ns, Some(sum + channel.propagation_ns));
+        assert_eq!(channel.sum_ns, Some(channel.within_ns), "{channel:?}");
         for hop in &channel.hops {
-            assert!(0 < hop.least_ns && hop.least_ns <= hop.delay_ns, "{hop:?}");
+            assert!(0 < hop.least_ns && hop.least_ns <= own(hop), "{hop:?}");
             assert!(hop.buffers > 0);
         }
         assert_eq!(channel.unenforced, None);
     }
     let ways = plan.channels.iter().map(|channel| {
         let hops = channel.hops.iter();
-        let hops = hops.map(|hop| format!("{}:{}", hop.host, hop.link));
+        let hops = hops.map(|hop| format!("{}:{}", hop.host, hop.link.as_deref().unwrap_or("")));
         hops.collect::<Vec<_>>().join(" ")
     });
     let ways: Vec<String> = ways.collect();
     assert_eq!(
         ways,
-        ["base:backbone relay:mast", "robot:mast relay:backbone"]
+        [
+            "base:backbone relay:mast robot:",
+            "robot:mast relay:backbone base:"
+        ]
     );
     // Each direction of a link by itself.
     let links = plan
@@ -87,7 +95,11 @@ fn what_is_offered_for_a_refused_channel_is_granted() {
         .find(|one| one.name == "second")
         .unwrap();
     let why = channel.refused.as_ref().unwrap();
-    assert_eq!((why.host.as_str(), why.link.as_str()), ("robot", "mast"));
+    assert_eq!(
+        (why.host.as_str(), why.link.as_deref()),
+        ("robot", Some("mast"))
+    );
+    assert_eq!(why.resource, Resource::Link);
     assert!(channel.hops.is_empty() && !why.reason.is_empty());
     let offers = why
         .nearest
@@ -124,6 +136,17 @@ fn over_a_link_that_no_node_has_a_part_of_a_channel_is_unenforced() {
         assert!(why.contains("`mast`"), "{why}");
     }
     assert!(render(&plan, 100).contains("`control` is unenforced"));
+}
+
+/// Where, of what and how much is missing, and what would be granted: as a person sees it.
+#[test]
+fn each_refused_network_says_what_is_short() {
+    assert_told("refused-networks", 10, |text, name| {
+        let network = parse_network(text, name).expect(name);
+        let plan = plan(&network, name, &Known::Nothing).expect(name);
+        assert!(!plan.admitted, "{name}");
+        render(&plan, 100)
+    });
 }
 
 #[test]

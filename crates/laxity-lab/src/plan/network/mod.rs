@@ -1,45 +1,36 @@
-//! What of a network that a file describes would be admitted: each channel in the order of the file, over all links on its way.
+//! What of a network that a file describes would be admitted: each channel in the order of the file, at all hosts on its way.
 //!
-//! Each direction of a link is a resource, shared by earliest deadline, with q = 2 frames in the kernel beside the one on the wire. What is charged of the processors of hosts and relays comes
-//! from what each machine was measured to take, which is in no such file: they are left out, and so is what light takes from end to end.
+//! A host's processor is a resource, and so is each direction of a link, both shared by earliest deadline; it has [`BUFFERS`] besides. Signalling is there before all channels, with one of its own on each link. Frames are those of the wire; with q = 2 of them in the kernel
+//! beside the one that is sent.
+//!
+//! * `costs`: what processors are charged, and where that is from.
+//! * `links`: what signalling and channels take of each link, and of each host.
+//! * `refused`: why a channel is not granted, and what would be.
+//! * `render`: all that for people.
 
+mod costs;
+mod links;
+mod refused;
 mod render;
-
-use core::num::{NonZeroU32, NonZeroU64};
 
 use laxity_model::analysis::Overflow;
 use laxity_model::analysis::supply::Dedicated;
-use laxity_model::channels::admission::{
-    Costs, Give, Host, Lack, LinkCosts, Nearest, Path, Reason, Refusal, Request, Traffic,
-    TrafficError,
-};
+use laxity_model::channels::admission::{Held, Host, Path, Request, Traffic, TrafficError};
 use laxity_model::channels::signalling::{ChannelId, HostId, LinkId, Place};
-use laxity_model::policy::multiclass::By;
 use laxity_model::{Service, Span};
-use laxity_net::channels::frame::Carrier;
 use serde::Serialize;
 
 use super::FILE_VERSION;
-use crate::scenario::channels::{Channel, Link, Network, Own};
-use crate::scenario::units::format_span;
+use crate::machine_file::Known;
+use crate::scenario::channels::{Channel, Network, Own};
 
+pub use costs::CostPlan;
+pub use links::{HostPlan, LinkPlan};
+pub use refused::{RefusedPlan, Resource};
 pub use render::render;
 
-/// What frames travel in.
-const CARRIER: Carrier = Carrier::UdpIpv4;
-/// What every link carries of a packet, behind the header of Ethernet.
-const MTU: usize = 1_500;
-/// S: bytes of a message in a packet, the same on all links.
-const PAYLOAD: NonZeroU32 = match CARRIER.largest_payload(MTU, true) {
-    Some(payload) => NonZeroU32::new(payload as u32).expect("an MTU holds more than headers"),
-    None => panic!("an MTU holds the headers"),
-};
-/// q: frames in kernel and card beside the one on the wire.
-const QUEUED: u32 = 2;
-/// The largest frame of other traffic: segments are not left to a card that a node has a part of.
-const FRAME: u32 = 1_514;
-/// There are as many buffers as are asked for: a file does not say how many.
-const BUFFERS: u64 = u64::MAX / 2;
+/// So many packets a node has room for: 46 MB of them, as they are on Ethernet.
+pub const BUFFERS: u64 = 1 << 15;
 
 /// Why nothing can be told of a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -59,12 +50,18 @@ pub struct NetworkPlan {
     pub file_version: u32,
     /// The file's name.
     pub file: String,
-    /// Whether all channels are granted.
+    /// Whether all channels are granted, and each link has its signalling.
     pub admitted: bool,
+    /// S: so many bytes of a message are in a packet.
+    pub payload_bytes: u32,
     /// In the order of the file.
     pub channels: Vec<ChannelPlan>,
-    /// Each direction of each link that channels go over.
+    /// Each direction of each link.
     pub links: Vec<LinkPlan>,
+    /// In the order of the file.
+    pub hosts: Vec<HostPlan>,
+    /// What the processor of each host is charged.
+    pub costs: Vec<CostPlan>,
     /// What is to be known of all that.
     pub notes: Vec<String>,
 }
@@ -80,76 +77,68 @@ pub struct ChannelPlan {
     pub to: String,
     /// Within what time its messages are to be there, in nanoseconds.
     pub within_ns: u64,
-    /// What each hop grants; empty where it is refused.
+    /// What of that the wires take, in nanoseconds.
+    pub propagation_ns: u64,
+    /// What each host grants; empty where it is refused.
     pub hops: Vec<HopPlan>,
+    /// The bound: all that hosts and wires take, in nanoseconds; none where it is refused.
+    pub sum_ns: Option<u64>,
     /// Why its bound is not enforced, where it is not.
     pub unenforced: Option<String>,
     /// Why it is refused, if it is.
     pub refused: Option<RefusedPlan>,
 }
 
-/// What one hop grants.
+/// What one host grants.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct HopPlan {
-    /// The host that sends there.
+    /// Which.
     pub host: String,
-    /// The link that it sends over.
-    pub link: String,
-    /// The least delay that there is, in nanoseconds.
+    /// d of its processor, in nanoseconds.
+    pub processor_ns: u64,
+    /// The link by which messages go on; none where they are delivered.
+    pub link: Option<String>,
+    /// d of that, in nanoseconds.
+    pub link_ns: Option<u64>,
+    /// The least that both could do it in, in nanoseconds.
     pub least_ns: u64,
-    /// That and its share of what is left of the time, in nanoseconds.
-    pub delay_ns: u64,
     /// Packets that may be there at once.
     pub buffers: u64,
 }
 
-/// A channel that is refused.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct RefusedPlan {
-    /// The host that is short, or that takes longest.
-    pub host: String,
-    /// The link that it sends over.
-    pub link: String,
-    /// Of what, and how much of it.
-    pub reason: String,
-    /// Each of these would be granted, all else being as it is; in the words of the file.
-    pub nearest: Vec<String>,
-}
-
-/// What channels take of a link in one direction.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct LinkPlan {
-    /// Its name.
-    pub name: String,
-    /// The host that sends.
-    pub from: String,
-    /// The host that receives.
-    pub to: String,
-    /// The share of it that was granted, in parts per million, rounded up.
-    pub share_ppm: u64,
-}
-
-/// What would be admitted of a network, channel by channel in the order of its file, whose name is only repeated.
+/// What would be admitted of a network, channel by channel in the order of its file, whose name is only repeated. What is known of a machine is taken for each host.
 ///
 /// # Errors
 ///
 /// [`NetworkPlanError`].
-pub fn plan(network: &Network, file: &str) -> Result<NetworkPlan, NetworkPlanError> {
-    let hosts = (0..network.hosts.len()).map(|host| admission(network, host));
-    let mut hosts = hosts.collect::<Result<Vec<_>, Overflow>>()?;
+pub fn plan(network: &Network, file: &str, known: &Known) -> Result<NetworkPlan, NetworkPlanError> {
+    let (processor, costs) = costs::charged(known);
+    let (mut hosts, signals) = links::hosts(network, processor)?;
     let mut channels = Vec::with_capacity(network.channels.len());
     for (number, channel) in network.channels.iter().enumerate() {
-        channels.push(admit(network, &mut hosts, (number, channel))?);
+        let silent = channel.route.iter().find_map(|link| signals.refused(*link));
+        let mut plan = promised(network, channel);
+        match silent {
+            Some(mut refused) => {
+                refused.reason += "; signalling needs it, without which no channel is opened";
+                plan.refused = Some(refused);
+            }
+            None => admit(network, &mut hosts, (number, channel), &mut plan)?,
+        }
+        channels.push(plan);
     }
+    let links = links::links(network, &hosts, &signals);
+    let is_granted = channels.iter().all(|channel| channel.refused.is_none());
     Ok(NetworkPlan {
         file_version: FILE_VERSION,
         file: file.to_owned(),
-        admitted: channels.iter().all(|channel| channel.refused.is_none()),
-        links: links(network, &hosts),
+        admitted: is_granted && links.iter().all(|link| link.refused.is_none()),
+        payload_bytes: network.payload().get(),
         channels,
-        notes: vec![
-            "what processors take of a message's time is not in it: that is measured on each host; neither is how long a wire is".to_owned(),
-        ],
+        hosts: links::shares(network, &hosts),
+        links,
+        notes: notes(network, &costs),
+        costs,
     })
 }
 
@@ -159,47 +148,45 @@ fn number(place: usize) -> Result<LinkId, Overflow> {
     number.map(LinkId).map_err(|_| Overflow("a link's number"))
 }
 
-/// What a host has to give: its links, in the direction away from it.
-fn admission(network: &Network, host: usize) -> Result<Host<Dedicated>, Overflow> {
-    let links = network.links.iter().enumerate();
-    let mut links = links.filter(|(_, link)| link.between.contains(&host));
-    let none = Host::new(PAYLOAD, BUFFERS, Span::ZERO);
-    links.try_fold(none, |all, (place, link)| {
-        all.over(number(place)?, costs(link)?, Dedicated, By::Deadline)
-    })
-}
-
-/// What one direction of a link takes.
-fn costs(link: &Link) -> Result<Costs, Overflow> {
-    let overhead = u32::from(link.overhead);
-    let headers = CARRIER.overhead(link.seal) as u32;
-    Ok(Costs::Link(LinkCosts {
-        rate: NonZeroU64::new(link.rate).ok_or(Overflow("a rate of nothing"))?,
-        overhead: headers + overhead,
-        queued: QUEUED,
-        best_effort: FRAME + overhead,
-    }))
-}
-
-/// The hosts that send a channel's messages on, and over which link. Where it ends nothing is charged.
+/// The hosts on a channel's way, and what each is of it.
 fn way(network: &Network, channel: &Channel) -> Result<Vec<(usize, Place)>, Overflow> {
     let (mut at, mut from) = (channel.from, None);
-    let step = |place: &usize| {
+    let mut way = Vec::with_capacity(channel.route.len() + 1);
+    for place in &channel.route {
         let [one, other] = network.links[*place].between;
-        let next = if at == one { other } else { one };
         let to = Some(number(*place)?);
-        let host = std::mem::replace(&mut at, next);
-        let from = std::mem::replace(&mut from, to);
-        Ok((host, Place { from, to }))
-    };
-    channel.route.iter().map(step).collect()
+        way.push((at, Place { from, to }));
+        (at, from) = (if at == one { other } else { one }, to);
+    }
+    way.push((at, Place { from, to: None }));
+    Ok(way)
+}
+
+/// What is known of a channel before it is asked for.
+fn promised(network: &Network, channel: &Channel) -> ChannelPlan {
+    let name = |host: usize| network.hosts[host].name.clone();
+    let links = channel.route.iter().map(|place| &network.links[*place]);
+    // No more than a second each.
+    let propagation = links.fold(Span::ZERO, |sum, link| sum + link.propagation);
+    ChannelPlan {
+        name: channel.name.clone(),
+        from: name(channel.from),
+        to: name(channel.to),
+        within_ns: channel.within.as_nanos(),
+        propagation_ns: propagation.as_nanos(),
+        hops: Vec::new(),
+        sum_ns: None,
+        unenforced: unenforced(network, channel),
+        refused: None,
+    }
 }
 
 fn admit(
     network: &Network,
     hosts: &mut [Host<Dedicated>],
     (number, channel): (usize, &Channel),
-) -> Result<ChannelPlan, NetworkPlanError> {
+    plan: &mut ChannelPlan,
+) -> Result<(), NetworkPlanError> {
     let way = way(network, channel)?;
     let request = Request {
         channel: ChannelId {
@@ -209,86 +196,52 @@ fn admit(
         },
         traffic: Traffic::new(channel.max, channel.rate, channel.burst)?,
         within: channel.within,
-        propagation: Span::ZERO,
+        propagation: Span::from_nanos(plan.propagation_ns),
     };
     let mut path = Path {
         network: hosts,
         way: &way,
     };
     let least = path.quote(&request).map(|quote| quote.hops);
-    let opened = path.open(&request);
-    let name = |host: usize| network.hosts[host].name.clone();
-    let mut plan = ChannelPlan {
-        name: channel.name.clone(),
-        from: name(channel.from),
-        to: name(channel.to),
-        within_ns: channel.within.as_nanos(),
-        hops: Vec::new(),
-        unenforced: unenforced(network, channel),
-        refused: None,
-    };
-    match opened {
-        Err(refusal) => plan.refused = Some(refused(network, (channel, &way), &refusal)),
-        Ok(held) => {
-            let least = least.unwrap_or_default();
-            let over = way.iter().zip(&channel.route);
-            for ((held, least), ((host, _), link)) in held.iter().zip(least).zip(over) {
-                plan.hops.push(HopPlan {
-                    host: name(*host),
-                    link: network.links[*link].name.clone(),
-                    least_ns: least.delays.own.as_nanos(),
-                    delay_ns: held.delays.own.as_nanos(),
-                    buffers: held.buffers,
-                });
-            }
+    match (path.open(&request), least) {
+        (Ok(held), Ok(least)) => {
+            let hops = way.iter().zip(held.iter().zip(&least));
+            let hops = hops.map(|((host, _), held)| hop(network, &hosts[*host], *host, held));
+            plan.hops = hops.collect();
+            let own: u64 = held.iter().map(|held| held.delays.own.as_nanos()).sum();
+            plan.sum_ns = Some(own + plan.propagation_ns);
+        }
+        (Err(refusal), _) | (_, Err(refusal)) => {
+            plan.refused = Some(refused::told(network, hosts, &refusal, request.propagation));
         }
     }
-    Ok(plan)
+    Ok(())
 }
 
-fn refused(
+fn hop(
     network: &Network,
-    (channel, way): (&Channel, &[(usize, Place)]),
-    refusal: &Refusal,
-) -> RefusedPlan {
-    let mut over = way.iter().zip(&channel.route);
-    let hop = over.find(|((host, _), _)| *host == refusal.hop);
-    let link = hop.map_or(String::new(), |(_, link)| network.links[*link].name.clone());
-    let nearest = refusal.nearest.iter();
-    let nearest = nearest.map(|nearest| offered(network, *nearest));
-    let reason = match &refusal.reason {
-        // A link is one stage.
-        Reason::Lack(Lack::Stage { short, .. }) => short.to_string(),
-        other => other.to_string(),
+    of: &Host<Dedicated>,
+    host: usize,
+    (held, least): (&Held, &Held),
+) -> HopPlan {
+    let mut hop = HopPlan {
+        host: network.hosts[host].name.clone(),
+        processor_ns: 0,
+        link: None,
+        link_ns: None,
+        least_ns: least.delays.own.as_nanos(),
+        buffers: held.buffers,
     };
-    RefusedPlan {
-        host: network.hosts[refusal.hop].name.clone(),
-        link,
-        reason,
-        nearest: nearest.collect(),
-    }
-}
-
-/// What would be granted, exactly, as a file has it.
-fn offered(network: &Network, nearest: Nearest) -> String {
-    let each = |interval| format!("rate = \"1 every {}\"", format_span(interval));
-    match nearest {
-        Nearest::Within(within) => format!("within = \"{}\"", format_span(within)),
-        Nearest::Each(interval) => each(interval),
-        Nearest::Largest(bytes) => format!("max = \"{bytes} B\""),
-        Nearest::Give { channel, give } => {
-            let name = &network.channels[channel.number as usize].name;
-            match give {
-                Give::Delay(delay) => {
-                    let delay = format_span(delay);
-                    format!("as it is, if `{name}` were content with {delay} on that link")
-                }
-                Give::Each(interval) => {
-                    format!("as it is, if `{name}` had {}", each(interval))
-                }
+    for (stage, delay) in &held.stages {
+        match of.stages()[*stage].link() {
+            None => hop.processor_ns = delay.as_nanos(),
+            Some(link) => {
+                hop.link = Some(network.links[link.index()].name.clone());
+                hop.link_ns = Some(delay.as_nanos());
             }
         }
     }
+    hop
 }
 
 /// Which link on the way nobody has a part of.
@@ -301,29 +254,22 @@ fn unenforced(network: &Network, channel: &Channel) -> Option<String> {
     ))
 }
 
-/// What is granted of each direction over which there is a channel.
-fn links(network: &Network, hosts: &[Host<Dedicated>]) -> Vec<LinkPlan> {
-    let mut all = Vec::new();
-    for (number, link) in network.links.iter().enumerate() {
-        let [one, other] = link.between;
-        for (from, to) in [(one, other), (other, one)] {
-            let stages = hosts[from].stages().iter();
-            let stages = stages.filter(|stage| stage.link().is_some_and(|of| of.index() == number));
-            let members = stages.flat_map(|stage| stage.resource().members());
-            let shares =
-                members.map(|member| share(member.demand.need.cost, member.demand.interval));
-            let share_ppm: u64 = shares.sum();
-            if share_ppm > 0 {
-                all.push(LinkPlan {
-                    name: link.name.clone(),
-                    from: network.hosts[from].name.clone(),
-                    to: network.hosts[to].name.clone(),
-                    share_ppm,
-                });
-            }
-        }
+/// What is to be known of a plan.
+fn notes(network: &Network, costs: &[CostPlan]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if costs.iter().any(|cost| cost.calibrated) {
+        notes.push("what was calibrated is of one machine, and is taken for every host".to_owned());
     }
-    all
+    let unplaced = network.links.iter().filter(|link| link.at.is_none());
+    let unplaced: Vec<String> = unplaced.map(|link| format!("`{}`", link.name)).collect();
+    if !unplaced.is_empty() {
+        notes.push(format!(
+            "where its ends are (`at`) is not said of {}: that is needed to serve it, and meanwhile it is planned as if over IPv6, which takes more",
+            unplaced.join(", ")
+        ));
+    }
+    notes.push("a node is taken to have its processor whenever it needs it".to_owned());
+    notes
 }
 
 /// In parts per million, rounded up.

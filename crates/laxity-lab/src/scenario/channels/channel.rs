@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use laxity_model::Span;
 use laxity_model::channels::fit::Rate;
+use laxity_model::channels::signalling::message::MOST_HOSTS;
 use laxity_model::channels::source::Excess;
 
 use super::hosts::host;
@@ -124,6 +125,7 @@ fn channel(
         over,
         late,
     };
+    is_short(section, &channel);
     possible(section, &channel, links);
     Some(channel)
 }
@@ -247,6 +249,23 @@ fn via(
         return None;
     }
     Some(named.into_iter().map(|(place, _)| place).collect())
+}
+
+/// Reports a way that is longer than what hosts can say to each other.
+fn is_short(section: &Section<'_>, channel: &Channel) {
+    let hosts = channel.route.len() + 1;
+    if hosts > MOST_HOSTS {
+        let cause = format!("its way goes over {hosts} hosts, both ends with them");
+        let remedy = format!(
+            "a way has {MOST_HOSTS} hosts at the most: connect some by a link of their own"
+        );
+        let key = if section.has(VIA.name) {
+            VIA.name
+        } else {
+            TO.name
+        };
+        section.wrong(key, cause, remedy);
+    }
 }
 
 /// Reports what no admission could ever grant.

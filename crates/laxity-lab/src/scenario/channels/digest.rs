@@ -132,7 +132,11 @@ fn of_host(host: &Host) -> String {
 }
 
 fn of_link(link: &Link, network: &Network) -> String {
-    let mut ends = link.between.map(|host| network.hosts[host].name.as_str());
+    let end = |end: usize| {
+        let name = network.hosts[link.between[end]].name.as_str();
+        (name, link.at.map(|at| at[end]))
+    };
+    let mut ends = [0, 1].map(end);
     ends.sort_unstable();
     let own = match link.own {
         Own::Class => "class",
@@ -143,9 +147,13 @@ fn of_link(link: &Link, network: &Network) -> String {
         rate,
         overhead,
         seal,
+        mtu,
         ..
     } = link;
-    format!("between={ends:?} rate={rate} own={own} overhead={overhead} seal={seal}")
+    let propagation = link.propagation.as_nanos();
+    format!(
+        "between={ends:?} rate={rate} own={own} overhead={overhead} seal={seal} mtu={mtu} propagation={propagation}"
+    )
 }
 
 fn of_channel(channel: &Channel, network: &Network) -> String {

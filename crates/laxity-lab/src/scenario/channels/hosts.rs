@@ -2,11 +2,14 @@
 
 use std::ops::RangeInclusive;
 
+use laxity_model::Span;
+
+use super::ends::{self, AT};
 use super::types::{Host, Link, Own, PublicKey};
 use crate::scenario::keys::{
     Booleans, Form, Key, Other, Own as OwnForm, Table, Within, Without, Words,
 };
-use crate::scenario::quantities::{RATE, SIZE};
+use crate::scenario::quantities::{RATE, SIZE, SPAN};
 use crate::scenario::reader::{Found, Section, shortened};
 use crate::scenario::sections::{Names, named};
 use crate::scenario::units::UnitError;
@@ -15,6 +18,10 @@ use crate::scenario::units::UnitError;
 pub(super) const RATES: RangeInclusive<u64> = 1_000..=1_000_000_000_000;
 /// Bytes besides each frame: no medium has more.
 const OVERHEADS: RangeInclusive<u64> = 0..=256;
+/// What every link of IPv6 carries, which has room for each signal, to the longest packet of IP.
+const MTUS: RangeInclusive<u64> = 1_280..=65_535;
+/// By a satellite far out it is a quarter of a second.
+const PROPAGATIONS: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(1);
 
 static KEY: Key<PublicKey> = Key::new(
     "key",
@@ -63,11 +70,32 @@ static SEAL: Key<bool> = Key::new(
     Without::Is("true"),
     "Whether frames are sealed; otherwise they have a checksum, and whoever is on the link can read and forge them.",
 );
+static MTU: Key<u64> = Key::new(
+    "mtu",
+    &Within(&SIZE, MTUS),
+    Without::Is("\"1500 B\""),
+    "The longest packet of IP that goes over it, with its header. Messages are cut to what fits the narrowest link of the network, as relays cut nothing.",
+);
+static PROPAGATION: Key<Span> = Key::new(
+    "propagation",
+    &Within(&SPAN, PROPAGATIONS),
+    Without::Is("\"0ns\""),
+    "How long the last bit of a frame is under way at the most: 5 ns a metre of cable, and what a switch on it takes, its queues with it. No node sees that, and it is a part of each channel's time.",
+);
 pub(super) static LINK_KEYS: Table = Table {
     heading: "[links.<name>]",
     kind: None,
     about: "What connects two hosts directly, in both directions; a switch between them is part of it.",
-    keys: &[&BETWEEN, &RATE_KEY, &OWN, &OVERHEAD, &SEAL],
+    keys: &[
+        &BETWEEN,
+        &AT,
+        &RATE_KEY,
+        &OWN,
+        &OVERHEAD,
+        &SEAL,
+        &MTU,
+        &PROPAGATION,
+    ],
 };
 
 /// `[hosts.*]`.
@@ -113,11 +141,12 @@ pub(super) fn hosts(root: &Section<'_>) -> Names<Host> {
 
 /// `[links.*]`.
 pub(super) fn links(root: &Section<'_>, hosts: &Names<Host>) -> Names<Link> {
-    named(root, "links", |section, name| {
+    let links = named(root, "links", |section, name| {
         section.keyed([&LINK_KEYS]);
         let (between, rate) = (between(section, hosts), section.optional(&RATE_KEY));
         let (own, overhead) = (section.take(&OWN), section.take(&OVERHEAD));
-        let seal = section.take(&SEAL);
+        let (seal, at) = (section.take(&SEAL), ends::ends(section));
+        let (mtu, propagation) = (section.take(&MTU), section.take(&PROPAGATION));
         Some(Link {
             name: name.to_owned(),
             between: between?,
@@ -125,8 +154,13 @@ pub(super) fn links(root: &Section<'_>, hosts: &Names<Host>) -> Names<Link> {
             own,
             overhead: overhead as u16,
             seal,
+            at: at?,
+            mtu: mtu as u16,
+            propagation,
         })
-    })
+    });
+    ends::distinct(root, &links, |host| hosts[host].name.clone());
+    links
 }
 
 fn between(section: &Section<'_>, hosts: &Names<Host>) -> Option<[usize; 2]> {

@@ -1,18 +1,20 @@
 //! A network that is described once, for all its hosts: `[hosts.*]`, `[links.*]`, `[channels.*]` and `[users.*]`.
 //!
 //! * `hosts`: hosts with their public keys, and the links between them.
+//! * `ends`: where links' ends are.
 //! * `channel`: real-time channels, and the way of each; [`route`](fn@route::fewest) finds the shortest.
 //! * `users`: who may open or listen to which.
 //! * [`digest`]: whether two hosts go by the same file, and where theirs differ.
 
 mod channel;
 pub mod digest;
+mod ends;
 mod hosts;
 pub mod route;
 mod types;
 mod users;
 
-pub use types::{Channel, Host, Late, Link, Network, Own, PublicKey, User};
+pub use types::{Channel, Host, Late, Link, Network, Own, PORT, PublicKey, User};
 
 use super::keys::{Key, Other, Own as OwnForm, Table, Without};
 use super::reader::Section;

@@ -88,6 +88,7 @@ pub(super) fn beyond(link: &Link, host: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use laxity_model::Span;
     use proptest::prelude::*;
 
     use super::super::types::Own;
@@ -101,6 +102,9 @@ mod tests {
             own: Own::None,
             overhead: 0,
             seal: true,
+            at: None,
+            mtu: 1_500,
+            propagation: Span::ZERO,
         }
     }
 

@@ -1,9 +1,15 @@
 //! What a description of a network says.
 
 use std::fmt;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 use laxity_model::Span;
 use laxity_model::channels::source::Excess;
+use laxity_net::channels::frame::Carrier;
+
+/// To which port of UDP nodes talk where a file says no other one: 27768.
+pub const PORT: u16 = 0x6c78;
 
 /// A network as its hosts have it described; what refers to another part does so by its place there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -70,6 +76,51 @@ pub struct Link {
     pub overhead: u16,
     /// Whether frames are sealed; else they have a checksum only.
     pub seal: bool,
+    /// Where its ends are, in the order of `between`, which differ: both of IPv4 or both of IPv6. Without that it can be planned, and not served.
+    pub at: Option<[SocketAddr; 2]>,
+    /// Bytes of the longest packet of IP, with its header.
+    pub mtu: u16,
+    /// How long the last bit of a frame is under way at the most, in each direction.
+    pub propagation: Span,
+}
+
+impl Link {
+    /// Where this host is, and where its neighbour: by the first it finds its interface, and listens; `None` where the file does not say, or the host is not at the link.
+    #[must_use]
+    pub fn ends(&self, host: usize) -> Option<[SocketAddr; 2]> {
+        let [one, other] = self.at?;
+        match self.between {
+            [first, _] if first == host => Some([one, other]),
+            [_, second] if second == host => Some([other, one]),
+            _ => None,
+        }
+    }
+
+    /// What frames travel in: where the file does not say where its ends are, what takes more of it.
+    #[must_use]
+    pub fn carrier(&self) -> Carrier {
+        match self.at {
+            Some([SocketAddr::V4(_), _]) => Carrier::UdpIpv4,
+            Some([SocketAddr::V6(_), _]) | None => Carrier::UdpIpv6,
+        }
+    }
+
+    /// H: what a data frame has beside its payload, and the link beside that, in bytes.
+    #[must_use]
+    pub fn beside(&self) -> u32 {
+        self.carrier().overhead(self.seal) as u32 + u32::from(self.overhead)
+    }
+}
+
+impl Network {
+    /// S: so many bytes of a message are in a packet, the same on all links, as relays cut nothing: as many as fit the narrowest.
+    #[must_use]
+    pub fn payload(&self) -> NonZeroU32 {
+        let most = |link: &Link| link.carrier().largest_payload(link.mtu.into(), link.seal);
+        let payload = self.links.iter().filter_map(most).min();
+        // No MTU is so short that nothing fits.
+        NonZeroU32::new(payload.unwrap_or(1) as u32).unwrap_or(NonZeroU32::MIN)
+    }
 }
 
 /// When a message that cannot be in time any more is let go of.

@@ -77,7 +77,10 @@ impl<S: SupplyBound> Admits for Host<S> {
                 is_same && held.traffic == one.asked.traffic && held.delays == one.delays
             }) && holds.insert(one.hold)
         });
-        let there: usize = self.channels().map(|(_, versions)| versions.len()).sum();
+        let channels = self
+            .channels()
+            .filter(|(channel, _)| !channel.is_of_signals());
+        let there: usize = channels.map(|(_, versions)| versions.len()).sum();
         are_there && holds.len() == there && self.adds_up() == Ok(true)
     }
 }

@@ -4,6 +4,7 @@
 //! * [`Costs`]: what a message of it takes of a processor or a link.
 //! * [`Resource`]: who was admitted to one of these, and the least delay that it can grant.
 //! * [`Host`]: the resources of one host, which a channel goes through as it begins, passes or ends there, and its buffers. It is what signalling asks ([`Admits`](super::signalling::Admits)).
+//! * [`Signals`]: what signalling has of each link, by a channel of its own.
 //! * [`Path`]: all hosts on a channel's way, and what would be granted instead of what is not.
 //!
 //! On each hop a channel is a task: C for its largest message, T its least interval I = 1 / R_max, D the hop's delay d, cut at packets. In logical time its messages are never closer than I, so the burst costs buffers only. The exact
@@ -21,6 +22,7 @@ mod order;
 mod others;
 mod path;
 mod resource;
+mod signals;
 mod traffic;
 
 pub use costs::{Costs, LinkCosts, Need, ProcessorCosts, packets};
@@ -28,4 +30,5 @@ pub use host::{Held, Host, Lack, Stage};
 pub use nearest::{Give, Nearest};
 pub use path::{Path, Quote, Reason, Refusal, Request, spread};
 pub use resource::{Demand, Member, Resource, Short};
+pub use signals::Signals;
 pub use traffic::{Traffic, TrafficError};

@@ -125,7 +125,8 @@ fn who_gives<S: SupplyBound>(
             path.grants(request, &delays)
         })
     };
-    let mut asked: Vec<&Member> = resource.members().collect();
+    let members = resource.members();
+    let mut asked: Vec<&Member> = members.filter(|one| !one.channel.is_of_signals()).collect();
     let share = |member: &Member| {
         u128::from(member.demand.need.cost.as_nanos()) * u128::from(u32::MAX)
             / u128::from(member.demand.interval.as_nanos())

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use derive_more::Display;
 
-use super::Label;
+use super::{Label, LinkId};
 use crate::Span;
 
 /// A host of the network.
@@ -24,6 +24,27 @@ pub struct ChannelId {
     /// Counted from 0 in that incarnation.
     pub number: u32,
 }
+
+impl ChannelId {
+    /// By which a host knows what signalling itself has of a link, out or in ([`Signals`](crate::channels::admission::Signals)). Nobody opens it, and nobody else hears of it: of no host this is the number.
+    #[must_use]
+    pub const fn of_signals(link: LinkId, is_in: bool) -> Self {
+        Self {
+            origin: NOBODY,
+            generation: 0,
+            number: 2 * link.0 as u32 + is_in as u32,
+        }
+    }
+
+    /// Whether it is one of those.
+    #[must_use]
+    pub const fn is_of_signals(&self) -> bool {
+        self.origin.0 == NOBODY.0
+    }
+}
+
+/// No host.
+const NOBODY: HostId = HostId(u32::MAX);
 
 /// What is reserved for a channel at one hop: a change has a reservation of its own until it is settled.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -21,7 +21,7 @@ pub(crate) struct Lists {
     payload: Vec<u8>,
     hosts: Vec<u32>,
     spans: Vec<u64>,
-    names: Vec<(u32, u32, u32)>,
+    pub(crate) names: Vec<(u32, u32, u32)>,
     name: String,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Lists {
 pub(crate) struct Parts {
     kind: u8,
     numbers: [u64; 12],
-    lists: Lists,
+    pub(crate) lists: Lists,
 }
 
 /// So many kinds of bodies.

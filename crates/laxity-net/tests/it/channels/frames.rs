@@ -1,8 +1,9 @@
 //! What is encoded is parsed, what is parsed would be encoded so, and nothing else is a frame.
 
+use laxity_model::channels::signalling::message::LISTED;
 use laxity_net::channels::frame::{
-    Body, CHECKSUM, Carrier, DATA, Frame, HEADER, LONGEST, MOST_OVERHEAD, Malformed, NoRoom, TAG,
-    check, checked,
+    Body, CHECKSUM, Carrier, DATA, Frame, HEADER, LONGEST, MOST_OVERHEAD, Malformed, NoRoom,
+    SIGNAL_PAYLOAD, TAG, check, checked,
 };
 use proptest::prelude::*;
 
@@ -33,6 +34,9 @@ proptest! {
         let body = parts.body();
         let mut bytes = encoded(&body);
         prop_assert_eq!(parsed(&bytes), Ok(body.clone()));
+        if let Body::Signal(_) = body {
+            prop_assert!(body.length() <= DATA + SIGNAL_PAYLOAD.get() as usize);
+        }
         let length = bytes.len();
         bytes.resize(length + padding, 0x55);
         let padded = Frame::of_padded(&bytes).and_then(|frame| check(&frame));
@@ -137,6 +141,19 @@ fn the_overhead_is_what_is_beside_the_payload() {
         let jumbo = carrier.largest_payload(usize::MAX, true).expect("room");
         assert_eq!(jumbo + HEADER + DATA + TAG, LONGEST);
     }
+}
+
+/// A list of all channels that one has room for.
+#[test]
+fn the_longest_signal_is_as_long_as_the_analysis_counts() {
+    let mut parts = example(14);
+    parts.lists.names = (0..LISTED as u32).map(|number| (1, 2, number)).collect();
+    let bytes = encoded(&parts.body());
+    let as_data = HEADER + DATA + SIGNAL_PAYLOAD.get() as usize + CHECKSUM;
+    assert_eq!(bytes.len(), as_data);
+    let lower = Carrier::UdpIpv6.headers();
+    let frame = Carrier::UdpIpv6.overhead(false) + SIGNAL_PAYLOAD.get() as usize;
+    assert_eq!(bytes.len() + lower, frame);
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod host;
 mod oracle;
 mod paths;
 mod sets;
+mod signals;
 mod versions;
 mod wire;
 

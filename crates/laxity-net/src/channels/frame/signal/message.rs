@@ -107,6 +107,9 @@ struct SummaryLayout {
     heard: U64,
 }
 
+/// Bytes of the longest message behind its number.
+pub(super) const LONGEST: usize = size_of::<U32>() + LISTED * size_of::<ChannelLayout>();
+
 impl From<ChannelId> for ChannelLayout {
     fn from(channel: ChannelId) -> Self {
         Self {

@@ -6,6 +6,8 @@ mod layout;
 mod message;
 mod reason;
 
+use core::num::NonZeroU32;
+
 use laxity_model::channels::asked::{Asked, Shortage};
 use laxity_model::channels::clocks::{Echo, Stamp};
 use laxity_model::channels::signalling::link::Content;
@@ -14,7 +16,7 @@ use laxity_model::{Instant, Span};
 use zerocopy::network_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::layout::Malformed;
+use super::layout::{DATA, Malformed};
 pub(in crate::channels) use layout::{Count, Reader, Sink, Writer};
 pub(in crate::channels) use message::SpecLayout;
 pub(in crate::channels) use reason::{CauseLayout, RefusalLayout};
@@ -48,6 +50,15 @@ struct EchoLayout {
     sent: U64,
     held: U64,
 }
+
+/// Bytes of the longest body of a signal: a list of as many channels as there are in one.
+const LONGEST: usize = size_of::<SignalLayout>() + size_of::<U64>() + message::LONGEST;
+
+/// A signal takes no more of a link than a data frame with a payload of so many bytes.
+pub const SIGNAL_PAYLOAD: NonZeroU32 = match NonZeroU32::new((LONGEST - DATA) as u32) {
+    Some(payload) => payload,
+    None => panic!("longer than a data frame's own header"),
+};
 
 /// What the content is, as a number: these, and what a message has.
 const HEARTBEAT: u16 = 1;
