@@ -135,8 +135,7 @@ impl<M: Memory> Receiver<M> {
     /// # Panics
     ///
     /// The message is of another ring.
-    pub fn give_back(&mut self, taken: Taken) {
-        let Taken { buffer, .. } = taken;
+    pub fn give_back(&mut self, Taken { buffer, .. }: Taken) {
         let is_here = self.is_here.get_mut(buffer as usize);
         let was_here = is_here.is_some_and(core::mem::take);
         assert!(was_here, "a message of another ring");
