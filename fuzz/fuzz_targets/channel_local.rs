@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let length = (rest.len() as u16).saturating_add(4).to_be_bytes();
-    heard(&[&[VERSION, *kind], &length[..], rest].concat());
+    heard(&[&[VERSION, *kind][..], &length, rest].concat());
 });
 
 fn heard(bytes: &[u8]) {

@@ -68,7 +68,7 @@ fn who_writes_at_the_same_time_harms_his_own_messages_only() {
                     return;
                 }
                 let at = 256 + round * 8 % (shape().memory() - 256);
-                let lengths = [round % 4 << 32 | round % 100, u64::MAX];
+                let lengths = [((round % 4) << 32) | (round % 100), u64::MAX];
                 let word = lengths[usize::from(round % 1_000 == 0)];
                 rustix::io::pwrite(&memory, &word.to_ne_bytes(), at).unwrap();
             }

@@ -45,123 +45,178 @@ impl Said {
 /// So many kinds of what is said.
 const KINDS: usize = 19;
 
-/// One of each kind, with these numbers and texts.
-fn said(kind: usize, numbers: &[u64; 10], text: &str, reason: &str) -> Said {
-    let word = |place: usize| numbers[place] as u32;
-    let (own, node) = (word(0) % (NODES - 1) + 1, word(0) | NODES);
-    let any = word(0).max(1);
-    let name = Name::new(text).expect("a name");
-    let rate = word(2).max(1);
-    let per = Span::from_nanos(numbers[3].max(rate.into()));
-    let traffic = Traffic::new(word(5).max(1), (rate, per), word(4).max(1)).expect("traffic");
-    let spec = Spec {
-        to: HostId(word(1)),
-        traffic,
-        discard: numbers[6] % 2 == 1,
-        within: Span::from_nanos(numbers[7]),
-        over: [
-            Excess::Shape,
-            Excess::Block,
-            Excess::Demote,
-            Excess::DropNewest,
-            Excess::DropOldest,
-        ][word(8) as usize % 5],
-    };
-    let refused = |why| Said::Answer(Answer::Refused { number: any, why });
-    let ask = match kind {
-        0 => Ask::Hello,
-        1 => Ask::Open {
-            number: own,
-            name,
-            spec: Some(spec),
-        },
-        2 => Ask::Open {
-            number: own,
-            name,
-            spec: None,
-        },
-        3 => Ask::Change { number: own, spec },
-        4 => Ask::Close { number: any },
-        5 => Ask::Listen { number: own, name },
-        6 => Ask::Agree { number: node },
-        7 => Ask::Decline {
-            number: node,
-            why: word(1),
-        },
-        8 => {
-            let host = HostId(word(1));
-            return Said::Answer(Answer::Welcome { host });
+/// So many of them an application says.
+const ASKS: usize = 8;
+
+/// Numbers and texts of what is said.
+struct Parts<'a> {
+    numbers: &'a [u64; 10],
+    text: &'a str,
+    reason: &'a str,
+}
+
+/// One of each kind.
+fn said(kind: usize, parts: &Parts<'_>) -> Said {
+    match kind.checked_sub(ASKS) {
+        None => Said::Ask(parts.ask(kind)),
+        Some(kind) => Said::Answer(parts.answer(kind)),
+    }
+}
+
+impl Parts<'_> {
+    fn word(&self, place: usize) -> u32 {
+        self.numbers[place] as u32
+    }
+
+    /// Numbers of a channel: by the application, by the node, by any of the two.
+    fn channels(&self) -> [u32; 3] {
+        let word = self.word(0);
+        [word % (NODES - 1) + 1, word | NODES, word.max(1)]
+    }
+
+    fn name(&self) -> Name {
+        Name::new(self.text).expect("a name")
+    }
+
+    fn traffic(&self) -> Traffic {
+        let rate = self.word(2).max(1);
+        let per = Span::from_nanos(self.numbers[3].max(rate.into()));
+        let traffic = Traffic::new(self.word(5).max(1), (rate, per), self.word(4).max(1));
+        traffic.expect("a message a nanosecond at most")
+    }
+
+    fn spec(&self) -> Spec {
+        Spec {
+            to: HostId(self.word(1)),
+            traffic: self.traffic(),
+            discard: self.numbers[6] % 2 == 1,
+            within: Span::from_nanos(self.numbers[7]),
+            over: [
+                Excess::Shape,
+                Excess::Block,
+                Excess::Demote,
+                Excess::DropNewest,
+                Excess::DropOldest,
+            ][self.word(8) as usize % 5],
         }
-        9..=11 => {
-            let hop = |place: u32| Hop {
-                host: HostId(place),
-                delay: Span::from_nanos(numbers[2] ^ u64::from(place)),
-            };
-            let shape = Shape::new(word(3) % MOST_BUFFERS + 1, word(4) % 60_000 + 1);
-            let granted = Granted {
-                ring: (kind < 11).then(|| shape.expect("a ring")),
-                propagation: Span::from_nanos(numbers[5]),
-                hops: (1..=word(6) % MOST_HOSTS as u32 + 1).map(hop).collect(),
-                grade: match kind {
-                    10 => Grade::Unenforced(reason.to_owned()),
-                    _ => Grade::Enforced,
-                },
-            };
-            return Said::Answer(Answer::Granted {
-                number: any,
-                granted,
-            });
-        }
-        12 => {
-            let at = HostId(word(1));
-            let size = NonZeroU32::new(word(5));
-            let fits = Fits {
-                within: Some(Span::from_nanos(numbers[3].max(1))),
-                interval: None,
-                size,
-            };
-            let short = Shortage {
-                of: Scarce::Link,
-                lacks: numbers[2],
-                fits,
-            };
-            return refused(Refused::Host(Refusal::Short { at, short }));
-        }
-        13 => return refused(Refused::Forbidden),
-        14 => return refused(Refused::Unnamed),
-        15 => return refused(Refused::Listened),
-        16 => return refused(Refused::Number),
-        17 => {
-            return Said::Answer(Answer::Incoming {
-                number: node,
+    }
+
+    fn ask(&self, kind: usize) -> Ask {
+        let [number, node, any] = self.channels();
+        let (name, spec) = (self.name(), self.spec());
+        match kind {
+            0 => Ask::Hello,
+            1 | 2 => Ask::Open {
+                number,
                 name,
-                from: HostId(word(1)),
-                traffic,
-                discard: numbers[6] % 2 == 1,
-            });
+                spec: (kind == 1).then_some(spec),
+            },
+            3 => Ask::Change { number, spec },
+            4 => Ask::Close { number: any },
+            5 => Ask::Listen { number, name },
+            6 => Ask::Agree { number: node },
+            _ => Ask::Decline {
+                number: node,
+                why: self.word(1),
+            },
         }
-        _ => {
-            let cause = Cause::Lost {
-                by: HostId(word(1)),
-                silent: HostId(word(2)),
-            };
-            return Said::Answer(Answer::Ended { number: any, cause });
+    }
+
+    fn answer(&self, kind: usize) -> Answer {
+        let [_, node, number] = self.channels();
+        let host = HostId(self.word(1));
+        match kind {
+            0 => Answer::Welcome { host },
+            1..=3 => Answer::Granted {
+                number,
+                granted: self.granted(kind),
+            },
+            4..=8 => Answer::Refused {
+                number,
+                why: self.refused(kind),
+            },
+            9 => Answer::Incoming {
+                number: node,
+                name: self.name(),
+                from: host,
+                traffic: self.traffic(),
+                discard: self.numbers[6] % 2 == 1,
+            },
+            _ => {
+                let silent = HostId(self.word(2));
+                let cause = Cause::Lost { by: host, silent };
+                Answer::Ended { number, cause }
+            }
         }
-    };
-    Said::Ask(ask)
+    }
+
+    fn granted(&self, kind: usize) -> Granted {
+        let hop = |place: u32| Hop {
+            host: HostId(place),
+            delay: Span::from_nanos(self.numbers[2] ^ u64::from(place)),
+        };
+        let shape = Shape::new(self.word(3) % MOST_BUFFERS + 1, self.word(4) % 60_000 + 1);
+        Granted {
+            ring: (kind < 3).then(|| shape.expect("a ring")),
+            propagation: Span::from_nanos(self.numbers[5]),
+            hops: (1..=self.word(6) % MOST_HOSTS as u32 + 1)
+                .map(hop)
+                .collect(),
+            grade: match kind {
+                2 => Grade::Unenforced(self.reason.to_owned()),
+                _ => Grade::Enforced,
+            },
+        }
+    }
+
+    fn refused(&self, kind: usize) -> Refused {
+        let short = Shortage {
+            of: Scarce::Link,
+            lacks: self.numbers[2],
+            fits: Fits {
+                within: Some(Span::from_nanos(self.numbers[3].max(1))),
+                interval: None,
+                size: NonZeroU32::new(self.word(5)),
+            },
+        };
+        let at = HostId(self.word(1));
+        match kind {
+            4 => Refused::Host(Refusal::Short { at, short }),
+            5 => Refused::Forbidden,
+            6 => Refused::Unnamed,
+            7 => Refused::Listened,
+            _ => Refused::Number,
+        }
+    }
 }
 
 fn any_said() -> impl Strategy<Value = Said> {
     let number = prop_oneof![any::<u64>(), 0..4_u64];
     let numbers = prop::array::uniform10(number);
-    (0..KINDS, numbers, "[a-zA-Z0-9._/-]{1,64}", ".{1,60}")
-        .prop_map(|(kind, numbers, text, reason)| said(kind, &numbers, &text, &reason))
+    (0..KINDS, numbers, "[a-zA-Z0-9._/-]{1,64}", ".{1,60}").prop_map(
+        |(kind, numbers, text, reason)| {
+            let (numbers, text, reason) = (&numbers, &*text, &*reason);
+            said(
+                kind,
+                &Parts {
+                    numbers,
+                    text,
+                    reason,
+                },
+            )
+        },
+    )
 }
 
 /// The smallest numbers that tell fields apart.
 fn example(kind: usize) -> Said {
     let numbers = std::array::from_fn(|place| place as u64 + 1);
-    said(kind, &numbers, "arm/joints", "the link is not owned")
+    let parts = Parts {
+        numbers: &numbers,
+        text: "arm/joints",
+        reason: "the link is not owned",
+    };
+    said(kind, &parts)
 }
 
 proptest! {
