@@ -10,6 +10,7 @@ use super::super::frame::Data;
 use super::super::path::{Arrival, Handed, Label, Next, Stored};
 use super::super::session::Came;
 use super::event::{Event, Filled, Handler, Sent};
+use super::link::Way;
 use super::setup::Handlers;
 use super::{Admission, Here, Node};
 
@@ -17,7 +18,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     /// When [`wake`](Self::wake) is to be called, at the latest; it changes with each call. O(links).
     #[must_use]
     pub fn next(&self) -> Instant {
-        let links = self.links.iter().map(|way| way.due()).min();
+        let links = self.links.iter().map(Way::due).min();
         let timer = self.timers.least().map(Instant::from_nanos);
         let all = [links, timer].into_iter().flatten();
         all.fold(self.signalling.next(), Instant::min)
