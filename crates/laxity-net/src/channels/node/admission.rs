@@ -33,7 +33,7 @@ impl<S: SupplyBound> Admission<S> {
         Self { host, own }
     }
 
-    /// The signals of a link of this host are to be carried; answers within which time.
+    /// The signals of a link of this host are to be carried, each before the next one; answers within which time.
     pub(super) fn carries(
         &mut self,
         origin: HostId,
@@ -54,6 +54,12 @@ impl<S: SupplyBound> Admission<S> {
             to: Some(link),
         };
         let held = self.host.grant(hold, place, &traffic, Span::ZERO)?;
+        // With the least delay no frame of anybody else could be in the way.
+        let offered = Delays {
+            before: Span::ZERO,
+            own: traffic.interval().max(held.delays.own),
+        };
+        let delays = self.host.relax(hold, offered);
         let asked = Asked {
             name: Name::new("signals").expect("it is one"),
             traffic,
@@ -63,9 +69,9 @@ impl<S: SupplyBound> Admission<S> {
             hold,
             place,
             asked,
-            delays: held.delays,
+            delays,
         });
-        Ok(held.delays.own)
+        Ok(delays.own)
     }
 
     /// What is reserved, with what is the node's own.

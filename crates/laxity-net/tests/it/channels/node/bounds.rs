@@ -89,6 +89,43 @@ fn sends(world: &mut World, channel: &mut Granted, number: usize, random: &mut S
     }
 }
 
+/// Best effort that never ends, over each link, where its channel is granted.
+fn bulk(world: &mut World) {
+    let traffic = Traffic::new(8_000, (1, Span::from_secs(60)), 1).expect("traffic");
+    let sent = Sends {
+        is_due: false,
+        excess: Excess::DropNewest,
+        ..SENDS
+    };
+    for from in 0..HOSTS - 1 {
+        let opening = Opening {
+            sends: sent,
+            ..World::opening(from, from + 1, traffic, Span::from_secs(10))
+        };
+        let Some((_, [end, _], _)) = world.open(opening) else {
+            continue;
+        };
+        for number in 0..700 {
+            let at = world.now + Span::from_micros(500) * number;
+            world.sends(at, from, end, message(99, number, 8_000));
+        }
+    }
+}
+
+fn nothing_is_dropped(world: &World, seed: u64) {
+    for node in world.nodes.iter().flatten() {
+        for channel in node.signalling().channels() {
+            if let Some(EndCounts::Passes(passed, _)) = node.counts(channel.label, Lane::RealTime) {
+                assert_eq!(
+                    (passed.dropped(), passed.disbelieved),
+                    (0, 0),
+                    "seed {seed}"
+                );
+            }
+        }
+    }
+}
+
 /// Sets that are drawn, opened one channel after the other, on three links full of best effort that nodes carry.
 #[test]
 fn nothing_is_above_the_bound_that_was_granted() {
@@ -105,25 +142,7 @@ fn nothing_is_above_the_bound_that_was_granted() {
         let mut all: Vec<_> = (0..asked)
             .filter_map(|_| granted(&mut world, random))
             .collect();
-        let bulk = Traffic::new(8_000, (1, Span::from_secs(60)), 1).expect("traffic");
-        let sent = Sends {
-            is_due: false,
-            excess: Excess::DropNewest,
-            ..SENDS
-        };
-        for from in 0..HOSTS - 1 {
-            let opening = Opening {
-                sends: sent,
-                ..World::opening(from, from + 1, bulk, Span::from_secs(10))
-            };
-            let Some((_, [end, _], _)) = world.open(opening) else {
-                continue;
-            };
-            for number in 0..700 {
-                let at = world.now + Span::from_micros(500) * number;
-                world.sends(at, from, end, message(99, number, 8_000));
-            }
-        }
+        bulk(&mut world);
         for (number, channel) in all.iter_mut().enumerate() {
             sends(&mut world, channel, number, random);
         }
@@ -145,19 +164,7 @@ fn nothing_is_above_the_bound_that_was_granted() {
             relayed += to - from - 1;
             channels += 1;
         }
-        for node in world.nodes.iter().flatten() {
-            for channel in node.signalling().channels() {
-                if let Some(EndCounts::Passes(passed, _)) =
-                    node.counts(channel.label, Lane::RealTime)
-                {
-                    assert_eq!(
-                        (passed.dropped(), passed.disbelieved),
-                        (0, 0),
-                        "seed {seed}"
-                    );
-                }
-            }
-        }
+        nothing_is_dropped(&world, seed);
     }
     // They are not all trivial: some come close to their bounds.
     assert!(channels > 120 && relayed > 60, "{channels}, {relayed}");

@@ -85,6 +85,15 @@ fn the_same_unsealed_and_with_handlers_that_are_called() {
     });
 }
 
+/// What a link's own signals were granted leaves room for others' frames, also where there is no best effort.
+#[test]
+fn signals_are_in_nobodys_way() {
+    let mut world = World::new(2, Manner::default(), 1);
+    let opening = World::opening(0, 1, traffic(12_000, 10), Span::from_micros(1_500));
+    assert!(world.open(opening).is_some());
+    world.adds_up();
+}
+
 #[test]
 fn what_does_not_fit_is_refused_with_what_would() {
     let mut world = World::new(3, Manner::default(), 1);

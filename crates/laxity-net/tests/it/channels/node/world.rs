@@ -183,7 +183,10 @@ impl World {
             rate: NonZeroU64::new(RATE).expect("not 0"),
             overhead: self.manner.overhead(),
             queued: 0,
-            best_effort: PACKET + self.manner.overhead(),
+            best_effort: match self.manner.best_effort {
+                0 => 0,
+                _ => PACKET + self.manner.overhead(),
+            },
         });
         for link in 0..neighbours.len() {
             let link = LinkId(link as u16);
@@ -407,10 +410,11 @@ impl World {
     fn fills(&mut self) {
         let now = self.now;
         let mut buffer = [0; LONGEST];
-        for host in 0..self.nodes.len() {
+        for (host, node) in self.nodes.iter_mut().enumerate() {
+            let local = now + AHEAD[host];
             let links = Self::cables_of(host, self.cables.len());
             for (link, (cable, way)) in links.enumerate() {
-                let Some(node) = &mut self.nodes[host] else {
+                let Some(node) = node else {
                     continue;
                 };
                 let Cable { ways, busy, .. } = &mut self.cables[cable];
@@ -418,18 +422,13 @@ impl World {
                     continue;
                 }
                 let (wire, faults) = (&mut self.wire[cable][way], self.worse[cable]);
-                let filled = node.fill(
-                    now + AHEAD[host],
-                    LinkId(link as u16),
-                    &mut buffer,
-                    |frame| {
-                        let leaves = now + Framing::Bare.takes(frame.len() + AROUND, faults.rate);
-                        busy[way] = Some(leaves);
-                        ways[way].fly(frame, leaves, WHOLE, &faults);
-                        wire.push_back(frame.to_vec());
-                        Handed::Taken
-                    },
-                );
+                let filled = node.fill(local, LinkId(link as u16), &mut buffer, |frame| {
+                    let leaves = now + Framing::Bare.takes(frame.len() + AROUND, faults.rate);
+                    busy[way] = Some(leaves);
+                    ways[way].fly(frame, leaves, WHOLE, &faults);
+                    wire.push_back(frame.to_vec());
+                    Handed::Taken
+                });
                 assert_ne!(filled, Filled::NoRoom);
                 wire.truncate(4_000);
             }
