@@ -1,5 +1,5 @@
 //! What it takes to admit a channel to a link that has 300 already: one exact test, the least delay by an exact search among all and as it is found, where lines on a grid of times go before that, to admit one and remove it again,
-//! and to refuse one and say what would be granted instead.
+//! and to refuse one and say what would be granted instead; and what a host decides upon next to a full link, granted or refused.
 //!
 //! Each channel's rate, size and delay are drawn so that about four fifths of the link are taken. A row is the median and the least of many passes, in
 //! microseconds a request; a ratio is that of the medians, and of the least.
@@ -18,7 +18,7 @@ use laxity_model::channels::signalling::{Admits, ChannelId, Hold, HostId, LinkId
 use laxity_model::policy::multiclass::By;
 
 const REQUESTS: usize = 64;
-const REFUSED: usize = 2;
+const DECISIONS: usize = 8;
 const PASSES: usize = 101;
 
 fn payload() -> NonZeroU32 {
@@ -175,27 +175,85 @@ fn rows(channels: u64) {
         },
     );
     // More than there is.
-    let asked = |_| Asked {
-        name: Name::new("a/channel").expect("a name"),
-        traffic: traffic(600_000, &mut random),
-        discard: false,
-    };
-    let too_much: Vec<Asked> = (0..REFUSED).map(asked).collect();
-    row(
+    let too_much = |_| asked(traffic(600_000, &mut random));
+    decisions(
         &format!("{channels} channels, refused, with what would be granted"),
-        REFUSED,
+        &mut host,
+        &(0..DECISIONS).map(too_much).collect::<Vec<_>>(),
+    );
+}
+
+fn asked(traffic: Traffic) -> Asked {
+    Asked {
+        name: Name::new("a/channel").expect("a name"),
+        traffic,
+        discard: false,
+    }
+}
+
+/// What a host decides and gives back, whatever that is.
+fn decisions(name: &str, host: &mut Host<Dedicated>, all: &[Asked]) {
+    let hold = named(u32::MAX);
+    let mut granted = |asked: &Asked| {
+        let answer = black_box(host.reserve(hold, PLACE, asked, Span::ZERO));
+        host.release(hold);
+        answer.is_ok()
+    };
+    let count = all.iter().filter(|asked| granted(asked)).count();
+    row(
+        &format!("{name} ({count} of {} granted)", all.len()),
+        all.len(),
         || {
-            for asked in &too_much {
-                let short = host.reserve(named(u32::MAX), PLACE, asked, Span::ZERO);
-                black_box(short.expect_err("there is too little"));
+            for asked in all {
+                granted(asked);
             }
         },
     );
 }
 
+/// The same next to a full link, of which so many parts per million are left.
+fn next_to_full(channels: u64, left_ppm: u64) {
+    let mut random = SplitMix64::new(7);
+    let mut host = filled(channels, &mut random);
+    for number in channels as u32.. {
+        let used: f64 = share(&host);
+        let left = ((1.0 - used) * 1e6) as u64;
+        if left <= left_ppm {
+            break;
+        }
+        let one = traffic((left / 2).max(1), &mut random);
+        let granted = host.grant(named(number), PLACE, &one, Span::ZERO);
+        if granted.is_err() {
+            break;
+        }
+    }
+    let mut any = |share| {
+        (0..DECISIONS)
+            .map(|_| asked(traffic(share, &mut random)))
+            .collect::<Vec<_>>()
+    };
+    let (fits, too_much) = (any((left_ppm / 4).max(1)), any(600_000));
+    let name = format!("{channels} channels, {left_ppm} ppm of the link left");
+    decisions(&format!("{name}: what may fit"), &mut host, &fits);
+    decisions(&format!("{name}: too much"), &mut host, &too_much);
+}
+
+/// What all take of the link.
+fn share(host: &Host<Dedicated>) -> f64 {
+    let members = host.stages()[0].resource().members();
+    let each = members
+        .map(|one| one.demand.need.cost.as_nanos() as f64 / one.demand.interval.as_nanos() as f64);
+    each.sum()
+}
+
 fn main() {
     println!("| a request beside | median, us | least, us |\n|---|---|---|");
-    for channels in [100, 300, 1_000, 10_000] {
+    for channels in [100, 300, 1_000, 4_096, 10_000] {
         rows(channels);
+    }
+    for channels in [300, 4_096] {
+        for left_ppm in [100_000, 10_000, 1_000, 100] {
+            next_to_full(channels, left_ppm);
+        }
     }
 }

@@ -76,20 +76,23 @@ impl Fraction {
 
     /// How the sum of `terms` compares with this. Exact, and quick unless they are within some 10⁻⁹ of each other; then O(n²).
     pub fn compare_sum(self, terms: impl Iterator<Item = Self> + Clone) -> Ordering {
+        let quick = self.compare_sum_quickly(terms.clone());
+        quick.unwrap_or_else(|| compare_sums_exactly(terms, iter::once(self)))
+    }
+
+    /// The same in O(n); `None` where they are so close that only numbers of any length tell.
+    pub(crate) fn compare_sum_quickly(self, terms: impl Iterator<Item = Self>) -> Option<Ordering> {
         let (mut least, mut count) = (0_u128, 1_u128);
-        for term in terms.clone() {
+        for term in terms {
             least += term.scaled();
             count += 1;
         }
         let own = self.scaled();
         // Every estimate is low by less than one unit.
         if least > own {
-            return Ordering::Greater;
+            return Some(Ordering::Greater);
         }
-        if least + count <= own {
-            return Ordering::Less;
-        }
-        compare_sums_exactly(terms, iter::once(self))
+        (least + count <= own).then_some(Ordering::Less)
     }
 
     /// In units of 2⁻³², rounded down.

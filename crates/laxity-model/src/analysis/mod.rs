@@ -14,6 +14,7 @@
 //! a job that can miss its deadline, and otherwise *unknown*. Every number that does not fit is an error, never a wrong answer.
 
 mod alone;
+mod budget;
 pub mod devices;
 mod divisor;
 pub mod edf;
@@ -26,6 +27,7 @@ mod task;
 pub mod utilization;
 mod verdict;
 
+pub use budget::Budget;
 pub use fraction::Fraction;
 pub use task::{Preemption, Task, TaskError};
 pub use verdict::{Bound, Doubt, Overflow, Response, Search, Verdict, Witness};

@@ -64,6 +64,9 @@ pub enum Scarce {
     /// Buffers of a packet each.
     #[display("buffers")]
     Buffers,
+    /// Steps of its own search, of which it takes no more: whether it has enough is not known. None is said to be missing.
+    #[display("search")]
+    Search,
     /// What the user may have: channels, or bits a second.
     #[display("quota")]
     Quota,
@@ -97,6 +100,9 @@ impl fmt::Display for Shortage {
         match of {
             Scarce::Processor | Scarce::Link => {
                 write!(f, "{of}: {} missing", Span::from_nanos(*lacks))?;
+            }
+            Scarce::Search => {
+                f.write_str("whether it fits is not known within a bounded search")?
             }
             Scarce::Buffers | Scarce::Quota => write!(f, "{of}: {lacks} missing")?,
         }

@@ -10,9 +10,8 @@ use alloc::vec::Vec;
 use super::in_order::analysed;
 use super::rmdp;
 use super::{ExecutorPolicy, Unschedulable};
-use crate::analysis::fixed_priority::Budget;
 use crate::analysis::supply::{Residual, SupplyBound};
-use crate::analysis::{Preemption, Task};
+use crate::analysis::{Budget, Preemption, Task};
 use crate::{Service, Span};
 
 /// What all who take turns lose to a [wake](Linked::wakes): the switches to the thread that puts something and back, and those to whoever looks at that without having a turn.

@@ -9,9 +9,8 @@ use alloc::vec::Vec;
 use super::in_order::analysed;
 use super::linked::{self, Linked};
 use super::{InOrder, Job, Order, Unschedulable, Yielded, long_run};
-use crate::analysis::fixed_priority::Budget;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{self, Response, Task, fixed_priority};
+use crate::analysis::{self, Budget, Response, Task, fixed_priority};
 use crate::base::number::last_of;
 use crate::{Instant, Service, Span};
 

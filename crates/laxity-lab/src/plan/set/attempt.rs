@@ -1,7 +1,7 @@
 //! The tasks of one processor under one scheduler: everybody's response time, and whether all deadlines are met.
 
 use laxity_model::Service;
-use laxity_model::analysis::fixed_priority::Budget;
+use laxity_model::analysis::Budget;
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::analysis::{
     Doubt, Fraction, Overflow, Response, Search, Task, Verdict, edf, fixed_priority, utilization,

@@ -34,7 +34,7 @@ struct Line {
 /// the negative terms the same holds for all t. Beyond the last D − J nothing blocks but who is never due. With U = r, or nearly, the busy window
 /// bounds the search, and at last the hyperperiod.
 pub(super) fn horizon<S: SupplyBound>(
-    set: &Set,
+    set: &Set<'_>,
     supply: &S,
     load: Load,
     ordering: Ordering,
@@ -70,7 +70,7 @@ pub(super) fn horizon<S: SupplyBound>(
 }
 
 impl Line {
-    fn new(set: &Set, rate: Fraction, load: Load) -> Self {
+    fn new(set: &Set<'_>, rate: Fraction, load: Load) -> Self {
         let (mut excess, mut deficit, mut from) = (0_u128, 0_u128, 0);
         for item in &set.items {
             let (cost, period) = (u128::from(item.cost), item.period.get());
@@ -127,14 +127,14 @@ fn lag<S: SupplyBound>(supply: &S) -> u128 {
 
 /// Where all have had a deadline and two ticks of service are sure, demand and supply repeat themselves: over a common multiple H of all periods and
 /// of the supply's, dbf(t + H) ≤ dbf(t) + rate · H = dbf(t) + sbf(t + H) − sbf(t). So an overload there comes again, and is never the first.
-fn by_hyperperiod<S: SupplyBound>(set: &Set, supply: &S) -> Result<Option<u64>> {
+fn by_hyperperiod<S: SupplyBound>(set: &Set<'_>, supply: &S) -> Result<Option<u64>> {
     let until = repeats_after(set, supply)?;
     Ok(until.filter(|until| set.demand_fits(*until).is_ok()))
 }
 
 /// A common multiple of all periods and of the supply's after all have had a deadline and two ticks of service are sure, where the set needs all of
 /// the supply; `None` where there is none that fits.
-pub(super) fn repeats_after<S: SupplyBound>(set: &Set, supply: &S) -> Result<Option<u64>> {
+pub(super) fn repeats_after<S: SupplyBound>(set: &Set<'_>, supply: &S) -> Result<Option<u64>> {
     let Some(cycle) = cycle_of(supply) else {
         return Ok(None);
     };

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use super::horizon::horizon;
 use super::set::{Item, Set, least_service, window_for};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Overflow, Result, Search, Task};
+use crate::analysis::{Budget, Doubt, Overflow, Result, Search, Task};
 use crate::{Service, Span};
 
 /// The least deadline with which a newcomer, and all that are there, meet their deadlines under earliest deadline first, beside somebody who is never due and may block
@@ -47,7 +47,19 @@ pub fn least_deadline<S: SupplyBound>(
     never_due: Service,
     supply: &S,
 ) -> Result<Search<Span>> {
-    let mut set = Set::with_whole_regions(tasks)?.beside(never_due);
+    least_deadline_within(tasks, newcomer, never_due, supply, &Budget::of(u64::MAX))
+}
+
+/// The same, as one of several questions for which all together there is this budget: [`Doubt::TooLong`] where that is not enough.
+pub(crate) fn least_deadline_within<S: SupplyBound>(
+    tasks: &[Task],
+    newcomer: &Task,
+    never_due: Service,
+    supply: &S,
+    budget: &Budget,
+) -> Result<Search<Span>> {
+    let set = Set::with_whole_regions(tasks)?.beside(never_due);
+    let mut set = set.within(budget);
     if set.shift > 0 {
         return Ok(Search::nothing(supply.is_attained()));
     }
@@ -57,7 +69,9 @@ pub fn least_deadline<S: SupplyBound>(
     own.due = window_for(supply, first.ok_or(Overflow("a burst"))?)?;
     set.items.push(own);
     let load = set.load();
-    let ordering = set.compare(load, supply.rate());
+    let Some(ordering) = set.compare(load, supply.rate()) else {
+        return Ok(Search::Unknown(Doubt::TooLong));
+    };
     if ordering == Ordering::Greater {
         return Ok(Search::nothing(supply.is_attained()));
     }
@@ -67,16 +81,17 @@ pub fn least_deadline<S: SupplyBound>(
     search(set, own, newcomer.jitter(), supply, until)
 }
 
-/// The same where more is known: that the newcomer can have no deadline that is shorter than its own, and that with this one, or a longer one, nobody misses a deadline that is later than `until`. So only those are told
+/// The same, where more is known: that the newcomer can have no deadline that is shorter than its own, and that with this one, or a longer one, nobody misses a deadline that is later than `until`. So only those are told
 /// who are due by then; the regions of all others are in `blocking`. There is no jitter.
 pub(crate) fn least_deadline_until<S: SupplyBound>(
     tasks: &[Task],
     newcomer: &Task,
     blocking: Service,
     supply: &S,
-    until: Span,
+    (until, budget): (Span, &Budget),
 ) -> Result<Search<Span>> {
-    let mut set = Set::with_whole_regions(tasks)?.beside(blocking);
+    let set = Set::with_whole_regions(tasks)?.beside(blocking);
+    let mut set = set.within(budget);
     let own = Set::with_whole_regions(&[*newcomer])?.items[0];
     set.items.push(own);
     search(set, own, Span::ZERO, supply, until.as_nanos())
@@ -84,7 +99,7 @@ pub(crate) fn least_deadline_until<S: SupplyBound>(
 
 /// The newcomer, which is the last of the set, is due as early as it can be.
 fn search<S: SupplyBound>(
-    mut set: Set,
+    mut set: Set<'_>,
     mut own: Item,
     jitter: Span,
     supply: &S,
@@ -94,6 +109,9 @@ fn search<S: SupplyBound>(
     set.items.pop();
     let (mut time, set) = (until, set.by_deadline());
     for _ in 0..set.budget() {
+        if !set.allows_step() {
+            break;
+        }
         let (demand, blocking) = set.demand_and_blocking(time);
         let asked = match time.checked_sub(own.due) {
             Some(since) => {

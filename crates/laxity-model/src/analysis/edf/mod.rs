@@ -17,8 +17,8 @@ mod set;
 mod witness;
 
 pub use least::least_deadline;
-pub(crate) use least::least_deadline_until;
-pub(crate) use qpa::is_met_until;
+pub(crate) use least::{least_deadline_until, least_deadline_within};
+pub(crate) use qpa::is_met_within;
 pub use qpa::{test, test_beside};
 pub use regions::longest_regions;
 pub use response::response_times;

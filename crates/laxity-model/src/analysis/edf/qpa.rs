@@ -7,7 +7,7 @@ use super::set::{Set, least_service, window_for};
 use super::witness;
 use crate::analysis::alone::or_late_alone;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Overflow, Result, Task, Verdict, Witness};
+use crate::analysis::{Budget, Doubt, Overflow, Result, Task, Verdict, Witness};
 use crate::{Service, Span};
 
 /// What a search found.
@@ -105,15 +105,32 @@ pub fn test_beside<S: SupplyBound>(
     or_late_alone(tasks, judge(tasks, set, supply))
 }
 
-/// Whether all deadlines until then are met, of whole regions, where those of all who are due later are in `blocking`, and there is no jitter; `None` where the search takes too long.
-pub(crate) fn is_met_until<S: SupplyBound>(
+/// Whether all deadlines are met, of whole regions and without jitter, as one of several questions for which all together there is this budget; `None` where that is not enough. Who misses
+/// one is not looked for. Where a time is told, all later deadlines are met, and the regions of those who are due later are in `blocking`.
+pub(crate) fn is_met_within<S: SupplyBound>(
     tasks: &[Task],
     blocking: Service,
     supply: &S,
-    until: Span,
+    (until, budget): (Option<Span>, &Budget),
 ) -> Result<Option<bool>> {
     let set = Set::with_whole_regions(tasks)?.beside(blocking);
-    let (set, until) = (set.by_deadline(), until.as_nanos());
+    let set = set.within(budget).by_deadline();
+    let until = match until {
+        Some(until) => until.as_nanos(),
+        None => {
+            let load = set.load();
+            let Some(ordering) = set.compare(load, supply.rate()) else {
+                return Ok(None);
+            };
+            if ordering == Ordering::Greater {
+                return Ok(Some(false));
+            }
+            match horizon(&set, supply, load, ordering)? {
+                Some(until) => until,
+                None => return Ok(None),
+            }
+        }
+    };
     set.demand_fits(until)?;
     Ok(match latest_overload(&set, supply, 0, until)? {
         Latest::Clear => Some(true),
@@ -122,13 +139,15 @@ pub(crate) fn is_met_until<S: SupplyBound>(
     })
 }
 
-fn judge<S: SupplyBound>(tasks: &[Task], set: Set, supply: &S) -> Result<Verdict> {
+fn judge<S: SupplyBound>(tasks: &[Task], set: Set<'_>, supply: &S) -> Result<Verdict> {
     let set = set.by_deadline();
     if let Some(witness) = released_late(tasks, &set) {
         return Ok(Verdict::NotSchedulable(witness));
     }
     let load = set.load();
-    let ordering = set.compare(load, supply.rate());
+    let Some(ordering) = set.compare(load, supply.rate()) else {
+        return Ok(Verdict::Unknown(Doubt::TooLong));
+    };
     if ordering == Ordering::Greater {
         return if supply.is_attained() {
             let overload = overload_in_the_long_run(&set, supply)?;
@@ -150,7 +169,7 @@ fn judge<S: SupplyBound>(tasks: &[Task], set: Set, supply: &S) -> Result<Verdict
 }
 
 /// A job that may be released when, or after, it is due.
-fn released_late(tasks: &[Task], set: &Set) -> Option<Witness> {
+fn released_late(tasks: &[Task], set: &Set<'_>) -> Option<Witness> {
     // Cheap to see in the prepared set: only then is the first one due at the shifted beginning.
     if set.shift == 0 && set.items.iter().all(|item| item.due > 0) {
         return None;
@@ -166,12 +185,15 @@ fn released_late(tasks: &[Task], set: &Set) -> Option<Witness> {
 
 /// The latest overload after `from`, up to `time`, for which [`Set::demand_fits`] has been asked.
 pub(super) fn latest_overload<S: SupplyBound>(
-    set: &Set,
+    set: &Set<'_>,
     supply: &S,
     from: u64,
     mut time: u64,
 ) -> Result<Latest> {
     for _ in 0..set.budget() {
+        if !set.allows_step() {
+            break;
+        }
         let (demand, blocking) = set.demand_and_blocking(time);
         if demand == 0 {
             return Ok(Latest::Clear);
@@ -190,7 +212,7 @@ pub(super) fn latest_overload<S: SupplyBound>(
 }
 
 /// An overload of a set that needs more than the supply gives in the long run.
-fn overload_in_the_long_run<S: SupplyBound>(set: &Set, supply: &S) -> Result<u64> {
+fn overload_in_the_long_run<S: SupplyBound>(set: &Set<'_>, supply: &S) -> Result<u64> {
     let first = set.items.iter().map(|item| item.due).max().unwrap_or(0);
     let mut time = first.max(1);
     loop {

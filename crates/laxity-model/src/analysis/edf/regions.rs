@@ -73,7 +73,7 @@ pub fn longest_regions<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Sea
 ///
 /// As in the demand test: where dbf(t) + slack is given by some earlier time, nothing between has less.
 fn least_slack<S: SupplyBound>(
-    set: &Set,
+    set: &Set<'_>,
     supply: &S,
     (from, mut time): (u64, u64),
     mut slack: u64,

@@ -65,8 +65,14 @@ pub fn response_times<S: SupplyBound>(tasks: &[Task], supply: &S) -> Result<Vec<
 }
 
 /// The longest busy window, or as much of it as is to be looked at; or why there are no bounds.
-fn busy<S: SupplyBound>(tasks: &[Task], set: &Set, supply: &S) -> Result<Result<u64, Response>> {
-    let ordering = set.compare(set.load(), supply.rate());
+fn busy<S: SupplyBound>(
+    tasks: &[Task],
+    set: &Set<'_>,
+    supply: &S,
+) -> Result<Result<u64, Response>> {
+    let Some(ordering) = set.compare(set.load(), supply.rate()) else {
+        return Ok(Err(Response::Unknown(Doubt::TooLong)));
+    };
     if ordering == Ordering::Greater {
         return Ok(Err(Response::Unbounded));
     }
@@ -81,7 +87,7 @@ fn busy<S: SupplyBound>(tasks: &[Task], set: &Set, supply: &S) -> Result<Result<
 ///
 /// Once all have had a deadline, and two ticks of service are sure, both sides of the inequality grow by H · rate if d and F grow by H, a common multiple of
 /// all periods and the supply's cycle. So F of the job due H later is no more than H more: it takes no longer. After two periods a task has needed two ticks.
-fn repetition<S: SupplyBound>(tasks: &[Task], set: &Set, supply: &S) -> Result<Option<u64>> {
+fn repetition<S: SupplyBound>(tasks: &[Task], set: &Set<'_>, supply: &S) -> Result<Option<u64>> {
     let periods = set.items.iter().map(|item| item.period.get());
     let longest = periods.max().unwrap_or(0);
     let length = repeats_after(set, supply)?;
@@ -90,7 +96,11 @@ fn repetition<S: SupplyBound>(tasks: &[Task], set: &Set, supply: &S) -> Result<O
 }
 
 /// Whether all that a search computes fits: all later sums are of parts of these.
-fn check_fit<S: SupplyBound>((tasks, set): (&[Task], &Set), supply: &S, busy: u64) -> Result<()> {
+fn check_fit<S: SupplyBound>(
+    (tasks, set): (&[Task], &Set<'_>),
+    supply: &S,
+    busy: u64,
+) -> Result<()> {
     let latest = |task: &Task| {
         let deadline = task.deadline().as_nanos().checked_add(set.shift)?;
         deadline.checked_add(busy)
@@ -108,7 +118,7 @@ fn check_fit<S: SupplyBound>((tasks, set): (&[Task], &Set), supply: &S, busy: u6
 /// The search for the longest response times.
 struct Search<'a, S> {
     tasks: &'a [Task],
-    set: &'a Set,
+    set: &'a Set<'a>,
     supply: &'a S,
     busy: u64,
     /// Of each task, how many jobs are due by the deadline that is looked at; none of the task that is.
@@ -135,7 +145,7 @@ struct Longest {
 }
 
 impl<'a, S: SupplyBound> Search<'a, S> {
-    fn new(tasks: &'a [Task], set: &'a Set, supply: &'a S, busy: u64) -> Result<Self> {
+    fn new(tasks: &'a [Task], set: &'a Set<'a>, supply: &'a S, busy: u64) -> Result<Self> {
         check_fit((tasks, set), supply, busy)?;
         Ok(Self {
             tasks,

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 
 use crate::analysis::divisor::Divisor;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Fraction, Overflow, Preemption, Result, Task};
+use crate::analysis::{Budget, Fraction, Overflow, Preemption, Result, Task};
 use crate::{Service, Span};
 
 /// How much a search may look at, in tasks: some 5 ms of work.
@@ -31,12 +31,14 @@ pub(super) struct Item {
 
 /// The set. Times count from `shift` before the beginning of the busy window, so that none is negative.
 #[derive(Debug)]
-pub(super) struct Set {
+pub(super) struct Set<'a> {
     pub(super) items: Vec<Item>,
     /// The most by which a job can be released after it was due; zero in any set that can be scheduled.
     pub(super) shift: u64,
     /// What somebody blocks for who is never due, and not one of the items.
     pub(super) beside: u64,
+    /// What all searches together may look at, where that is not only limited for each of them.
+    limit: Option<&'a Budget>,
 }
 
 /// Σ C/T lies between these, in units of 2⁻⁶⁴.
@@ -46,7 +48,7 @@ pub(super) struct Load {
     pub(super) most: u128,
 }
 
-impl Set {
+impl<'a> Set<'a> {
     pub(super) fn new(tasks: &[Task]) -> Result<Self> {
         let lateness = |task: &Task| task.jitter().saturating_sub(task.deadline()).as_nanos();
         let shift = tasks.iter().map(lateness).max().unwrap_or(0);
@@ -68,6 +70,7 @@ impl Set {
             items,
             shift,
             beside: 0,
+            limit: None,
         })
     }
 
@@ -84,6 +87,19 @@ impl Set {
     pub(super) const fn beside(mut self, never_due: Service) -> Self {
         self.beside = never_due.as_nanos();
         self
+    }
+
+    /// The same, asked as one of several questions for which all together there is this budget.
+    pub(super) const fn within(mut self, limit: &'a Budget) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Whether a search may take one more step of O(n): it is counted.
+    #[inline]
+    pub(super) fn allows_step(&self) -> bool {
+        let allows = |limit: &Budget| limit.allows_pass(self.items.len());
+        self.limit.is_none_or(allows)
     }
 
     /// How many steps of O(n) a search may take.
@@ -111,18 +127,23 @@ impl Set {
         }
     }
 
-    /// How Σ C/T compares with the rate of a supply. Exact.
-    pub(super) fn compare(&self, load: Load, rate: Fraction) -> Ordering {
+    /// How Σ C/T compares with the rate of a supply. Exact; `None` where that may not be looked at.
+    pub(super) fn compare(&self, load: Load, rate: Fraction) -> Option<Ordering> {
         if is_whole(rate) {
             if load.least > 1 << 64 {
-                return Ordering::Greater;
+                return Some(Ordering::Greater);
             }
             if load.most < 1 << 64 {
-                return Ordering::Less;
+                return Some(Ordering::Less);
             }
         }
         let share = |item: &Item| Fraction::new(item.cost, item.period.get());
-        rate.compare_sum(self.items.iter().filter_map(share))
+        let shares = self.items.iter().filter_map(share);
+        rate.compare_sum_quickly(shares.clone()).or_else(|| {
+            let allows = |limit: &Budget| limit.allows_exact_sum(self.items.len());
+            let is_allowed = self.limit.is_none_or(allows);
+            is_allowed.then(|| rate.compare_sum(shares))
+        })
     }
 
     /// The same, by first deadline, each with the longest blocking of itself and of all after it: what
@@ -210,6 +231,9 @@ impl Set {
         }
         let mut length = 1;
         for _ in 0..self.budget() {
+            if !self.allows_step() {
+                break;
+            }
             let request = self.request(length);
             let request = request.and_then(|request| request.checked_add(self.beside));
             let request = request.ok_or(Overflow("the busy window"))?;

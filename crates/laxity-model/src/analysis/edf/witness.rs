@@ -12,7 +12,7 @@ use crate::analysis::{Result, Task, Verdict, Witness};
 /// and if several jobs are, the one that is released last can be the one that runs last.
 pub(super) fn judge<S: SupplyBound>(
     tasks: &[Task],
-    set: &Set,
+    set: &Set<'_>,
     supply: &S,
     time: u64,
 ) -> Result<Verdict> {

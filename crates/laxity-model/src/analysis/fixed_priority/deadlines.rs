@@ -2,11 +2,11 @@
 
 use super::requests::Rows;
 use super::response::least_demand;
-use super::window::{Arrival, Budget, Outcome, Window};
+use super::window::{Arrival, Outcome, Window};
 use crate::analysis::alone::or_late_alone;
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::task::Blocking;
-use crate::analysis::{Doubt, Result, Task, Verdict, Witness};
+use crate::analysis::{Budget, Doubt, Result, Task, Verdict, Witness};
 use crate::{Service, Span};
 
 /// Whether all jobs of a set that is given by priority, the highest first, no two alike, meet their deadlines.

@@ -1,10 +1,10 @@
 //! First in, first out, among all tasks.
 
 use super::requests::{Requests, requested, requests_of};
-use super::window::{Budget, MOST_PASSES, repetition, window_for};
+use super::window::{MOST_PASSES, repetition, window_for};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Bound, Doubt, Overflow, Response, Result, Task};
+use crate::analysis::{Bound, Budget, Doubt, Overflow, Response, Result, Task};
 
 /// How long any job takes at most where all tasks' jobs run in the order of release, each to its end: a queue of work, or `SCHED_FIFO` at one priority where each job is over before the next of its
 /// thread.

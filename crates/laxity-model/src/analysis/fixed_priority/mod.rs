@@ -23,4 +23,3 @@ pub use regions::longest_regions;
 pub use response::{
     busy_window_among, response_time, response_time_among, response_time_within, response_times,
 };
-pub use window::Budget;

@@ -8,9 +8,9 @@ use super::deadlines::{Fate, fate};
 use super::regions::{least, one_less};
 use super::requests::{Requests, requests_of};
 use super::response::load_of;
-use super::window::{Budget, Window};
+use super::window::Window;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Result, Search, Task};
+use crate::analysis::{Budget, Doubt, Result, Search, Task};
 use crate::{Service, Span};
 
 /// Indices by period, the shortest first; of equal ones the first first. O(n log n).

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use super::deadlines::{Fate, fate};
 use super::requests::requests_of;
 use super::response::load_of;
-use super::window::{Budget, Window};
+use super::window::Window;
 use crate::Service;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Result, Search, Task};
+use crate::analysis::{Budget, Doubt, Result, Search, Task};
 use crate::base::number::last_of;
 
 /// For each task of a set that is given by priority, the highest first, no two alike, the longest floating region that all more urgent

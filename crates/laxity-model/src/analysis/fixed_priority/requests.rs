@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 use crate::analysis::divisor::Divisor;
-use crate::analysis::{Fraction, Overflow, Result, Task};
+use crate::analysis::{Budget, Fraction, Overflow, Result, Task};
 
 /// The longest busy window, execution time, period or jitter that is looked at, in nanoseconds: 73 years. Below it, no sum of
 /// [`requested`] wraps.
@@ -118,13 +118,35 @@ pub(super) fn requests_of<'a>(
     tasks: impl IntoIterator<Item = &'a Task>,
     rate: Fraction,
 ) -> Result<(Vec<Requests>, Ordering)> {
+    let all = rows_of(tasks)?;
+    let load = all.compare_load(rate);
+    Ok((all.rows, load))
+}
+
+/// The same, as one of several questions for which all together there is this budget; `None` where that is not enough.
+pub(super) fn requests_within<'a>(
+    tasks: impl IntoIterator<Item = &'a Task>,
+    rate: Fraction,
+    budget: &Budget,
+) -> Result<Option<(Vec<Requests>, Ordering)>> {
+    let all = rows_of(tasks)?;
+    let utilizations = || all.rows.iter().map(Requests::utilization);
+    let load = quickly(all.load, rate)
+        .or_else(|| rate.compare_sum_quickly(utilizations()))
+        .or_else(|| {
+            let is_allowed = budget.allows_exact_sum(all.rows.len());
+            is_allowed.then(|| rate.compare_sum(utilizations()))
+        });
+    Ok(load.map(|load| (all.rows, load)))
+}
+
+fn rows_of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Result<Rows> {
     let tasks = tasks.into_iter();
     let mut all = Rows::with_capacity(tasks.size_hint().0);
     for task in tasks {
         all.push(task)?;
     }
-    let load = all.compare_load(rate);
-    Ok((all.rows, load))
+    Ok(all)
 }
 
 /// How the utilizations of these, together, compare with a rate. Exact.
@@ -137,16 +159,19 @@ pub(super) fn compare_load(requests: &[Requests], rate: Fraction) -> Ordering {
 
 /// The same, if their loads come to this.
 fn compare(load: u128, requests: &[Requests], rate: Fraction) -> Ordering {
+    // The other way round: how the sum compares with the rate.
+    quickly(load, rate)
+        .unwrap_or_else(|| rate.compare_sum(requests.iter().map(Requests::utilization)))
+}
+
+/// That it is less, where loads that come to this tell that.
+fn quickly(load: u128, rate: Fraction) -> Option<Ordering> {
     let scaled = if rate.numerator() == rate.denominator() {
         1 << 64
     } else {
         (u128::from(rate.numerator()) << 64) / u128::from(rate.denominator())
     };
-    if load < scaled {
-        return Ordering::Less;
-    }
-    // The other way round: how the sum compares with the rate.
-    rate.compare_sum(requests.iter().map(Requests::utilization))
+    (load < scaled).then_some(Ordering::Less)
 }
 
 /// What is asked for in a window.

@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 
-use super::requests::{Requests, compare_load, requests_of};
-use super::window::{Budget, Outcome, Window, blocking_by};
+use super::requests::{Requests, compare_load, requests_of, requests_within};
+use super::window::{Outcome, Window, blocking_by};
 use crate::analysis::supply::SupplyBound;
 use crate::analysis::task::Blocking;
-use crate::analysis::{Bound, Doubt, Response, Result, Task};
+use crate::analysis::{Bound, Budget, Doubt, Response, Result, Task};
 use crate::{Service, Span};
 
 /// The response time of one task of a set that is given by priority, the highest first, no two alike.
@@ -65,7 +65,10 @@ pub fn response_time_within<S: SupplyBound>(
     if !budget.allows_pass(interferers.len()) {
         return Ok(Response::Unknown(Doubt::TooLong));
     }
-    let (requests, load) = requests_of(interferers.iter().chain([task]), supply.rate())?;
+    let all = interferers.iter().chain([task]);
+    let Some((requests, load)) = requests_within(all, supply.rate(), budget)? else {
+        return Ok(Response::Unknown(Doubt::TooLong));
+    };
     if load.is_gt() {
         return Ok(Response::Unbounded);
     }

@@ -15,48 +15,18 @@
 //! if the supply can give no more than sbf. It can do so after it has given the tick before time 0 in which the region that blocks
 //! began: had it not given that tick, the window that begins there would have S(t − 1) in t, less than sbf(t) for some t.
 
-use core::cell::Cell;
 use core::cmp::Ordering;
 
 use super::requests::{HORIZON, Requests, requested};
 use crate::analysis::supply::{SupplyBound, cycle_of};
-use crate::analysis::{Overflow, Result, Task};
+use crate::analysis::{Budget, Overflow, Result, Task};
 use crate::base::number::lcm;
 use crate::{Service, Span};
 
 /// How often, at most, the requests of all interfering tasks are summed up for one task.
 pub(super) const MOST_PASSES: u64 = 1 << 18;
 
-/// How many tasks' requests, at most, one question sums up in all its passes: some 0.1 s of work.
-const MOST_ROWS: u64 = 1 << 26;
-
 pub(super) const TOO_LONG: Overflow = Overflow("a busy window of more than 73 years");
-
-/// What one question may still look at, in however many calls: rows, which are the requests of one task in one pass. The supply counts as one more.
-#[derive(Clone, Debug)]
-pub struct Budget(Cell<u64>);
-
-impl Default for Budget {
-    /// 2²⁶ rows, some 0.1 s.
-    fn default() -> Self {
-        Self::of(MOST_ROWS)
-    }
-}
-
-impl Budget {
-    /// So many rows.
-    #[must_use]
-    pub const fn of(rows: u64) -> Self {
-        Self(Cell::new(rows))
-    }
-
-    /// Whether one more pass over this many tasks may be made: it is counted.
-    #[inline]
-    pub(super) fn allows_pass(&self, tasks: usize) -> bool {
-        let left = self.0.get().checked_sub(tasks as u64 + 1);
-        left.inspect(|left| self.0.set(*left)).is_some()
-    }
-}
 
 /// The busy window of one task.
 pub(super) struct Window<'a, S> {

@@ -9,13 +9,16 @@ use super::nearest::{largest, slower};
 use super::path::spread;
 use super::resource::{Member, Short};
 use crate::Span;
-use crate::analysis::Result;
 use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Budget, Doubt, Result};
 use crate::base::number::last_of;
 use crate::channels::asked::{Asked, Fits, Scarce, Shortage};
 use crate::channels::signalling::{Admits, Delays, Hold, Place, Reserved};
 
 use super::Costs;
+
+/// Of what a host may look at for what it would grant instead, one question may take such a part: where one is too near to a full resource, another one is not.
+const PART: u64 = 8;
 
 impl<S: SupplyBound> Admits for Host<S> {
     type Asked = Asked;
@@ -56,7 +59,7 @@ impl<S: SupplyBound> Admits for Host<S> {
             false => held.clone(),
         };
         let versions: Vec<Held> = versions.iter().map(one).collect();
-        match self.becomes(hold.channel, versions) {
+        match self.becomes(hold.channel, versions, &Budget::of(0)) {
             Ok(()) => delays,
             Err(_) => had,
         }
@@ -64,7 +67,7 @@ impl<S: SupplyBound> Admits for Host<S> {
 
     fn release(&mut self, hold: Hold) {
         let left: Vec<Held> = self.others(hold).cloned().collect();
-        let released = self.becomes(hold.channel, left);
+        let released = self.becomes(hold.channel, left, &Budget::of(0));
         debug_assert_eq!(released, Ok(()), "who asks for less is granted it");
     }
 
@@ -155,6 +158,10 @@ impl<S: SupplyBound> Host<S> {
     ) -> Shortage {
         let traffic = &asked.traffic;
         let (of, lacks) = match lack {
+            Lack::Stage {
+                short: Short::Unknown(Doubt::TooLong),
+                ..
+            } => (Scarce::Search, 0),
             Lack::Stage { stage, short } => {
                 let of = match self.stages()[stage].costs() {
                     Costs::Link(_) => Scarce::Link,
@@ -166,23 +173,29 @@ impl<S: SupplyBound> Host<S> {
             Lack::Link(_) => (Scarce::Link, 0),
             Lack::Overflow(_) => (Scarce::Processor, 0),
         };
-        let is_granted = |traffic| self.would_hold(hold, place, &traffic, before).is_some();
+        let (rows, budget) = (self.rows, self.budget());
+        // Whom a search grants something the decision grants it too: it searches as long, and its test takes no longer.
+        let is_granted = |traffic, budget: &Budget| {
+            let held = |part: &Budget| self.would_hold(hold, place, &traffic, before, part);
+            budget.part(rows / PART, held).is_some()
+        };
         let within = match lack {
             Lack::Stage {
                 short: Short::Delay { .. },
                 ..
             } => {
-                let least = self.least_delays(hold, place, traffic);
+                let least = self.least_delays(hold, place, traffic, &budget);
                 least
                     .ok()
                     .and_then(|all| total(all.iter().map(|(_, delay)| *delay)).ok())
             }
             _ => None,
         };
+        let interval = |half: &Budget| slower(traffic, |traffic| is_granted(traffic, half));
         let fits = Fits {
             within,
-            interval: slower(traffic, is_granted),
-            size: largest(traffic, is_granted),
+            interval: budget.part(rows / 2, interval),
+            size: largest(traffic, |traffic| is_granted(traffic, &budget)),
         };
         Shortage { of, lacks, fits }
     }

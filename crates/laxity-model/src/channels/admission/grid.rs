@@ -103,6 +103,11 @@ impl Grid {
         }
     }
 
+    /// How many columns there are.
+    pub(super) const fn columns(&self) -> u64 {
+        self.columns.len() as u64
+    }
+
     /// The shares of all, in parts per million, each rounded up.
     pub(super) const fn ppm(&self) -> u128 {
         self.ppm

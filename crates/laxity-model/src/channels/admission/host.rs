@@ -8,9 +8,12 @@ use super::resource::{Demand, Member, Resource, Short};
 use super::{Costs, Traffic, packets};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Overflow, Result};
+use crate::analysis::{Budget, Overflow, Result};
 use crate::channels::signalling::{ChannelId, Delays, Hold, LinkId, Place};
 use crate::policy::multiclass::By;
+
+/// To decide upon one channel a host looks at so many rows at the most ([`Budget`]), all its resources together, and at as many more for what it would grant instead, unless it is told otherwise: some 2 ms of work in all.
+pub const MOST_ROWS: u64 = 1 << 20;
 
 /// One of the resources of a host.
 #[derive(Clone, Debug)]
@@ -77,6 +80,8 @@ pub struct Host<S> {
     stages: Vec<Stage<S>>,
     buffers: u64,
     taken: u64,
+    /// What it looks at to decide upon one channel.
+    pub(super) rows: u64,
     /// All versions of each, in the order in which they were granted. Of most there is one.
     held: BTreeMap<ChannelId, Vec<Held>>,
 }
@@ -131,8 +136,21 @@ impl<S: SupplyBound> Host<S> {
             stages: Vec::new(),
             buffers,
             taken: 0,
+            rows: MOST_ROWS,
             held: BTreeMap::new(),
         }
+    }
+
+    /// The same, which looks at so many rows ([`Budget`]) to decide upon a channel, and at as many more for what it would grant instead. A channel for which that is too little to be sure is refused. [`MOST_ROWS`], unless it is told otherwise.
+    #[must_use]
+    pub const fn looking_at(mut self, rows: u64) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// For the decision upon one channel.
+    pub(super) const fn budget(&self) -> Budget {
+        Budget::of(self.rows)
     }
 
     /// With one more resource, behind those that are there, before there are channels: all go through it. `supply` is what there is of it, `by` how messages share it.
@@ -223,7 +241,18 @@ impl<S: SupplyBound> Host<S> {
         traffic: &Traffic,
         before: Span,
     ) -> Result<Held, Lack> {
-        let stages = self.least_delays(hold, place, traffic)?;
+        self.quote_within(hold, place, traffic, before, &self.budget())
+    }
+
+    fn quote_within(
+        &self,
+        hold: Hold,
+        place: Place,
+        traffic: &Traffic,
+        before: Span,
+        budget: &Budget,
+    ) -> Result<Held, Lack> {
+        let stages = self.least_delays(hold, place, traffic, budget)?;
         self.beside_others(hold, place, traffic, before, stages)
     }
 
@@ -234,11 +263,15 @@ impl<S: SupplyBound> Host<S> {
         place: Place,
         traffic: &Traffic,
         before: Span,
+        budget: &Budget,
     ) -> Option<Held> {
         let least = |stage| {
             let demand = self.merged(hold, stage, traffic).ok()?;
             let resource = &self.stages[stage].resource;
-            Some((stage, resource.found_without(hold.channel, &demand)?))
+            Some((
+                stage,
+                resource.found_without(hold.channel, &demand, budget)?,
+            ))
         };
         let stages: Option<Vec<(usize, Span)>> = self.way(place).ok()?.map(least).collect();
         let held = self.beside_others(hold, place, traffic, before, stages?);
@@ -277,8 +310,9 @@ impl<S: SupplyBound> Host<S> {
         traffic: &Traffic,
         before: Span,
     ) -> Result<Held, Lack> {
-        let held = self.quote(hold, place, traffic, before)?;
-        self.keep(hold, held)
+        let budget = self.budget();
+        let held = self.quote_within(hold, place, traffic, before, &budget)?;
+        self.keep(hold, held, &budget)
     }
 
     /// The same with this delay of each stage on its way, which is told by its place in [`stages`](Self::stages).
@@ -297,13 +331,13 @@ impl<S: SupplyBound> Host<S> {
         let stages = self.way(place)?.map(|stage| (stage, delay(stage)));
         let stages = stages.collect();
         let held = self.buffered(hold, place, traffic, before, stages)?;
-        self.keep(hold, held)
+        self.keep(hold, held, &self.budget())
     }
 
-    fn keep(&mut self, hold: Hold, held: Held) -> Result<Held, Lack> {
+    fn keep(&mut self, hold: Hold, held: Held, budget: &Budget) -> Result<Held, Lack> {
         let mut versions: Vec<Held> = self.others(hold).cloned().collect();
         versions.push(held.clone());
-        self.becomes(hold.channel, versions)?;
+        self.becomes(hold.channel, versions, budget)?;
         Ok(held)
     }
 
@@ -334,10 +368,11 @@ impl<S: SupplyBound> Host<S> {
         hold: Hold,
         stage: usize,
         traffic: &Traffic,
+        budget: &Budget,
     ) -> Result<Span, Short> {
         let demand = self.merged(hold, stage, traffic)?;
         let resource = &self.stages[stage].resource;
-        resource.least_delay_without(hold.channel, &demand)
+        resource.least_delay_without(hold.channel, &demand, budget)
     }
 
     /// What all versions of its channel ask of a stage, with this one.
@@ -354,9 +389,10 @@ impl<S: SupplyBound> Host<S> {
         hold: Hold,
         place: Place,
         traffic: &Traffic,
+        budget: &Budget,
     ) -> Result<Vec<(usize, Span)>, Lack> {
         let least = |stage| {
-            let least = self.least_delay(hold, stage, traffic);
+            let least = self.least_delay(hold, stage, traffic, budget);
             least
                 .map(|least| (stage, least))
                 .map_err(|short| Lack::Stage { stage, short })
@@ -425,7 +461,12 @@ impl<S: SupplyBound> Host<S> {
     }
 
     /// A channel has these versions from now on, for which there are buffers, or all that it had.
-    pub(super) fn becomes(&mut self, channel: ChannelId, versions: Vec<Held>) -> Result<(), Lack> {
+    pub(super) fn becomes(
+        &mut self,
+        channel: ChannelId,
+        versions: Vec<Held>,
+        budget: &Budget,
+    ) -> Result<(), Lack> {
         let all = self.held(channel).iter().chain(&versions);
         let mut stages: Vec<usize> = all.flat_map(|held| &held.stages).map(|one| one.0).collect();
         stages.sort_unstable();
@@ -436,7 +477,7 @@ impl<S: SupplyBound> Host<S> {
         let members: Vec<(usize, Option<Member>)> = members.collect::<Result<_>>()?;
         let mut before = Vec::with_capacity(members.len());
         for (stage, member) in members {
-            match self.stages[stage].resource.becomes(channel, member) {
+            match self.stages[stage].resource.becomes(channel, member, budget) {
                 Ok(had) => before.push((stage, had)),
                 Err(short) => {
                     for (stage, had) in before {

@@ -134,10 +134,11 @@ fn who_gives<S: SupplyBound>(
     asked.sort_by_key(|member| core::cmp::Reverse(share(member)));
     asked.truncate(ASKED);
     asked.into_iter().find_map(|member| {
-        if !is_granted(resource.found_without(member.channel, &demand)) {
+        if !is_granted(resource.found_without(member.channel, &demand, &host.budget())) {
             return None;
         }
-        let mut suffices = |changed| is_granted(resource.found_beside(&changed, &demand));
+        let mut suffices =
+            |changed| is_granted(resource.found_beside(&changed, &demand, &host.budget()));
         let delayed = |delay| Member {
             delay: Span::from_nanos(delay),
             ..*member

@@ -1,8 +1,8 @@
 //! Fixed priorities: where a newcomer has its place, and within which time its messages go there.
 
-use crate::analysis::fixed_priority::{Budget, response_time_among, response_time_within};
+use crate::analysis::fixed_priority::{response_time_among, response_time_within};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Bound, Response, Result, Search, Task};
+use crate::analysis::{Bound, Budget, Response, Result, Search, Task};
 use crate::{Service, Span};
 
 /// The highest place that a newcomer can have among channels by priority, the highest first, and how long its messages take there at the most. [`Search::None`] where somebody
@@ -16,11 +16,11 @@ pub(super) fn place<S: SupplyBound>(
     newcomer: &Task,
     never_due: Service,
     supply: &S,
+    budget: &Budget,
 ) -> Result<Search<(usize, Span)>> {
-    let budget = Budget::default();
     let within = |task: &Task, above: &[Task], blocking| {
         Ok(
-            match response_time_within(task, above, blocking, supply, &budget)? {
+            match response_time_within(task, above, blocking, supply, budget)? {
                 Response::Bounded(Bound { from_arrival, .. }) => Ok(Some(from_arrival)),
                 Response::Unbounded => Ok(None),
                 Response::Unknown(doubt) => Err(doubt),

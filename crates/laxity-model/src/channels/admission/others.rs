@@ -3,13 +3,20 @@
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-use super::grid::Grid;
+use super::grid::{Grid, Sure};
 use super::members::Members;
 use super::resource::{Member, Short};
-use crate::analysis::{Fraction, Result, Task};
+use crate::analysis::supply::SupplyBound;
+use crate::analysis::{Budget, Doubt, Fraction, Result, Task};
 use crate::channels::signalling::ChannelId;
 use crate::policy::multiclass::By;
 use crate::{Service, Span};
+
+/// To look at a column of the grid, or to change it, takes as long as so many tasks in a search.
+const COLUMN: u64 = 4;
+
+/// To make a task ready for a search takes as long as to look at it so many times in one, among thousands.
+const READY: u64 = 64;
 
 /// Those who are there, but for a change of one of them.
 pub(super) struct Others<'a> {
@@ -33,7 +40,14 @@ impl<'a> Others<'a> {
     }
 
     /// One is this instead of what it is, or is not there.
-    pub(super) fn with(mut self, had: &Member, has: Option<Member>) -> Result<Self, Short> {
+    pub(super) fn with(
+        mut self,
+        had: &Member,
+        has: Option<Member>,
+        budget: &Budget,
+    ) -> Result<Self, Short> {
+        self.counts_all(budget)?;
+        allowed(budget, COLUMN * self.grid.columns())?;
         let grid = self.grid.to_mut();
         grid.remove(&had.task()?);
         if let Some(has) = has {
@@ -53,6 +67,23 @@ impl<'a> Others<'a> {
         self.region
     }
 
+    /// What the grid knows for certain ([`Grid::looks`]).
+    pub(super) fn looks(
+        &self,
+        newcomer: &Task,
+        blocking: u64,
+        supply: &impl SupplyBound,
+        budget: &Budget,
+    ) -> Result<Sure, Short> {
+        allowed(budget, COLUMN * self.grid.columns())?;
+        Ok(self.grid.looks(newcomer, blocking, supply))
+    }
+
+    /// Counts a look at each.
+    fn counts_all(&self, budget: &Budget) -> Result<(), Short> {
+        allowed(budget, self.members.iter().len() as u64)
+    }
+
     fn iter(&self) -> impl DoubleEndedIterator<Item = Member> {
         let one = |member: &Member| match self.changed {
             Some((channel, has)) if channel == member.channel => has,
@@ -62,13 +93,18 @@ impl<'a> Others<'a> {
     }
 
     /// Those whose delay is no more than this.
-    pub(super) fn tasks(&self, until: Span) -> Result<Vec<Task>, Short> {
+    pub(super) fn tasks(&self, until: Span, budget: &Budget) -> Result<Vec<Task>, Short> {
+        self.counts_all(budget)?;
         // By delay, as far as nobody has changed.
         let is_sorted = self.members.by() == By::Deadline && self.changed.is_none();
         let is_behind = |member: &Member| member.delay > until;
         let all = self.iter().take_while(|one| !(is_sorted && is_behind(one)));
         let due = all.filter(|member| !is_behind(member));
-        due.map(|member| member.task()).collect()
+        due.map(|member| {
+            allowed(budget, READY)?;
+            member.task()
+        })
+        .collect()
     }
 
     /// The longest region of those whose delay is more than this.
@@ -79,6 +115,14 @@ impl<'a> Others<'a> {
         let behind = self.iter().filter(|member| member.delay > delay);
         behind.map(|one| one.region()).max().unwrap_or_default()
     }
+}
+
+/// Counts so many rows.
+fn allowed(budget: &Budget, rows: u64) -> Result<(), Short> {
+    let is_allowed = budget.allows(rows);
+    is_allowed
+        .then_some(())
+        .ok_or(Short::Unknown(Doubt::TooLong))
 }
 
 /// C / T.

@@ -207,7 +207,13 @@ impl<S: SupplyBound> Path<'_, S> {
         let (mut before, mut sum) = (Span::ZERO, Some(request.propagation));
         self.way.iter().all(|(hop, place)| {
             let host = &self.network[*hop];
-            let held = host.would_hold(request.hold(), *place, &request.traffic, before);
+            let held = host.would_hold(
+                request.hold(),
+                *place,
+                &request.traffic,
+                before,
+                &host.budget(),
+            );
             held.is_some_and(|held| {
                 before = held.delays.own;
                 sum = sum.and_then(|sum| sum.checked_add(before));
@@ -227,7 +233,8 @@ impl<S: SupplyBound> Path<'_, S> {
             let least = |stage| match (*hop, stage) == but {
                 true => Some((stage, Span::ZERO)),
                 false => {
-                    let least = host.least_delay(request.hold(), stage, &request.traffic);
+                    let least =
+                        host.least_delay(request.hold(), stage, &request.traffic, &host.budget());
                     least.ok().map(|least| (stage, least))
                 }
             };

@@ -2,12 +2,12 @@
 
 use alloc::vec::Vec;
 
-use super::grid::{Grid, Sure};
+use super::grid::Grid;
 use super::members::Members;
-use super::others::{Others, share};
+use super::others::Others;
 use super::{Need, order};
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Doubt, Overflow, Result, Search, Task, edf};
+use crate::analysis::{Budget, Doubt, Overflow, Result, Search, Task, edf};
 use crate::channels::signalling::ChannelId;
 use crate::policy::multiclass::By;
 use crate::{Service, Span};
@@ -124,27 +124,39 @@ impl<S: SupplyBound> Resource<S> {
     ///
     /// [`Short`]: none can be granted.
     pub fn least_delay(&self, demand: &Demand) -> Result<Span, Short> {
-        self.least_among(&self.all(), demand)
+        self.least_among(&self.all(), demand, &Budget::default())
     }
 
-    /// The same, were this channel not there.
-    ///
-    /// # Errors
-    ///
-    /// [`Short`]: none can be granted.
-    pub fn least_delay_without(&self, channel: ChannelId, demand: &Demand) -> Result<Span, Short> {
-        self.least_among(&self.without(channel)?, demand)
+    /// The same, were this channel not there, as one of several questions for which all together there is this budget: [`Doubt::TooLong`] where that is not enough.
+    pub(super) fn least_delay_without(
+        &self,
+        channel: ChannelId,
+        demand: &Demand,
+        budget: &Budget,
+    ) -> Result<Span, Short> {
+        self.least_among(&self.without(channel, budget)?, demand, budget)
     }
 
     /// The same, if any can be granted: who asks does not want to know why not.
-    pub(super) fn found_without(&self, channel: ChannelId, demand: &Demand) -> Option<Span> {
-        self.found(&self.without(channel).ok()?, demand)
+    pub(super) fn found_without(
+        &self,
+        channel: ChannelId,
+        demand: &Demand,
+        budget: &Budget,
+    ) -> Option<Span> {
+        self.found(&self.without(channel, budget).ok()?, demand, budget)
     }
 
     /// The same, had a channel that is there this delay, or this demand.
-    pub(super) fn found_beside(&self, changed: &Member, demand: &Demand) -> Option<Span> {
+    pub(super) fn found_beside(
+        &self,
+        changed: &Member,
+        demand: &Demand,
+        budget: &Budget,
+    ) -> Option<Span> {
         let had = self.members.get(changed.channel)?;
-        self.found(&self.all().with(had, Some(*changed)).ok()?, demand)
+        let others = self.all().with(had, Some(*changed), budget).ok()?;
+        self.found(&others, demand, budget)
     }
 
     /// Grants a channel this delay, or says why not.
@@ -153,21 +165,26 @@ impl<S: SupplyBound> Resource<S> {
     ///
     /// [`Short`]; nothing has changed then.
     pub fn admit(&mut self, member: Member) -> Result<(), Short> {
+        self.admit_within(member, &Budget::default())
+    }
+
+    /// The same, as one of several questions for which all together there is this budget.
+    fn admit_within(&mut self, member: Member, budget: &Budget) -> Result<(), Short> {
         if self.members.get(member.channel).is_some() {
             return Err(Short::Held);
         }
         let task = member.task()?;
         let place = match self.members.by() {
-            By::Deadline => self.is_met_with(&task)?.then_some(0),
+            By::Deadline => self.is_met_with(&task, budget)?.then_some(0),
             By::Priority => {
-                let tasks = self.all().tasks(Span::MAX)?;
-                match order::place(&tasks, &task, self.never_due, &self.supply)? {
+                let tasks = self.all().tasks(Span::MAX, budget)?;
+                match order::place(&tasks, &task, self.never_due, &self.supply, budget)? {
                     Search::Found((place, least)) if least <= member.delay => Some(place),
                     _ => None,
                 }
             }
         };
-        let place = place.ok_or_else(|| self.refused(&member))?;
+        let place = place.ok_or_else(|| self.refused(&member, budget))?;
         self.put_back(TakenOut { place, member });
         Ok(())
     }
@@ -183,7 +200,8 @@ impl<S: SupplyBound> Resource<S> {
     ///
     /// A number does not fit.
     pub fn is_met(&self) -> Result<bool> {
-        let tasks = self.all().tasks(Span::MAX).map_err(|_| NOTHING)?;
+        let tasks = self.all().tasks(Span::MAX, &Budget::default());
+        let tasks = tasks.map_err(|_| NOTHING)?;
         let verdict = match self.members.by() {
             By::Deadline => edf::test_beside(&tasks, self.never_due, &self.supply)?,
             By::Priority => return order::is_met(&tasks, self.never_due, &self.supply),
@@ -195,128 +213,20 @@ impl<S: SupplyBound> Resource<S> {
         Others::all(&self.members, &self.grid)
     }
 
-    fn without(&self, channel: ChannelId) -> Result<Others<'_>, Short> {
+    fn without(&self, channel: ChannelId, budget: &Budget) -> Result<Others<'_>, Short> {
         let all = self.all();
         match self.members.get(channel) {
-            Some(had) => all.with(had, None),
+            Some(had) => all.with(had, None, budget),
             None => Ok(all),
         }
     }
 
-    fn found(&self, others: &Others<'_>, demand: &Demand) -> Option<Span> {
-        let (_, least) = self.search(others, demand).ok()?.found()?;
-        Some(least)
-    }
-
-    fn least_among(&self, others: &Others<'_>, demand: &Demand) -> Result<Span, Short> {
-        match self.search(others, demand)? {
-            Search::Found((_, least)) => Ok(least),
-            Search::None | Search::Unknown(Doubt::Sufficient) => {
-                Err(self.short_of(others, demand)?)
-            }
-            Search::Unknown(doubt) => Err(Short::Unknown(doubt)),
-        }
-    }
-
-    /// The place of a newcomer, and its least delay.
-    fn search(&self, others: &Others<'_>, demand: &Demand) -> Result<Search<(usize, Span)>, Short> {
-        let newcomer = demand.task(demand.interval)?;
-        if self.members.by() == By::Priority {
-            let tasks = others.tasks(Span::MAX)?;
-            let found = order::place(&tasks, &newcomer, self.never_due, &self.supply);
-            return Ok(found?);
-        }
-        let quick = self.search_until(others, demand)?;
-        let found = match quick {
-            Some(found) => found,
-            None => {
-                let tasks = others.tasks(Span::MAX)?;
-                edf::least_deadline(&tasks, &newcomer, self.never_due, &self.supply)?
-            }
-        };
-        Ok(match found {
-            Search::Found(least) => Search::Found((0, least)),
-            Search::None => Search::None,
-            Search::Unknown(doubt) => Search::Unknown(doubt),
-        })
-    }
-
-    /// The least delay, where the grid knows from when on all are in time; `None` where all have to be looked at.
-    ///
-    /// A newcomer waits at least for the longest region of all others: at its deadline that one blocks, or is due itself, and no region is longer than a message.
-    fn search_until(
-        &self,
-        others: &Others<'_>,
-        demand: &Demand,
-    ) -> Result<Option<Search<Span>>, Short> {
-        let region = others.longest_region().max(self.never_due);
-        let Some(first) = region.checked_add(demand.need.cost) else {
-            return Ok(None);
-        };
-        let first = self.supply.window_for(first)?;
-        let newcomer = demand.task(first)?;
-        let blocking = region.max(newcomer.longest_region()).as_nanos();
-        Ok(
-            match others.grid().looks(&newcomer, blocking, &self.supply) {
-                Sure::MetAfter(0) => Some(Search::Found(first)),
-                Sure::MetAfter(until) => {
-                    let until = Span::from_nanos(until);
-                    let tasks = others.tasks(until)?;
-                    let blocking = others.longest_region_behind(until).max(self.never_due);
-                    let found =
-                        edf::least_deadline_until(&tasks, &newcomer, blocking, &self.supply, until);
-                    // What takes too long, or does not fit, is left to the search that knows nothing.
-                    found
-                        .ok()
-                        .filter(|found| !matches!(found, Search::Unknown(Doubt::TooLong)))
-                }
-                Sure::TooMuch if self.supply.is_attained() => Some(Search::None),
-                Sure::TooMuch => Some(Search::Unknown(Doubt::Sufficient)),
-                Sure::Nothing => None,
-            },
-        )
-    }
-
-    /// Whether all meet their deadlines with one more.
-    fn is_met_with(&self, task: &Task) -> Result<bool, Short> {
-        if let Some(is_met) = self.is_met_until(task)? {
-            return Ok(is_met);
-        }
-        let mut tasks = self.all().tasks(Span::MAX)?;
-        tasks.push(*task);
-        let verdict = edf::test_beside(&tasks, self.never_due, &self.supply)?;
-        Ok(verdict.is_schedulable())
-    }
-
-    /// The same, where the grid knows from when on all are in time; `None` where all have to be looked at.
-    fn is_met_until(&self, task: &Task) -> Result<Option<bool>, Short> {
-        let others = self.all();
-        let region = others.longest_region().max(self.never_due);
-        let region = region.max(task.longest_region()).as_nanos();
-        Ok(match self.grid.looks(task, region, &self.supply) {
-            Sure::MetAfter(0) => Some(true),
-            Sure::MetAfter(until) => {
-                let until = Span::from_nanos(until);
-                let mut tasks = others.tasks(until)?;
-                let mut blocking = others.longest_region_behind(until).max(self.never_due);
-                match task.deadline() <= until {
-                    true => tasks.push(*task),
-                    false => blocking = blocking.max(task.longest_region()),
-                }
-                let is_met = edf::is_met_until(&tasks, blocking, &self.supply, until);
-                // What does not fit is left to the test that knows nothing.
-                is_met.ok().flatten()
-            }
-            Sure::TooMuch => Some(false),
-            Sure::Nothing => None,
-        })
-    }
-
-    /// A channel is this from now on, or not there, or stays as it is. Answers what it was. Who asks for no more than before is always granted, since what is met with more is with less; by priority it keeps its place.
+    /// A channel is this from now on, or not there, or stays as it is. Answers what it was. Who asks for no more than before is always granted, without a look at anybody, since what is met with more is with less; by priority it keeps its place.
     pub(super) fn becomes(
         &mut self,
         channel: ChannelId,
         member: Option<Member>,
+        budget: &Budget,
     ) -> Result<Option<TakenOut>, Short> {
         let before = self.take_out(channel);
         let Some(member) = member else {
@@ -324,7 +234,7 @@ impl<S: SupplyBound> Resource<S> {
         };
         let admitted = match &before {
             Some(before) if member.asks_no_more(&before.member) => self.eases(member, before.place),
-            _ => self.admit(member),
+            _ => self.admit_within(member, budget),
         };
         match admitted {
             Ok(()) => Ok(before),
@@ -384,47 +294,12 @@ impl<S: SupplyBound> Resource<S> {
     }
 
     /// Why this is refused, which is.
-    fn refused(&self, member: &Member) -> Short {
+    fn refused(&self, member: &Member, budget: &Budget) -> Short {
         let asked = member.delay;
-        match self.least_delay(&member.demand) {
+        match self.least_among(&self.all(), &member.demand, budget) {
             Ok(least) => Short::Delay { asked, least },
             Err(short) => short,
         }
-    }
-
-    /// What is short where no delay will do.
-    fn short_of(&self, others: &Others<'_>, demand: &Demand) -> Result<Short, Short> {
-        let newcomer = demand.task(demand.interval)?;
-        let rate = self.supply.rate();
-        let is_too_much = others.grid().is_too_much(&newcomer, &self.supply) || {
-            let mut tasks = others.tasks(Span::MAX)?;
-            tasks.push(newcomer);
-            rate.compare_sum(tasks.iter().map(share)).is_gt()
-        };
-        if is_too_much {
-            let rate_ppm =
-                u128::from(rate.numerator()) * 1_000_000 / u128::from(rate.denominator());
-            return Ok(Short::Share {
-                needed_ppm: share(&newcomer).ppm(),
-                // A rate is at most one.
-                free_ppm: rate_ppm.saturating_sub(others.grid().ppm()) as u64,
-            });
-        }
-        let region = demand.need.region.as_nanos();
-        let longest = crate::base::number::last_of(0, region, |region| {
-            let need = Need {
-                region: Service::from_nanos(region),
-                ..demand.need
-            };
-            Ok::<_, Short>(matches!(
-                self.search(others, &Demand { need, ..*demand })?,
-                Search::Found(_)
-            ))
-        })?;
-        Ok(Short::Region {
-            region: demand.need.region,
-            longest: Service::from_nanos(longest),
-        })
     }
 }
 
@@ -473,5 +348,6 @@ impl Member {
     }
 }
 
+mod search;
 #[cfg(test)]
 mod tests;

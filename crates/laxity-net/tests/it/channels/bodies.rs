@@ -34,7 +34,7 @@ pub(crate) struct Parts {
 }
 
 /// So many kinds of bodies.
-pub(crate) const KINDS: u8 = 26;
+pub(crate) const KINDS: u8 = 27;
 
 pub(crate) fn parts() -> impl Strategy<Value = Parts> {
     let lists = (
@@ -289,7 +289,8 @@ impl Parts {
             22 => Refusal::Busy { at },
             23 => Refusal::Nonsense { at },
             24 => Refusal::Declined(at.0),
-            _ => Refusal::Ended(self.cause()),
+            25 => Refusal::Ended(self.cause()),
+            _ => short(Scarce::Search),
         }
     }
 }

@@ -54,6 +54,7 @@ const NAMES: [&str; KINDS as usize] = [
     "refuse-nonsense",
     "refuse-declined",
     "refuse-ended",
+    "refuse-search",
 ];
 
 #[test]

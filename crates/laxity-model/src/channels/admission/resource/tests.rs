@@ -10,7 +10,7 @@ use proptest::test_runner::TestRunner;
 
 use super::{Demand, Member, Resource};
 use crate::analysis::supply::{BoundedDelay, Dedicated, SupplyBound};
-use crate::analysis::{Doubt, Fraction, Search, edf};
+use crate::analysis::{Budget, Doubt, Fraction, Search, edf};
 use crate::channels::admission::Need;
 use crate::channels::signalling::{ChannelId, HostId};
 use crate::policy::multiclass::By;
@@ -94,10 +94,10 @@ fn were_one_changed<S: SupplyBound>(
     };
     let mut all = there.to_vec();
     all[which].delay += Span::from_nanos(asked.delay);
-    let beside = resource.found_beside(&all[which], &asked.demand);
+    let beside = resource.found_beside(&all[which], &asked.demand, &Budget::default());
     prop_assert_eq!(beside, least(&all));
     let gone = all.swap_remove(which).channel;
-    let without = resource.found_without(gone, &asked.demand);
+    let without = resource.found_without(gone, &asked.demand, &Budget::default());
     prop_assert_eq!(without, least(&all));
     Ok(())
 }
@@ -122,7 +122,7 @@ fn both_agree<S: SupplyBound>(
         let exact = edf::least_deadline(&tasks, &newcomer, never_due, &resource.supply);
         let exact = exact.expect("fits");
         let quick = resource
-            .search_until(&resource.all(), &asked.demand)
+            .search_until(&resource.all(), &asked.demand, &Budget::default())
             .expect("fits");
         count(&counts.least, quick.is_some());
         if let Some(quick) = quick.filter(|_| exact != Search::Unknown(Doubt::TooLong)) {
@@ -141,7 +141,9 @@ fn both_agree<S: SupplyBound>(
         let task = member.task().expect("a task");
         let with: Vec<_> = tasks.iter().copied().chain([task]).collect();
         let is_met = edf::test_beside(&with, never_due, &resource.supply).expect("fits");
-        let quick = resource.is_met_until(&task).expect("fits");
+        let quick = resource
+            .is_met_until(&task, &Budget::default())
+            .expect("fits");
         count(&counts.met, quick.is_some());
         if let Some(quick) = quick {
             prop_assert_eq!(quick, is_met.is_schedulable());

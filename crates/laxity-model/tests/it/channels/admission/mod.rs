@@ -1,5 +1,6 @@
 //! Admission of channels: figures by hand, a simulator packet by packet, and every offer taken.
 
+mod bounded;
 mod figures;
 mod host;
 mod oracle;

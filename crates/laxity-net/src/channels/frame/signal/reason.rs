@@ -175,6 +175,7 @@ const fn number(scarce: Scarce) -> u32 {
         Scarce::Link => 2,
         Scarce::Buffers => 3,
         Scarce::Quota => 4,
+        Scarce::Search => 5,
     }
 }
 
@@ -184,6 +185,7 @@ fn scarce(said: u32) -> Result<Scarce, Malformed> {
         Scarce::Link,
         Scarce::Buffers,
         Scarce::Quota,
+        Scarce::Search,
     ];
     let found = all.into_iter().find(|scarce| number(*scarce) == said);
     found.ok_or(Malformed::Field("a resource"))
