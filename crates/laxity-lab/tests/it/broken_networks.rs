@@ -3,7 +3,7 @@
 //! `broken-networks/<name>.toml` is the input, `broken-networks/<name>.txt` what a person sees.
 
 use laxity_lab::scenario::channels::digest::{Difference, Digest, Part};
-use laxity_lab::scenario::channels::{Late, Network, Own};
+use laxity_lab::scenario::channels::{Late, Link, Network, Own};
 use laxity_lab::scenario::{Diagnostic, Severity, Style, parse_network};
 use laxity_model::Span;
 use laxity_model::channels::source::Excess;
@@ -84,19 +84,19 @@ fn packets_are_as_large_as_the_narrowest_link_takes() {
             text.replacen(from, to, 1)
         });
         let network = good(&text);
-        let beside = network.links.iter().map(|link| link.beside());
+        let beside = network.links.iter().map(Link::beside);
         (network.payload().get(), beside.collect::<Vec<_>>())
     };
-    assert_eq!(of(&[]), (1_408, vec![106 + 24, 106 + 24]));
+    assert_eq!(of(&[]), (1_396, vec![118 + 24, 118 + 24]));
     let at = "at = [\"198.51.100.1\", \"198.51.100.2\"]\n";
-    assert_eq!(of(&[(at, "")]), (1_388, vec![130, 126 + 24]));
+    assert_eq!(of(&[(at, "")]), (1_376, vec![142, 138 + 24]));
     let narrow = [(
         at,
         "at = [\"fd00::1\", \"[fd00::2]:7000\"]\nseal = false\nmtu = \"1280 B\"\noverhead = \"0 B\"\n",
     )];
-    assert_eq!(of(&narrow), (1_280 - 100, vec![130, 114]));
+    assert_eq!(of(&narrow), (1_280 + 14 - 126, vec![142, 126]));
     let jumbo = "\"192.0.2.2\"]\nmtu = \"9000 B\"\n";
-    assert_eq!(of(&[("\"192.0.2.2\"]", jumbo)]).0, 1_408);
+    assert_eq!(of(&[("\"192.0.2.2\"]", jumbo)]).0, 1_396);
 }
 
 #[test]

@@ -149,6 +149,16 @@ fn each_refused_network_says_what_is_short() {
     });
 }
 
+/// To the next kbit/s, and nothing less.
+#[test]
+fn the_rate_at_which_a_link_has_room_for_signalling_is_told() {
+    let slow = include_str!("../refused-networks/nothing-but-a-slow-link.toml");
+    let at = |rate: &str| planned(&slow.replace("250 kbit/s", rate));
+    let told = at("250 kbit/s").links[0].refused.clone().unwrap();
+    assert_eq!(told.nearest, ["[links.radio] rate = \"1784 kbit/s\""]);
+    assert!(at("1784 kbit/s").admitted && !at("1783 kbit/s").admitted);
+}
+
 #[test]
 fn a_network_is_told_from_a_scenario_by_its_sections() {
     assert!(is_network(SHIPPED));

@@ -63,13 +63,13 @@ fn table(plan: &NetworkPlan, width: usize) -> String {
         ("over", Align::Left),
         ("link", Align::Right),
         ("buffers", Align::Right),
-        ("sum <= within", Align::Right),
+        ("sum\n<= within", Align::Right),
         ("grade", Align::Left),
     ];
     let mut grid = grid(heads, width);
     for channel in &plan.channels {
         let (grade, sum) = match (channel.sum_ns, &channel.unenforced) {
-            (None, _) => ("refused", up(channel.within_ns)),
+            (None, _) => ("refused", format!("<= {}", up(channel.within_ns))),
             (Some(_), Some(_)) => ("unenforced", sum(channel)),
             (Some(_), None) => ("enforced", sum(channel)),
         };
@@ -99,7 +99,7 @@ fn sum(channel: &ChannelPlan) -> String {
         0 => String::new(),
         wires => format!("\nwires {}", up(wires)),
     };
-    format!("{} <= {}{wires}", up(sum), up(channel.within_ns))
+    format!("{}\n<= {}{wires}", up(sum), up(channel.within_ns))
 }
 
 /// What else is to be said of a channel.

@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use laxity_model::Span;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::channels::admission::{
-    Costs, Host, Lack, LinkCosts, Member, Nearest, Path, Request, Short, Signals, Traffic,
+    Costs, Host, Lack, LinkCosts, Nearest, Path, Request, Short, Signals, Traffic,
 };
 use laxity_model::channels::signalling::{Admits, Hold, LinkId, Place, Terms};
 use laxity_model::policy::multiclass::By;
@@ -61,10 +61,11 @@ fn what_is_said_is_heard_before_it_is_said_again() {
 fn channels_fill_a_link_and_signalling_keeps_its_time() {
     let mut host = [of_rate(100_000_000)];
     host[0].signals(LINK, &signals()).unwrap();
-    let members = |host: &Host<Dedicated>| -> Vec<Member> {
-        host.stages()[0].resource().members().copied().collect()
-    };
-    let ours = members(&host[0]);
+    let ours = host[0].stages()[0]
+        .resource()
+        .members()
+        .copied()
+        .collect::<Vec<_>>();
     let way = [(0, OUT)];
     let request = |number| Request {
         channel: channel(number),
@@ -89,8 +90,9 @@ fn channels_fill_a_link_and_signalling_keeps_its_time() {
     let refusal = path.open(&most).unwrap_err();
     let gives = |nearest: &Nearest| matches!(nearest, Nearest::Give { .. });
     assert!(!refusal.nearest.iter().any(gives), "{refusal:?}");
-    assert_eq!(members(&host[0]), ours);
-    assert_eq!(host[0].stages()[0].resource().is_met(), Ok(true));
+    let resource = host[0].stages()[0].resource();
+    assert_eq!(resource.members().copied().collect::<Vec<_>>(), ours);
+    assert_eq!(resource.is_met(), Ok(true));
 }
 
 /// A node says which channels it has; what is signalling's is none of them.
