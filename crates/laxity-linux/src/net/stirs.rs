@@ -51,6 +51,22 @@ impl Stirs {
         Ok(Self(epoll))
     }
 
+    /// From now on it tells that something comes over a link of which it tells departures too, or it does not, as while nobody takes anything in: what has come meanwhile is told of then.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel says.
+    pub fn hears(&self, link: &impl AsFd, arrivals: bool) -> io::Result<()> {
+        let mut flags = EventFlags::OUT | EventFlags::ET;
+        flags.set(EventFlags::IN, arrivals);
+        Ok(epoll::modify(
+            &self.0,
+            link,
+            EventData::new_u64(LINK),
+            flags,
+        )?)
+    }
+
     /// The same of whatever else can be read from now on, until it is closed: once each time that more is there. It is told of by this number, which is less than [`u64::MAX`].
     ///
     /// # Errors

@@ -68,7 +68,6 @@ fn node(host: u32, now: Instant) -> Node<Bytes, Dedicated> {
         rate: 0,
         overhead: 100,
         unseen: Span::ZERO,
-        signals: Link::some_signals(),
     };
     let node = Node::new(setup, vec![link], admission.expect("it fits"), now);
     node.expect("it fits")

@@ -12,14 +12,15 @@ use laxity_model::channels::asked::{Asked, Name};
 use laxity_model::channels::ring;
 use laxity_model::channels::signalling::{Cause, ChannelId, Hold, LinkId};
 use laxity_model::{Instant, Span};
-use laxity_net::channels::node::{Event, Filled, Node, Opening};
-use laxity_net::channels::path::{self, Label};
+use laxity_net::channels::node::{EndCounts, Event, Filled, Node, Opening};
+use laxity_net::channels::path::{self, Label, Lane};
 
 use super::ends::Life;
 use super::error::Error;
 use super::inward::Inward;
 use super::listening::{Listening, Offered};
 use super::outward::{Bytes, Outward};
+use super::spare::Spare;
 use super::way::Way;
 use super::{Asks, Granted};
 
@@ -31,6 +32,9 @@ struct Waits {
     settled: SyncSender<Settled>,
     opens: Option<(Arc<Life>, ring::Receiver<Ring>)>,
 }
+
+/// A thread that does not sleep looks so often who has rung.
+const HEARS: Span = Span::from_micros(100);
 
 /// What a node's thread has.
 pub(super) struct Core {
@@ -48,11 +52,22 @@ pub(super) struct Core {
     accepted: HashMap<Hold, Asked>,
     /// Ends whose rings are looked at before the thread sleeps: the others wake it.
     awake: Vec<Label>,
+    pub(super) spare: Spare,
+    /// How often the thread has looked at all that there is to do.
+    pub(super) looks: u64,
+    /// When it last looked who has rung.
+    heard: Instant,
 }
 
 /// A ring of a channel, as a descriptor that is watched.
 fn number(end: Label) -> u64 {
     u64::from(end.index) << 32 | u64::from(end.generation)
+}
+
+/// Frames of best effort that a link was handed.
+fn best_effort(node: &Node<Bytes, Dedicated>, link: LinkId) -> u64 {
+    let counts = node.link_counts(link);
+    counts.map_or(0, |counts| counts.best_effort)
 }
 
 fn label(number: u64) -> Label {
@@ -81,6 +96,9 @@ impl Core {
             listening: HashMap::new(),
             accepted: HashMap::new(),
             awake: Vec::new(),
+            spare: Spare::new(),
+            looks: 0,
+            heard: Instant::ZERO,
         }
     }
 
@@ -123,27 +141,43 @@ impl Core {
 
     /// What came over links is told to the node, and what has left; whether there may be more.
     pub(super) fn take_in(&mut self) -> bool {
-        let Self { node, ways, .. } = self;
+        let Self {
+            node,
+            ways,
+            stirs,
+            spare,
+            ..
+        } = self;
         let mut is_more = false;
         for (way, link) in ways.iter_mut().zip((0..).map(LinkId)) {
             let now = clock::now();
             while way.has_left(now) {
                 node.left(now, link);
             }
-            is_more |= way.came(|now, at, frame| node.came(now, link, at, frame));
+            is_more |= way.came((stirs, spare), |now, at, frame| {
+                node.came(now, link, at, frame)
+            });
         }
         is_more
     }
 
     /// Links take as many frames as they have room for.
     pub(super) fn give_out(&mut self) {
-        let Self { node, ways, .. } = self;
+        let Self {
+            node, ways, spare, ..
+        } = self;
         for (way, link) in ways.iter_mut().zip((0..).map(LinkId)) {
-            let now = clock::now();
+            let mut now = clock::now();
             while way.has_room(now) {
+                let (since, before) = (now, best_effort(node, link));
                 let filled = way.fill(now, |frame, hand| node.fill(now, link, frame, hand));
                 if filled != Filled::Handed {
                     break;
+                }
+                now = clock::now();
+                if best_effort(node, link) != before {
+                    // Whoever sends more of it waits.
+                    spare.spent(since, now);
                 }
             }
         }
@@ -156,13 +190,12 @@ impl Core {
         for place in 0..self.awake.len() {
             let end = self.awake[place];
             if let Some(outward) = self.outward.get_mut(&end) {
-                match outward.take(now, (&mut self.node, end)) {
+                match outward.take(now, (&mut self.node, end), &mut self.spare) {
                     Ok(more) => is_more |= more,
-                    // Who breaks his ring ends his channel, and nobody else's.
-                    Err(has_died) => self.node.close(now, outward.life.channel, has_died),
+                    Err(has_died) => self.breaks(end, has_died),
                 }
-            } else if let Some(inward) = self.inward.get_mut(&end) {
-                inward.deliver(&mut self.node, end);
+            } else {
+                self.delivers(end, None);
             }
         }
         is_more
@@ -226,10 +259,29 @@ impl Core {
         if let Some(missed) = missed {
             inward.missed(missed);
         }
-        inward.deliver(&mut self.node, end);
+        let delivered = inward.deliver(&mut self.node, end);
         if inward.is_full() {
             self.wake(end);
         }
+        if let Err(has_died) = delivered {
+            self.breaks(end, has_died);
+        }
+    }
+
+    /// Who breaks his ring ends his channel, and nobody else's.
+    fn breaks(&mut self, end: Label, has_died: bool) {
+        let lives = [
+            self.outward.get(&end).map(|outward| &outward.life),
+            self.inward.get(&end).map(|inward| &inward.life),
+        ];
+        if let Some(life) = lives.into_iter().flatten().next() {
+            self.node.close(clock::now(), life.channel, has_died);
+        }
+    }
+
+    /// What came of a channel that begins or ends here, by one of its lanes.
+    pub(super) fn counts(&self, channel: ChannelId, lane: Lane) -> Option<EndCounts> {
+        self.node.counts(*self.ends.get(&channel)?, lane)
     }
 
     fn opened(&mut self, hold: Hold, end: Label, granted: Granted) {
@@ -246,8 +298,10 @@ impl Core {
             self.outward.insert(end, Outward::new(ring, life));
             self.wake(end);
         }
-        // Nobody may wait any more: then the end is dropped, which closes the channel.
-        let _ = settled.try_send(Ok(granted));
+        if settled.try_send(Ok(granted)).is_err() && hold.version == 0 {
+            // Nobody waits any more who would close it.
+            self.close(hold.channel);
+        }
     }
 
     /// Somebody wants to open a channel that ends here, or to change it.
@@ -307,8 +361,12 @@ impl Core {
         }
     }
 
-    /// What has rung is looked at from now on.
-    pub(super) fn hear(&mut self) {
+    /// What has rung is looked at from now on, if something has; or where nobody has said so for long, as the thread has not slept.
+    pub(super) fn hear(&mut self, now: Instant, has_rung: bool) {
+        if !has_rung && now.saturating_since(self.heard) < HEARS {
+            return;
+        }
+        self.heard = now;
         let Self {
             stirs,
             outward,
@@ -344,7 +402,7 @@ impl Core {
         let (mut until, mut is_more) = (Instant::MAX, false);
         awake.retain(|end| {
             if let Some(outward) = outward.get_mut(end) {
-                if let Some(resumes) = outward.resumes() {
+                if let Some(resumes) = outward.resumes(now) {
                     until = until.min(resumes);
                     return true;
                 }

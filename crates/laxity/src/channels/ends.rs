@@ -10,6 +10,8 @@ use laxity_model::channels::asked::{Asked, Name};
 use laxity_model::channels::ring::{self, Refused, Shape, Side, Tag};
 use laxity_model::channels::signalling::{Cause, ChannelId};
 use laxity_model::{Instant, Span};
+use laxity_net::channels::node::EndCounts;
+use laxity_net::channels::path::{Began, Came, Ended, Lane, Packets};
 use laxity_net::channels::told::{LENGTH, Told};
 
 use super::core::Core;
@@ -50,7 +52,13 @@ impl Life {
             .map_or(Error::Broken, |cause| Error::Over(*cause))
     }
 
-    fn close(&self) {
+    fn counts(&self, lane: Lane) -> Result<EndCounts, Error> {
+        let channel = self.channel;
+        let asked = (self.asks).ask(move |core: &mut Core| core.counts(channel, lane));
+        asked.wait()?.ok_or_else(|| self.error())
+    }
+
+    pub(super) fn close(&self) {
         let channel = self.channel;
         // Nobody waits for that.
         drop(self.asks.ask(move |core: &mut Core| core.close(channel)));
@@ -190,6 +198,18 @@ impl Sender {
         self.asked = asked;
         Ok(&self.granted)
     }
+
+    /// What came of its messages here by one of the lanes, and of their packets: `None` where it has no such one. Messages that are longer than any of the channel it has refused itself.
+    ///
+    /// # Errors
+    ///
+    /// The channel has ended, and its counts with it, or the node.
+    pub fn counts(&self, lane: Lane) -> Result<(Option<Began>, Packets), Error> {
+        match self.life.counts(lane)? {
+            EndCounts::Begins(began, packets) => Ok((began, packets)),
+            EndCounts::Passes(..) | EndCounts::Ends(..) => Err(Error::Broken),
+        }
+    }
 }
 
 impl Drop for Sender {
@@ -256,6 +276,18 @@ impl Receiver {
         match told {
             Some((Some(told), length)) => Ok(Some((told, length))),
             _ => Err(Error::Broken),
+        }
+    }
+
+    /// What came by one of the lanes: frames, and messages.
+    ///
+    /// # Errors
+    ///
+    /// The channel has ended, and its counts with it, or the node.
+    pub fn counts(&self, lane: Lane) -> Result<(Came, Ended), Error> {
+        match self.life.counts(lane)? {
+            EndCounts::Ends(came, ended) => Ok((came, ended)),
+            EndCounts::Begins(..) | EndCounts::Passes(..) => Err(Error::Broken),
         }
     }
 

@@ -9,7 +9,7 @@ use laxity_model::channels::asked::Asked;
 use laxity_model::channels::ring::{self, Refused, Tag};
 use laxity_model::channels::signalling::Cause;
 use laxity_net::channels::node::{Listens, Node};
-use laxity_net::channels::path::{Event, Label, Received};
+use laxity_net::channels::path::{Event, Label};
 use laxity_net::channels::told::{LENGTH, Told};
 
 use super::ends::{Life, end};
@@ -21,13 +21,11 @@ const MOST_MISSED: usize = 64;
 /// The node's side of a channel that ends here.
 pub(super) struct Inward {
     ring: ring::Sender<Ring>,
-    life: Arc<Life>,
+    pub(super) life: Arc<Life>,
     listens: Listens,
     largest: u32,
     /// What is told before the next message.
     missed: VecDeque<Told>,
-    /// A message that found no room.
-    held: Option<Received>,
     is_full: bool,
 }
 
@@ -43,7 +41,6 @@ impl Inward {
             listens,
             largest,
             missed: VecDeque::with_capacity(MOST_MISSED),
-            held: None,
             is_full: false,
         }
     }
@@ -64,23 +61,32 @@ impl Inward {
     }
 
     /// Hands over what there is room for.
-    pub(super) fn deliver(&mut self, node: &mut Node<Bytes, Dedicated>, end: Label) {
+    ///
+    /// # Errors
+    ///
+    /// The channel is to be closed: whether as one whose application has died.
+    pub(super) fn deliver(
+        &mut self,
+        node: &mut Node<Bytes, Dedicated>,
+        end: Label,
+    ) -> Result<(), bool> {
         self.is_full = false;
         loop {
             let mut loan = match self.ring.loan() {
                 Ok(loan) => loan,
-                Err(refused) => {
-                    self.is_full = matches!(refused, Refused::Full | Refused::Held);
-                    return;
+                Err(Refused::Full | Refused::Held) => {
+                    self.is_full = true;
+                    return Ok(());
                 }
+                Err(refused) => return Err(refused != Refused::Ended),
             };
             if let Some(told) = self.missed.pop_front() {
                 loan.write(0, &told.bytes());
                 loan.commit(LENGTH as u32, Tag::default());
                 continue;
             }
-            let Some(message) = self.held.take().or_else(|| node.receive(end)) else {
-                return;
+            let Some(message) = node.receive(end) else {
+                return Ok(());
             };
             let bytes = node.bytes(end, &message).unwrap_or_default();
             loan.write(0, &Told::received(&message).bytes());

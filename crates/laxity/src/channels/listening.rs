@@ -147,13 +147,18 @@ impl Listener {
     }
 }
 
+/// Waits until the node knows, so that channels which have opened and were not accepted are closed, and no more of them open; and its memory is given back here.
 impl Drop for Listener {
     fn drop(&mut self) {
         let name = self.name.clone();
-        drop(
-            self.asks
-                .ask(move |core: &mut Core| core.listening.remove(&name).is_some()),
-        );
+        let removed = self
+            .asks
+            .ask(move |core: &mut Core| core.listening.remove(&name));
+        // One that has ended has closed them all.
+        drop(removed.wait());
+        for Accepted { life, .. } in self.accepted.try_iter() {
+            life.close();
+        }
     }
 }
 

@@ -53,6 +53,7 @@ mod listening;
 mod outward;
 mod serving;
 mod setup;
+mod spare;
 mod way;
 
 use std::fmt;
@@ -80,10 +81,10 @@ use laxity_model::channels::signalling::{Terms, node as signalling};
 pub use laxity_model::channels::source::Excess;
 use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Grade, Instant, Span};
-use laxity_net::channels::frame::{Carrier, Cipher, LONGEST};
+use laxity_net::channels::frame::{Carrier, Cipher, LONGEST, SIGNAL_PAYLOAD};
 pub use laxity_net::channels::node::LinkCounts;
 use laxity_net::channels::node::{self, Handlers, Link, Opening, Sends, Trust};
-pub use laxity_net::channels::path::Lane;
+pub use laxity_net::channels::path::{Began, Came, Ended, Lane, Packets};
 use laxity_net::channels::session::{self, Budget, Peer};
 pub use laxity_net::channels::session::{Identity, KeyError, PublicKey, SecretKey};
 pub use laxity_net::channels::told::Told;
@@ -129,6 +130,7 @@ impl Granted {
 /// What asks a node's thread.
 pub(crate) struct Asks {
     questions: Questions<Core>,
+    process: u32,
     waker: Waker,
     /// Rung when a neighbour comes or goes.
     neighbours: Bell,
@@ -139,6 +141,10 @@ impl Asks {
         &self,
         question: impl FnOnce(&mut Core) -> R + Send + 'static,
     ) -> Answer<R> {
+        if std::process::id() != self.process {
+            // In a child of the process that has the node: there nobody answers.
+            self.questions.end();
+        }
         let answer = self.questions.ask(question);
         self.waker.wake_by_ref();
         answer
@@ -189,6 +195,7 @@ impl Node {
         let bedside = Bedside::new()?;
         let asks = Arc::new(Asks {
             questions: Questions::default(),
+            process: std::process::id(),
             waker: bedside.waker(),
             neighbours: Bell::default(),
         });
@@ -300,6 +307,15 @@ impl Node {
         Ok(asked.wait()?)
     }
 
+    /// How often its thread has looked at all that there is to do: a node that has nothing to do looks for heartbeats, some times in 50 ms.
+    ///
+    /// # Errors
+    ///
+    /// The node has ended.
+    pub fn looks(&self) -> Result<u64, Error> {
+        Ok(self.asks.ask(|core: &mut Core| core.looks).wait()?)
+    }
+
     /// Whether its thread has been as it was asked for until now, and its links are owned; else why not. A few system calls.
     pub fn grade(&self) -> Grade {
         match (self.lacks.first(), self.served.grade()) {
@@ -333,7 +349,7 @@ fn made(setup: &Setup, ways: &[Way]) -> Result<node::Node<outward::Bytes, Dedica
     for (to, way) in both() {
         let beside = carrier(to).overhead(to.seal) - carrier(to).headers();
         let largest = way.mtu().min(LONGEST).checked_sub(beside);
-        let largest = largest.filter(|largest| *largest >= node::MOST_SIGNAL as usize);
+        let largest = largest.filter(|largest| *largest >= SIGNAL_PAYLOAD.get() as usize);
         let largest = largest.ok_or(Error::NoFrames(to.at, way.mtu()))?;
         payload = payload.min(largest as u32);
     }
@@ -367,7 +383,6 @@ fn made(setup: &Setup, ways: &[Way]) -> Result<node::Node<outward::Bytes, Dedica
             rate: to.rate.get(),
             overhead: headers + u32::from(to.overhead),
             unseen: to.unseen,
-            signals: Link::some_signals(),
         });
     }
     let all = node::Setup {

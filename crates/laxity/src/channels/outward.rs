@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use laxity_linux::host::ring::Ring;
+use laxity_linux::os::clock;
 use laxity_model::Instant;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::channels::ring::{self, Refused};
 use laxity_model::channels::signalling::Cause;
-use laxity_net::channels::node::{Node, NotOpen};
-use laxity_net::channels::path::{Label, Offer};
+use laxity_net::channels::node::{EndCounts, Node, NotOpen};
+use laxity_net::channels::path::{Label, Lane, Offer};
 
 use super::ends::{Life, end};
+use super::spare::Spare;
 
 /// A message in memory of the node, which nobody else writes.
 #[derive(Debug)]
@@ -38,6 +40,10 @@ pub(super) struct Outward {
     spare: Vec<Bytes>,
     /// One that has to wait, and until when; [`Instant::MAX`]: until there is room.
     waits: Option<(Bytes, Instant)>,
+    /// So many were let go of for newer ones.
+    displaced: u64,
+    /// Until when nothing is taken, as more came than was granted.
+    rests_until: Instant,
 }
 
 impl Outward {
@@ -47,6 +53,8 @@ impl Outward {
             life,
             spare: Vec::new(),
             waits: None,
+            displaced: 0,
+            rests_until: Instant::ZERO,
         }
     }
 
@@ -63,8 +71,10 @@ impl Outward {
     }
 
     /// From when on there is more to take, where something waits; nothing is taken before.
-    pub(super) fn resumes(&self) -> Option<Instant> {
-        self.waits.as_ref().map(|(_, until)| *until)
+    pub(super) fn resumes(&self, now: Instant) -> Option<Instant> {
+        let rests = (self.rests_until > now).then_some(self.rests_until);
+        let waits = self.waits.as_ref().map(|(_, until)| *until);
+        waits.max(rests)
     }
 
     /// Takes messages to the node; whether there may be more.
@@ -76,8 +86,14 @@ impl Outward {
         &mut self,
         now: Instant,
         (node, end): (&mut Node<Bytes, Dedicated>, Label),
+        spare: &mut Spare,
     ) -> Result<bool, bool> {
+        if self.rests_until > now {
+            return Ok(false);
+        }
+        let mut now = now;
         for _ in 0..AT_ONCE {
+            let since = now;
             let bytes = match self.waits.take() {
                 Some((bytes, until)) if until > now => {
                     self.waits = Some((bytes, until));
@@ -90,7 +106,14 @@ impl Outward {
                 },
             };
             match node.send(now, end, bytes) {
-                Ok(Offer::Waits | Offer::Demoted) => {}
+                Ok(Offer::Waits) => {
+                    let displaced = displaced(node, end);
+                    if std::mem::replace(&mut self.displaced, displaced) == displaced {
+                        now = clock::now();
+                        continue;
+                    }
+                }
+                Ok(Offer::Demoted) => {}
                 Ok(Offer::Blocked(bytes, until)) => {
                     self.waits = Some((bytes, until.unwrap_or(Instant::MAX)));
                     return Ok(false);
@@ -101,6 +124,11 @@ impl Outward {
                     self.spare.push(bytes);
                     return Ok(false);
                 }
+            }
+            now = clock::now();
+            if let Some(until) = spare.spent(since, now) {
+                self.rests_until = until;
+                return Ok(false);
             }
         }
         Ok(true)
@@ -138,6 +166,14 @@ impl Outward {
     pub(super) fn end(self, cause: Cause) {
         // It is said once.
         let _ = self.life.cause.set(cause);
+    }
+}
+
+/// How many messages were let go of for newer ones.
+fn displaced(node: &Node<Bytes, Dedicated>, end: Label) -> u64 {
+    match node.counts(end, Lane::RealTime) {
+        Some(EndCounts::Begins(Some(began), _)) => began.source.displaced,
+        _ => 0,
     }
 }
 

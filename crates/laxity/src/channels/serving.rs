@@ -22,11 +22,16 @@ pub(super) struct Serving {
 impl Serve for Serving {
     fn work(&mut self, now: Instant, is_ready: bool) -> Next {
         let Self { core, asks } = self;
-        if is_ready {
-            core.hear();
-        }
-        if let Some(question) = asks.take() {
+        core.looks += 1;
+        core.spare.looks();
+        core.hear(now, is_ready);
+        // Where too much was asked, what is asked waits.
+        let mut answers = core.spare.rests_until(now);
+        if answers.is_none()
+            && let Some(question) = asks.take()
+        {
             question(core);
+            answers = core.spare.spent(now, clock::now());
         }
         let mut is_more = core.take_in();
         core.listen();
@@ -46,7 +51,10 @@ impl Serve for Serving {
         };
         let until = until.min(core.node.next());
         match asks.is_any() {
-            true => Next::Sleep(until.min(now.checked_add(ASKED).unwrap_or(until))),
+            true => {
+                let soon = now.checked_add(ASKED).unwrap_or(until);
+                Next::Sleep(until.min(answers.unwrap_or(soon)))
+            }
             false => Next::Sleep(until),
         }
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use laxity_linux::net::egress::{Bottleneck, Egress, Own, Owned, unenforced};
-use laxity_linux::net::{Settings, UdpLink, way};
+use laxity_linux::net::{Settings, Stirs, UdpLink, way};
 use laxity_linux::os::clock;
 use laxity_model::nif::frame::HEADER;
 use laxity_model::nif::link::{Left, Link as _, LinkError, Memory as _};
@@ -13,6 +13,7 @@ use laxity_net::channels::path::Handed;
 
 use super::error::Error;
 use super::setup::Neighbour;
+use super::spare::Spare;
 
 /// So many frames may come between two looks of the thread.
 const POSTED: usize = 512;
@@ -31,6 +32,8 @@ pub(super) struct Way {
     headers: Vec<Box<[u8]>>,
     /// Until when nothing is asked of a link that failed.
     rests_until: Instant,
+    /// Until when nothing is taken in, if anything waits for that.
+    deaf_until: Option<Instant>,
     failures: u64,
     _owned: Option<Owned>,
 }
@@ -69,6 +72,7 @@ impl Way {
             frame: vec![0; length].into(),
             headers,
             rests_until: Instant::ZERO,
+            deaf_until: None,
             failures: 0,
             _owned: owned,
         };
@@ -93,23 +97,46 @@ impl Way {
         has_left
     }
 
-    /// Hands over frames that came, a bounded number; whether there may be more.
-    pub(super) fn came(&mut self, mut to: impl FnMut(Instant, Instant, &mut [u8])) -> bool {
+    /// Hands over frames that came, a bounded number; whether there may be more. Who takes them says of each whether it was granted.
+    pub(super) fn came(
+        &mut self,
+        (stirs, spare): (&Stirs, &mut Spare),
+        mut to: impl FnMut(Instant, Instant, &mut [u8]) -> bool,
+    ) -> bool {
+        let mut now = clock::now();
+        if self.deaf_until.is_some_and(|until| until > now) {
+            return false;
+        }
+        if self.deaf_until.take().is_some() {
+            // Else it is deaf until something is sent.
+            self.failures += u64::from(stirs.hears(&self.link, true).is_err());
+        }
         for _ in 0..AT_ONCE {
-            let now = clock::now();
-            match self.link.receive(now) {
+            let since = now;
+            let is_granted = match self.link.receive(now) {
                 Ok(Some(mut packet)) => {
                     let frame = &mut packet.memory.bytes_mut()[HEADER..packet.length];
-                    to(now, packet.at, frame);
+                    let is_granted = to(now, packet.at, frame);
                     // It was posted before.
                     let _ = self.link.post(packet.memory);
+                    is_granted
                 }
                 Ok(None) if !self.link.has_discarded() => return false,
-                Ok(None) => {}
+                Ok(None) => false,
                 Err(_) => {
                     self.failures += 1;
                     return false;
                 }
+            };
+            now = clock::now();
+            if is_granted {
+                continue;
+            }
+            self.deaf_until = spare.spent(since, now);
+            if self.deaf_until.is_some() {
+                // Else it is woken for nothing.
+                self.failures += u64::from(stirs.hears(&self.link, false).is_err());
+                return false;
             }
         }
         true
@@ -120,9 +147,10 @@ impl Way {
         !self.headers.is_empty() && self.rests_until <= now
     }
 
-    /// From when on that is so of a link that has failed.
+    /// From when on that is so of a link that has failed, or something is taken in again.
     pub(super) fn rests_until(&self, now: Instant) -> Option<Instant> {
-        (self.rests_until > now).then_some(self.rests_until)
+        let fails = (self.rests_until > now).then_some(self.rests_until);
+        [fails, self.deaf_until].into_iter().flatten().min()
     }
 
     /// Lets somebody make a frame, and sends it.

@@ -4,15 +4,15 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use laxity::channels::{HostId, Node, Own, Receiver, Sender, Setup, Spec, Told, Traffic};
+use laxity::channels::{Excess, HostId, Node, Own, Receiver, Sender, Setup, Spec, Told, Traffic};
 use laxity::{Span, now, sleep_until};
 use laxity_linux::doctor::rights;
 use laxity_linux::net::pair::Namespace;
 
-use super::support::{listens, name, setups};
+use super::support::{name, setups, waits};
 
 /// Two hosts with a link of 100 Mbit/s, and their nodes; `None` where that is not permitted.
-fn hosts() -> Option<([Namespace; 2], [Node; 2])> {
+pub(crate) fn hosts() -> Option<([Namespace; 2], [Node; 2])> {
     let Ok(near) = Namespace::new() else {
         rights::lacks("no network namespaces");
         return None;
@@ -35,7 +35,11 @@ fn hosts() -> Option<([Namespace; 2], [Node; 2])> {
 }
 
 /// Sends so many messages at their rate, each with its number and filled with that; how many came, in order and whole.
-fn send(count: u64, traffic: Traffic, (mut sender, mut receiver): (Sender, Receiver)) -> u64 {
+pub(crate) fn send(
+    count: u64,
+    traffic: Traffic,
+    (mut sender, mut receiver): (Sender, Receiver),
+) -> u64 {
     let length = traffic.largest().get() as usize;
     let comes = thread::spawn(move || {
         let (mut into, mut came) = (vec![0; length], 0);
@@ -97,8 +101,10 @@ fn nothing_is_lost_beside_a_flood_of_the_kernels_that_has_what_is_left() {
         });
         let flows = flows.map(|(called, bytes, rate, within, count)| {
             let traffic = Traffic::new(bytes, rate, 3).unwrap();
-            let listener = to.listen(name(called), listens(bytes), Span::ZERO).unwrap();
-            let spec = Spec::new(name(called), vec![HostId(1)], traffic, within);
+            let listener = to.listen(name(called), waits(bytes), Span::ZERO).unwrap();
+            let mut spec = Spec::new(name(called), vec![HostId(1)], traffic, within);
+            // Whoever was kept from sending for a while has to wait, and loses nothing.
+            spec.excess = Excess::Block;
             let sender = from.open(&spec).unwrap();
             assert!(sender.granted().bound() <= within);
             let receiver = listener.accept(None).unwrap().unwrap();

@@ -1,7 +1,7 @@
 //! Over the loop, for which nobody needs a right.
 
 use laxity::Span;
-use laxity::channels::{Cause, Error, HostId, Refusal, Told};
+use laxity::channels::{Cause, Error, HostId, Lane, Refusal, SendError, Told};
 use laxity::now;
 
 use super::support::{addresses, listens, name, nodes, spec};
@@ -96,4 +96,53 @@ fn time_is_up_where_nothing_comes_and_what_is_closed_is_told() {
     while sender.send_until(&[0; 64], None).is_ok() {}
     let over = sender.send(&[0; 64]).unwrap_err().to_string();
     assert!(over.contains("Closed"), "{over}");
+}
+
+#[test]
+fn a_node_may_be_dropped_before_its_ends() {
+    let [from, to] = nodes(addresses(), true);
+    let listener = to.listen(name("control"), listens(64), Span::ZERO).unwrap();
+    let mut sender = from.open(&spec(64, 1)).unwrap();
+    let mut receiver = listener.accept(None).unwrap().unwrap();
+    drop((from, to));
+    assert!(matches!(sender.send(&[0; 64]), Err(SendError::Over(_))));
+    assert!(receiver.receive(&mut [0; 64], None).is_err());
+    assert!(listener.accept(None).is_err());
+    assert!(matches!(sender.counts(Lane::RealTime), Err(Error::Ended)));
+    drop((listener, sender, receiver));
+}
+
+/// Else its sender would send to nobody, for as long as both nodes live.
+#[test]
+fn a_channel_that_nobody_accepts_ends_with_its_listener() {
+    let [from, to] = nodes(addresses(), true);
+    let listener = to.listen(name("control"), listens(64), Span::ZERO).unwrap();
+    let mut sender = from.open(&spec(64, 1)).unwrap();
+    // It is there once this has come.
+    sender.send(&[0; 64]).unwrap();
+    while to.channels().unwrap().is_empty() {}
+    drop(listener);
+    let over = loop {
+        if let Err(over) = sender.send_until(&[0; 64], Some(now() + Span::from_secs(5))) {
+            break over;
+        }
+    };
+    assert!(
+        matches!(over, SendError::Over(Error::Over(Cause::Closed(HostId(1))))),
+        "{over}"
+    );
+}
+
+#[test]
+fn channels_that_are_accepted_stay_when_nobody_listens() {
+    let [from, to] = nodes(addresses(), true);
+    let listener = to.listen(name("control"), listens(64), Span::ZERO).unwrap();
+    let mut sender = from.open(&spec(64, 1)).unwrap();
+    let mut receiver = listener.accept(None).unwrap().unwrap();
+    drop(listener);
+    sender.send(&[7; 64]).unwrap();
+    let (told, length) = receiver.receive(&mut [0; 64], None).unwrap().unwrap();
+    assert!(matches!(told, Told::Message { .. }) && length == 64);
+    let refused = from.open(&spec(64, 1)).unwrap_err();
+    assert!(matches!(refused, Error::Refused(Refusal::Declined(_))));
 }

@@ -1,5 +1,8 @@
 //! Nodes of real-time channels, live: over the loop, and between network namespaces.
 
+mod alone;
+mod attacked;
 mod hosts;
 mod loops;
+mod stopped;
 mod support;

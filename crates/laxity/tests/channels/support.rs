@@ -2,6 +2,7 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use laxity::Span;
@@ -17,7 +18,12 @@ pub(crate) fn addresses() -> [SocketAddr; 2] {
 
 /// What makes the nodes of two neighbours, with these addresses.
 pub(crate) fn setups(at: [SocketAddr; 2], seal: bool) -> [Setup; 2] {
-    let identities = [(); 2].map(|()| Identity::new(SecretKey::generate().unwrap()));
+    setups_of(at, seal, [(); 2].map(|()| SecretKey::generate().unwrap()))
+}
+
+/// The same with these keys.
+pub(crate) fn setups_of(at: [SocketAddr; 2], seal: bool, secrets: [SecretKey; 2]) -> [Setup; 2] {
+    let identities = secrets.map(Identity::new);
     let keys = [0, 1].map(|host: usize| identities[host].public());
     let mut hosts = identities.into_iter().enumerate();
     [(); 2].map(|()| {
@@ -66,4 +72,26 @@ pub(crate) fn spec(bytes: u32, burst: u32) -> Spec {
 
 pub(crate) fn listens(bytes: u32) -> Listens {
     Listens::to(NonZeroU32::new(bytes).unwrap())
+}
+
+/// What each thread of a node of this process has taken of processors until now, in nanoseconds; in the same order each time.
+pub(crate) fn taken() -> Vec<u64> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let of = |task: PathBuf| {
+        let read = |what| std::fs::read_to_string(task.join(what)).unwrap_or_default();
+        let is_node = read("comm").starts_with("channels of");
+        let taken = read("schedstat").split(' ').next()?.parse::<u64>().ok()?;
+        is_node.then_some(taken)
+    };
+    let mut tasks: Vec<PathBuf> = tasks.map(|task| task.unwrap().path()).collect();
+    tasks.sort();
+    tasks.into_iter().filter_map(of).collect()
+}
+
+/// The same where 100 messages may wait for an application that the machine keeps from taking them.
+pub(crate) fn waits(bytes: u32) -> Listens {
+    Listens {
+        room: NonZeroU32::new(100).unwrap(),
+        ..listens(bytes)
+    }
 }

@@ -1,6 +1,7 @@
 //! What applications ask of a node, and what becomes of it.
 
 use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::channels::admission::Host;
 use laxity_model::channels::asked::Asked;
 use laxity_model::channels::signalling::node::{self, Effects};
 use laxity_model::channels::signalling::{ChannelId, Effect, Hold, NotNow};
@@ -9,7 +10,7 @@ use laxity_model::{Instant, Span};
 use super::super::path::{Label, Lane, Offer, Received};
 use super::event::{Event, Handler, NotOpen, Sent};
 use super::setup::{Listens, Opening};
-use super::{Admission, Here, Node, Wants};
+use super::{Here, Node, Wants};
 
 impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     /// An application opens a channel. What becomes of it is told once: [`Event::Opened`], with the channel's end here, or [`Event::Refused`].
@@ -116,7 +117,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     pub(super) fn signals<R>(
         &mut self,
         now: Instant,
-        ask: impl FnOnce(&mut node::Node<Admission<S>>, &mut Effects<Admission<S>>) -> R,
+        ask: impl FnOnce(&mut node::Node<Host<S>>, &mut Effects<Host<S>>) -> R,
     ) -> R {
         let mut effects = std::mem::take(&mut self.effects);
         let answer = ask(&mut self.signalling, &mut effects);
@@ -125,7 +126,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     }
 
     /// What signalling wants is done, and whatever comes of that.
-    fn does(&mut self, now: Instant, mut effects: Effects<Admission<S>>) {
+    fn does(&mut self, now: Instant, mut effects: Effects<Host<S>>) {
         while !effects.is_empty() {
             for effect in effects.drain(..) {
                 self.effect(now, effect);
@@ -135,7 +136,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         self.effects = effects;
     }
 
-    fn effect(&mut self, now: Instant, effect: node::EffectOf<Admission<S>>) {
+    fn effect(&mut self, now: Instant, effect: node::EffectOf<Host<S>>) {
         let event = match effect {
             Effect::Send(link, signal) => return self.links[link.index()].says(now, signal),
             Effect::Holds {

@@ -29,6 +29,8 @@ pub struct LinkCounts {
     pub ended: u64,
     /// Frames that were handed over.
     pub handed: u64,
+    /// Of these, best effort.
+    pub best_effort: u64,
     /// Frames that could not be sealed, and were dropped.
     pub unsealed: u64,
     /// Signals and parts of handshakes for which the link's own channel had no room.

@@ -41,7 +41,7 @@ struct Share {
 
 impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     fn share(&self, channel: ChannelId, delays: Delays) -> Option<Share> {
-        let host = self.signalling.admission().host();
+        let host = self.signalling.admission();
         let payload = host.payload();
         let mut versions = self.signalling.agreed(channel);
         let (first, within) = versions.next()?;
@@ -138,7 +138,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
 
     /// What polices a channel that begins here, and cuts its messages.
     fn lanes(&self, share: &Share, sends: Sends) -> PerLane<Option<Queue>> {
-        let host = self.signalling.admission().host();
+        let host = self.signalling.admission();
         let stated = share.traffic.stated(share.processed).ok();
         let lane = |stated, room, excess| {
             Some(Queue {
@@ -174,7 +174,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         from: LinkId,
         (to, next): (LinkId, Label),
     ) -> Result<(), Full> {
-        let host = self.signalling.admission().host();
+        let host = self.signalling.admission();
         let (payload, horizon) = (host.payload(), host.horizon());
         let passes = Passes {
             traffic: share.fastest,
@@ -233,7 +233,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     }
 
     fn far_end(&self, share: &Share, listens: Listens) -> Ends {
-        let host = self.signalling.admission().host();
+        let host = self.signalling.admission();
         let largest = NonZeroU32::new(listens.largest.max(share.largest));
         let room = listens.room.get();
         let on_way = share.buffers.div_ceil(share.packets.get());

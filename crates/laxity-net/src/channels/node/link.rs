@@ -3,17 +3,16 @@
 use std::collections::VecDeque;
 
 use laxity_model::channels::clocks::Stamp;
-use laxity_model::channels::signalling::LinkId;
 use laxity_model::channels::signalling::link::Content;
-use laxity_model::nif::urgency::Urgency;
+use laxity_model::nif::urgency::{Stated, Urgency};
 use laxity_model::policy::multiclass::Early;
 use laxity_model::{Instant, Span};
 
-use super::super::frame::{Body, DATA, Frame, HEADER, Signal, TAG, check, checked};
+use super::super::frame::{Body, DATA, Frame, HEADER, SIGNAL_PAYLOAD, Signal, TAG, check, checked};
 use super::super::path::{Effect, Handed, Label, Lane, Leaves, Limits, Next, WayOut};
 use super::super::session::{Budget, Came, Refused};
 use super::event::Sent;
-use super::setup::{Link, MOST_SIGNAL, SetupError, Trust};
+use super::setup::{Link, SetupError, Trust};
 use super::{LinkCounts, Setup};
 
 /// So many signals and handshakes wait at once: all messages of a link that may be under way, a heartbeat, what was heard, and what belongs to handshakes.
@@ -47,11 +46,11 @@ pub(super) struct Way<B> {
 }
 
 impl<B: AsRef<[u8]>> Way<B> {
-    /// For as many channels as the node may have, whose packets are as many as admission has buffers, beside best effort; its own signals take no longer than that.
+    /// For as many channels as the node may have, whose packets are as many as admission has buffers, beside best effort; what is stated of its own signals they keep, and take no longer than that.
     pub(super) fn new(
         link: Link,
-        id: LinkId,
-        (setup, buffers, delay): (&Setup, u64, Span),
+        (setup, buffers): (&Setup, u64),
+        (delay, signals): (Span, Stated),
     ) -> Result<Self, SetupError> {
         // Of channels that are closed there may be what is out of reach, and one that was put back.
         let reach = link.reach.max(1);
@@ -78,7 +77,6 @@ impl<B: AsRef<[u8]>> Way<B> {
             overhead: link.overhead,
         });
         let own = out.own(delay, SAID).map_err(|_| SetupError::TooMany)?;
-        let stated = link.signals.stated(delay);
         Ok(Self {
             out,
             trust: link.trust,
@@ -89,7 +87,7 @@ impl<B: AsRef<[u8]>> Way<B> {
             woken: Vec::with_capacity(2 * reach),
             counts: LinkCounts::default(),
             own,
-            line: Urgency::new(stated.map_err(|_| SetupError::Small(id))?),
+            line: Urgency::new(signals),
             said: VecDeque::with_capacity(SAID as usize),
         })
     }
@@ -111,7 +109,7 @@ impl<B: AsRef<[u8]>> Way<B> {
     fn waits(&mut self, now: Instant, length: usize, said: Said) {
         // What is longer than was admitted is none of ours.
         let length = u32::try_from(length).unwrap_or(u32::MAX);
-        if length > MOST_SIGNAL || self.said.len() >= SAID as usize {
+        if length > SIGNAL_PAYLOAD.get() || self.said.len() >= SAID as usize {
             self.counts.unsaid += 1;
             return;
         }
@@ -198,6 +196,7 @@ impl<B: AsRef<[u8]>> Way<B> {
             ..
         } = self;
         let leaves = |leaves: Leaves<'_>| {
+            let is_best_effort = matches!(&leaves, Leaves::Data(data) if data.best_effort);
             let taken = match leaves {
                 Leaves::Own(_) => said.pop_front().map(|said| later(said, now)),
                 Leaves::Data(_) => None,
@@ -228,7 +227,10 @@ impl<B: AsRef<[u8]>> Way<B> {
             };
             let handed = hand(&buffer[..length]);
             match handed {
-                Handed::Taken => counts.handed += 1,
+                Handed::Taken => {
+                    counts.handed += 1;
+                    counts.best_effort += u64::from(is_best_effort);
+                }
                 Handed::NoRoom => taken.into_iter().for_each(|taken| said.push_front(taken)),
                 Handed::Refused => {}
             }

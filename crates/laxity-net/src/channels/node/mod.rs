@@ -23,9 +23,8 @@
 //!
 //! # What a node takes on
 //!
-//! Signals and handshakes travel in a small channel of each link's own, which is admitted before all others, so that a link which is full still opens and ends channels; what does not fit that is dropped, as a wire might. A frame counts only where it comes over the link from which its channel comes.
+//! Signals and handshakes travel in a small channel of each link's own, which is [admitted](Signals) before all others, so that a link which is full still opens and ends channels; what does not fit that is dropped, as a wire might. A frame counts only where it comes over the link from which its channel comes.
 
-mod admission;
 mod calls;
 mod counts;
 mod event;
@@ -34,30 +33,30 @@ mod link;
 mod setup;
 mod working;
 
-pub use admission::Admission;
 pub use counts::{EndCounts, LinkCounts};
 pub use event::{Event, Filled, Handler, NotOpen};
-pub use setup::{Handlers, Link, Listens, MOST_SIGNAL, Opening, Sends, Setup, SetupError, Trust};
+pub use setup::{Handlers, Link, Listens, Opening, Sends, Setup, SetupError, Trust};
 
 use std::collections::{BTreeMap, VecDeque};
 
 use laxity_model::Instant;
 use laxity_model::analysis::supply::SupplyBound;
 use laxity_model::base::ready::ReadyOf;
-use laxity_model::channels::admission::Host;
+use laxity_model::channels::admission::{Host, Signals};
 use laxity_model::channels::handler::{Costs, Looks};
 use laxity_model::channels::signalling::node::Effects;
 use laxity_model::channels::signalling::{self, ChannelId, LinkId};
 
+use super::frame::SIGNAL_PAYLOAD;
 use super::path::{FarEnd, Label, Lane, Table};
 use super::session::Budget;
 use link::Way;
 
 /// A host's node. `B` are the bytes of messages, as applications hand them over: they are lent until all of the message has left. `S` is what there is of the host's processor and links.
 pub struct Node<B, S: SupplyBound> {
-    signalling: signalling::Node<Admission<S>>,
+    signalling: signalling::Node<Host<S>>,
     /// What signalling wants done, while it is done.
-    effects: Effects<Admission<S>>,
+    effects: Effects<Host<S>>,
     links: Vec<Way<B>>,
     table: Table<Here>,
     /// Of the channels that are in the table.
@@ -112,24 +111,24 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     pub fn new(
         setup: Setup,
         links: Vec<Link>,
-        admission: Host<S>,
+        mut admission: Host<S>,
         now: Instant,
     ) -> Result<Self, SetupError> {
         let buffers = admission.buffers().1;
         let payload = admission.payload().get();
-        let mut admission = Admission::new(admission);
+        if payload < SIGNAL_PAYLOAD.get() {
+            return Err(SetupError::Small);
+        }
+        let signals = Signals::new(&setup.terms, SIGNAL_PAYLOAD).map_err(SetupError::Terms)?;
         let neighbours = links.iter().map(|link| link.neighbour).collect();
         let mut ways = Vec::with_capacity(links.len());
         for (number, link) in links.into_iter().enumerate() {
             let number = u16::try_from(number).map_err(|_| SetupError::TooMany)?;
             let id = LinkId(number);
-            let signals = link.signals;
-            if signals.largest().get() != MOST_SIGNAL || payload < MOST_SIGNAL {
-                return Err(SetupError::Small(id));
-            }
-            let delay = admission.carries(setup.host, id, signals);
-            let delay = delay.map_err(|lack| SetupError::Signals(id, lack))?;
-            ways.push(Way::new(link, id, (&setup, buffers, delay))?);
+            let granted = admission.signals(id, &signals);
+            let [out, _] = granted.map_err(|lack| SetupError::Signals(id, lack))?;
+            let stated = signals.traffic.stated(out).map_err(SetupError::Stated)?;
+            ways.push(Way::new(link, (&setup, buffers), (out, stated))?);
         }
         let terms = signalling::Terms {
             channels: setup.channels,
@@ -142,7 +141,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         let who = (setup.host, setup.incarnation);
         Ok(Self {
             signalling: signalling::Node::new(who, neighbours, admission, terms, now),
-            effects: Effects::<Admission<S>>::new(),
+            effects: Effects::<Host<S>>::new(),
             links: ways,
             table: Table::new(places),
             labels: BTreeMap::new(),
@@ -164,7 +163,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
 
     /// What the node knows of its channels, links and reservations.
     #[must_use]
-    pub const fn signalling(&self) -> &signalling::Node<Admission<S>> {
+    pub const fn signalling(&self) -> &signalling::Node<Host<S>> {
         &self.signalling
     }
 

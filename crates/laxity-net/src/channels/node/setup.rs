@@ -4,18 +4,17 @@ use core::num::NonZeroU32;
 use std::sync::Arc;
 
 use laxity_model::Span;
-use laxity_model::channels::admission::{Lack, Traffic};
+use laxity_model::channels::admission::{Lack, TrafficError};
 use laxity_model::channels::asked::Asked;
 use laxity_model::channels::handler::{Costs, Looks};
 use laxity_model::channels::signalling::node::Neighbour;
 use laxity_model::channels::signalling::{HostId, LinkId, Terms};
 use laxity_model::channels::source::Excess;
+use laxity_model::nif::urgency::StatedError;
 use laxity_model::policy::multiclass::{By, Early};
 
+use super::super::frame::SIGNAL_PAYLOAD;
 use super::super::session::{Budget, Peer};
-
-/// The largest signal or handshake, in bytes of what stands as a frame's payload in admission: a list of 64 channels. No payload of a link is smaller.
-pub const MOST_SIGNAL: u32 = 800;
 
 /// What a node is, beside its links.
 #[derive(Clone, Debug)]
@@ -68,8 +67,6 @@ pub struct Link {
     pub overhead: u32,
     /// So much longer than others a frame may take from the neighbour to here that no host sees, as in a switch or a kernel's queue.
     pub unseen: Span,
-    /// What signals and handshakes on their way out may be: their largest is [`MOST_SIGNAL`]. It is admitted first.
-    pub signals: Traffic,
 }
 
 /// Whom a host believes on a link.
@@ -80,28 +77,21 @@ pub enum Trust {
     Checked,
 }
 
-impl Link {
-    /// 250 signals a second: a heartbeat each 50 ms, and some hundred channels a second that are opened.
-    ///
-    /// # Panics
-    ///
-    /// Never.
-    #[must_use]
-    pub fn some_signals() -> Traffic {
-        let traffic = Traffic::new(MOST_SIGNAL, (1, Span::from_millis(4)), 1);
-        traffic.expect("none of these is 0")
-    }
-}
-
 /// A node cannot be made so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SetupError {
     /// A link does not carry its own signals.
     #[error("link {0}: no room for its signals: {1}")]
     Signals(LinkId, #[source] Lack),
-    /// Signals are larger than a frame's payload, or than said.
-    #[error("link {0}: its signals have up to {MOST_SIGNAL} bytes, in one frame")]
-    Small(LinkId),
+    /// A frame's payload holds no signal.
+    #[error("frames have less than {SIGNAL_PAYLOAD} bytes, and no room for signals")]
+    Small,
+    /// Something is to be said again at once.
+    #[error("in these terms nothing can be said: {0}")]
+    Terms(#[source] TrafficError),
+    /// Signals take longer than can be reckoned with.
+    #[error("signals of links: {0}")]
+    Stated(#[source] StatedError),
     /// More links than have numbers, or more packets.
     #[error("more links, channels or buffers than a node can have")]
     TooMany,

@@ -1,18 +1,19 @@
 //! How a node is called by links, by the time, and by whoever has the processor.
 
 use laxity_model::analysis::supply::SupplyBound;
+use laxity_model::channels::admission::Host;
 use laxity_model::channels::clocks::Crossing;
 use laxity_model::channels::handler;
 use laxity_model::channels::signalling::{LinkId, node};
 use laxity_model::{Instant, Span};
 
 use super::super::frame::Data;
-use super::super::path::{Arrival, Handed, Label, Next, Stored};
+use super::super::path::{Arrival, Forwarded, Handed, Label, Next, Stored};
 use super::super::session::Came;
 use super::event::{Event, Filled, Handler, Sent};
 use super::link::Way;
 use super::setup::Handlers;
-use super::{Admission, Here, Node};
+use super::{Here, Node};
 
 impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
     /// When [`wake`](Self::wake) is to be called, at the latest; it changes with each call. O(links).
@@ -69,13 +70,13 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
         }
     }
 
-    /// A frame came over a link at an instant that is not after now: all of these bytes are it, and it is opened where it lies. What is none, or nobody's, is counted and no more.
-    pub fn came(&mut self, now: Instant, link: LinkId, at: Instant, frame: &mut [u8]) {
+    /// A frame came over a link at an instant that is not after now: all of these bytes are it, and it is opened where it lies. What is none, or nobody's, is counted and no more. Whether it is of what a channel was granted here: all else, signals too, a caller may take in as seldom as it likes.
+    pub fn came(&mut self, now: Instant, link: LinkId, at: Instant, frame: &mut [u8]) -> bool {
         let Some(way) = self.links.get_mut(link.index()) else {
-            return;
+            return false;
         };
         match way.opens(now, frame, &mut self.budget) {
-            Some(Came::Data(data)) => self.data((now, at), link, &data),
+            Some(Came::Data(data)) => return self.data((now, at), link, &data),
             Some(Came::Signal(signal)) => {
                 self.signals(now, |node, out| node.receive(now, link, signal, out));
             }
@@ -83,15 +84,17 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
             Some(Came::Agreed) => self.signals(now, |node, out| node.beats(now, link, out)),
             Some(Came::Answered | Came::Again) | None => {}
         }
+        false
     }
 
-    /// A part of a message came.
-    fn data(&mut self, (now, at): (Instant, Instant), link: LinkId, data: &Data<'_>) {
+    /// A part of a message came; whether it is of what was granted.
+    fn data(&mut self, (now, at): (Instant, Instant), link: LinkId, data: &Data<'_>) -> bool {
         let end = data.channel;
         let counts = &mut self.links[link.index()].counts;
         match self.table.get_mut(end) {
             Ok(Here::Passes { from, .. } | Here::Ends { from, .. }) if *from != link => {
                 counts.misdirected += 1;
+                false
             }
             Ok(Here::Passes {
                 host,
@@ -101,19 +104,25 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
             }) => {
                 let (to, number) = (to.index(), *number);
                 let came = arrival(&self.signalling, (link, *host), at);
-                self.links[to].out.forward(number, now, came, data);
+                let forwarded = self.links[to].out.forward(number, now, came, data);
+                forwarded == Forwarded::Queued && !data.best_effort
             }
             Ok(Here::Ends { far, host, .. }) => {
                 let came = arrival(&self.signalling, (link, *host), at);
                 let events = &mut self.events;
                 let tell = |event| events.push_back(Event::Missed(end, event));
-                if far.arrived(now, came, data, tell) == Stored::Complete {
+                let stored = far.arrived(now, came, data, tell);
+                if stored == Stored::Complete {
                     events.push_back(Event::Received(end));
                 }
                 let expires = far.expires();
                 self.sets(end.index, expires);
+                matches!(stored, Stored::Stored | Stored::Complete) && !data.best_effort
             }
-            Ok(Here::Begins { .. }) | Err(_) => counts.nobodys += 1,
+            Ok(Here::Begins { .. }) | Err(_) => {
+                counts.nobodys += 1;
+                false
+            }
         }
     }
 
@@ -202,7 +211,7 @@ impl<B: AsRef<[u8]>, S: SupplyBound> Node<B, S> {
 
 /// How a frame of a channel came of whose way this is that host.
 fn arrival<S: SupplyBound>(
-    signalling: &node::Node<Admission<S>>,
+    signalling: &node::Node<Host<S>>,
     (link, host): (LinkId, u8),
     at: Instant,
 ) -> Arrival {

@@ -243,7 +243,6 @@ impl World {
             rate: RATE,
             overhead: self.manner.overhead(),
             unseen: self.manner.unseen,
-            signals: Link::some_signals(),
         }
     }
 
