@@ -102,7 +102,7 @@ impl fmt::Display for Shortage {
                 write!(f, "{of}: {} missing", Span::from_nanos(*lacks))?;
             }
             Scarce::Search => {
-                f.write_str("whether it fits is not known within a bounded search")?
+                f.write_str("whether it fits is not known within a bounded search")?;
             }
             Scarce::Buffers | Scarce::Quota => write!(f, "{of}: {lacks} missing")?,
         }
