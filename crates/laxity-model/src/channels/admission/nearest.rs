@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use super::Traffic;
-use super::path::{Path, Reason, Refusal, Request};
+use super::path::{Path, Reason, Refusal, Request, half};
 use super::resource::Member;
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
@@ -134,11 +134,11 @@ fn who_gives<S: SupplyBound>(
     asked.sort_by_key(|member| core::cmp::Reverse(share(member)));
     asked.truncate(ASKED);
     asked.into_iter().find_map(|member| {
-        if !is_granted(resource.found_without(member.channel, &demand, &host.budget())) {
+        if !is_granted(resource.found_without(member.channel, &demand, &half(host))) {
             return None;
         }
         let mut suffices =
-            |changed| is_granted(resource.found_beside(&changed, &demand, &host.budget()));
+            |changed| is_granted(resource.found_beside(&changed, &demand, &half(host)));
         let delayed = |delay| Member {
             delay: Span::from_nanos(delay),
             ..*member

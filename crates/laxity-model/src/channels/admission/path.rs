@@ -7,7 +7,7 @@ use super::host::{Held, Host, Lack, total};
 use super::nearest::{self, Nearest};
 use crate::Span;
 use crate::analysis::supply::SupplyBound;
-use crate::analysis::{Overflow, Result};
+use crate::analysis::{Budget, Overflow, Result};
 use crate::channels::signalling::{Admits, ChannelId, Delays, Hold, Place};
 
 /// A channel that is asked for.
@@ -212,7 +212,7 @@ impl<S: SupplyBound> Path<'_, S> {
                 *place,
                 &request.traffic,
                 before,
-                &host.budget(),
+                &half(host),
             );
             held.is_some_and(|held| {
                 before = held.delays.own;
@@ -234,7 +234,7 @@ impl<S: SupplyBound> Path<'_, S> {
                 true => Some((stage, Span::ZERO)),
                 false => {
                     let least =
-                        host.least_delay(request.hold(), stage, &request.traffic, &host.budget());
+                        host.least_delay(request.hold(), stage, &request.traffic, &half(host));
                     least.ok().map(|least| (stage, least))
                 }
             };
@@ -271,4 +271,9 @@ fn refusal(hop: usize, reason: Reason) -> Refusal {
         reason,
         nearest: Vec::new(),
     }
+}
+
+/// What a search for an offer may look at: a decision searches as long, and its test takes no longer.
+pub(super) const fn half<S>(host: &Host<S>) -> Budget {
+    Budget::of(host.rows / 2)
 }

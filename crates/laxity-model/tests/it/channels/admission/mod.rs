@@ -59,14 +59,14 @@ pub(crate) fn processor() -> ProcessorCosts {
     }
 }
 
-/// With this processor, all of it, and these links.
+/// With this processor, all of it, and these links; each decision may take as long as it does, so that what is offered is the nearest.
 pub(crate) fn host(
     processor: ProcessorCosts,
     links: &[LinkCosts],
     by: By,
     (buffers, horizon): (u64, Span),
 ) -> Host<Dedicated> {
-    let host = Host::new(PAYLOAD, buffers, horizon);
+    let host = Host::new(PAYLOAD, buffers, horizon).looking_at(u64::MAX);
     let with_processor = host.through(Costs::Processor(processor), Dedicated, by);
     let mut links = (0..).map(LinkId).zip(links);
     let with_links = links.try_fold(with_processor.unwrap(), |host, (number, link)| {
