@@ -2,4 +2,5 @@
 
 mod hosts;
 mod loops;
+mod served;
 mod support;
