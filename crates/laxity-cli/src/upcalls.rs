@@ -151,7 +151,7 @@ fn serve(arguments: &Serve) -> Result<u8, Failure> {
 }
 
 /// The first can be read once SIGINT or SIGTERM has come, unless that is ignored, and when nobody has the other any more.
-fn told_to_end() -> io::Result<(OwnedFd, UnixStream)> {
+pub(crate) fn told_to_end() -> io::Result<(OwnedFd, UnixStream)> {
     let (told, tell) = UnixStream::pair()?;
     let heeded = [SIGINT, SIGTERM]
         .into_iter()

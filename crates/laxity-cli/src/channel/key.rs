@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Key) -> Result<u8, Failure> {
     Ok(MET)
 }
 
-fn default_path() -> Result<PathBuf, Failure> {
+pub(super) fn default_path() -> Result<PathBuf, Failure> {
     let message = "neither XDG_CONFIG_HOME nor HOME says where the key is to be: name a file";
     key_file::default_path().ok_or_else(|| Failure::new(USAGE, message))
 }

@@ -2,6 +2,7 @@
 
 mod fit;
 mod key;
+mod serve;
 
 use clap::Subcommand;
 
@@ -9,7 +10,7 @@ use crate::exit::Failure;
 
 /// Examples of all that is done.
 pub(crate) const HELP: &str = "\
-Exit codes: 0 done; 1 error, also a file that cannot be read, or a key that is there already; 64 usage, also a filter that is wrong or matches nothing, or a file of several flows without one.
+Exit codes: 0 done; 1 error, also a file that cannot be read, or a key that is there already; 4 the host lacks what its links need; 64 usage, also a filter that is wrong or matches nothing, or a file of several flows without one.
 
 Examples:
   laxity net capture eth0 udp dst port 5004 --write camera.pcapng
@@ -18,7 +19,8 @@ Examples:
   laxity channel fit robot.pcap udp dst port 7400 --message gap=2ms
   laxity channel fit camera.pcapng --message rtp --burst 3 --json   the rate that goes with a burst
   laxity channel key                                                a new private key of this host, and the public one for network.toml
-  laxity channel key --show                                         the public one again";
+  laxity channel key --show                                         the public one again
+  laxity channel serve network.toml --host robot                    the node of this host, until SIGINT or SIGTERM";
 
 /// What is done.
 #[derive(Subcommand, Debug)]
@@ -27,6 +29,8 @@ pub(crate) enum Channel {
     Fit(fit::Fit),
     /// Make this host's private key, in a file that nobody else may read and that is never written over, and tell the public one as network.toml has it.
     Key(key::Key),
+    /// Be this host's node, which applications reach by a socket, until SIGINT or SIGTERM; its links are then as they were before.
+    Serve(serve::Serve),
 }
 
 /// Does it.
@@ -34,5 +38,6 @@ pub(crate) fn run(what: &Channel) -> Result<u8, Failure> {
     match what {
         Channel::Fit(arguments) => fit::run(arguments),
         Channel::Key(arguments) => key::run(arguments),
+        Channel::Serve(arguments) => serve::run(arguments),
     }
 }

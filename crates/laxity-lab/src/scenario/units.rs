@@ -278,7 +278,7 @@ pub fn rate(text: &str) -> Result<u64, UnitError> {
 }
 
 /// In the largest unit of which it is a whole number.
-pub(crate) fn format_rate(rate: u64) -> String {
+pub fn format_rate(rate: u64) -> String {
     let mut units = RATE.units.iter().rev();
     let whole = units.find(|(_, size)| rate > 0 && rate.is_multiple_of(*size));
     let (unit, size) = whole.copied().unwrap_or(("bit/s", 1));

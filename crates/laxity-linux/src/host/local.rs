@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::task::Waker;
 use std::time::Duration;
 
 use laxity_model::program::coordinator::Who;
@@ -56,7 +57,13 @@ impl Server {
         })
     }
 
-    /// Waits until there is something new, until then at the latest; `None` where `ends` can be read.
+    /// The number of the user who serves.
+    #[must_use]
+    pub fn owner() -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+
+    /// Waits until there is something new or its [waker](Self::waker) is called, until then at the latest; `None` where `ends` can be read.
     ///
     /// # Errors
     ///
@@ -89,6 +96,12 @@ impl Server {
         let new = self.callers.iter().filter(|(id, _)| *id >= before);
         news.extend(new.map(|(id, one)| News::Came(id, one.who)));
         Ok(Some(news))
+    }
+
+    /// By which another thread ends that wait, or the next one; one system call.
+    #[must_use]
+    pub fn waker(&self) -> Waker {
+        self.callers.waker()
     }
 
     /// Tells one something, with descriptors; whether he took it. Who did not is to be [let go](Self::let_go).

@@ -3,6 +3,8 @@
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::task::Wake;
 
 use laxity_model::Instant;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -37,6 +39,16 @@ impl Alarm {
     pub(crate) fn clear(&self) {
         // A counter that nobody raised is cleared already.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.raise();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.raise();
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use laxity_linux::host::ring::Ring;
 use laxity_linux::net::Stirs;
@@ -18,7 +17,8 @@ use laxity_net::channels::path::{self, Label, Lane};
 use super::ends::Life;
 use super::error::Error;
 use super::inward::Inward;
-use super::listening::{Listening, Offered};
+use super::listening::{Listening, Offered, Taken};
+use super::notes::{Note, Notes};
 use super::outward::{Bytes, Outward};
 use super::spare::Spare;
 use super::way::Way;
@@ -27,9 +27,12 @@ use super::{Asks, Granted};
 /// What becomes of an opening or a change.
 pub(super) type Settled = Result<Granted, Error>;
 
+/// Is told that; whether anybody wants to know.
+pub(super) type Settles = Box<dyn FnOnce(ChannelId, Settled) -> bool + Send>;
+
 /// Who waits for that; of an opening with the node's side of the ring.
 struct Waits {
-    settled: SyncSender<Settled>,
+    settles: Settles,
     opens: Option<(Arc<Life>, ring::Receiver<Ring>)>,
 }
 
@@ -50,6 +53,12 @@ pub(super) struct Core {
     pub(super) listening: HashMap<Name, Listening>,
     /// What was answered with yes, until frames are taken in.
     accepted: HashMap<Hold, Asked>,
+    /// The same of applications of other processes, each with its ring.
+    taken: HashMap<Hold, Taken>,
+    /// Names to which those listen.
+    pub(super) served: HashMap<Name, Notes>,
+    /// Channels of theirs, and who tells them of the end.
+    afar: HashMap<ChannelId, Notes>,
     /// Ends whose rings are looked at before the thread sleeps: the others wake it.
     awake: Vec<Label>,
     pub(super) spare: Spare,
@@ -95,6 +104,9 @@ impl Core {
             waits: HashMap::new(),
             listening: HashMap::new(),
             accepted: HashMap::new(),
+            taken: HashMap::new(),
+            served: HashMap::new(),
+            afar: HashMap::new(),
             awake: Vec::new(),
             spare: Spare::new(),
             looks: 0,
@@ -102,13 +114,13 @@ impl Core {
         }
     }
 
-    /// A channel is to be opened; its life, and who tells what becomes of it.
+    /// A channel is to be opened; its life.
     pub(super) fn open(
         &mut self,
         opening: Opening,
         ring: ring::Receiver<Ring>,
-    ) -> (Arc<Life>, Receiver<Settled>) {
-        let (settled, will_be) = sync_channel(1);
+        settles: Settles,
+    ) -> Arc<Life> {
         let channel = self.node.open(clock::now(), opening);
         let life = Arc::new(Life::new(channel, Arc::clone(&self.asks)));
         let hold = Hold {
@@ -116,8 +128,25 @@ impl Core {
             version: 0,
         };
         let opens = Some((Arc::clone(&life), ring));
-        self.waits.insert(hold, Waits { settled, opens });
-        (life, will_be)
+        self.waits.insert(hold, Waits { settles, opens });
+        life
+    }
+
+    /// The same for an application of another process, which is told by these.
+    pub(super) fn open_afar(
+        &mut self,
+        opening: Opening,
+        ring: ring::Receiver<Ring>,
+        notes: Notes,
+    ) -> ChannelId {
+        let tell = notes.clone();
+        let settles = move |channel, settled| {
+            tell.tell(Note::Settled(channel, settled));
+            true
+        };
+        let channel = self.open(opening, ring, Box::new(settles)).channel;
+        self.afar.insert(channel, notes);
+        channel
     }
 
     /// A channel that begins here is to be changed.
@@ -126,17 +155,40 @@ impl Core {
         channel: ChannelId,
         asked: Asked,
         within: Span,
-    ) -> Result<Receiver<Settled>, Error> {
+        settles: Settles,
+    ) -> Result<(), Error> {
         let hold = self.node.change(clock::now(), channel, asked, within)?;
-        let (settled, will_be) = sync_channel(1);
         let opens = None;
-        self.waits.insert(hold, Waits { settled, opens });
-        Ok(will_be)
+        self.waits.insert(hold, Waits { settles, opens });
+        Ok(())
     }
 
-    /// An application has done with a channel.
-    pub(super) fn close(&mut self, channel: ChannelId) {
-        self.node.close(clock::now(), channel, false);
+    /// An application has done with a channel, or has died.
+    pub(super) fn close(&mut self, channel: ChannelId, has_died: bool) {
+        self.node.close(clock::now(), channel, has_died);
+    }
+
+    /// Applications of other processes listen to a name, if nobody does yet.
+    pub(super) fn serves(&mut self, name: Name, notes: Notes) -> bool {
+        let is_free = !self.listening.contains_key(&name) && !self.served.contains_key(&name);
+        if is_free {
+            self.served.insert(name, notes);
+        }
+        is_free
+    }
+
+    /// An application of another process takes a channel, or does not.
+    pub(super) fn answers(&mut self, hold: Hold, taken: Result<(Asked, Taken), u32>) {
+        let answer = taken.map(|(asked, taken)| {
+            let listens = taken.listens();
+            self.accepted.insert(hold, asked);
+            self.taken.insert(hold, taken);
+            listens
+        });
+        if answer.is_err() {
+            self.afar.remove(&hold.channel);
+        }
+        self.node.answer(clock::now(), hold, answer);
     }
 
     /// What came over links is told to the node, and what has left; whether there may be more.
@@ -224,9 +276,11 @@ impl Core {
                 },
             ),
             Event::Refused(hold, refusal) => {
+                if hold.version == 0 {
+                    self.afar.remove(&hold.channel);
+                }
                 if let Some(waits) = self.waits.remove(&hold) {
-                    // Nobody may wait any more.
-                    let _ = waits.settled.try_send(Err(Error::Refused(refusal)));
+                    (waits.settles)(hold.channel, Err(Error::Refused(refusal)));
                 }
             }
             Event::Asked(hold, asked) => self.asked(hold, asked),
@@ -285,28 +339,32 @@ impl Core {
     }
 
     fn opened(&mut self, hold: Hold, end: Label, granted: Granted) {
-        let Some(Waits { settled, opens }) = self.waits.remove(&hold) else {
+        let Some(Waits { settles, opens }) = self.waits.remove(&hold) else {
             return;
         };
         if let Some((life, ring)) = opens {
             if let Err(why) = self.stirs.watch(ring.memory(), number(end)) {
-                self.close(hold.channel);
-                let _ = settled.try_send(Err(Error::NoDescriptors(why)));
+                self.close(hold.channel, false);
+                settles(hold.channel, Err(Error::NoDescriptors(why)));
                 return;
             }
             self.ends.insert(hold.channel, end);
             self.outward.insert(end, Outward::new(ring, life));
             self.wake(end);
         }
-        if settled.try_send(Ok(granted)).is_err() && hold.version == 0 {
+        if !settles(hold.channel, Ok(granted)) && hold.version == 0 {
             // Nobody waits any more who would close it.
-            self.close(hold.channel);
+            self.close(hold.channel, false);
         }
     }
 
     /// Somebody wants to open a channel that ends here, or to change it.
     fn asked(&mut self, hold: Hold, asked: Asked) {
         let now = clock::now();
+        if let Some(notes) = self.served.get(&asked.name).filter(|_| hold.version == 0) {
+            self.afar.insert(hold.channel, notes.clone());
+            return notes.tell(Note::Asked(hold, asked));
+        }
         let listening = self.listening.get(&asked.name);
         let answer = match self.ends.get(&hold.channel) {
             Some(end) => {
@@ -330,19 +388,31 @@ impl Core {
             return;
         }
         let life = Arc::new(Life::new(hold.channel, Arc::clone(&self.asks)));
-        let listening = self.listening.get_mut(&asked.name);
-        let inward = listening.and_then(|one| one.begins(&life, asked));
+        let inward = match self.taken.remove(&hold) {
+            Some(taken) => Some(taken.begins(life)),
+            None => {
+                let listening = self.listening.get_mut(&asked.name);
+                listening.and_then(|one| one.begins(&life, asked))
+            }
+        };
         match inward {
             Some(Offered { inward, ring }) if self.stirs.watch(&ring, number(end)).is_ok() => {
                 self.ends.insert(hold.channel, end);
                 self.inward.insert(end, inward);
+                if let Some(notes) = self.afar.get(&hold.channel) {
+                    notes.tell(Note::Begun(hold.channel));
+                }
             }
-            _ => self.close(hold.channel),
+            _ => self.close(hold.channel, false),
         }
     }
 
     fn ended(&mut self, channel: ChannelId, cause: Cause) {
         self.accepted.retain(|hold, _| hold.channel != channel);
+        self.taken.retain(|hold, _| hold.channel != channel);
+        if let Some(notes) = self.afar.remove(&channel) {
+            notes.tell(Note::Ended(channel, cause));
+        }
         let Some(end) = self.ends.remove(&channel) else {
             return;
         };

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc::{self, sync_channel};
 use std::sync::{Arc, OnceLock};
 
 use laxity_linux::host::ring::Ring;
@@ -9,12 +10,13 @@ use laxity_model::channels::admission::Traffic;
 use laxity_model::channels::asked::{Asked, Name};
 use laxity_model::channels::ring::{self, Refused, Shape, Side, Tag};
 use laxity_model::channels::signalling::{Cause, ChannelId};
-use laxity_model::{Instant, Span};
+use laxity_model::{Grade, Instant, Span};
 use laxity_net::channels::node::EndCounts;
 use laxity_net::channels::path::{Began, Came, Ended, Lane, Packets};
 use laxity_net::channels::told::{LENGTH, Told};
 
-use super::core::Core;
+use super::client::Shared;
+use super::core::{Core, Settled, Settles};
 use super::error::Error;
 use super::{Asks, Granted};
 
@@ -34,34 +36,56 @@ pub(super) fn rings(shape: Shape, application: Side) -> Result<[Ring; 2], Error>
 pub(super) struct Life {
     pub(super) channel: ChannelId,
     pub(super) cause: OnceLock<Cause>,
-    asks: Arc<Asks>,
+    reach: Reach,
+}
+
+/// How an application reaches its node.
+#[derive(Debug)]
+pub(super) enum Reach {
+    /// In its own process.
+    Node(Arc<Asks>),
+    /// By a socket, where the channel has this number.
+    Line(Arc<Shared>, u32),
 }
 
 impl Life {
     pub(super) const fn new(channel: ChannelId, asks: Arc<Asks>) -> Self {
+        Self::reached(channel, Reach::Node(asks))
+    }
+
+    pub(super) const fn reached(channel: ChannelId, reach: Reach) -> Self {
         Self {
             channel,
             cause: OnceLock::new(),
-            asks,
+            reach,
         }
     }
 
     fn error(&self) -> Error {
-        self.cause
-            .get()
-            .map_or(Error::Broken, |cause| Error::Over(*cause))
+        match &self.reach {
+            Reach::Node(_) => (self.cause.get()).map_or(Error::Broken, |one| Error::Over(*one)),
+            Reach::Line(shared, _) => shared.error(self),
+        }
     }
 
     fn counts(&self, lane: Lane) -> Result<EndCounts, Error> {
+        let Reach::Node(asks) = &self.reach else {
+            return Err(Error::NoCounts);
+        };
         let channel = self.channel;
-        let asked = (self.asks).ask(move |core: &mut Core| core.counts(channel, lane));
+        let asked = asks.ask(move |core: &mut Core| core.counts(channel, lane));
         asked.wait()?.ok_or_else(|| self.error())
     }
 
     pub(super) fn close(&self) {
-        let channel = self.channel;
-        // Nobody waits for that.
-        drop(self.asks.ask(move |core: &mut Core| core.close(channel)));
+        match &self.reach {
+            Reach::Node(asks) => {
+                let channel = self.channel;
+                // Nobody waits for that.
+                drop(asks.ask(move |core: &mut Core| core.close(channel, false)));
+            }
+            Reach::Line(shared, number) => shared.close(*number),
+        }
     }
 }
 
@@ -70,8 +94,10 @@ impl Life {
 pub struct Sender {
     ring: ring::Sender<Ring>,
     life: Arc<Life>,
-    asked: Asked,
+    /// `None`: its node knows.
+    asked: Option<Asked>,
     granted: Granted,
+    grade: Grade,
 }
 
 /// Why a message was not sent.
@@ -113,18 +139,25 @@ impl Loan<'_> {
 }
 
 impl Sender {
-    pub(super) const fn new(
+    pub(super) fn new(
         ring: ring::Sender<Ring>,
         life: Arc<Life>,
-        asked: Asked,
-        granted: Granted,
+        asked: Option<Asked>,
+        (granted, grade): (Granted, Grade),
     ) -> Self {
         Self {
             ring,
             life,
             asked,
             granted,
+            grade,
         }
+    }
+
+    /// Whether its node enforced that when it was granted; else why not.
+    #[must_use]
+    pub const fn grade(&self) -> &Grade {
+        &self.grade
     }
 
     /// What was granted.
@@ -185,17 +218,26 @@ impl Sender {
     ///
     /// [`Error::Refused`], [`Error::NotNow`], or the channel or the node has ended.
     pub fn change(&mut self, traffic: Traffic, within: Span) -> Result<&Granted, Error> {
-        let asked = Asked {
-            traffic,
-            ..self.asked.clone()
-        };
-        let channel = self.life.channel;
-        let wanted = asked.clone();
-        let begun =
-            (self.life.asks).ask(move |core: &mut Core| core.change(channel, wanted, within));
-        let settled = begun.wait()??;
-        self.granted = settled.recv().map_err(|_| Error::Ended)??;
-        self.asked = asked;
+        match &self.life.reach {
+            Reach::Line(shared, number) => {
+                (self.granted, self.grade) = shared.change(*number, traffic, within)?;
+            }
+            Reach::Node(asks) => {
+                let asked = self.asked.as_mut().ok_or(Error::Broken)?;
+                let wanted = Asked {
+                    traffic,
+                    ..asked.clone()
+                };
+                let channel = self.life.channel;
+                let (settles, settled) = waits();
+                let changes = wanted.clone();
+                let begun =
+                    asks.ask(move |core: &mut Core| core.change(channel, changes, within, settles));
+                begun.wait()??;
+                self.granted = settled.recv().map_err(|_| Error::Ended)??;
+                *asked = wanted;
+            }
+        }
         Ok(&self.granted)
     }
 
@@ -308,6 +350,14 @@ impl Drop for Receiver {
     fn drop(&mut self) {
         self.life.close();
     }
+}
+
+/// Who is told what becomes of an opening or a change, and where that is waited for.
+pub(super) fn waits() -> (Settles, mpsc::Receiver<Settled>) {
+    let (tell, told) = sync_channel(1);
+    // There is room for it.
+    let tells: Settles = Box::new(move |_, settled| tell.try_send(settled).is_ok());
+    (tells, told)
 }
 
 /// How long the rings of messages of so many bytes are, beside what is told of each.

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use laxity_linux::host::alone::StartError;
 use laxity_linux::host::ring::RingError;
@@ -28,7 +29,9 @@ pub enum Error {
     #[error("the link to {0}: {1}")]
     Link(SocketAddr, #[source] LinkError),
     /// The way to a neighbour carries no frames of useful length: so many bytes.
-    #[error("packets to {0} have at most {1} bytes, in which no frame fits")]
+    #[error(
+        "packets to {0} have at most {1} bytes behind their headers, in which no frame of this network fits: let the interface carry longer ones, or say a shorter `mtu` of the link to all hosts"
+    )]
     NoFrames(SocketAddr, usize),
     /// A neighbour has this host's own key.
     #[error("the neighbour at {0}: {1}")]
@@ -66,9 +69,24 @@ pub enum Error {
     /// There is no such channel, or it is being changed.
     #[error(transparent)]
     NotNow(#[from] NotNow),
+    /// What came of a channel's messages only a node of the same process tells.
+    #[error("a node of another process does not tell what came of a channel's messages")]
+    NoCounts,
     /// Somebody listens to this name already.
     #[error("somebody listens to this name already")]
     Taken,
+    /// The network's file does not let this user do that.
+    #[error("this user may not, as the network's file has it ([users.*])")]
+    Forbidden,
+    /// The network's file has no channel of this name that begins at this host.
+    #[error("the network's file has no channel of this name that begins at this host")]
+    Unnamed,
+    /// No node is reached by the socket.
+    #[error("no node is reached at {path}: {1}", path = .0.display())]
+    Unreached(PathBuf, #[source] io::Error),
+    /// A node says what this side does not understand, or the other way round: they are of different versions.
+    #[error("the node and this program do not understand each other")]
+    Strange,
     /// The channel has ended.
     #[error("the channel has ended: {0:?}")]
     Over(Cause),

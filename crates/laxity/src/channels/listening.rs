@@ -13,6 +13,7 @@ use laxity_net::channels::node;
 use laxity_net::channels::told::LENGTH;
 
 use super::Asks;
+use super::client::Shared;
 use super::core::Core;
 use super::ends::{Life, Receiver, rings, shape};
 use super::error::Error;
@@ -29,16 +30,35 @@ pub(super) struct Listening {
 }
 
 /// A channel that has opened, for its application.
-struct Accepted {
-    ring: Ring,
-    life: Arc<Life>,
-    asked: Asked,
+pub(super) struct Accepted {
+    pub(super) ring: Ring,
+    pub(super) life: Arc<Life>,
+    pub(super) asked: Asked,
 }
 
 /// A channel that has opened, for the node's thread.
 pub(super) struct Offered {
     pub(super) inward: Inward,
     pub(super) ring: Ring,
+}
+
+/// A channel that an application of another process takes.
+pub(super) struct Taken {
+    pub(super) ring: Ring,
+    pub(super) listens: node::Listens,
+}
+
+impl Taken {
+    pub(super) const fn listens(&self) -> node::Listens {
+        self.listens
+    }
+
+    /// It has opened.
+    pub(super) fn begins(self, life: Arc<Life>) -> Offered {
+        let Self { ring, listens } = self;
+        let inward = Inward::new(ring.sender(), life, (listens, listens.largest));
+        Offered { inward, ring }
+    }
 }
 
 impl Listening {
@@ -72,9 +92,16 @@ impl Listening {
 #[derive(Debug)]
 pub struct Listener {
     name: Name,
-    asks: Arc<Asks>,
-    listens: Listens,
+    via: Via,
     accepted: mpsc::Receiver<Accepted>,
+}
+
+/// How its node is reached.
+#[derive(Debug)]
+enum Via {
+    Node(Arc<Asks>, Listens),
+    /// By a socket, under this number.
+    Line(Arc<Shared>, u32),
 }
 
 impl Listener {
@@ -99,7 +126,7 @@ impl Listener {
         };
         let own = name.clone();
         let begun = asks.ask(move |core: &mut Core| {
-            if core.listening.contains_key(&own) {
+            if core.listening.contains_key(&own) || core.served.contains_key(&own) {
                 return Err(Error::Taken);
             }
             core.listening.insert(own, listening);
@@ -108,10 +135,29 @@ impl Listener {
         begun.wait()??;
         Ok(Self {
             name,
-            asks: Arc::clone(asks),
-            listens,
+            via: Via::Node(Arc::clone(asks), listens),
             accepted,
         })
+    }
+
+    /// One of another process than the node's.
+    pub(super) fn afar(
+        name: Name,
+        (shared, number): (Arc<Shared>, u32),
+        accepted: mpsc::Receiver<Accepted>,
+    ) -> Self {
+        let via = Via::Line(shared, number);
+        Self {
+            name,
+            via,
+            accepted,
+        }
+    }
+
+    /// The name that is listened to.
+    #[must_use]
+    pub const fn name(&self) -> &Name {
+        &self.name
     }
 
     /// Waits for a channel that opens under this name, no longer than until then; `None`: time is up.
@@ -136,13 +182,18 @@ impl Listener {
         };
         let Accepted { ring, life, asked } = accepted;
         let receiver = Receiver::new(ring.receiver(), life, asked);
-        let (next, name) = (self::ring(&self.listens)?, self.name.clone());
-        let posted = self.asks.ask(move |core: &mut Core| {
-            if let Some(listening) = core.listening.get_mut(&name) {
-                listening.posted.push_back(next);
+        match &self.via {
+            Via::Line(shared, number) => shared.accepted(*number),
+            Via::Node(asks, listens) => {
+                let (next, name) = (self::ring(listens)?, self.name.clone());
+                let posted = asks.ask(move |core: &mut Core| {
+                    if let Some(listening) = core.listening.get_mut(&name) {
+                        listening.posted.push_back(next);
+                    }
+                });
+                posted.wait()?;
             }
-        });
-        posted.wait()?;
+        }
         Ok(Some(receiver))
     }
 }
@@ -150,12 +201,15 @@ impl Listener {
 /// Waits until the node knows, so that channels which have opened and were not accepted are closed, and no more of them open; and its memory is given back here.
 impl Drop for Listener {
     fn drop(&mut self) {
-        let name = self.name.clone();
-        let removed = self
-            .asks
-            .ask(move |core: &mut Core| core.listening.remove(&name));
-        // One that has ended has closed them all.
-        drop(removed.wait());
+        match &self.via {
+            Via::Line(shared, number) => shared.close(*number),
+            Via::Node(asks, _) => {
+                let name = self.name.clone();
+                let removed = asks.ask(move |core: &mut Core| core.listening.remove(&name));
+                // One that has ended has closed them all.
+                drop(removed.wait());
+            }
+        }
         for Accepted { life, .. } in self.accepted.try_iter() {
             life.close();
         }

@@ -43,14 +43,17 @@
 //!
 //! # Limits
 //!
-//! A node belongs to one process, whose threads are its applications. It works handlers off where it is called, without an executor.
+//! A node belongs to one process; applications of others reach it by a [`Server`], each as a [`Client`]. It works handlers off where it is called, without an executor.
 
+mod client;
 mod core;
 mod ends;
 mod error;
 mod inward;
 mod listening;
+mod notes;
 mod outward;
+mod server;
 mod serving;
 mod setup;
 mod spare;
@@ -82,6 +85,7 @@ pub use laxity_model::channels::source::Excess;
 use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Grade, Instant, Span};
 use laxity_net::channels::frame::{Carrier, Cipher, LONGEST, SIGNAL_PAYLOAD};
+pub use laxity_net::channels::local::{Spec as Wanted, User, Users};
 pub use laxity_net::channels::node::LinkCounts;
 use laxity_net::channels::node::{self, Handlers, Link, Opening, Sends, Trust};
 pub use laxity_net::channels::path::{Began, Came, Ended, Lane, Packets};
@@ -90,9 +94,11 @@ pub use laxity_net::channels::session::{Identity, KeyError, PublicKey, SecretKey
 pub use laxity_net::channels::told::Told;
 use laxity_net::questions::{Answer, Questions};
 
+pub use self::client::Client;
 pub use self::ends::{Loan, Receiver, SendError, Sender};
 pub use self::error::Error;
 pub use self::listening::Listener;
+pub use self::server::{Book, Known, Server};
 pub use self::setup::{Listens, Neighbour, Setup, Spec};
 
 use self::core::Core;
@@ -245,30 +251,17 @@ impl Node {
     ///
     /// [`Error::Refused`], with what would fit; or the node has ended.
     pub fn open(&self, spec: &Spec) -> Result<Sender, Error> {
-        let asked = Asked {
-            name: spec.name.clone(),
-            traffic: spec.traffic,
-            discard: spec.discard,
-        };
-        let largest = spec.traffic.largest();
-        let room = spec.traffic.burst().saturating_add(spec.room);
-        let [own, nodes] = ends::rings(ends::shape(room.get(), largest, 0)?, Side::Sender)?;
-        let route = std::iter::once(self.setup.host).chain(spec.over.iter().copied());
-        let opening = Opening {
-            asked: asked.clone(),
-            route: route.collect(),
-            within: spec.within,
-            sends: Sends {
-                excess: spec.excess,
-                room,
-                largest: largest.get(),
-                is_due: true,
-            },
-        };
-        let begun = (self.asks).ask(move |core: &mut Core| core.open(opening, nodes.receiver()));
-        let (life, settled) = begun.wait()?;
+        let opening = opening(self.setup.host, spec);
+        let (asked, sends) = (opening.asked.clone(), &opening.sends);
+        let shape = ends::shape(sends.room.get(), spec.traffic.largest(), 0)?;
+        let [own, nodes] = ends::rings(shape, Side::Sender)?;
+        let (settles, settled) = ends::waits();
+        let begun =
+            (self.asks).ask(move |core: &mut Core| core.open(opening, nodes.receiver(), settles));
+        let life = begun.wait()?;
         let granted = settled.recv().map_err(|_| Error::Ended)??;
-        Ok(Sender::new(own.sender(), life, asked, granted))
+        let granted = (granted, self.grade());
+        Ok(Sender::new(own.sender(), life, Some(asked), granted))
     }
 
     /// Listens to a name: channels that are opened under it are accepted there. `unseen` is what all links on their way together may take of a frame that no host sees, as in a switch; [`Span::MAX`] where that is not known, and then no message is known to be in time.
@@ -326,6 +319,12 @@ impl Node {
         }
     }
 
+    /// Why nothing is enforced on its links, each reason; none where all are owned.
+    #[must_use]
+    pub fn lacks(&self) -> &[String] {
+        &self.lacks
+    }
+
     /// Whether all memory of the process is locked; else why not, and what mends that.
     pub fn memory(&self) -> Result<(), &Diagnosis> {
         self.memory.as_ref().map(drop)
@@ -338,24 +337,55 @@ impl Node {
     }
 }
 
+/// A channel from a host, as its node is asked for it.
+fn opening(host: HostId, spec: &Spec) -> Opening {
+    let route = std::iter::once(host).chain(spec.over.iter().copied());
+    Opening {
+        asked: Asked {
+            name: spec.name.clone(),
+            traffic: spec.traffic,
+            discard: spec.discard,
+        },
+        route: route.collect(),
+        within: spec.within,
+        sends: Sends {
+            excess: spec.excess,
+            room: spec.traffic.burst().saturating_add(spec.room),
+            largest: spec.traffic.largest().get(),
+            is_due: true,
+        },
+    }
+}
+
+const fn carrier(to: &Neighbour) -> Carrier {
+    match to.at.is_ipv4() {
+        true => Carrier::UdpIpv4,
+        false => Carrier::UdpIpv6,
+    }
+}
+
+/// S, which all of these links carry.
+fn payload(setup: &Setup, ways: &[Way]) -> Result<NonZeroU32, Error> {
+    let least = setup
+        .payload
+        .map_or(0, NonZeroU32::get)
+        .max(SIGNAL_PAYLOAD.get());
+    let mut payload = None::<u32>;
+    for (to, way) in setup.neighbours.iter().zip(ways) {
+        let beside = carrier(to).overhead(to.seal) - carrier(to).headers();
+        let largest = way.mtu().min(LONGEST).checked_sub(beside);
+        let largest = largest.filter(|largest| *largest >= least as usize);
+        let largest = largest.ok_or(Error::NoFrames(to.at, way.mtu()))? as u32;
+        payload = Some(payload.map_or(largest, |before| before.min(largest)));
+    }
+    let narrowest = payload.and_then(NonZeroU32::new).ok_or(Error::Alone)?;
+    Ok(setup.payload.unwrap_or(narrowest))
+}
+
 /// The node of these links, without I/O.
 fn made(setup: &Setup, ways: &[Way]) -> Result<node::Node<outward::Bytes, Dedicated>, Error> {
     let both = || setup.neighbours.iter().zip(ways);
-    let carrier = |to: &Neighbour| match to.at.is_ipv4() {
-        true => Carrier::UdpIpv4,
-        false => Carrier::UdpIpv6,
-    };
-    let mut payload = u32::MAX;
-    for (to, way) in both() {
-        let beside = carrier(to).overhead(to.seal) - carrier(to).headers();
-        let largest = way.mtu().min(LONGEST).checked_sub(beside);
-        let largest = largest.filter(|largest| *largest >= SIGNAL_PAYLOAD.get() as usize);
-        let largest = largest.ok_or(Error::NoFrames(to.at, way.mtu()))?;
-        payload = payload.min(largest as u32);
-    }
-    let payload = NonZeroU32::new(payload)
-        .filter(|_| !ways.is_empty())
-        .ok_or(Error::Alone)?;
+    let payload = payload(setup, ways)?;
     let processor = Costs::Processor(setup.costs);
     let host = Host::new(payload, setup.buffers, setup.horizon);
     let mut host = host.through(processor, Dedicated, By::Deadline)?;

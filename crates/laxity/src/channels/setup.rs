@@ -23,6 +23,8 @@ pub struct Setup {
     pub neighbours: Vec<Neighbour>,
     /// What its processor takes for messages and packets.
     pub costs: ProcessorCosts,
+    /// S: so many bytes of a message are in a packet, the same at all hosts of a network, as none cuts what passes; `None`: as many as fit the narrowest of its own links.
+    pub payload: Option<NonZeroU32>,
     /// So many channels at once that begin, pass or end here.
     pub channels: u32,
     /// So many buffers for packets of channels, of all of them together.
@@ -49,6 +51,7 @@ impl Setup {
             identity,
             neighbours,
             costs: assumed(),
+            payload: None,
             channels: 256,
             buffers: 1 << 14,
             best_effort: 32,
@@ -135,6 +138,9 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// How many messages may wait where nothing else is said.
+    pub(super) const ROOM: u32 = 16;
+
     /// Messages that come too fast are shaped, up to 16 of them; what is late is delivered.
     #[must_use]
     pub const fn new(name: Name, over: Vec<HostId>, traffic: Traffic, within: Span) -> Self {
@@ -145,7 +151,7 @@ impl Spec {
             within,
             excess: Excess::Shape,
             discard: false,
-            room: 16,
+            room: Self::ROOM,
         }
     }
 }

@@ -4,5 +4,6 @@ mod alone;
 mod attacked;
 mod hosts;
 mod loops;
+mod served;
 mod stopped;
 mod support;

@@ -3,6 +3,7 @@
 use core::num::NonZeroU64;
 use std::collections::BTreeMap;
 
+use laxity::channels::Setup;
 use laxity_model::analysis::Overflow;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::channels::admission::{
@@ -73,7 +74,7 @@ pub(super) fn hosts(
         let links = network.links.iter().enumerate();
         let mut links = links.filter(|(_, link)| link.between.contains(&host));
         let payload = network.payload();
-        let all = Host::new(payload, BUFFERS, Span::ZERO);
+        let all = Host::new(payload, BUFFERS, Setup::HORIZON);
         let all = all.through(Costs::Processor(processor), Dedicated, By::Deadline)?;
         links.try_fold(all, |all, (place, link)| {
             all.over(number(place)?, costs(link)?, Dedicated, By::Deadline)

@@ -5,17 +5,19 @@
 //!
 //! * `costs`: what processors are charged, and where that is from.
 //! * `links`: what signalling and channels take of each link, and of each host.
+//! * `live`: what a host's node is started with.
 //! * `refused`: why a channel is not granted, and what would be.
 //! * `render`: all that for people.
 
 mod costs;
 mod links;
+mod live;
 mod refused;
 mod render;
 
 use laxity_model::analysis::Overflow;
 use laxity_model::analysis::supply::Dedicated;
-use laxity_model::channels::admission::{Held, Host, Path, Request, Traffic, TrafficError};
+use laxity_model::channels::admission::{Held, Host, Path, Request, TrafficError};
 use laxity_model::channels::signalling::{ChannelId, HostId, LinkId, Place};
 use laxity_model::{Service, Span};
 use serde::Serialize;
@@ -26,6 +28,7 @@ use crate::scenario::channels::{Channel, Network, Own};
 
 pub use costs::CostPlan;
 pub use links::{HostPlan, LinkPlan};
+pub use live::{Live, LiveError, live, numbers};
 pub use refused::{RefusedPlan, Resource};
 pub use render::render;
 
@@ -194,7 +197,7 @@ fn admit(
             generation: 0,
             number: number as u32,
         },
-        traffic: Traffic::new(channel.max, channel.rate, channel.burst)?,
+        traffic: channel.traffic()?,
         within: channel.within,
         propagation: Span::from_nanos(plan.propagation_ns),
     };

@@ -78,7 +78,7 @@ pub fn fewest(
 }
 
 /// The host at the other end of a link; `None` where this one is at neither.
-pub(super) fn beyond(link: &Link, host: usize) -> Option<usize> {
+pub(crate) fn beyond(link: &Link, host: usize) -> Option<usize> {
     match link.between {
         [one, other] if one == host => Some(other),
         [one, other] if other == host => Some(one),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use laxity_model::Span;
+use laxity_model::channels::admission::{Traffic, TrafficError};
 use laxity_model::channels::source::Excess;
 use laxity_net::channels::frame::Carrier;
 
@@ -158,13 +159,19 @@ pub struct Channel {
 }
 
 impl Channel {
+    /// What it may send.
+    ///
+    /// # Errors
+    ///
+    /// None of a channel that was read from a file.
+    pub fn traffic(&self) -> Result<Traffic, TrafficError> {
+        Traffic::new(self.max, self.rate, self.burst)
+    }
+
     /// Bits a second of messages, without headers, rounded up.
     #[must_use]
     pub fn bits(&self) -> u64 {
-        let (amount, period) = self.rate;
-        let bits = u128::from(amount) * u128::from(self.max) * 8 * 1_000_000_000;
-        let bits = bits.div_ceil(u128::from(period.as_nanos()));
-        u64::try_from(bits).unwrap_or(u64::MAX)
+        self.traffic().map_or(u64::MAX, |traffic| traffic.bits())
     }
 }
 

@@ -8,6 +8,8 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
+use std::task::Waker;
 use std::thread::{self, JoinHandle};
 
 use laxity_model::program::coordinator::Who;
@@ -59,7 +61,7 @@ pub(crate) struct Callers<T> {
     deaf_until: Instant,
     /// Threads that close what users sent.
     closing: Vec<(u32, JoinHandle<()>)>,
-    alarm: Alarm,
+    alarm: Arc<Alarm>,
 }
 
 /// A directory, which is made where there is none; whether it is this user's own and nobody else may put files there.
@@ -88,7 +90,7 @@ impl<T> Callers<T> {
             listener,
             deaf_until: Instant::ZERO,
             closing: Vec::new(),
-            alarm: Alarm::new()?,
+            alarm: Arc::new(Alarm::new()?),
         })
     }
 
@@ -236,6 +238,11 @@ impl<T> Callers<T> {
     pub(crate) fn says(&self, id: u64, bytes: &[u8], with: &[BorrowedFd<'_>]) -> bool {
         let caller = self.all.get(&id);
         caller.is_some_and(|caller| caller.wire.send_at_once(bytes, with).is_ok())
+    }
+
+    /// By which another thread ends its [wait](Self::hear), also the next.
+    pub(crate) fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.alarm))
     }
 
     pub(crate) fn get(&self, id: u64) -> Option<&Caller<T>> {

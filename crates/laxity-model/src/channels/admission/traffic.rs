@@ -98,6 +98,14 @@ impl Traffic {
         self.burst
     }
 
+    /// Bits a second of messages, without headers, rounded up.
+    #[must_use]
+    pub fn bits(&self) -> u64 {
+        let each = u128::from(self.messages.get()) * u128::from(self.largest.get()) * 8;
+        let bits = (each * 1_000_000_000).div_ceil(u128::from(self.per.as_nanos()));
+        u64::try_from(bits).unwrap_or(u64::MAX)
+    }
+
     /// I = 1 / R_max: logical arrivals are no closer. A fraction of a nanosecond is left out, so this is low, which is safe.
     #[must_use]
     pub fn interval(&self) -> Span {

@@ -4,12 +4,12 @@ use laxity_model::Span;
 use laxity_model::channels::asked::{Name, Shortage};
 use laxity_model::channels::ring::Shape;
 use laxity_model::channels::signalling::message::MOST_HOSTS;
-use laxity_model::channels::signalling::{Cause, HostId, Refusal};
+use laxity_model::channels::signalling::{Cause, ChannelId, HostId, Refusal};
 use zerocopy::network_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::super::frame::{CauseLayout, Malformed, Reader, RefusalLayout, SpecLayout};
-use super::{ANY, NONE, OF_NODE, Put, among, name, parse, put_name, written};
+use super::{ANY, APPLICATIONS, NONE, OF_NODE, Put, among, name, parse, put_name, written};
 use laxity_model::channels::admission::Traffic;
 
 /// The longest reason why a channel is not enforced, in bytes; what is over is cut off.
@@ -50,6 +50,11 @@ pub enum Answer {
         /// Whether what is late is discarded by the first hop that knows.
         discard: bool,
     },
+    /// A name is listened to from now on.
+    Listens {
+        /// By whom.
+        number: u32,
+    },
     /// A channel is no more.
     Ended {
         /// Which.
@@ -62,11 +67,13 @@ pub enum Answer {
 /// What a channel was granted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Granted {
+    /// By which all hosts know it.
+    pub channel: ChannelId,
     /// Of the ring by which messages go from now on: its descriptors come along, the memory first. `None`: of the one that is there.
     pub ring: Option<Shape>,
     /// Of all links together.
     pub propagation: Span,
-    /// Each host, from where it begins to where it ends.
+    /// Each host, from where it begins to where it ends; none of a channel that ends here.
     pub hops: Vec<Hop>,
     /// Whether that is enforced.
     pub grade: Grade,
@@ -112,11 +119,15 @@ const GRANTED: u8 = 130;
 const REFUSED: u8 = 131;
 const INCOMING: u8 = 132;
 const ENDED: u8 = 133;
+const LISTENS: u8 = 134;
 
 /// Behind it the delays, the hosts and the reason.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 struct GrantedLayout {
+    origin: U32,
+    generation: U32,
+    channel: U32,
     buffers: U32,
     bytes: U32,
     propagation: U64,
@@ -158,7 +169,7 @@ fn granted(reader: &mut Reader<'_>) -> Result<Granted, Malformed> {
             Some(shape.map_err(|_| Malformed::Field("what a ring has"))?)
         }
     };
-    let hops: &[HopLayout] = reader.list(layout.hops.get(), 1..=MOST_HOSTS)?;
+    let hops: &[HopLayout] = reader.list(layout.hops.get(), ..=MOST_HOSTS)?;
     let reason: &[u8] = reader.list(layout.reason.get(), ..=MOST_REASON)?;
     let reason = core::str::from_utf8(reason);
     let reason = reason.map_err(|_| Malformed::Field("why it is not enforced"))?;
@@ -167,6 +178,11 @@ fn granted(reader: &mut Reader<'_>) -> Result<Granted, Malformed> {
         delay: Span::from_nanos(layout.delay.get()),
     };
     Ok(Granted {
+        channel: ChannelId {
+            origin: HostId(layout.origin.get()),
+            generation: layout.generation.get(),
+            number: layout.channel.get(),
+        },
         ring,
         propagation: Span::from_nanos(layout.propagation.get()),
         hops: hops.iter().map(hop).collect(),
@@ -185,6 +201,9 @@ fn put_granted(granted: &Granted, into: &mut dyn Put) {
     };
     let hops = &granted.hops[..granted.hops.len().min(MOST_HOSTS)];
     let layout = GrantedLayout {
+        origin: granted.channel.origin.0.into(),
+        generation: granted.channel.generation.into(),
+        channel: granted.channel.number.into(),
         buffers: granted.ring.map_or(0, Shape::buffers).into(),
         bytes: granted.ring.map_or(0, Shape::bytes).into(),
         propagation: granted.propagation.as_nanos().into(),
@@ -278,6 +297,9 @@ impl Answer {
                     cause: cause.cause()?,
                 }
             }
+            LISTENS => Self::Listens {
+                number: among(number, &APPLICATIONS)?,
+            },
             _ => return Err(Malformed::Kind(kind.into())),
         };
         reader.end()?;
@@ -311,6 +333,7 @@ impl Answer {
                 into.bytes(layout.as_bytes());
                 put_name(name, into);
             }),
+            Self::Listens { number } => written(LISTENS, *number, |_| ()),
             Self::Ended { number, cause } => written(ENDED, *number, |into| {
                 into.bytes(CauseLayout::from(*cause).as_bytes());
             }),

@@ -1,5 +1,7 @@
 //! What an application says.
 
+use core::num::NonZeroU32;
+
 use laxity_model::Span;
 use laxity_model::channels::admission::Traffic;
 use laxity_model::channels::asked::Name;
@@ -26,6 +28,17 @@ pub struct Spec {
     pub over: Excess,
 }
 
+/// How an application takes a channel that came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Takes {
+    /// Bytes of the largest message.
+    pub largest: NonZeroU32,
+    /// So many messages may wait for it.
+    pub room: NonZeroU32,
+    /// How long after it was due a message is given up that is not complete.
+    pub patience: Span,
+}
+
 /// What an application says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ask {
@@ -40,11 +53,11 @@ pub enum Ask {
         /// What it is to be; `None`: as it stands in the network's file.
         spec: Option<Spec>,
     },
-    /// One that it opened is to be otherwise, from now on: as of `Open`, and what it had is kept where that is refused.
+    /// One that it opened is to carry something else from now on, or within another bound: as of `Open`, and what it had is kept where that is refused.
     Change {
         /// Which.
         number: u32,
-        /// What it is to be. It ends where it did.
+        /// What it is to be. Where it ends stays as it was, and what becomes of what is late or too much.
         spec: Spec,
     },
     /// A channel is to be closed, or a name is not to be listened to any more: [`Ended`](super::Answer::Ended).
@@ -52,7 +65,7 @@ pub enum Ask {
         /// Which.
         number: u32,
     },
-    /// It listens to a name: told of each channel that comes, by [`Incoming`](super::Answer::Incoming).
+    /// It listens to a name: [`Listens`](super::Answer::Listens) or [`Refused`](super::Answer::Refused), and from then on told of each channel that comes, by [`Incoming`](super::Answer::Incoming).
     Listen {
         /// As of `Open`.
         number: u32,
@@ -63,6 +76,8 @@ pub enum Ask {
     Agree {
         /// By which the node knows it.
         number: u32,
+        /// How.
+        takes: Takes,
     },
     /// It does not.
     Decline {
@@ -91,6 +106,14 @@ struct AskedLayout {
     over: U32,
 }
 
+#[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+struct TakesLayout {
+    largest: U32,
+    room: U32,
+    patience: U64,
+}
+
 const EXCESS: [Excess; 5] = [
     Excess::Shape,
     Excess::Block,
@@ -111,6 +134,25 @@ fn spec(reader: &mut Reader<'_>) -> Result<Spec, Malformed> {
         within: Span::from_nanos(layout.within.get()),
         over: *over.ok_or(Malformed::Field("what becomes of what is too much"))?,
     })
+}
+
+fn takes(reader: &mut Reader<'_>) -> Result<Takes, Malformed> {
+    let layout: &TakesLayout = reader.take()?;
+    let some = |number: U32| NonZeroU32::new(number.get()).ok_or(Malformed::Field("no room"));
+    Ok(Takes {
+        largest: some(layout.largest)?,
+        room: some(layout.room)?,
+        patience: Span::from_nanos(layout.patience.get()),
+    })
+}
+
+fn put_takes(takes: &Takes, into: &mut dyn Put) {
+    let layout = TakesLayout {
+        largest: takes.largest.get().into(),
+        room: takes.room.get().into(),
+        patience: takes.patience.as_nanos().into(),
+    };
+    into.bytes(layout.as_bytes());
 }
 
 fn put_spec(spec: &Spec, into: &mut dyn Put) {
@@ -164,6 +206,7 @@ impl Ask {
             },
             AGREE => Self::Agree {
                 number: among(number, &OF_NODE)?,
+                takes: takes(&mut reader)?,
             },
             DECLINE => {
                 let why: &U32 = reader.take()?;
@@ -193,7 +236,7 @@ impl Ask {
             Self::Change { number, spec } => written(CHANGE, *number, |into| put_spec(spec, into)),
             Self::Close { number } => written(CLOSE, *number, |_| ()),
             Self::Listen { number, name } => written(LISTEN, *number, |into| put_name(name, into)),
-            Self::Agree { number } => written(AGREE, *number, |_| ()),
+            Self::Agree { number, takes } => written(AGREE, *number, |into| put_takes(takes, into)),
             Self::Decline { number, why } => written(DECLINE, *number, |into| {
                 into.bytes(U32::new(*why).as_bytes());
             }),

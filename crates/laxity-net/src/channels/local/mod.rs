@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use super::frame::{Count, Malformed, Reader, Sink, Writer};
 
 pub use answer::{Answer, Grade, Granted, Hop, MOST_REASON, Refused};
-pub use ask::{Ask, Spec};
+pub use ask::{Ask, Spec, Takes};
 pub use users::{Forbidden, Held, User, Users};
 
 /// The version of all that is said here. Every version begins with this byte.

@@ -44,14 +44,6 @@ pub struct Users {
     held: BTreeMap<u32, Held>,
 }
 
-/// Bits a second of messages, rounded up.
-fn bits(traffic: &Traffic) -> u64 {
-    let (messages, per) = traffic.rate();
-    let each = u128::from(messages.get()) * u128::from(traffic.largest().get()) * 8;
-    let bits = (each * 1_000_000_000).div_ceil(u128::from(per.as_nanos()));
-    u64::try_from(bits).unwrap_or(u64::MAX)
-}
-
 impl Users {
     /// Who runs the node, and what others may do.
     #[must_use]
@@ -95,8 +87,8 @@ impl Users {
             channels: held.channels.saturating_add(u32::from(before.is_none())),
             bits: held
                 .bits
-                .saturating_sub(before.map_or(0, bits))
-                .saturating_add(bits(traffic)),
+                .saturating_sub(before.map_or(0, Traffic::bits))
+                .saturating_add(traffic.bits()),
         };
         if !self.may_all(uid) {
             let user = self.users.get(&uid).filter(|user| user.open.contains(name));
@@ -106,12 +98,20 @@ impl Users {
         Ok(())
     }
 
+    /// One that he opened counts as this from now on, and as that no more. That may be more than he may have.
+    pub fn recounts(&mut self, uid: u32, now: &Traffic, before: &Traffic) {
+        if let Some(held) = self.held.get_mut(&uid) {
+            let rest = held.bits.saturating_sub(before.bits());
+            held.bits = rest.saturating_add(now.bits());
+        }
+    }
+
     /// One that he opened counts no more.
     pub fn closes(&mut self, uid: u32, traffic: &Traffic) {
         let held = self.held(uid);
         let now = Held {
             channels: held.channels.saturating_sub(1),
-            bits: held.bits.saturating_sub(bits(traffic)),
+            bits: held.bits.saturating_sub(traffic.bits()),
         };
         match now {
             Held { channels: 0, .. } => self.held.remove(&uid),

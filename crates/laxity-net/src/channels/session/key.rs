@@ -34,7 +34,15 @@ pub enum KeyError {
 pub struct PublicKey([u8; LENGTH]);
 
 impl PublicKey {
-    pub(super) const fn bytes(&self) -> &[u8; LENGTH] {
+    /// Of these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; LENGTH]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; LENGTH] {
         &self.0
     }
 }

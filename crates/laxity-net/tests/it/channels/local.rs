@@ -8,12 +8,12 @@ use laxity_model::channels::admission::Traffic;
 use laxity_model::channels::asked::{Fits, Name, Scarce, Shortage};
 use laxity_model::channels::ring::{MOST_BUFFERS, Shape};
 use laxity_model::channels::signalling::message::MOST_HOSTS;
-use laxity_model::channels::signalling::{Cause, HostId, Refusal};
+use laxity_model::channels::signalling::{Cause, ChannelId, HostId, Refusal};
 use laxity_model::channels::source::Excess;
 use laxity_net::channels::frame::Malformed;
 use laxity_net::channels::local::{
     Answer, Ask, Forbidden, Grade, Granted, Held, Hop, MOST_BYTES, MOST_REASON, NODES, Refused,
-    Spec, User, Users, VERSION,
+    Spec, Takes, User, Users, VERSION,
 };
 use proptest::prelude::*;
 
@@ -43,7 +43,7 @@ impl Said {
 }
 
 /// So many kinds of what is said.
-const KINDS: usize = 19;
+const KINDS: usize = 20;
 
 /// So many of them an application says.
 const ASKS: usize = 8;
@@ -114,7 +114,14 @@ impl Parts<'_> {
             3 => Ask::Change { number, spec },
             4 => Ask::Close { number: any },
             5 => Ask::Listen { number, name },
-            6 => Ask::Agree { number: node },
+            6 => Ask::Agree {
+                number: node,
+                takes: Takes {
+                    largest: NonZeroU32::new(self.word(1)).unwrap_or(NonZeroU32::MIN),
+                    room: NonZeroU32::new(self.word(2)).unwrap_or(NonZeroU32::MIN),
+                    patience: Span::from_nanos(self.numbers[3]),
+                },
+            },
             _ => Ask::Decline {
                 number: node,
                 why: self.word(1),
@@ -142,6 +149,9 @@ impl Parts<'_> {
                 traffic: self.traffic(),
                 discard: self.numbers[6] % 2 == 1,
             },
+            10 => Answer::Listens {
+                number: self.channels()[0],
+            },
             _ => {
                 let silent = HostId(self.word(2));
                 let cause = Cause::Lost { by: host, silent };
@@ -157,9 +167,14 @@ impl Parts<'_> {
         };
         let shape = Shape::new(self.word(3) % MOST_BUFFERS + 1, self.word(4) % 60_000 + 1);
         Granted {
+            channel: ChannelId {
+                origin: HostId(self.word(7)),
+                generation: self.word(8),
+                number: self.word(9),
+            },
             ring: (kind < 3).then(|| shape.expect("a ring")),
             propagation: Span::from_nanos(self.numbers[5]),
-            hops: (1..=self.word(6) % MOST_HOSTS as u32 + 1)
+            hops: (1..=self.word(6) % (MOST_HOSTS as u32 + 1))
                 .map(hop)
                 .collect(),
             grade: match kind {
@@ -247,7 +262,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_what_would_be_written_or_nothing(
-        kind in prop_oneof![any::<u8>(), 1..9_u8, 129..134_u8],
+        kind in prop_oneof![any::<u8>(), 1..9_u8, 129..135_u8],
         content in prop::collection::vec(prop_oneof![any::<u8>(), 0..3_u8], 0..120),
     ) {
         let length = (8 + content.len()) as u8;
@@ -312,6 +327,7 @@ const NAMES: [&str; KINDS] = [
     "refused-listened",
     "refused-number",
     "incoming",
+    "listens",
     "ended",
 ];
 
@@ -400,4 +416,27 @@ proptest! {
         prop_assert_eq!(users.may_listen(4, &named("c")), Err(Forbidden::Name));
         prop_assert_eq!(users.may_listen(7, &named("a")), Ok(()));
     }
+}
+
+#[test]
+fn a_change_that_is_refused_counts_as_what_was_there() {
+    let name = Name::new("b").expect("a name");
+    let may = User {
+        channels: 1,
+        bits: 40,
+        open: BTreeSet::from([name.clone()]),
+        listen: BTreeSet::new(),
+    };
+    let mut users = Users::new(7, BTreeMap::from([(3, may)]));
+    users.opens(3, &name, &traffic(2), None).expect("room");
+    let changes = users.opens(3, &name, &traffic(4), Some(&traffic(2)));
+    changes.expect("room");
+    users.recounts(3, &traffic(2), &traffic(4));
+    let held = Held {
+        channels: 1,
+        bits: 16,
+    };
+    assert_eq!(users.held(3), held);
+    users.recounts(4, &traffic(2), &traffic(4));
+    assert_eq!(users.held(4), Held::default());
 }
