@@ -10,6 +10,8 @@ use laxity_model::{Instant, Span};
 const MOST: u32 = 500;
 /// of each of these.
 const EVERY: Span = Span::from_millis(1);
+/// Whoever waits does so for this at the least: else what little is free again is spent on being woken for it.
+const RESTS: Span = Span::from_micros(250);
 /// What it takes to be woken for the first of them, and to look at all else.
 const WOKEN: Span = Span::from_micros(5);
 
@@ -46,7 +48,8 @@ impl Spare {
 
     /// Until when nothing is left.
     pub(super) fn rests_until(&mut self, now: Instant) -> Option<Instant> {
-        self.pace.rests_until(now)
+        let until = self.pace.rests_until(now)?;
+        Some(until.max(now.checked_add(RESTS).unwrap_or(until)))
     }
 }
 

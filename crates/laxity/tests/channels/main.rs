@@ -1,7 +1,7 @@
 //! Nodes of real-time channels, live: over the loop, and between network namespaces.
 
-mod alone;
 mod attacked;
+mod forked;
 mod hosts;
 mod loops;
 mod served;

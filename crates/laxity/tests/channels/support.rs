@@ -2,7 +2,6 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::num::{NonZeroU32, NonZeroU64};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use laxity::Span;
@@ -72,20 +71,6 @@ pub(crate) fn spec(bytes: u32, burst: u32) -> Spec {
 
 pub(crate) fn listens(bytes: u32) -> Listens {
     Listens::to(NonZeroU32::new(bytes).unwrap())
-}
-
-/// What each thread of a node of this process has taken of processors until now, in nanoseconds; in the same order each time.
-pub(crate) fn taken() -> Vec<u64> {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let of = |task: PathBuf| {
-        let read = |what| std::fs::read_to_string(task.join(what)).unwrap_or_default();
-        let is_node = read("comm").starts_with("channels of");
-        let taken = read("schedstat").split(' ').next()?.parse::<u64>().ok()?;
-        is_node.then_some(taken)
-    };
-    let mut tasks: Vec<PathBuf> = tasks.map(|task| task.unwrap().path()).collect();
-    tasks.sort();
-    tasks.into_iter().filter_map(of).collect()
 }
 
 /// The same where 100 messages may wait for an application that the machine keeps from taking them.
