@@ -4,7 +4,7 @@ use core::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use laxity_model::analysis::supply::Dedicated;
-use laxity_model::channels::admission::{Costs, Host, LinkCosts, Traffic};
+use laxity_model::channels::admission::{Costs, Host, LinkCosts, ProcessorCosts, Traffic};
 use laxity_model::channels::asked::{Asked, Name};
 use laxity_model::channels::clocks::Delivered;
 use laxity_model::channels::handler::{self, Looks};
@@ -35,6 +35,8 @@ const AHEAD: [Span; 4] = [
     Span::from_millis(7),
     Span::from_secs(86_400),
 ];
+/// What a frame of the kernel's takes of a wire: 1,514 bytes, and what Ethernet has around them.
+pub(super) const KERNELS: usize = 1_514 + AROUND;
 /// What a frame takes of a wire beside its bytes.
 const AROUND: usize = 24;
 
@@ -51,6 +53,8 @@ pub(super) struct Manner {
     /// Packets of best effort of each channel at each host.
     pub(super) best_effort: u32,
     pub(super) unseen: Span,
+    /// As on a live host: a thread with these costs, two frames out of reach, and in front of each wire the kernel's other traffic, which never ends.
+    pub(super) live: Option<ProcessorCosts>,
 }
 
 impl Default for Manner {
@@ -65,6 +69,7 @@ impl Default for Manner {
             },
             best_effort: 0,
             unseen: Span::ZERO,
+            live: None,
         }
     }
 }
@@ -74,6 +79,23 @@ impl Manner {
     pub(super) const fn overhead(&self) -> u32 {
         let trailer = if self.sealed { TAG } else { CHECKSUM };
         (HEADER + DATA + trailer + AROUND) as u32
+    }
+
+    /// So long before its logical arrival a message may leave a host: what live nodes take it to be.
+    const fn horizon(&self) -> Span {
+        match self.live {
+            Some(_) => Span::from_millis(20),
+            None => Span::ZERO,
+        }
+    }
+
+    /// q, and the largest frame in front of which nothing goes.
+    const fn before(&self) -> (u32, u32) {
+        match (self.live, self.best_effort) {
+            (Some(_), _) => (2, KERNELS as u32),
+            (None, 0) => (0, 0),
+            (None, _) => (0, PACKET + self.overhead()),
+        }
     }
 }
 
@@ -163,20 +185,24 @@ impl World {
         self.incarnation += 1;
         let number = HostId(host as u32);
         let neighbours: Vec<usize> = self.neighbours(host).collect();
-        let mut admission = Host::new(nonzero(PACKET), 1_000, Span::ZERO);
+        let mut admission = Host::new(nonzero(PACKET), 1_000, self.manner.horizon());
+        if let Some(costs) = self.manner.live {
+            let processor = Costs::Processor(costs);
+            admission = (admission.through(processor, Dedicated, By::Deadline)).expect("it fits");
+            self.hosts.set_costs(host, costs);
+        }
+        let (queued, best_effort) = self.manner.before();
         let costs = Costs::Link(LinkCosts {
             rate: NonZeroU64::new(RATE).expect("not 0"),
             overhead: self.manner.overhead(),
-            queued: 0,
-            best_effort: match self.manner.best_effort {
-                0 => 0,
-                _ => PACKET + self.manner.overhead(),
-            },
+            queued,
+            best_effort,
         });
         for link in 0..neighbours.len() {
             let link = LinkId(link as u16);
             admission = (admission.over(link, costs, Dedicated, By::Deadline)).expect("it fits");
         }
+        let kernels = self.manner.live.map_or(0, |_| neighbours.len() as u16);
         let links = neighbours.iter().map(|next| self.link(host, *next));
         let setup = Setup {
             host: number,
@@ -191,6 +217,9 @@ impl World {
         };
         let node = Node::new(setup, links.collect(), admission, self.local(host));
         self.hosts.start(host, node.expect("it fits"));
+        for link in 0..kernels {
+            self.hosts.bulk(host, LinkId(link), KERNELS);
+        }
     }
 
     fn neighbours(&self, host: usize) -> impl Iterator<Item = usize> {
@@ -220,9 +249,9 @@ impl World {
                 true => Trust::Sealed(Box::new(peer.expect("another host"))),
                 false => Trust::Checked,
             },
-            reach: 1,
+            reach: self.manner.before().0.max(1) as usize,
             early: Early::Held {
-                horizon: Span::ZERO,
+                horizon: self.manner.horizon(),
             },
             by: By::Deadline,
             rate: RATE,
