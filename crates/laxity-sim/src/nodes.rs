@@ -5,47 +5,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use laxity_model::base::clock::Clock;
 use laxity_model::base::random::SplitMix64;
 use laxity_model::channels::signalling::node::{Effects, Neighbour, Said};
 use laxity_model::channels::signalling::{Admits, Effect, HostId, LinkId, Node, Terms};
 use laxity_model::nif::wire::Faults;
 use laxity_model::{Instant, Span};
-
-/// A host's clock against the calendar's time.
-#[derive(Clone, Copy, Debug)]
-struct Clock {
-    /// What it said then.
-    said: u64,
-    at: u64,
-    /// It gains so many billionths.
-    ppb: i32,
-}
-
-const BILLION: i128 = 1_000_000_000;
-
-impl Clock {
-    fn says(self, at: Instant) -> Instant {
-        let passed = i128::from(at.as_nanos() - self.at);
-        let says = i128::from(self.said) + passed + passed * i128::from(self.ppb) / BILLION;
-        Instant::from_nanos(u64::try_from(says).unwrap_or(0))
-    }
-
-    /// The first instant at which it says this or more, which is not before it was set.
-    fn reaches(self, says: Instant) -> Instant {
-        if says == Instant::MAX {
-            return says;
-        }
-        let more = i128::from(says.as_nanos()) - i128::from(self.said);
-        let rate = BILLION + i128::from(self.ppb);
-        let passed = u64::try_from((more * BILLION).div_euclid(rate)).unwrap_or(0);
-        let at = self.at.saturating_add(passed);
-        // What the division left is less than two nanoseconds.
-        let near = (0..3).map(|more| Instant::from_nanos(at.saturating_add(more)));
-        near.clone()
-            .find(|at| self.says(*at) >= says)
-            .unwrap_or(Instant::from_nanos(at + 3))
-    }
-}
 
 /// One way of a link.
 #[derive(Clone, Copy, Debug)]
@@ -136,15 +101,10 @@ impl<A: Admits> Network<A> {
     #[must_use]
     pub fn new(hosts: u32, terms: Terms, faults: Faults, seed: u64) -> Self {
         let now = Instant::from_secs(1);
-        let clock = Clock {
-            said: now.as_nanos(),
-            at: now.as_nanos(),
-            ppb: 0,
-        };
         let host = |_| Host {
             node: None,
             ways: Vec::new(),
-            clock,
+            clock: Clock::right(),
             wakes: Instant::MAX,
             still: Instant::ZERO,
         };
@@ -179,11 +139,7 @@ impl<A: Admits> Network<A> {
 
     /// What a host's clock says now, and by how many billionths it is too fast from here on.
     pub fn set_clock(&mut self, host: HostId, says: Instant, ppb: i32) {
-        self.hosts[host.0 as usize].clock = Clock {
-            said: says.as_nanos(),
-            at: self.now.as_nanos(),
-            ppb,
-        };
+        self.hosts[host.0 as usize].clock = Clock::set(says, self.now, ppb);
         self.plans(host.0 as usize);
     }
 

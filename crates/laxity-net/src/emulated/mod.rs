@@ -1,7 +1,8 @@
-//! Emulated interfaces: a wire with an interface at each end, a device that only takes time, and what goes wrong in front of an interface that is there. All do the same for the same seed and
+//! Emulated interfaces: a wire with an interface at each end, a device that only takes time, and what goes wrong in front of an interface that is there; and [`hosts`] with nodes of channels, in one calendar. All do the same for the same seed and
 //! the same instants.
 
 mod faulty;
+pub mod hosts;
 mod leaving;
 mod null;
 mod wire;

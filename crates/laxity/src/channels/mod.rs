@@ -397,8 +397,10 @@ fn made(setup: &Setup, ways: &[Way]) -> Result<node::Node<outward::Bytes, Dedica
     for ((to, way), id) in both().zip((0..).map(LinkId)) {
         let headers = carrier(to).overhead(to.seal) as u32;
         let frame = (way.mtu() + carrier(to).headers()) as u32 + u32::from(to.overhead);
-        let costs = to.costs(headers, way::REACH as u32, frame);
-        host = host.over(id, Costs::Link(costs), Dedicated, By::Deadline)?;
+        let costs = Costs::Link(to.costs(headers, way::REACH as u32, frame));
+        host = host.over(id, costs, Dedicated, By::Deadline)?;
+        // What the neighbour has handed over waits in its kernel as what is handed over here does.
+        let queued = Span::from_nanos(costs.never_due(payload)?.as_nanos());
         links.push(Link {
             neighbour: signalling::Neighbour {
                 host: to.host,
@@ -412,7 +414,7 @@ fn made(setup: &Setup, ways: &[Way]) -> Result<node::Node<outward::Bytes, Dedica
             by: By::Deadline,
             rate: to.rate.get(),
             overhead: headers + u32::from(to.overhead),
-            unseen: to.unseen,
+            unseen: to.unseen.checked_add(queued).unwrap_or(Span::MAX),
         });
     }
     let all = node::Setup {

@@ -98,7 +98,7 @@ pub struct Neighbour {
     pub overhead: u16,
     /// How long the last bit of a frame is on its way.
     pub propagation: Span,
-    /// So much longer a frame may take that no host sees, as in a switch.
+    /// So much longer a frame may take that no host sees, as in a switch, beside what waits in the neighbour's kernel, which follows from the rate.
     pub unseen: Span,
     /// Whether it is owned.
     pub own: Own,

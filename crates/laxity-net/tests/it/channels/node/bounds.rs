@@ -64,7 +64,7 @@ fn granted(world: &mut World, random: &mut SplitMix64) -> Option<Granted> {
 fn sends(world: &mut World, channel: &mut Granted, number: usize, random: &mut SplitMix64) {
     let (messages, per) = channel.traffic.rate();
     let bytes = channel.traffic.largest().get();
-    let begin = world.now.as_nanos();
+    let begin = world.now().as_nanos();
     // In parts of a nanosecond, of which each has as many as there are messages in a period.
     let (parts, per) = (u64::from(messages.get()), per.as_nanos());
     let ahead = per * u64::from(channel.traffic.burst().get() - 1);
@@ -106,14 +106,14 @@ fn bulk(world: &mut World) {
             continue;
         };
         for number in 0..700 {
-            let at = world.now + Span::from_micros(500) * number;
+            let at = world.now() + Span::from_micros(500) * number;
             world.sends(at, from, end, message(99, number, 8_000));
         }
     }
 }
 
 fn nothing_is_dropped(world: &World, seed: u64) {
-    for node in world.nodes.iter().flatten() {
+    for node in world.nodes() {
         for channel in node.signalling().channels() {
             if let Some(EndCounts::Passes(passed, _)) = node.counts(channel.label, Lane::RealTime) {
                 assert_eq!(

@@ -23,9 +23,10 @@ fn line(faults: impl Fn(Faults) -> Faults, link: usize) -> (World, Label) {
     let opening = World::opening(0, 3, traffic, Span::from_millis(5));
     let (_, [from, to], _) = world.open(opening).expect("granted");
     world.run(Span::from_millis(500));
-    world.worse[link] = faults(world.worse[link]);
+    let worse = world.hosts.faults(link);
+    *worse = faults(*worse);
     for number in 0..100 {
-        let at = world.now + Span::from_millis(10) * number;
+        let at = world.now() + Span::from_millis(10) * number;
         world.sends(at, 0, from, message(0, number, 800));
     }
     world.run(Span::from_millis(1_100));

@@ -16,7 +16,7 @@ fn at_work(seed: u64) -> (World, ChannelId, [Label; 2]) {
     let opening = World::opening(0, 3, traffic, Span::from_millis(20));
     let (channel, ends, _) = world.open(opening).expect("granted");
     for number in 0..100 {
-        let at = world.now + Span::from_millis(5) * number;
+        let at = world.now() + Span::from_millis(5) * number;
         world.sends(at, 0, ends[0], message(0, number, 2_000));
     }
     // Not at a heartbeat's instant.
@@ -26,7 +26,7 @@ fn at_work(seed: u64) -> (World, ChannelId, [Label; 2]) {
 
 /// Both ends are told once, within 250 ms, and by one of these.
 fn are_told(world: &mut World, channel: ChannelId, causes: &[Cause]) {
-    let died = world.now;
+    let died = world.now();
     world.run(Span::from_secs(3));
     for host in [0, 3] {
         let all = world.seen[host].events.iter();
@@ -56,7 +56,7 @@ fn lost(by: u32, silent: u32) -> Cause {
 fn both_ends_are_told_which_link_has_died() {
     for seed in 0..10 {
         let (mut world, channel, _) = at_work(seed);
-        world.cut(1);
+        world.hosts.cut(1);
         are_told(&mut world, channel, &[lost(1, 2), lost(2, 1)]);
     }
 }
@@ -65,7 +65,7 @@ fn both_ends_are_told_which_link_has_died() {
 fn both_ends_are_told_which_host_has_died() {
     for seed in 0..10 {
         let (mut world, channel, _) = at_work(seed);
-        world.kill(2);
+        world.hosts.kill(2);
         are_told(&mut world, channel, &[lost(1, 2), lost(3, 2)]);
     }
 }
@@ -73,14 +73,14 @@ fn both_ends_are_told_which_host_has_died() {
 #[test]
 fn a_host_that_begins_anew_knows_nothing_and_works_again() {
     let (mut world, channel, _) = at_work(1);
-    world.kill(2);
+    world.hosts.kill(2);
     world.start(2);
     let causes = [Cause::Restarted(HostId(2)), lost(1, 2), lost(3, 2)];
     are_told(&mut world, channel, &causes);
     let traffic = Traffic::new(2_000, (1, Span::from_millis(5)), 2).expect("traffic");
     let opening = World::opening(0, 3, traffic, Span::from_millis(20));
     let (_, [from, to], _) = world.open(opening).expect("granted");
-    world.send(0, from, message(0, 0, 2_000));
+    world.sends(world.now(), 0, from, message(0, 0, 2_000));
     world.run(Span::from_millis(25));
     let last = world.seen[3].got.last().expect("it came");
     assert_eq!((last.end, last.message), (to, 0));

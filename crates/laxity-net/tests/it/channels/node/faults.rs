@@ -29,7 +29,7 @@ fn bears(sealed: bool, faults: Faults, seed: u64) -> (World, usize) {
     let opening = World::opening(0, 2, traffic(), Span::from_millis(30));
     let (_, [from, to], _) = world.open(opening).expect("granted");
     for number in 0..200 {
-        let at = world.now + Span::from_millis(5) * number;
+        let at = world.now() + Span::from_millis(5) * number;
         world.sends(
             at,
             0,
@@ -77,8 +77,8 @@ fn frames_that_come_twice_count_once() {
     };
     let (world, got) = bears(true, doubled, 3);
     assert_eq!(got, 200);
-    let counts = world.nodes[1]
-        .as_ref()
+    let counts = (world.hosts)
+        .node(1)
         .and_then(|node| node.link_counts(LinkId(0)));
     assert!(counts.expect("a link").repeated > 50);
 }
@@ -107,8 +107,8 @@ fn frames_that_are_lost_or_damaged_cost_their_messages() {
     for seed in 0..4 {
         let (world, got) = bears(true, worse, seed);
         assert!(got < 200 && got > 100, "{got}");
-        let counts = world.nodes[2]
-            .as_ref()
+        let counts = (world.hosts)
+            .node(2)
             .and_then(|node| node.link_counts(LinkId(0)));
         let counts = counts.expect("a link");
         assert!(

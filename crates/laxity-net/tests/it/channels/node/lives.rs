@@ -22,19 +22,19 @@ fn lives(manner: Manner) {
     let opening = World::opening(0, 2, traffic(2_500, 10), within);
     let (channel, [from, to], bound) = world.open(opening).expect("granted");
     assert!(bound <= within, "{bound}");
-    let begin = world.now;
+    let begin = world.now();
     for number in 0..50 {
         let at = begin + Span::from_millis(10) * number;
         world.sends(at, 0, from, message(0, number, 2_500));
     }
     world.run(Span::from_millis(250));
-    let now = world.now;
+    let now = world.now();
     let (larger, sooner) = (asked(traffic(9_000, 5)), Span::from_millis(20));
     let hold = world.node(0).change(now, channel, larger, sooner);
     let hold = hold.expect("it is open");
     world.run(Span::from_millis(300));
     for number in 50..150 {
-        let at = world.now + Span::from_millis(5) * (number - 50);
+        let at = world.now() + Span::from_millis(5) * (number - 50);
         world.sends(at, 0, from, message(0, number, 9_000));
     }
     world.run(Span::from_millis(600));
@@ -60,7 +60,7 @@ fn lives(manner: Manner) {
         assert_eq!(verdict.timeliness, Timeliness::InTime, "{number}");
     }
     world.adds_up();
-    let now = world.now;
+    let now = world.now();
     world.node(0).close(now, channel, false);
     world.run(Span::from_millis(20));
     for host in [0, 2] {
@@ -138,12 +138,12 @@ fn a_link_that_is_full_of_best_effort_still_opens() {
     for _ in 0..2 {
         let (_, [from, _], _) = world.open(bulk.clone()).expect("granted");
         for number in 0..4_000 {
-            let at = world.now + Span::from_micros(250) * number;
+            let at = world.now() + Span::from_micros(250) * number;
             world.sends(at, 0, from, message(1, number, 8_000));
         }
     }
     world.run(Span::from_millis(100));
-    let asked_at = world.now;
+    let asked_at = world.now();
     let opening = World::opening(0, 2, traffic(1_000, 10), Span::from_millis(10));
     let (channel, ..) = world.open(opening).expect("granted");
     let opened = world.seen[0]

@@ -6,4 +6,5 @@ mod deaths;
 mod faults;
 mod lives;
 mod sums;
+mod twin;
 mod world;

@@ -9,7 +9,7 @@ use super::world::World;
 impl World {
     /// Everything that came is in exactly one of the counts of what became of it, at each host.
     pub(super) fn adds_up(&self) {
-        for node in self.nodes.iter().flatten() {
+        for node in self.nodes() {
             assert!(node.signalling().agrees());
             let mut data = 0;
             for channel in node.signalling().channels() {
@@ -32,7 +32,7 @@ impl World {
 
     /// Nothing is left of any channel.
     pub(super) fn is_empty(&self) {
-        for node in self.nodes.iter().flatten() {
+        for node in self.nodes() {
             assert_eq!(node.signalling().channels().count(), 0);
             assert!(node.signalling().agrees());
             assert!(node.holds_nothing());

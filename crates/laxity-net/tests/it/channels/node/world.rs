@@ -1,26 +1,26 @@
-//! A line of hosts with nodes, a wire from each to the next, and one calendar.
+//! A line of hosts with nodes, and a cable from each to the next.
 
 use core::num::{NonZeroU32, NonZeroU64};
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use laxity_model::analysis::supply::Dedicated;
-use laxity_model::channels::admission::{Costs, Host, LinkCosts, Traffic};
+use laxity_model::channels::admission::{Costs, Host, LinkCosts, ProcessorCosts, Traffic};
 use laxity_model::channels::asked::{Asked, Name};
 use laxity_model::channels::clocks::Delivered;
 use laxity_model::channels::handler::{self, Looks};
 use laxity_model::channels::signalling::node::Neighbour;
 use laxity_model::channels::signalling::{ChannelId, HostId, LinkId, Terms};
 use laxity_model::channels::source::Excess;
-use laxity_model::nif::wire::{Faults, Framing, WHOLE, Way};
+use laxity_model::nif::wire::Faults;
 use laxity_model::policy::multiclass::{By, Early};
 use laxity_model::{Instant, Span};
-use laxity_net::channels::frame::{CHECKSUM, Cipher, DATA, HEADER, LONGEST, TAG};
+use laxity_net::channels::frame::{CHECKSUM, Cipher, DATA, HEADER, TAG};
 use laxity_net::channels::node::{
-    Event, Filled, Handler, Handlers, Link, Listens, Node, Opening, Sends, Setup, Trust,
+    Event, Handler, Handlers, Link, Listens, Node, NotOpen, Opening, Sends, Setup, Trust,
 };
-use laxity_net::channels::path::{Handed, Label, Lane, Offer};
+use laxity_net::channels::path::{Label, Lane, Offer};
 use laxity_net::channels::session::{self, Budget, Identity, Peer};
+use laxity_net::emulated::hosts::{Applications, Hosts, TwinNode, When};
 
 use crate::channels::hosts::identity;
 
@@ -35,6 +35,8 @@ const AHEAD: [Span; 4] = [
     Span::from_millis(7),
     Span::from_secs(86_400),
 ];
+/// What a frame of the kernel's takes of a wire: 1,514 bytes, and what Ethernet has around them.
+pub(super) const KERNELS: usize = 1_514 + AROUND;
 /// What a frame takes of a wire beside its bytes.
 const AROUND: usize = 24;
 
@@ -51,6 +53,8 @@ pub(super) struct Manner {
     /// Packets of best effort of each channel at each host.
     pub(super) best_effort: u32,
     pub(super) unseen: Span,
+    /// As on a live host: a thread with these costs, two frames out of reach, and in front of each wire the kernel's other traffic, which never ends.
+    pub(super) live: Option<ProcessorCosts>,
 }
 
 impl Default for Manner {
@@ -65,6 +69,7 @@ impl Default for Manner {
             },
             best_effort: 0,
             unseen: Span::ZERO,
+            live: None,
         }
     }
 }
@@ -75,9 +80,26 @@ impl Manner {
         let trailer = if self.sealed { TAG } else { CHECKSUM };
         (HEADER + DATA + trailer + AROUND) as u32
     }
+
+    /// So long before its logical arrival a message may leave a host: what live nodes take it to be.
+    const fn horizon(&self) -> Span {
+        match self.live {
+            Some(_) => Span::from_millis(20),
+            None => Span::ZERO,
+        }
+    }
+
+    /// q, and the largest frame in front of which nothing goes.
+    const fn before(&self) -> (u32, u32) {
+        match (self.live, self.best_effort) {
+            (Some(_), _) => (2, KERNELS as u32),
+            (None, 0) => (0, 0),
+            (None, _) => (0, PACKET + self.overhead()),
+        }
+    }
 }
 
-pub(super) type Live = Node<Vec<u8>, Dedicated>;
+pub(super) type Live = TwinNode<Dedicated>;
 
 /// A message that was delivered.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,25 +121,12 @@ pub(super) struct Seen {
     pub(super) refused: u64,
 }
 
-/// A wire from one host to the next, with what is on its way each way.
-struct Cable {
-    ways: [Way; 2],
-    busy: [Option<Instant>; 2],
-    is_cut: bool,
-}
-
 pub(super) struct World {
-    pub(super) now: Instant,
+    pub(super) hosts: Hosts<Dedicated>,
     pub(super) manner: Manner,
-    pub(super) nodes: Vec<Option<Live>>,
     pub(super) seen: Vec<Seen>,
-    cables: Vec<Cable>,
-    sends: BTreeMap<(Instant, u64), (usize, Label, Vec<u8>)>,
     pub(super) listens: Listens,
-    /// What each wire does beside.
-    pub(super) worse: Vec<Faults>,
-    /// Frames that left a host for the next one, and for the one before.
-    pub(super) wire: Vec<[VecDeque<Vec<u8>>; 2]>,
+    count: usize,
     incarnation: u32,
 }
 
@@ -146,27 +155,25 @@ pub(super) fn asked(traffic: Traffic) -> Asked {
 impl World {
     /// So many hosts, whose neighbours are known to each other before this returns.
     pub(super) fn new(hosts: usize, manner: Manner, seed: u64) -> Self {
-        let cable = |number: usize| Cable {
-            ways: [0, 1].map(|way| Way::new(seed ^ (2 * number + way) as u64)),
-            busy: [None; 2],
-            is_cut: false,
-        };
         let mut world = Self {
-            now: Instant::from_secs(1),
+            hosts: Hosts::new(hosts),
             manner,
-            nodes: (0..hosts).map(|_| None).collect(),
             seen: (0..hosts).map(|_| Seen::default()).collect(),
-            cables: (0..hosts - 1).map(cable).collect(),
-            sends: BTreeMap::new(),
             listens: Listens {
                 unseen: manner.unseen * (hosts as u64 - 1),
                 ..LISTENS
             },
-            wire: (0..hosts - 1).map(|_| Default::default()).collect(),
-            worse: vec![manner.faults; hosts - 1],
+            count: hosts,
             incarnation: 0,
         };
-        for host in 0..hosts {
+        for near in 0..hosts - 1 {
+            let seed = seed ^ (2 * near) as u64;
+            let between = [near, near + 1];
+            (world.hosts).connect(between, AROUND, manner.faults, seed);
+        }
+        for (host, ahead) in (0..hosts).zip(AHEAD) {
+            let says = world.now() + ahead;
+            world.hosts.set_clock(host, says, 0);
             world.start(host);
         }
         world.run(Span::from_millis(200));
@@ -178,20 +185,24 @@ impl World {
         self.incarnation += 1;
         let number = HostId(host as u32);
         let neighbours: Vec<usize> = self.neighbours(host).collect();
-        let mut admission = Host::new(nonzero(PACKET), 1_000, Span::ZERO);
+        let mut admission = Host::new(nonzero(PACKET), 1_000, self.manner.horizon());
+        if let Some(costs) = self.manner.live {
+            let processor = Costs::Processor(costs);
+            admission = (admission.through(processor, Dedicated, By::Deadline)).expect("it fits");
+            self.hosts.set_costs(host, costs);
+        }
+        let (queued, best_effort) = self.manner.before();
         let costs = Costs::Link(LinkCosts {
             rate: NonZeroU64::new(RATE).expect("not 0"),
             overhead: self.manner.overhead(),
-            queued: 0,
-            best_effort: match self.manner.best_effort {
-                0 => 0,
-                _ => PACKET + self.manner.overhead(),
-            },
+            queued,
+            best_effort,
         });
         for link in 0..neighbours.len() {
             let link = LinkId(link as u16);
             admission = (admission.over(link, costs, Dedicated, By::Deadline)).expect("it fits");
         }
+        let kernels = self.manner.live.map_or(0, |_| neighbours.len() as u16);
         let links = neighbours.iter().map(|next| self.link(host, *next));
         let setup = Setup {
             host: number,
@@ -205,12 +216,15 @@ impl World {
             costs: handler::Costs::default(),
         };
         let node = Node::new(setup, links.collect(), admission, self.local(host));
-        self.nodes[host] = Some(node.expect("it fits"));
+        self.hosts.start(host, node.expect("it fits"));
+        for link in 0..kernels {
+            self.hosts.bulk(host, LinkId(link), KERNELS);
+        }
     }
 
     fn neighbours(&self, host: usize) -> impl Iterator<Item = usize> {
         let before = host.checked_sub(1);
-        let behind = (host < self.cables.len()).then_some(host + 1);
+        let behind = (host + 1 < self.count).then_some(host + 1);
         before.into_iter().chain(behind)
     }
 
@@ -235,9 +249,9 @@ impl World {
                 true => Trust::Sealed(Box::new(peer.expect("another host"))),
                 false => Trust::Checked,
             },
-            reach: 1,
+            reach: self.manner.before().0.max(1) as usize,
             early: Early::Held {
-                horizon: Span::ZERO,
+                horizon: self.manner.horizon(),
             },
             by: By::Deadline,
             rate: RATE,
@@ -246,32 +260,22 @@ impl World {
         }
     }
 
+    pub(super) const fn now(&self) -> Instant {
+        self.hosts.now()
+    }
+
     /// What the clock of a host says.
     pub(super) fn local(&self, host: usize) -> Instant {
-        self.now + AHEAD[host]
+        self.hosts.local(host)
     }
 
     pub(super) fn node(&mut self, host: usize) -> &mut Live {
-        self.nodes[host].as_mut().expect("it lives")
+        self.hosts.node_mut(host).expect("it lives")
     }
 
-    pub(super) fn kill(&mut self, host: usize) {
-        self.nodes[host] = None;
-        for (cable, way) in Self::cables_of(host, self.cables.len()) {
-            self.cables[cable].busy[way] = None;
-        }
-    }
-
-    /// The wire from a host to the next one carries nothing.
-    pub(super) fn cut(&mut self, host: usize) {
-        self.cables[host].is_cut = true;
-    }
-
-    /// The cables of a host in the order of its links, and which way is the host's.
-    fn cables_of(host: usize, cables: usize) -> impl Iterator<Item = (usize, usize)> {
-        let before = host.checked_sub(1).map(|cable| (cable, 1));
-        let behind = (host < cables).then_some((host, 0));
-        before.into_iter().chain(behind)
+    /// Those that live.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &Live> {
+        (0..self.count).filter_map(|host| self.hosts.node(host))
     }
 
     pub(super) fn opening(from: usize, to: usize, traffic: Traffic, within: Span) -> Opening {
@@ -327,145 +331,69 @@ impl World {
 
     /// A message will be sent then.
     pub(super) fn sends(&mut self, at: Instant, host: usize, end: Label, bytes: Vec<u8>) {
-        let number = self.sends.len() as u64;
-        self.sends.insert((at, number), (host, end, bytes));
+        self.hosts.sends(at, host, end, bytes);
     }
 
     /// So much time passes.
     pub(super) fn run(&mut self, span: Span) {
-        let until = self.now + span;
+        let until = self.now() + span;
         let mut still = 0;
-        while let Some(next) = self.next()
-            && next <= until
-        {
-            still = if next > self.now { 0 } else { still + 1 };
-            assert!(still < 1_000, "nothing goes on at {:?}", self.now);
-            self.now = self.now.max(next);
-            self.step();
-        }
-        self.now = until;
-    }
-
-    fn next(&self) -> Option<Instant> {
-        let nodes = self.nodes.iter().zip(AHEAD);
-        let nodes =
-            nodes.filter_map(|(node, ahead)| Some(node.as_ref()?.next().saturating_sub(ahead)));
-        let cables = self.cables.iter();
-        let ways = cables.flat_map(|cable| cable.ways.iter().filter_map(Way::next));
-        let busy = self.cables.iter().flat_map(|cable| cable.busy);
-        let sends = self.sends.keys().next().map(|(at, _)| *at);
-        nodes.chain(ways).chain(busy.flatten()).chain(sends).min()
-    }
-
-    fn step(&mut self) {
-        let now = self.now;
-        for host in 0..self.nodes.len() {
-            let local = self.local(host);
-            let links = Self::cables_of(host, self.cables.len());
-            for (link, (cable, way)) in links.enumerate() {
-                let link = LinkId(link as u16);
-                let of = &mut self.cables[cable];
-                if of.busy[way].take_if(|busy| *busy <= now).is_some()
-                    && let Some(node) = &mut self.nodes[host]
-                {
-                    assert!(node.left(local, link));
-                }
-                while let Some(mut flying) = of.ways[1 - way].land(now) {
-                    if let Some(node) = self.nodes[host].as_mut().filter(|_| !of.is_cut) {
-                        node.came(local, link, local, &mut flying.bytes);
-                    }
-                }
-            }
-        }
-        for (node, ahead) in self.nodes.iter_mut().zip(AHEAD) {
-            if let Some(node) = node
-                && node.next() <= now + ahead
-            {
-                node.wake(now + ahead);
-            }
-        }
-        while let Some(first) = self.sends.first_entry()
-            && first.key().0 <= now
-        {
-            let (host, end, bytes) = first.remove();
-            self.send(host, end, bytes);
-        }
-        self.told();
-        self.fills();
-        self.told();
-    }
-
-    pub(super) fn send(&mut self, host: usize, end: Label, bytes: Vec<u8>) {
-        let now = self.local(host);
-        let Some(node) = &mut self.nodes[host] else {
-            return;
-        };
-        match node.send(now, end, bytes) {
-            Ok(Offer::Waits | Offer::Demoted) => {}
-            Ok(_) | Err(_) => self.seen[host].refused += 1,
-        }
-    }
-
-    fn fills(&mut self) {
-        let now = self.now;
-        let mut buffer = [0; LONGEST];
-        for (host, node) in self.nodes.iter_mut().enumerate() {
-            let local = now + AHEAD[host];
-            let links = Self::cables_of(host, self.cables.len());
-            for (link, (cable, way)) in links.enumerate() {
-                let Some(node) = node else {
-                    continue;
-                };
-                let Cable { ways, busy, .. } = &mut self.cables[cable];
-                if busy[way].is_some() {
-                    continue;
-                }
-                let (wire, faults) = (&mut self.wire[cable][way], self.worse[cable]);
-                let filled = node.fill(local, LinkId(link as u16), &mut buffer, |frame| {
-                    let leaves = now + Framing::Bare.takes(frame.len() + AROUND, faults.rate);
-                    busy[way] = Some(leaves);
-                    ways[way].fly(frame, leaves, WHOLE, &faults);
-                    wire.push_back(frame.to_vec());
-                    Handed::Taken
-                });
-                assert_ne!(filled, Filled::NoRoom);
-                wire.truncate(4_000);
-            }
-        }
-    }
-
-    /// Applications are told, and answer; a caller with an executor runs handlers.
-    pub(super) fn told(&mut self) {
-        let now = self.now;
-        for (host, seen) in self.seen.iter_mut().enumerate() {
-            let local = now + AHEAD[host];
-            let Some(node) = &mut self.nodes[host] else {
-                continue;
+        loop {
+            let before = self.now();
+            let mut applications = Told {
+                seen: &mut self.seen,
+                listens: self.listens,
             };
-            while let Some(event) = node.event() {
-                match &event {
-                    Event::Asked(hold, _) => node.answer(local, *hold, Ok(self.listens)),
-                    Event::Back(_) => seen.back += 1,
-                    Event::Handler(handler) => runs(node, local, *handler),
-                    Event::Received(end) => {
-                        let received = node.receive(*end).expect("it was told");
-                        let bytes = node.bytes(*end, &received).expect("it is there");
-                        seen.got.push(Got {
-                            at: now,
-                            end: *end,
-                            lane: received.lane,
-                            message: received.message,
-                            bytes: bytes.to_vec(),
-                            verdict: received.delivered,
-                        });
-                        node.give_back(*end, received);
-                    }
-                    _ => {}
-                }
-                if !matches!(event, Event::Back(_) | Event::Received(_)) {
-                    seen.events.push((now, event));
-                }
+            if !self.hosts.step(until, &mut applications) {
+                break;
             }
+            still = if self.now() > before { 0 } else { still + 1 };
+            assert!(still < 1_000, "nothing goes on at {before:?}");
+        }
+    }
+
+    /// Applications are told what has happened by now.
+    pub(super) fn told(&mut self) {
+        self.run(Span::ZERO);
+    }
+}
+
+/// Applications, which note what they are told, and answer.
+struct Told<'a> {
+    seen: &'a mut [Seen],
+    listens: Listens,
+}
+
+impl Applications<Dedicated> for Told<'_> {
+    fn told(&mut self, when: When, node: &mut Live, event: Event<Vec<u8>>) {
+        let seen = &mut self.seen[when.host];
+        match &event {
+            Event::Asked(hold, _) => node.answer(when.local, *hold, Ok(self.listens)),
+            Event::Back(_) => seen.back += 1,
+            Event::Handler(handler) => runs(node, when.local, *handler),
+            Event::Received(end) => {
+                let received = node.receive(*end).expect("it was told");
+                let bytes = node.bytes(*end, &received).expect("it is there");
+                seen.got.push(Got {
+                    at: when.at,
+                    end: *end,
+                    lane: received.lane,
+                    message: received.message,
+                    bytes: bytes.to_vec(),
+                    verdict: received.delivered,
+                });
+                node.give_back(*end, received);
+            }
+            _ => {}
+        }
+        if !matches!(event, Event::Back(_) | Event::Received(_)) {
+            seen.events.push((when.at, event));
+        }
+    }
+
+    fn offered(&mut self, when: When, _: Label, offer: Result<Offer<Vec<u8>>, NotOpen<Vec<u8>>>) {
+        if !matches!(offer, Ok(Offer::Waits | Offer::Demoted)) {
+            self.seen[when.host].refused += 1;
         }
     }
 }
