@@ -106,6 +106,8 @@ fn carried(queues: Queues, [lost, missed]: [u64; 2]) -> (Run, Seen) {
     };
     let outcome = flagship::Outcome {
         flows: [judged; 2],
+        undisturbed: [judged; 2],
+        node_ppm: None,
         best_effort: 90_000_000,
     };
     let seen = flagship::Seen::Ran(outcome);

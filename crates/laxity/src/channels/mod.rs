@@ -69,7 +69,7 @@ use laxity_linux::os::clock;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::base::bell::Bell;
 use laxity_model::channels::admission::{Costs, Host};
-pub use laxity_model::channels::admission::{ProcessorCosts, Traffic};
+pub use laxity_model::channels::admission::{ProcessorCosts, Traffic, TrafficError};
 pub use laxity_model::channels::asked::{Asked, Fits, Name, Scarce, Shortage};
 pub use laxity_model::channels::clocks::{Delivered, Place, Timeliness};
 use laxity_model::channels::handler::{self, Looks};
@@ -255,7 +255,7 @@ impl Node {
                 excess: spec.excess,
                 room,
                 largest: largest.get(),
-                is_due: true,
+                is_due: spec.is_due,
             },
         };
         let begun = (self.asks).ask(move |core: &mut Core| core.open(opening, nodes.receiver()));

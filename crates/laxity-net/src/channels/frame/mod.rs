@@ -19,7 +19,7 @@ pub use handshake::{Answer, Cipher, First, MAC};
 pub use layout::{
     CHECKSUM, DATA, Frame, HEADER, Header, Kind, LONGEST, Malformed, NoRoom, TAG, VERSION,
 };
-pub use signal::{SIGNAL_PAYLOAD, Signal};
 pub(super) use signal::{CauseLayout, Count, Reader, RefusalLayout, Sink, SpecLayout, Writer};
+pub use signal::{SIGNAL_PAYLOAD, Signal};
 
 pub(super) use layout::begin;
