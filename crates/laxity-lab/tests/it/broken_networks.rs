@@ -3,7 +3,7 @@
 //! `broken-networks/<name>.toml` is the input, `broken-networks/<name>.txt` what a person sees.
 
 use laxity_lab::scenario::channels::digest::{Difference, Digest, Part};
-use laxity_lab::scenario::channels::{Late, Network, Own};
+use laxity_lab::scenario::channels::{Late, Link, Network, Own};
 use laxity_lab::scenario::{Diagnostic, Severity, Style, parse_network};
 use laxity_model::Span;
 use laxity_model::channels::source::Excess;
@@ -84,7 +84,7 @@ fn packets_are_as_large_as_the_narrowest_link_takes() {
             text.replacen(from, to, 1)
         });
         let network = good(&text);
-        let beside = network.links.iter().map(|link| link.beside());
+        let beside = network.links.iter().map(Link::beside);
         (network.payload().get(), beside.collect::<Vec<_>>())
     };
     assert_eq!(of(&[]), (1_408, vec![106 + 24, 106 + 24]));

@@ -184,7 +184,7 @@ fn enough(rate: u64, is_enough: impl Fn(u64) -> bool) -> Option<u64> {
 
 /// What is granted of a stage.
 fn granted(stage: &Stage<Dedicated>) -> u64 {
-    let members = stage.resource().members().iter();
+    let members = stage.resource().members();
     let of = |cost: Service, interval: Span| share(cost, interval);
     members
         .map(|member| of(member.demand.need.cost, member.demand.interval))

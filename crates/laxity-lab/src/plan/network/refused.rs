@@ -55,10 +55,8 @@ pub(super) fn told<S: SupplyBound>(
     wires: Span,
 ) -> RefusedPlan {
     let host = network.hosts[refusal.hop].name.clone();
-    let stage = refusal
-        .stage
-        .map(|stage| &hosts[refusal.hop].stages()[stage]);
-    let link = stage.and_then(|stage| stage.link());
+    let stages = hosts[refusal.hop].stages();
+    let link = refusal.stage.and_then(|stage| stages[stage].link());
     let link = link.map(|link| network.links[link.index()].name.clone());
     let resource = match (&refusal.reason, &link) {
         (Reason::Lack(Lack::Buffers { .. }), _) => Resource::Buffers,
