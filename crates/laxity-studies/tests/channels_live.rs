@@ -67,6 +67,21 @@ fn main() {
             "{outcome:?}"
         );
     }
+    for (between, beside) in [
+        (Between::Wire, Beside::Own),
+        (Between::Switch, Beside::Tcp),
+        (Between::Relays(2), Beside::Udp),
+    ] {
+        let outcome = ran(Who::Channels, between, Queues::Node, beside);
+        let [control, video] = outcome.flows;
+        assert!(came(control) && came(video), "{outcome:?}");
+        assert!(
+            outcome.best_effort > 1_000_000 && outcome.best_effort < 110_000_000,
+            "{outcome:?}"
+        );
+        let took = outcome.node_ppm.expect("nodes tell what they took");
+        assert!(took > 0 && took < 1_000_000, "{outcome:?}");
+    }
     // The kernel has no session that best effort could be in.
     let case = Case {
         who: Who::Udp,

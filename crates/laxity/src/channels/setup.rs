@@ -95,7 +95,7 @@ pub struct Neighbour {
     pub overhead: u16,
     /// How long the last bit of a frame is on its way.
     pub propagation: Span,
-    /// So much longer a frame may take that no host sees, as in a switch.
+    /// So much longer a frame may take that no host sees: in a switch, behind the kernel's best effort, and until a processor is there that takes it in. A relay takes frames for excess that come closer than is stated by more than that, and drops them: so it is no less than what the next host may be late by.
     pub unseen: Span,
     /// Whether it is owned.
     pub own: Own,

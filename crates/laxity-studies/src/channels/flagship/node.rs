@@ -11,14 +11,14 @@ use laxity::channels::{
     HostId, Identity, KeyError, Listener, Listens, Name, Neighbour, Node, Own, Receiver, SecretKey,
     Sender, Setup, Spec, Told, Traffic,
 };
-use laxity::net::world::World;
 use laxity::{now, sleep_until};
-use laxity_model::{Grade, Span};
+use laxity_model::{Grade, Instant, Span};
 use serde::{Deserialize, Serialize};
 
 use super::RATE;
 use super::carry::{self, Arrival, REST, Receives, Sends};
 use super::flows::{Flow, When};
+use super::judge::DUE;
 use super::part::{READY, told, when};
 use super::sockets::PATIENCE;
 use crate::peers::{Used, say};
@@ -30,6 +30,8 @@ const CONTROL_WITHIN: Span = Span::from_millis(10);
 const VIDEO_WITHIN: Span = Span::from_millis(33);
 /// So many messages may come at once, as whoever sends may be late himself.
 const BURST: u32 = 3;
+/// What a link may take of a frame that no host sees: it waits for the kernel's best effort, and for processors that all hosts and all that is beside them share. What takes longer is missed, whatever becomes of it.
+const UNSEEN: Span = DUE;
 /// In front of what a node's thread has used, in a line.
 const USED: &str = "used ";
 
@@ -69,11 +71,7 @@ impl Sends for Sender {
 }
 
 impl Receives for Receiver {
-    fn receive(
-        &mut self,
-        room: &mut [u8],
-        until: laxity_model::Instant,
-    ) -> io::Result<Option<usize>> {
+    fn receive(&mut self, room: &mut [u8], until: Instant) -> io::Result<Option<usize>> {
         loop {
             let told = Self::receive(self, room, Some(until)).map_err(io::Error::other)?;
             match told {
@@ -132,7 +130,7 @@ impl Host {
             rate: NonZeroU64::new(RATE).unwrap_or(NonZeroU64::MIN),
             overhead: 0,
             propagation: Span::ZERO,
-            unseen: Span::ZERO,
+            unseen: UNSEEN,
             own: Own::Class,
             is_shaped: self.is_shaped,
         })
@@ -162,7 +160,7 @@ impl Host {
             } else if self.host == self.last {
                 let largest = NonZeroU32::new(flow.bytes() as u32).unwrap_or(NonZeroU32::MIN);
                 let (name, listens) = (Name::new(flow.name())?, Listens::to(largest));
-                End::Receives(node.listen(name, listens, Span::ZERO)?)
+                End::Receives(node.listen(name, listens, UNSEEN * u64::from(self.last))?)
             } else {
                 continue;
             };
@@ -191,7 +189,7 @@ impl Host {
         let node = Node::start(self.setup()?)?;
         say(READY)?;
         told()?;
-        if !node.wait_for_neighbours(Some(now() + Span::from(PATIENCE)))? {
+        if !node.wait_for_neighbours(Some(now() + Span::from_secs(PATIENCE.as_secs())))? {
             return Err("a neighbour is not there".into());
         }
         let ends = self.ends(&node)?;

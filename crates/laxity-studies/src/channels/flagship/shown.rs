@@ -7,7 +7,7 @@ use laxity_model::Span;
 use super::super::TEXT;
 use super::claims::{Runs, Says};
 use super::judge::Judged;
-use super::{Beside, Case, Outcome, Seen, Who};
+use super::{Beside, Case, Outcome, Seen};
 use crate::or;
 use crate::spread::Spread;
 use laxity::net::world::{Between, Queues};
