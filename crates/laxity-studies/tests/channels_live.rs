@@ -31,6 +31,25 @@ fn came(judged: Judged) -> bool {
     judged.lost * 10 <= judged.due
 }
 
+/// A node at each host: beside what they carry themselves, behind a switch, and over relays.
+fn nodes_carry() {
+    for (between, beside) in [
+        (Between::Wire, Beside::Own),
+        (Between::Switch, Beside::Tcp),
+        (Between::Relays(2), Beside::Udp),
+    ] {
+        let outcome = ran(Who::Channels, between, Queues::Node, beside);
+        let [control, video] = outcome.flows;
+        assert!(came(control) && came(video), "{outcome:?}");
+        assert!(
+            outcome.best_effort > 1_000_000 && outcome.best_effort < 110_000_000,
+            "{outcome:?}"
+        );
+        let took = outcome.node_ppm.expect("nodes tell what they took");
+        assert!(took > 0 && took < 1_000_000, "{outcome:?}");
+    }
+}
+
 fn main() {
     let told: Vec<String> = std::env::args().collect();
     if let [_, peer, experiment, part] = &told[..]
@@ -67,6 +86,7 @@ fn main() {
             "{outcome:?}"
         );
     }
+    nodes_carry();
     // The kernel has no session that best effort could be in.
     let case = Case {
         who: Who::Udp,

@@ -37,7 +37,7 @@ impl Between {
     }
 }
 
-/// How frames wait for a link on the way to the far host. On the way back they wait in one queue, always.
+/// How frames wait for a link on the way to the far host. On the way back they wait in one queue, but for [`Node`](Self::Node).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Queues {
     /// One queue of 1,000 packets.
@@ -46,6 +46,8 @@ pub enum Queues {
     Fair,
     /// The host of each link owns it: what goes to [`World::IN_CLASS`] is in the class of channels.
     Class,
+    /// Nobody has put any there, on the way back neither: each host's node takes its links itself. Behind a switch's ports frames wait in one queue.
+    Node,
 }
 
 /// Each of its hosts, and what waits between them.
@@ -82,14 +84,18 @@ impl World {
             let [here, next] = pair else { continue };
             if switch.is_none() {
                 join((here, "right"), (next, "left"))?;
-                shape(next, "left", rate, FIFO)?;
+                if queues != Queues::Node {
+                    shape(next, "left", rate, FIFO)?;
+                }
             }
             address(here, "right", link, 1)?;
             address(next, "left", link, 2)?;
-            if queues == Queues::Class {
-                owned.push(here.within(None, || own(rate, between))??);
-            } else if switch.is_none() {
-                shape(here, "right", rate, leaf(queues))?;
+            match queues {
+                Queues::Class => owned.push(here.within(None, || own(rate, between))??),
+                Queues::Fifo | Queues::Fair if switch.is_none() => {
+                    shape(here, "right", rate, leaf(queues))?;
+                }
+                Queues::Fifo | Queues::Fair | Queues::Node => {}
             }
         }
         let world = Self {
@@ -141,7 +147,7 @@ const FIFO: &str = "pfifo limit 1000";
 /// As `tc` calls it.
 const fn leaf(queues: Queues) -> &'static str {
     match queues {
-        Queues::Fifo | Queues::Class => FIFO,
+        Queues::Fifo | Queues::Class | Queues::Node => FIFO,
         Queues::Fair => "fq",
     }
 }

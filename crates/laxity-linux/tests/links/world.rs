@@ -49,7 +49,7 @@ fn everybody_is_reached(world: &World) {
 
 fn reached() {
     for between in ALL {
-        for queues in [Queues::Fifo, Queues::Class] {
+        for queues in [Queues::Fifo, Queues::Class, Queues::Node] {
             everybody_is_reached(&World::new(between, RATE, queues).unwrap());
         }
     }

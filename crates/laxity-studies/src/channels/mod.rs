@@ -2,7 +2,7 @@
 //!
 //! * [`workload`]: who sends; [`machine`]: the paper's host and its null device; [`sender`]: a run; `host`: what runs there; [`tally`]: what is counted of it.
 //! * `figures`: what is claimed of each figure; `shown`: what all show alike; `constants`: what was put in or chosen.
-//! * [`flagship`]: what others do with a control loop and a camera beside best effort, on this machine.
+//! * [`flagship`]: what laxity's own and others do with a control loop and a camera beside best effort, on this machine.
 
 mod constants;
 mod figures;
@@ -18,7 +18,7 @@ pub mod workload;
 
 use std::sync::LazyLock;
 
-use laxity::{Recording, Twin};
+use laxity::{LiveConfig, Recording, Twin};
 use laxity_lab::bench::{Draft, Made, Request, Round, Runner, Study, Text};
 use laxity_lab::runner::RunError;
 use laxity_model::HostError;
@@ -143,6 +143,11 @@ impl Study for Channels {
         Twin::new(machine::XKERNEL_68040).recording(Recording::NONE)
     }
 
+    /// The near host's and the far one's, where there are two.
+    fn processors(&self) -> u16 {
+        LiveConfig::detect(2).map_or(1, |_| 2)
+    }
+
     fn run(&self, case: &Run, host: &mut Runner<'_>) -> Result<Seen, HostError> {
         match case {
             Run::Figure(case) => sender::run(host, case.setup)
@@ -162,9 +167,10 @@ impl Study for Channels {
             _ => None,
         });
         let flagship: Vec<_> = flagship.collect();
-        let by_udp =
-            |run: &Run| matches!(run, Run::Flagship(case) if case.who == flagship::Who::Udp);
-        flagship::shown::judge(draft, &flagship, &made.said(by_udp));
+        let said = |is_read: &dyn Fn(&flagship::Case) -> bool| {
+            made.said(|run| matches!(run, Run::Flagship(case) if is_read(case)))
+        };
+        flagship::shown::judge(draft, &flagship, &said);
         let figure = flagship::shown::FIGURE;
         // Beside others its absence from the twin is nothing to tell.
         if !made.request.live && made.request.figures.iter().any(|asked| asked == figure) {

@@ -106,10 +106,69 @@ fn carried(queues: Queues, [lost, missed]: [u64; 2]) -> (Run, Seen) {
     };
     let outcome = flagship::Outcome {
         flows: [judged; 2],
+        undisturbed: [judged; 2],
+        node_ppm: None,
         best_effort: 90_000_000,
     };
     let seen = flagship::Seen::Ran(outcome);
     (Run::Flagship(case), Seen::Flagship(seen))
+}
+
+/// Runs of laxity's own over one link: for each the 99th percentile of control, all together and undisturbed, in microseconds, and how many are lost.
+fn own(runs: &[([u64; 2], u64)]) -> Vec<Option<bool>> {
+    let request = Request {
+        live: true,
+        figures: vec!["flagship".into()],
+        ..Request::default()
+    };
+    let run = |([raw, undisturbed], lost): &([u64; 2], u64)| {
+        let judged = |micros: u64| flagship::judge::Judged {
+            due: 100,
+            lost: *lost,
+            missed: *lost,
+            latency: Some([Span::from_micros(micros); 3]),
+        };
+        let (Run::Flagship(mut case), _) = carried(Queues::Node, [0, 0]) else {
+            panic!("it is of the flagship");
+        };
+        (case.who, case.beside) = (flagship::Who::Channels, flagship::Beside::Tcp);
+        let outcome = flagship::Outcome {
+            flows: [judged(*raw); 2],
+            undisturbed: [judged(*undisturbed); 2],
+            best_effort: 87_000_000,
+            node_ppm: Some(100_000),
+        };
+        let seen = flagship::Seen::Ran(outcome);
+        (Run::Flagship(case), Seen::Flagship(seen))
+    };
+    let live: Vec<_> = runs.iter().map(run).collect();
+    let made = Made {
+        said: vec![crate::disturbed(0); live.len()],
+        live,
+        ..Made::nothing(&request)
+    };
+    let report = judge(&Channels, &made).expect("it is judged");
+    // The first is of UDP, which was not run.
+    report
+        .checks
+        .iter()
+        .skip(1)
+        .map(|check| check.held)
+        .collect()
+}
+
+#[test]
+fn laxitys_own_is_convicted_of_a_loss_and_of_what_is_late_undisturbed_or_too_often() {
+    let [kept, broken] = [true, false].map(|held| vec![Some(held), Some(true), Some(true)]);
+    let calm = ([500, 500], 0);
+    let mut runs = vec![calm; 10];
+    assert_eq!(own(&runs), kept);
+    runs[..2].fill(([501, 500], 0));
+    assert_eq!(own(&runs), kept);
+    runs[2] = ([501, 500], 0);
+    assert_eq!(own(&runs), broken);
+    assert_eq!(own(&[calm, ([501, 501], 0)]), broken);
+    assert_eq!(own(&[calm, ([500, 500], 1)]), broken);
 }
 
 #[test]

@@ -73,7 +73,7 @@ use laxity_linux::os::clock;
 use laxity_model::analysis::supply::Dedicated;
 use laxity_model::base::bell::Bell;
 use laxity_model::channels::admission::{Costs, Host};
-pub use laxity_model::channels::admission::{ProcessorCosts, Traffic};
+pub use laxity_model::channels::admission::{ProcessorCosts, Traffic, TrafficError};
 pub use laxity_model::channels::asked::{Asked, Fits, Name, Scarce, Shortage};
 pub use laxity_model::channels::clocks::{Delivered, Place, Timeliness};
 use laxity_model::channels::handler::{self, Looks};
@@ -352,7 +352,7 @@ fn opening(host: HostId, spec: &Spec) -> Opening {
             excess: spec.excess,
             room: spec.traffic.burst().saturating_add(spec.room),
             largest: spec.traffic.largest().get(),
-            is_due: true,
+            is_due: spec.is_due,
         },
     }
 }

@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use laxity_linux::net::egress::Own;
-use laxity_model::channels::admission::{LinkCosts, ProcessorCosts, Traffic};
+use laxity_model::channels::admission::{LinkCosts, ProcessorCosts, Traffic, TrafficError};
 use laxity_model::channels::asked::Name;
 use laxity_model::channels::signalling::HostId;
 use laxity_model::channels::source::Excess;
@@ -98,7 +98,7 @@ pub struct Neighbour {
     pub overhead: u16,
     /// How long the last bit of a frame is on its way.
     pub propagation: Span,
-    /// So much longer a frame may take that no host sees, as in a switch, beside what waits in the neighbour's kernel, which follows from the rate.
+    /// So much longer a frame may take that no host sees, beside what waits in the neighbour's kernel, which follows from the rate: in a switch, and until a processor is there that takes it in. A relay takes frames for excess that come closer than is stated by more than that, and drops them: so it is no less than what the next host may be late by.
     pub unseen: Span,
     /// Whether it is owned.
     pub own: Own,
@@ -131,6 +131,8 @@ pub struct Spec {
     pub within: Span,
     /// What becomes of messages that come too fast.
     pub excess: Excess,
+    /// Whether messages that keep to the traffic are due within that; else all go as best effort, as many as there is room for, and nothing is promised of them, though the traffic is reserved all the same.
+    pub is_due: bool,
     /// Whether what is late is let go of by the first hop that knows, and not delivered.
     pub discard: bool,
     /// How many messages may wait to be sent, beside as many as may come at once.
@@ -150,9 +152,25 @@ impl Spec {
             traffic,
             within,
             excess: Excess::Shape,
+            is_due: true,
             discard: false,
             room: Self::ROOM,
         }
+    }
+
+    /// Messages of so many bytes, of which nothing is promised: they have what others leave, and who sends waits where that is less. What is reserved of all hosts and links is one message in a second.
+    ///
+    /// # Errors
+    ///
+    /// [`TrafficError::Nothing`]: a message has a byte at least.
+    pub fn best_effort(name: Name, over: Vec<HostId>, largest: u32) -> Result<Self, TrafficError> {
+        let second = Span::from_secs(1);
+        let traffic = Traffic::new(largest, (1, second), 1)?;
+        Ok(Self {
+            excess: Excess::Block,
+            is_due: false,
+            ..Self::new(name, over, traffic, second)
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What has become of a flow, by what came of it and when: the same judge for all who carry it.
 
-use laxity_model::Span;
+use laxity_model::{Instant, Span};
 
 use super::carry::Arrival;
 use super::flows::{Flow, When};
@@ -11,7 +11,7 @@ pub const DUE: Span = Span::from_millis(10);
 /// What has become of a flow's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Judged {
-    /// So many were due to be sent.
+    /// So many were due to be sent, of those that are judged.
     pub due: u64,
     /// So many of them never came.
     pub lost: u64,
@@ -22,11 +22,15 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// By the arrivals of this flow among others. A message that comes again, or that nobody was to send, counts for nothing.
+    /// By the arrivals of this flow among others. A message that comes again, or that nobody was to send, counts for nothing; so do those of which it `is_left_out` what was from when they were due to be sent until they came or were missed.
     #[must_use]
-    pub fn of(flow: Flow, when: When, arrivals: &[Arrival]) -> Self {
-        let due = flow.count(when);
-        let mut first: Vec<Option<Span>> = vec![None; due as usize];
+    pub fn of(
+        flow: Flow,
+        when: When,
+        arrivals: &[Arrival],
+        is_left_out: impl Fn(Instant, Instant) -> bool,
+    ) -> Self {
+        let mut first: Vec<Option<Span>> = vec![None; flow.count(when) as usize];
         for arrival in arrivals.iter().filter(|one| one.flow == flow) {
             let place = usize::try_from(arrival.number).ok();
             if let Some(known) = place.and_then(|place| first.get_mut(place)) {
@@ -35,7 +39,13 @@ impl Judged {
                 *known = Some(known.map_or(latency, |known| known.min(latency)));
             }
         }
-        let mut latencies: Vec<Span> = first.into_iter().flatten().collect();
+        let counts = |(number, latency): &(u64, Option<Span>)| {
+            let scheduled = flow.scheduled(when, *number);
+            !is_left_out(scheduled, scheduled + latency.unwrap_or(DUE))
+        };
+        let counted: Vec<_> = (0..).zip(first).filter(counts).collect();
+        let due = counted.len() as u64;
+        let mut latencies: Vec<Span> = counted.iter().filter_map(|(_, latency)| *latency).collect();
         latencies.sort_unstable();
         let lost = due - latencies.len() as u64;
         let late = latencies.iter().filter(|latency| **latency > DUE).count() as u64;
@@ -57,8 +67,6 @@ impl Judged {
 
 #[cfg(test)]
 mod tests {
-    use laxity_model::Instant;
-
     use super::*;
 
     fn when() -> When {
@@ -79,7 +87,8 @@ mod tests {
 
     #[test]
     fn what_is_late_lost_doubled_and_foreign_is_told_apart() {
-        let judged = |arrivals: &[Arrival]| Judged::of(Flow::Control, when(), arrivals);
+        let judged =
+            |arrivals: &[Arrival]| Judged::of(Flow::Control, when(), arrivals, |_, _| false);
         let none = judged(&[]);
         assert_eq!((none.due, none.lost, none.missed), (100, 100, 100));
         assert_eq!(none.latency, None);
@@ -103,5 +112,20 @@ mod tests {
             seen.latency.map(|all| all[2]),
             Some(Span::from_micros(10_001))
         );
+    }
+
+    #[test]
+    fn what_was_disturbed_until_it_came_or_was_missed_is_left_out() {
+        // The first two came in a millisecond, the third after 8 ms, and all others never.
+        let arrivals =
+            [(0, 400), (1, 400), (2, 8_000)].map(|(number, micros)| arrival(number, micros));
+        let halt = when().from + Span::from_micros(4_500);
+        let judged = Judged::of(Flow::Control, when(), &arrivals, |from, to| {
+            from <= halt && halt < to
+        });
+        // The third, the fourth and the fifth have the halt in their time.
+        assert_eq!((judged.due, judged.lost, judged.missed), (97, 95, 95));
+        let latency = judged.latency.expect("two came");
+        assert_eq!(latency, [Span::from_micros(400); 3]);
     }
 }

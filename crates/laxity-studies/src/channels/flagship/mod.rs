@@ -1,13 +1,15 @@
 //! The flagship: a control loop and a camera between two hosts beside best effort that takes all it gets, over a link of 100 Mbit/s, behind a switch's port of that rate, and over relays; carried by whoever can.
 //!
 //! * [`flows`]: what is sent; [`carry`]: the seam, and the loops of both ends; [`judge`]: what has become of it.
-//! * [`sockets`]: UDP, TCP, and best effort; `rivals`: others' programs; [`part`]: a process; [`shown`]: the table.
+//! * [`sockets`]: UDP, TCP, and best effort; `node`: laxity's own; `rivals`: others' programs; [`part`]: a process; [`shown`]: the table, and `claims`.
 //!
 //! All runs on this machine: the hosts are namespaces ([`laxity::net::world`]), made anew for each run, since stale fragments of one would lose the next one's messages.
 
 pub mod carry;
+mod claims;
 pub mod flows;
 pub mod judge;
+mod node;
 pub mod part;
 mod processes;
 mod rivals;
@@ -36,6 +38,8 @@ pub enum Who {
     Udp,
     /// The same.
     Tcp,
+    /// laxity's nodes, one at each host.
+    Channels,
     /// zenoh with the priorities that it has, real-time for control and video, blocked rather than dropped.
     Zenoh,
     /// The same, with a small send buffer and batches, and longer queues for these priorities.
@@ -50,6 +54,7 @@ impl Who {
         match self {
             Self::Udp => "udp",
             Self::Tcp => "tcp",
+            Self::Channels => "channels",
             Self::Zenoh => "zenoh",
             Self::ZenohTuned => "zenoh-tuned",
             Self::Cyclone => "cyclone",
@@ -59,7 +64,7 @@ impl Who {
     /// Whose program it is, and how that is set up; `None` where it is ours.
     const fn program(self) -> Option<(&'static str, &'static str)> {
         match self {
-            Self::Udp | Self::Tcp => None,
+            Self::Udp | Self::Tcp | Self::Channels => None,
             Self::Zenoh => Some(("zenoh", "installed")),
             Self::ZenohTuned => Some(("zenoh", "tuned")),
             Self::Cyclone => Some(("cyclone", "installed")),
@@ -74,7 +79,7 @@ pub enum Beside {
     Udp,
     /// A stream of others'.
     Tcp,
-    /// As many messages as the datagrams, by the same session, at its least priority.
+    /// As many messages as the datagrams, by the same session or node, at its least priority.
     Own,
 }
 
@@ -85,7 +90,7 @@ pub struct Case {
     pub who: Who,
     /// Over what.
     pub between: Between,
-    /// How frames wait for a link: where it is owned, control and video are in the class of channels, and whoever sends and receives them has the FIFO priority of a node.
+    /// How frames wait for a link: where it is owned, control and video are in the class of channels, and whoever sends and receives them has the FIFO priority of a node, or the next one where a node carries them.
     pub queues: Queues,
     /// Beside what.
     pub beside: Beside,
@@ -109,8 +114,12 @@ pub enum Seen {
 pub struct Outcome {
     /// Control and video.
     pub flows: [Judged; 2],
+    /// The same without those messages on whose way a witness saw that a processor was disturbed.
+    pub undisturbed: [Judged; 2],
     /// What came of best effort at the far end of that link where least came, in bits a second of payload.
     pub best_effort: u64,
+    /// Where nodes carry, how much of a processor that one's thread took that took most, in parts per million.
+    pub node_ppm: Option<u64>,
 }
 
 /// All over one link, and some of them behind a switch and over relays.
@@ -147,14 +156,29 @@ fn full() -> impl Iterator<Item = (Who, Between, Queues, Beside)> {
         ];
         few.map(|(who, queues)| (who, between, queues, Beside::Udp))
     });
-    others.chain(own).chain(further)
+    others.chain(own).chain(further).chain(channels())
 }
 
-/// What the kernel carries by itself, which others are compared with.
+/// laxity's own: over one link beside all that there is, behind a switch beside that which takes what it gets, and over relays.
+fn channels() -> impl Iterator<Item = (Who, Between, Queues, Beside)> {
+    let over = [
+        (Between::Wire, Beside::Udp),
+        (Between::Wire, Beside::Tcp),
+        (Between::Wire, Beside::Own),
+        (Between::Switch, Beside::Tcp),
+        (Between::Relays(3), Beside::Udp),
+    ];
+    let over = over.into_iter();
+    over.map(|(between, beside)| (Who::Channels, between, Queues::Node, beside))
+}
+
+/// laxity's own, and what the kernel carries by itself, which others are compared with.
 fn short() -> impl Iterator<Item = (Who, Between, Queues, Beside)> {
     let loads = [Beside::Udp, Beside::Tcp].into_iter();
     let queues = [Queues::Fifo, Queues::Class];
-    loads.flat_map(move |beside| queues.map(|queues| (Who::Udp, Between::Wire, queues, beside)))
+    let kernel = loads
+        .flat_map(move |beside| queues.map(|queues| (Who::Udp, Between::Wire, queues, beside)));
+    kernel.chain(channels())
 }
 
 /// What is run on this machine, in turn.

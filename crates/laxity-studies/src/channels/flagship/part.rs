@@ -1,4 +1,4 @@
-//! What a process of the flagship does: it sends or receives one flow, or best effort, by the kernel's own ways. Others' programs speak as it does (`tools/rivals/README.md`).
+//! What a process of the flagship does: it sends or receives one flow, or best effort, by the kernel's own ways, or it is a host of laxity's own. Others' programs speak as it does (`tools/rivals/README.md`).
 
 use std::error::Error;
 use std::io;
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::carry;
 use super::flows::{Flow, When};
+use super::node::Host;
 use super::sockets::{self, Kind, Listening};
 use crate::peers::say;
 
@@ -26,7 +27,14 @@ pub(super) enum Does {
     Count,
 }
 
-/// What a process is to do.
+/// What a process is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum Process {
+    Part(Part),
+    Host(Host),
+}
+
+/// What a process is to do by the kernel's own ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) does: Does,
@@ -35,12 +43,17 @@ pub(super) struct Part {
     pub(super) address: SocketAddr,
 }
 
-/// It says that it can be told when, and is told.
-fn when() -> io::Result<When> {
-    say(READY)?;
+/// It is told a line.
+pub(super) fn told() -> io::Result<String> {
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;
-    When::of_line(&line)
+    Ok(line)
+}
+
+/// It says that it can be told when, and is told.
+pub(super) fn when() -> io::Result<When> {
+    say(READY)?;
+    When::of_line(&told()?)
 }
 
 impl Part {
@@ -77,6 +90,9 @@ impl Part {
 ///
 /// What it lacks, or lost: its address, the other process.
 pub fn run(part: &str) -> Result<(), Box<dyn Error>> {
-    let part: Part = serde_json::from_str(part)?;
-    Ok(say(&(part.run()? + END))?)
+    let says = match serde_json::from_str(part)? {
+        Process::Part(part) => part.run()?,
+        Process::Host(host) => host.run()?,
+    };
+    Ok(say(&(says + END))?)
 }

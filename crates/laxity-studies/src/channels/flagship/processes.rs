@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use laxity::command::Policy;
 use laxity::net::Namespace;
-use laxity::net::world::{Queues, World};
+use laxity::net::world::{Between, Queues, World};
 use laxity::now;
 use laxity_lab::bench::Runner;
 use laxity_model::{HostError, Span};
@@ -13,7 +13,8 @@ use laxity_model::{HostError, Span};
 use super::carry::{Arrival, REST, of_line};
 use super::flows::{Flow, When};
 use super::judge::Judged;
-use super::part::{Does, END, Part, READY};
+use super::node::{self, Host};
+use super::part::{self, Does, END, Part, READY};
 use super::rivals::Told;
 use super::sockets::Kind;
 use super::{Beside, Case, Outcome, Who};
@@ -21,10 +22,12 @@ use crate::peers::{Peer, failed, watch};
 
 /// Whoever sends and receives, in the class of channels and elsewhere: above all ordinary threads, as what they carry is.
 const PRIORITY: u8 = 5;
-/// In the class, as a node's executor.
+/// In the class, as a node; and applications of one.
 const NODE_PRIORITY: u8 = 91;
+const APPLICATION_PRIORITY: u8 = 90;
 /// Best effort is there for so long before the first message.
 const LEAD: Span = Span::from_millis(500);
+const OURS: &str = "a process of ours";
 /// Ports of the two applications, and of best effort.
 const PORT: u16 = 7_447;
 const LOAD_PORT: u16 = 9_000;
@@ -44,15 +47,21 @@ impl Process {
     ) -> Result<Self, HostError> {
         let (input, tell) = pipe().map_err(failed(name))?;
         let started = host.within(None, || start(input));
-        let mut peer = started.map_err(failed(name))??;
-        match peer.line()?.trim_end() {
-            READY => Ok(Self { peer, tell }),
+        let peer = started.map_err(failed(name))??;
+        let mut process = Self { peer, tell };
+        process.is_ready(name)?;
+        Ok(process)
+    }
+
+    fn is_ready(&mut self, name: &str) -> Result<(), HostError> {
+        match self.peer.line()?.trim_end() {
+            READY => Ok(()),
             said => Err(failed(name)(format!("it says {said:?}"))),
         }
     }
 
-    fn begin(&mut self, when: When) -> Result<(), HostError> {
-        let told = self.tell.write_all(when.line().as_bytes());
+    fn tell(&mut self, line: &str) -> Result<(), HostError> {
+        let told = self.tell.write_all(line.as_bytes());
         told.map_err(failed("a process that was to begin"))
     }
 }
@@ -61,6 +70,8 @@ impl Process {
 pub(super) struct Processes {
     case: Case,
     receivers: Vec<Process>,
+    /// One for each host, where they have nodes, the far one first.
+    nodes: Vec<Process>,
     counters: Vec<Process>,
     /// Of messages and of best effort.
     senders: Vec<Process>,
@@ -82,7 +93,7 @@ impl Places<'_> {
     fn far(&self) -> Ipv4Addr {
         match self.case.queues {
             Queues::Class => World::IN_CLASS,
-            Queues::Fifo | Queues::Fair => World::address(self.last() as u8),
+            _ => World::address(self.last() as u8),
         }
     }
 
@@ -95,14 +106,47 @@ impl Places<'_> {
         };
         let receives = matches!(part.does, Does::Receive(_) | Does::Count);
         let place = Some((policy, self.processors[usize::from(receives)]));
-        Process::start(&self.world.hosts()[host], "a process of ours", |input| {
-            Peer::start(("channels", &part), "a process of ours", input, place)
+        self.ours(host, &part::Process::Part(part), place)
+    }
+
+    fn ours(
+        &self,
+        host: usize,
+        part: &part::Process,
+        place: Option<(Policy, usize)>,
+    ) -> Result<Process, HostError> {
+        Process::start(&self.world.hosts()[host], OURS, |input| {
+            Peer::start(("channels", part), OURS, input, place)
         })
+    }
+
+    /// A process for each host with its node, the far one first; the channels of these flows are open.
+    fn nodes(&self, flows: &[Flow]) -> Result<Vec<Process>, HostError> {
+        let last = self.last();
+        let node = |host: usize| {
+            let processor = self.processors[usize::from(host == last)];
+            let own = part::Process::Host(Host {
+                host: host as u8,
+                last: last as u8,
+                is_shaped: self.case.between != Between::Switch,
+                flows: flows.to_vec(),
+                processor,
+            });
+            self.ours(host, &own, Some((self.policy(), processor)))
+        };
+        let mut nodes: Vec<Process> = (0..=last).rev().map(node).collect::<Result<_, _>>()?;
+        // Whoever listens is ready before anybody opens, and all are there before.
+        for process in &mut nodes {
+            process.tell("\n")?;
+            process.is_ready(OURS)?;
+        }
+        Ok(nodes)
     }
 
     const fn policy(&self) -> Policy {
         Policy::Fifo(match self.case.queues {
             Queues::Class => NODE_PRIORITY,
+            Queues::Node => APPLICATION_PRIORITY,
             Queues::Fifo | Queues::Fair => PRIORITY,
         })
     }
@@ -195,17 +239,25 @@ impl Processes {
             ),
         };
         let ends = |sends| -> Result<Vec<Process>, HostError> {
+            if case.who == Who::Channels {
+                return Ok(Vec::new());
+            }
             let sessions = sessions.iter().zip(PORT..);
             let ends = sessions.map(|(flows, port)| places.end(sends, flows, port));
             ends.collect()
         };
         let loads = |sends| load.map_or(Ok(Vec::new()), |kind| places.load(sends, kind));
+        let nodes = match case.who {
+            Who::Channels => places.nodes(&sessions.concat())?,
+            _ => Vec::new(),
+        };
         let (receivers, counters) = (ends(false)?, loads(false)?);
         let mut senders = ends(true)?;
         senders.extend(loads(true)?);
         Ok(Self {
             case,
             receivers,
+            nodes,
             counters,
             senders,
         })
@@ -218,16 +270,20 @@ impl Processes {
             from,
             until: from + self.case.length,
         };
-        let all = self.receivers.iter_mut().chain(&mut self.counters);
+        let all = self.receivers.iter_mut().chain(&mut self.nodes);
+        let all = all.chain(&mut self.counters);
         for process in all.chain(&mut self.senders) {
-            process.begin(when)?;
+            process.tell(&when.line())?;
         }
-        watch(host, when.until + REST)?;
-        let mut arrivals = Vec::new();
-        for receiver in &mut self.receivers {
+        let halts = watch(host, when.until + REST)?;
+        let (mut arrivals, mut used) = (Vec::new(), Vec::new());
+        for receiver in self.receivers.iter_mut().chain(&mut self.nodes) {
             for line in receiver.peer.lines_to(END)? {
-                let arrival = of_line(&line);
-                arrivals.push(arrival.ok_or_else(|| failed("a receiver")(&line))?);
+                match (of_line(&line), node::of_line(&line)) {
+                    (Some(arrival), _) => arrivals.push(arrival),
+                    (None, Some(nanos)) => used.push(nanos),
+                    (None, None) => return Err(failed("a receiver")(&line)),
+                }
             }
         }
         let mut counts = Vec::new();
@@ -242,8 +298,11 @@ impl Processes {
         };
         let millis = self.case.length.as_nanos() / 1_000_000;
         Ok(Outcome {
-            flows: Flow::APPLICATIONS.map(|flow| Judged::of(flow, when, &arrivals)),
+            flows: Flow::APPLICATIONS.map(|flow| Judged::of(flow, when, &arrivals, |_, _| false)),
+            undisturbed: Flow::APPLICATIONS
+                .map(|flow| Judged::of(flow, when, &arrivals, |from, to| halts.overlap(from, to))),
             best_effort: (bytes * 8 * 1_000).checked_div(millis).unwrap_or_default(),
+            node_ppm: (used.into_iter().max()).and_then(|most| most.checked_div(millis)),
         })
     }
 }

@@ -1,12 +1,13 @@
 //! What is shown of the flagship: one row for whoever carries, over what, and beside what.
 
-use laxity_lab::bench::{Draft, Holes, Said};
+use laxity_lab::bench::Draft;
 use laxity_lab::report::{Origin, Row, fixed};
 use laxity_model::Span;
 
 use super::super::TEXT;
+use super::claims::{Runs, Says};
 use super::judge::Judged;
-use super::{Beside, Case, Outcome, Seen, Who};
+use super::{Beside, Case, Outcome, Seen};
 use crate::or;
 use crate::spread::Spread;
 use laxity::net::world::{Between, Queues};
@@ -20,6 +21,7 @@ fn queues(queues: Queues) -> String {
         Queues::Fifo => "fifo",
         Queues::Fair => "fair",
         Queues::Class => "class",
+        Queues::Node => "node",
     };
     TEXT.say(key, &[])
 }
@@ -74,6 +76,7 @@ fn rows(trials: &[(Case, Seen)]) -> Vec<Row> {
 /// `None` where it never ran, of which another sentence tells.
 fn row(case: &Case, ran: &[Outcome]) -> Option<Row> {
     let [control, video] = [0, 1].map(|flow| move |outcome: &Outcome| outcome.flows[flow]);
+    let [calm, calm_video] = [0, 1].map(|flow| move |outcome: &Outcome| outcome.undisturbed[flow]);
     let spread = |of: &dyn Fn(&Outcome) -> Option<u64>| Spread::of(ran.iter().map(of));
     let latency = |flow: &dyn Fn(&Outcome) -> Judged, place: usize| {
         let nanos = |outcome: &Outcome| Some(flow(outcome).latency?[place].as_nanos());
@@ -89,6 +92,14 @@ fn row(case: &Case, ran: &[Outcome]) -> Option<Row> {
         or(all.map(|all| all.briefly(|count| count.to_string())), "–")
     };
     let rate = spread(&|outcome| Some(outcome.best_effort))?;
+    let share = |ppm: Option<Spread>| {
+        let all = ppm.map(|all| all.briefly(|ppm| format!("{} %", fixed(ppm / 1_000, 10, 1))));
+        or(all, "–")
+    };
+    let disturbed = |outcome: &Outcome| {
+        let [all, calm] = [control(outcome).due, calm(outcome).due];
+        ((all - calm) * 1_000_000).checked_div(all)
+    };
     let mut row = Origin::Charged.row([
         TEXT.say(case.who.key(), &[]).into(),
         queues(case.queues).into(),
@@ -104,12 +115,18 @@ fn row(case: &Case, ran: &[Outcome]) -> Option<Row> {
         count(&video, |of| of.missed).into(),
         count(&video, |of| of.lost).into(),
         rate.briefly(|bits| fixed(bits / 100_000, 10, 1)).into(),
+        share(spread(&|outcome| outcome.node_ppm)).into(),
+        share(spread(&disturbed)).into(),
+        latency(&calm, 1).into(),
+        count(&calm, |of| of.missed).into(),
+        latency(&calm_video, 1).into(),
+        count(&calm_video, |of| of.missed).into(),
     ]));
     Some(row)
 }
 
-/// Draws it, says of whoever could not be run why not, once each, and claims what the class of an owned link is for; with what the runs of UDP say of themselves.
-pub(in super::super) fn judge(draft: &mut Draft<'_>, trials: &[(Case, Seen)], said: &Said) {
+/// Draws it, says of whoever could not be run why not, once each, and claims what is to be claimed, with what the runs say of themselves.
+pub(in super::super) fn judge(draft: &mut Draft<'_>, trials: &[(Case, Seen)], said: Says<'_>) {
     let Some((case, _)) = trials.first() else {
         return;
     };
@@ -127,7 +144,7 @@ pub(in super::super) fn judge(draft: &mut Draft<'_>, trials: &[(Case, Seen)], sa
             told.push(words);
         }
     }
-    claim(draft, trials, said);
+    Runs { trials, said }.claim(draft);
 }
 
 fn missing(case: &Case, why: &str) -> String {
@@ -150,36 +167,4 @@ fn failed(case: &Case, why: &str) -> String {
             ("why", &why.trim().trim_end_matches('.')),
         ],
     )
-}
-
-/// Beside others' datagrams, over one link.
-fn claim(draft: &mut Draft<'_>, trials: &[(Case, Seen)], said: &Said) {
-    let of = |queues: Queues| {
-        let ran = trials.iter().filter_map(move |(case, seen)| match seen {
-            Seen::Ran(outcome)
-                if (case.who, case.between, case.queues, case.beside)
-                    == (Who::Udp, Between::Wire, queues, Beside::Udp) =>
-            {
-                Some(outcome.flows)
-            }
-            _ => None,
-        });
-        ran.collect::<Vec<_>>()
-    };
-    let [queue, class] = [Queues::Fifo, Queues::Class].map(of);
-    let sum = |all: &[[Judged; 2]], number: fn(&[Judged; 2]) -> u64| -> u64 {
-        all.iter().map(number).sum()
-    };
-    let lost = sum(&class, |[control, video]| control.lost + video.lost);
-    let due = sum(&class, |[control, video]| control.due + video.due);
-    let missed = sum(&queue, |[control, _]| control.missed);
-    let queued = sum(&queue, |[control, _]| control.due);
-    let holes: Holes<'_> = &[
-        ("lost", &lost),
-        ("due", &due),
-        ("missed", &missed),
-        ("queued", &queued),
-    ];
-    let holds = lost == 0 && due > 0 && missed * 2 > queued;
-    draft.claim_here("owned", (holds, false), holes, said);
 }

@@ -23,7 +23,7 @@ pub enum Kind {
 /// So often who waits looks whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
 /// Who waits for so long for the other has lost it.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// What best effort by UDP offers, in bits a second; and of what size.
 const OFFERED: u64 = 150_000_000;
 const DATAGRAM: usize = 1_400;
