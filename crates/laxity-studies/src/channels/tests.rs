@@ -114,24 +114,31 @@ fn carried(queues: Queues, [lost, missed]: [u64; 2]) -> (Run, Seen) {
     (Run::Flagship(case), Seen::Flagship(seen))
 }
 
-/// Runs of laxity's own over one link: for each the 99th percentile of control, all together and undisturbed, in microseconds, and how many are lost.
-fn own(runs: &[([u64; 2], u64)]) -> Vec<Option<bool>> {
+/// A run of somebody's beside others' TCP over one link: the 99th percentile of control, all together and undisturbed, in microseconds, and how many are lost.
+type Ran = (flagship::Who, [u64; 2], u64);
+
+/// What is held of each claim but the first, which is of UDP in one queue.
+fn held(runs: &[Ran]) -> Vec<Option<bool>> {
     let request = Request {
         live: true,
         figures: vec!["flagship".into()],
         ..Request::default()
     };
-    let run = |([raw, undisturbed], lost): &([u64; 2], u64)| {
+    let run = |(who, [raw, undisturbed], lost): &Ran| {
         let judged = |micros: u64| flagship::judge::Judged {
             due: 100,
             lost: *lost,
             missed: *lost,
             latency: Some([Span::from_micros(micros); 3]),
         };
-        let (Run::Flagship(mut case), _) = carried(Queues::Node, [0, 0]) else {
+        let queues = match who {
+            flagship::Who::Channels => Queues::Node,
+            _ => Queues::Class,
+        };
+        let (Run::Flagship(mut case), _) = carried(queues, [0, 0]) else {
             panic!("it is of the flagship");
         };
-        (case.who, case.beside) = (flagship::Who::Channels, flagship::Beside::Tcp);
+        (case.who, case.beside) = (*who, flagship::Beside::Tcp);
         let outcome = flagship::Outcome {
             flows: [judged(*raw); 2],
             undisturbed: [judged(*undisturbed); 2],
@@ -148,7 +155,6 @@ fn own(runs: &[([u64; 2], u64)]) -> Vec<Option<bool>> {
         ..Made::nothing(&request)
     };
     let report = judge(&Channels, &made).expect("it is judged");
-    // The first is of UDP, which was not run.
     report
         .checks
         .iter()
@@ -160,15 +166,34 @@ fn own(runs: &[([u64; 2], u64)]) -> Vec<Option<bool>> {
 #[test]
 fn laxitys_own_is_convicted_of_a_loss_and_of_what_is_late_undisturbed_or_too_often() {
     let [kept, broken] = [true, false].map(|held| vec![Some(held), Some(true), Some(true)]);
-    let calm = ([500, 500], 0);
+    let own = |micros: [u64; 2], lost| (flagship::Who::Channels, micros, lost);
+    let calm = own([500, 500], 0);
     let mut runs = vec![calm; 10];
-    assert_eq!(own(&runs), kept);
-    runs[..2].fill(([501, 500], 0));
-    assert_eq!(own(&runs), kept);
-    runs[2] = ([501, 500], 0);
-    assert_eq!(own(&runs), broken);
-    assert_eq!(own(&[calm, ([501, 501], 0)]), broken);
-    assert_eq!(own(&[calm, ([500, 500], 1)]), broken);
+    assert_eq!(held(&runs), kept);
+    runs[..2].fill(own([501, 500], 0));
+    assert_eq!(held(&runs), kept);
+    runs[2] = own([501, 500], 0);
+    assert_eq!(held(&runs), broken);
+    assert_eq!(held(&[calm, own([501, 501], 0)]), broken);
+    assert_eq!(held(&[calm, own([500, 500], 1)]), broken);
+}
+
+#[test]
+fn laxitys_own_is_to_be_twice_as_early_as_udp_and_three_times_as_early_as_the_best_rival() {
+    use flagship::Who::{Channels, Cyclone, Udp, ZenohTuned};
+    let against = |udp, zenoh| {
+        let runs = [
+            (Udp, udp),
+            (ZenohTuned, zenoh),
+            (Cyclone, 9_000),
+            (Channels, 500),
+        ];
+        let all = held(&runs.map(|(who, micros)| (who, [micros; 2], 0)));
+        [all[2], all[3]]
+    };
+    assert_eq!(against(1_000, 1_500), [Some(true); 2]);
+    assert_eq!(against(999, 1_500), [Some(false), Some(true)]);
+    assert_eq!(against(1_000, 1_499), [Some(true), Some(false)]);
 }
 
 #[test]

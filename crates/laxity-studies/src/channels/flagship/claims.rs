@@ -6,7 +6,7 @@ use laxity_lab::report::fixed;
 use laxity_model::Span;
 
 use super::judge::Judged;
-use super::{Beside, Case, Outcome, Seen, Who};
+use super::{Beside, Case, Outcome, Seen, Who, shown};
 use crate::spread::Spread;
 
 /// The most that the 99th percentile of control and of video may be, over a link or a switch; and of control over relays its median, and that.
@@ -166,7 +166,7 @@ impl Runs<'_> {
 
     /// Laxity's own is ahead of the kernel's datagrams in the same class, and of whatever rival has least.
     fn ahead(&self, draft: &mut Draft<'_>) {
-        for (key, beside) in [("ahead", Beside::Udp), ("ahead-beside-tcp", Beside::Tcp)] {
+        for beside in [Beside::Udp, Beside::Tcp, Beside::Own] {
             let by = move |who: Who| {
                 move |case: &Case| {
                     (case.who, case.between, case.beside) == (who, Between::Wire, beside)
@@ -182,14 +182,19 @@ impl Runs<'_> {
                     .map(|queues| self.control(|case| by(who)(case) && case.queues == queues))
             });
             let others = [
-                (key, 2, self.control(in_class)),
+                ("ahead", 2, self.control(in_class)),
                 ("ahead-of-rivals", 3, rivals.flatten().min()),
             ];
             let read = |case: &Case| (case.between, case.beside) == (Between::Wire, beside);
+            let load = shown::beside(beside);
             let words = |span: Span| span.rounded(Span::from_micros(1)).to_string();
             for (key, times, other) in others {
                 let Some(other) = other else { continue };
-                let holes: Holes<'_> = &[("own", &words(own)), ("other", &words(other))];
+                let holes: Holes<'_> = &[
+                    ("load", &load),
+                    ("own", &words(own)),
+                    ("other", &words(other)),
+                ];
                 let holds = own * times <= other;
                 draft.claim_here(key, (holds, false), holes, &(self.said)(&read));
             }

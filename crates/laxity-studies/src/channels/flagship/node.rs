@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
 
 use laxity::channels::{
-    HostId, Identity, KeyError, Listener, Listens, Name, Neighbour, Node, Own, Receiver, SecretKey,
-    Sender, Setup, Spec, Told, Traffic,
+    Excess, HostId, Identity, KeyError, Listener, Listens, Name, Neighbour, Node, Own, Receiver,
+    SecretKey, Sender, Setup, Spec, Told, Traffic,
 };
 use laxity::{now, sleep_until};
 use laxity_model::{Grade, Instant, Span};
@@ -28,8 +28,8 @@ const PORT: u16 = 27_768;
 /// The bounds that are asked for.
 const CONTROL_WITHIN: Span = Span::from_millis(10);
 const VIDEO_WITHIN: Span = Span::from_millis(33);
-/// So many messages may come at once, as whoever sends may be late himself.
-const BURST: u32 = 3;
+/// Whoever sends may have been kept from it himself, and then sends what was due meanwhile: so many messages at once of control and of video, and from there on a quarter more than he has in the long run. At just its own rate a flow would be behind for ever.
+const BURSTS: [u32; 2] = [10, 3];
 /// What a link may take of a frame that no host sees: it waits for the kernel's best effort, and for processors that all hosts and all that is beside them share. What takes longer is missed, whatever becomes of it.
 const UNSEEN: Span = DUE;
 /// In front of what a node's thread has used, in a line.
@@ -56,10 +56,16 @@ fn key(host: u8) -> Result<SecretKey, KeyError> {
 
 fn spec(flow: Flow, over: Vec<HostId>) -> Result<Spec, Box<dyn Error>> {
     let (name, bytes) = (Name::new(flow.name())?, flow.bytes() as u32);
-    let stated = |rate| Traffic::new(bytes, rate, BURST);
+    // Five in the time of four.
+    let stated = |burst| Traffic::new(bytes, (5, flow.period() * 4), burst);
+    let due = |traffic, within| Spec {
+        // It waits rather than that anything is dropped.
+        excess: Excess::Block,
+        ..Spec::new(name.clone(), over.clone(), traffic, within)
+    };
     Ok(match flow {
-        Flow::Control => Spec::new(name, over, stated((1, flow.period()))?, CONTROL_WITHIN),
-        Flow::Video => Spec::new(name, over, stated((30, Span::from_secs(1)))?, VIDEO_WITHIN),
+        Flow::Control => due(stated(BURSTS[0])?, CONTROL_WITHIN),
+        Flow::Video => due(stated(BURSTS[1])?, VIDEO_WITHIN),
         Flow::Bulk => Spec::best_effort(name, over, bytes)?,
     })
 }

@@ -34,7 +34,7 @@ fn between(between: Between) -> String {
     }
 }
 
-fn beside(beside: Beside) -> String {
+pub(super) fn beside(beside: Beside) -> String {
     let key = match beside {
         Beside::Udp => "beside-udp",
         Beside::Tcp => "beside-tcp",
