@@ -21,7 +21,7 @@ fn ran(who: Who, between: Between, queues: Queues, beside: Beside) -> Outcome {
         .map(LiveHost::new)
         .and_then(|mut host| run(&mut Runner::Live(&mut host, &mut Said::default()), case));
     match seen {
-        Ok(Seen::Ran(outcome)) => outcome,
+        Ok(Seen::Ran(outcome)) => *outcome,
         other => panic!("{case:?}: {other:?}"),
     }
 }

@@ -110,7 +110,7 @@ fn carried(queues: Queues, [lost, missed]: [u64; 2]) -> (Run, Seen) {
         node_ppm: None,
         best_effort: 90_000_000,
     };
-    let seen = flagship::Seen::Ran(outcome);
+    let seen = flagship::Seen::Ran(Box::new(outcome));
     (Run::Flagship(case), Seen::Flagship(seen))
 }
 
@@ -145,7 +145,7 @@ fn held(runs: &[Ran]) -> Vec<Option<bool>> {
             best_effort: 87_000_000,
             node_ppm: Some(100_000),
         };
-        let seen = flagship::Seen::Ran(outcome);
+        let seen = flagship::Seen::Ran(Box::new(outcome));
         (Run::Flagship(case), Seen::Flagship(seen))
     };
     let live: Vec<_> = runs.iter().map(run).collect();

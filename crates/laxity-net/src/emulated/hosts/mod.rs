@@ -317,7 +317,9 @@ impl<S: SupplyBound> Hosts<S> {
         };
         match unit {
             Unit::Pause(_) | Unit::Handed(_) => {}
-            Unit::Came(link, at, mut frame) => node.came(local, link, at.min(local), &mut frame),
+            Unit::Came(link, at, mut frame) => {
+                node.came(local, link, at.min(local), &mut frame);
+            }
             Unit::Left(link) => {
                 node.left(local, link);
             }

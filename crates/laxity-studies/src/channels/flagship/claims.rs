@@ -37,7 +37,7 @@ type Flows = [Judged; 2];
 impl Runs<'_> {
     fn of(&self, is_read: impl Fn(&Case) -> bool) -> Vec<(Case, Outcome)> {
         let ran = self.trials.iter().filter_map(|(case, seen)| match seen {
-            Seen::Ran(outcome) if is_read(case) => Some((*case, *outcome)),
+            Seen::Ran(outcome) if is_read(case) => Some((*case, **outcome)),
             _ => None,
         });
         ran.collect()

@@ -102,7 +102,7 @@ pub struct Case {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Seen {
     /// It was run.
-    Ran(Outcome),
+    Ran(Box<Outcome>),
     /// There is no such program, or no such queue, and why.
     Missing(String),
     /// It failed in this run, and at what.
@@ -231,6 +231,6 @@ pub fn run(host: &mut Runner<'_>, case: Case) -> Result<Seen, HostError> {
     match ran {
         // What others' programs fail with is theirs.
         Err(HostError::Failed(why)) if case.who.program().is_some() => Ok(Seen::Failed(why)),
-        ran => ran.map(Seen::Ran),
+        ran => ran.map(|outcome| Seen::Ran(Box::new(outcome))),
     }
 }

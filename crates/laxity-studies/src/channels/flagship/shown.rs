@@ -65,7 +65,7 @@ fn rows(trials: &[(Case, Seen)]) -> Vec<Row> {
     let row = |case: &Case| {
         let own = trials.iter().filter(|(of, _)| of == case);
         let ran = own.filter_map(|(_, seen)| match seen {
-            Seen::Ran(outcome) => Some(*outcome),
+            Seen::Ran(outcome) => Some(**outcome),
             Seen::Missing(_) | Seen::Failed(_) => None,
         });
         row(case, &ran.collect::<Vec<_>>())

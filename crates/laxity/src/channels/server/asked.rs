@@ -39,7 +39,7 @@ impl Server {
                 let host = self.node.setup.host;
                 return self.say(id, &Answer::Welcome { host }, &[]);
             }
-            Ask::Open { number, name, spec } => (number, self.opens(id, number, name, spec)),
+            Ask::Open { number, name, spec } => (number, self.opens(id, number, &name, spec)),
             Ask::Change { number, spec } => (number, self.changes(id, number, &spec)),
             Ask::Close { number } => (number, self.is_to_close(id, number)),
             Ask::Listen { number, name } => (number, self.listens(id, number, name)),
@@ -70,7 +70,7 @@ impl Server {
         &mut self,
         id: u64,
         number: u32,
-        name: Name,
+        name: &Name,
         wanted: Option<Wanted>,
     ) -> Result<(), Refused> {
         let user = self.free(id, number)?.user;
@@ -81,11 +81,12 @@ impl Server {
                 (wanted, self.book.routes.get(&to).ok_or_else(none)?)
             }
             None => {
-                let known = self.book.channels.get(&name).ok_or(Refused::Unnamed)?;
+                let known = self.book.channels.get(name).ok_or(Refused::Unnamed)?;
                 (known.wanted, &known.over)
             }
         };
         let spec = Spec {
+            is_due: true,
             name: name.clone(),
             over: over.clone(),
             traffic: wanted.traffic,
@@ -97,7 +98,7 @@ impl Server {
         let opening = opening(self.node.setup.host, &spec);
         let (room, largest) = (opening.sends.room, wanted.traffic.largest());
         let (ring, other) = self.ring((room.get(), largest, 0), Side::Receiver)?;
-        self.may_open(user, &name, &wanted.traffic, None)?;
+        self.may_open(user, name, &wanted.traffic, None)?;
         let sends = Sends {
             asked: opening.asked.clone(),
             route: opening.route.to_vec(),
