@@ -97,7 +97,7 @@ fn pushing_what_is_late_allocates_nothing_also_where_there_is_no_more_room() {
     assert_eq!((consumer.drain(&mut events), consumer.lost()), (64, 36));
 }
 
-/// Messages from one node to the next, with heartbeats; and on the data path from a host over another one to a third: of one packet and of several, too many and too large, and what is lost on the way.
+/// Messages from one node to the next, where what both say each other allocates as it does without them; and on the data path from a host over another one to a third: of one packet and of several, too many and too large, and what is lost on the way.
 #[test]
 fn messages_of_channels_go_from_end_to_end_without_the_allocator() {
     let carrying = thread::Builder::new().name("carrying".to_owned());
@@ -105,19 +105,27 @@ fn messages_of_channels_go_from_end_to_end_without_the_allocator() {
         let mut line = path::Line::new();
         let mut pair = node::Pair::new();
         (0..100).for_each(|_| pair.carries());
-        let [.., before] = calls();
+        let [.., begun] = calls();
+        (0..400).for_each(|_| pair.rests());
+        let [.., rested] = calls();
         (0..400).for_each(|_| pair.carries());
+        let [.., before] = calls();
         for round in 0..2_000 {
             line.carries(round);
         }
         let [.., after] = calls();
+        let of_messages = (before - rested) as i64 - (rested - begun) as i64;
         drop(black_box(Box::new(before)));
         let [.., counted] = calls();
         let counts = (line.counts(), pair.delivered);
-        (counts, after - before, counted - after)
+        (
+            counts,
+            [of_messages, (after - before) as i64],
+            counted - after,
+        )
     });
     let ((counts, by_nodes), while_carrying, then) = carrying.unwrap().join().unwrap();
-    assert_eq!((while_carrying, then, by_nodes), (0, 2, 500));
+    assert_eq!((while_carrying, then, by_nodes), ([0, 0], 2, 500));
     let [delivered, demoted, lost] = counts;
     assert!(
         delivered > 2_000 && demoted > 1_000 && lost > 100,

@@ -107,6 +107,11 @@ impl Pair {
         pair
     }
 
+    /// As much time passes as one message is given.
+    pub(crate) fn rests(&mut self) {
+        self.moves(5);
+    }
+
     /// A message is sent, and so many milliseconds pass, in which heartbeats go, too.
     pub(crate) fn carries(&mut self) {
         let (end, bytes) = (self.end.expect("open"), self.free.pop());

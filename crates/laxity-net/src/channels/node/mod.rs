@@ -1,6 +1,6 @@
 //! A host's node of channels, without I/O: what a live node's thread and the twin's node both call.
 //!
-//! Frames that came, requests of applications and the time go in; frames that leave, what applications are to be told, and when to call again come out. There are no sockets here, no threads and no clock. What stands by itself elsewhere is joined here: [signalling](laxity_model::channels::signalling) with a host's
+//! Frames that came, requests of applications and the time go in; frames that leave, what applications are to be told, and when to call again come out. There are no sockets here, no threads and no clock. What stands by itself elsewhere is joined here: [signalling] with a host's
 //! [admission](laxity_model::channels::admission::Host), [sessions](super::session) with each neighbour, [frames](super::frame), and the [data path](super::path).
 //!
 //! # How a node is called
