@@ -68,7 +68,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: crate::net::Net,
     },
-    /// Real-time channels: which rate and burst cover a flow that was recorded.
+    /// Real-time channels: a host's node, its key, and which rate and burst cover a flow that was recorded.
     #[command(after_help = crate::channel::HELP)]
     Channel {
         /// Which.
@@ -115,12 +115,12 @@ Exit codes: 0 admitted; 3 refused; 5 unknown: the file or the tests do not tell 
 timesharing, those of the real-time tasks, and that of the others none is surely late; where all are, that they would be
 met in real time, which promises nothing to any of them as they are. Of a scenario it is that all it
 reserves is granted, so 0 also where it reserves nothing: which deadlines can be missed stands in each headline. Of a network of
-hosts it is that each of its channels is granted by all links on its way; processors are not counted there.
+hosts it is that each of its channels is granted by all hosts and links on its way.
 
 Examples:
   laxity plan scenarios/soft-modem.toml
   laxity plan --on twin --json s.toml
-  laxity plan docs/network.toml                              the channels of a network of hosts, link by link
+  laxity plan docs/network.toml                              the channels of a network of hosts, hop by hop
   laxity plan --machine none s.toml                          without what was measured of this machine
   laxity plan scenarios/upcalls-12.csv                       bounds, margins, the twin
   laxity plan --scheduler edf --supply 8ms/10ms tasks.csv    in a reservation
@@ -135,7 +135,8 @@ const LAB_EXAMPLES: &str = "\
 Examples:
   laxity lab                              what there is, with the figures of each
   laxity lab modem --on twin              every figure and table of the soft-modem study, in virtual time
-  laxity lab acceptance                   how many random task sets each schedulability test accepts";
+  laxity lab acceptance                   how many random task sets each schedulability test accepts
+  laxity lab channels flagship --on linux laxity's nodes, UDP and TCP beside best effort";
 
 const UPCALLS_EXAMPLES: &str = "\
 A program whose executor is coordinated starts a coordinator by itself where there is none; whoever wants other terms starts it

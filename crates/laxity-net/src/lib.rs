@@ -11,8 +11,9 @@
 //! * [`clients`]: the two of the paper's protocol stack, late and early demultiplexing, and one whose packets are due, alone or in a group.
 //! * [`stack`], [`sockets`]: TCP/IP as a client, and what programs have of it.
 //! * [`bodies`]: a driver and its clients' threads in a program, live and in virtual time.
+//! * [`channels`]: real-time channels between hosts: frames, sessions, the data path, a node.
 //! * [`questions`]: how other threads ask something of one that must not wait.
-//! * [`emulated`]: a wire with rate, delay and faults, both of whose ends are interfaces, and a device that only takes time.
+//! * [`emulated`]: a wire with rate, delay and faults, both of whose ends are interfaces, and a device that only takes time; [`emulated::hosts`]: hosts with nodes of channels in one calendar.
 //!
 //! ```
 //! use laxity_model::Instant;

@@ -9,7 +9,7 @@
 //! * `register`: the constants of a study, of which more than one shows them; `spread`: a number of several runs or sets; `peers`: processes that a study starts.
 //! * [`upcalls`]: rate monotonic with delayed preemption; [`upcalls::udp`]: over sockets.
 //! * [`nif`]: video beside bulk transfers, by which way packets find their threads.
-//! * [`channels`]: real-time channels at their sender, beside best effort and one that sends too much; and what others do with a control loop and a camera beside best effort, on this machine.
+//! * [`channels`]: real-time channels at their sender, beside best effort and one that sends too much; and what laxity's nodes and others do with a control loop and a camera beside best effort, on this machine.
 #![forbid(unsafe_code)]
 
 pub mod acceptance;

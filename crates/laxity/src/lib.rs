@@ -9,7 +9,7 @@
 //! | **take turns**: several tasks in one thread, by deadline, by rate or in their order | [`Program::executor`] with [`executor::Edf`], [`executor::Fcfs`] or [`executor::Rmdp`] | [below](#take-turns) |
 //! | **call** handlers of mine when they are due, in one real-time thread, while I make and end them | [`upcalls::Upcalls`]; mapped from what they are for: [`upcalls::qos`] | [there](upcalls), `examples/upcalls.rs`, `examples/qos.rs` |
 //! | **share** a network interface: many clients, each with buffers of its own and called when its packet arrives | [`net::Interface`] | [there](net), `examples/peek.rs`, `examples/early.rs` |
-//! | **send** messages to another host, each there within a time, or be refused with a reason | [`channels::Node`] | [there](channels) |
+//! | **send** messages to another host, each there within a time, or be refused with a reason | [`channels::Node`], or [`channels::Client`] where a daemon has it | [there](channels), `examples/channel.rs` |
 //! | **analyse** whether deadlines will be met, before anything runs | [`analysis`]; of a whole program [`admission::admit`] | [below](#analyse) |
 //! | **judge** what happened by a contract | [`judge`] | [below](#judge), `examples/two_hosts.rs` |
 //!

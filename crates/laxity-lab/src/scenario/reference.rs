@@ -139,7 +139,7 @@ cargo run --release --quiet -- keys --network > docs/network-keys.md
 Numbers have their unit, in a string: durations `ns`, `us`, `ms` or `s`; sizes `B`, `kB`, `KiB`, `MB` or `MiB`; rates of links `bit/s`, `kbit/s`, `Mbit/s` or `Gbit/s`; rates of messages
 `30/s`, `29.97/s` or `3 every 100ms`. A name has 1 to 32 letters, digits, `-` or `_`.
 
-Hosts compare what their files mean, not how they are written: comments, order, and defaults that are written out make no difference. Which of its channels would be granted, by which link and
+What counts is what files mean, not how they are written: comments, order, and defaults that are written out make no difference. Which of its channels would be granted, by which link and
 with how much room, or what would be granted instead, says
 
 ```sh

@@ -132,7 +132,8 @@ impl Sleeping for Ring {
     }
 
     fn wake_all(&self, word: &AtomicU32) {
-        futex::wake_among(word, i32::MAX.unsigned_abs());
+        // One waits there who may; others of a process that has more would each cost whoever wakes them.
+        futex::wake_among(word, 1);
     }
 }
 

@@ -153,20 +153,20 @@ impl Udp {
     }
 }
 
-/// Has the kernel cut no datagram of a socket into fragments of IP, each of which would count as a frame, and tells the longest payload that then fits the way.
+/// Has the kernel cut no datagram of a socket into fragments of IP, each of which would count as a frame, and believe nobody who says that the way carries shorter ones, as whoever is on it may forge that; and tells the longest payload that fits the way as it is known now.
 fn unfragmented(socket: &UdpSocket, is_ipv4: bool) -> Result<usize, OpenCause> {
     const UDP: usize = 8;
     let (level, [how, never, asked], header) = match is_ipv4 {
         true => (
             libc::IPPROTO_IP,
-            [libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO, libc::IP_MTU],
+            [libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE, libc::IP_MTU],
             20,
         ),
         false => (
             libc::IPPROTO_IPV6,
             [
                 libc::IPV6_MTU_DISCOVER,
-                libc::IPV6_PMTUDISC_DO,
+                libc::IPV6_PMTUDISC_PROBE,
                 libc::IPV6_MTU,
             ],
             40,
@@ -226,7 +226,19 @@ impl Below for Udp {
         let in_front = self.made_up.map_or(0, |_| ETHERNET.min(into.len()));
         let (header, into) = into.split_at_mut(in_front);
         let room = into.len();
-        match recv(&self.socket, into, RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
+        let mut read = || {
+            recv(
+                &self.socket,
+                &mut *into,
+                RecvFlags::TRUNC | RecvFlags::DONTWAIT,
+            )
+        };
+        // What was said of the way stands before what has come.
+        let came = match read() {
+            Err(errno) if is_of_the_way(errno) => read(),
+            came => came,
+        };
+        match came {
             Ok((_, length)) if length > room => Ok(Read::TooLong),
             Ok((_, length)) => {
                 if let Some(made_up) = &self.made_up {

@@ -315,9 +315,12 @@ impl Shared {
                 }
                 match has {
                     Some(Has::Channel(life, ring)) => {
+                        // Whoever waits for it has looked, or will see it.
+                        let state = self.state();
                         if let Some(life) = life.upgrade() {
                             let _ = life.cause.set(cause);
                         }
+                        drop(state);
                         self.news.notify_all();
                         end(&ring);
                     }

@@ -189,6 +189,12 @@ impl Core {
             self.afar.remove(&hold.channel);
         }
         self.node.answer(clock::now(), hold, answer);
+        if self.node.signalling().position(hold.channel).is_none() {
+            // It has ended since it was asked.
+            self.accepted.remove(&hold);
+            self.taken.remove(&hold);
+            self.afar.remove(&hold.channel);
+        }
     }
 
     /// What came over links is told to the node, and what has left; whether there may be more.

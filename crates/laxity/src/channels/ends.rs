@@ -245,7 +245,7 @@ impl Sender {
     ///
     /// # Errors
     ///
-    /// The channel has ended, and its counts with it, or the node.
+    /// The channel has ended, and its counts with it, or the node; [`Error::NoCounts`] where the node is in another process.
     pub fn counts(&self, lane: Lane) -> Result<(Option<Began>, Packets), Error> {
         match self.life.counts(lane)? {
             EndCounts::Begins(began, packets) => Ok((began, packets)),
@@ -325,7 +325,7 @@ impl Receiver {
     ///
     /// # Errors
     ///
-    /// The channel has ended, and its counts with it, or the node.
+    /// The channel has ended, and its counts with it, or the node; [`Error::NoCounts`] where the node is in another process.
     pub fn counts(&self, lane: Lane) -> Result<(Came, Ended), Error> {
         match self.life.counts(lane)? {
             EndCounts::Ends(came, ended) => Ok((came, ended)),

@@ -43,7 +43,7 @@
 //!
 //! # Limits
 //!
-//! A node belongs to one process; applications of others reach it by a [`Server`], each as a [`Client`]. It works handlers off where it is called, without an executor.
+//! A node is a thread of one process; applications of others reach it by a [`Server`], each as a [`Client`]. It works handlers off where it is called, without an executor.
 
 mod client;
 mod core;

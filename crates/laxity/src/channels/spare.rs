@@ -57,7 +57,7 @@ impl Spare {
 mod tests {
     use super::*;
 
-    /// Whoever takes all that there is: half of each millisecond, and no more of any, whether in many small pieces or in few.
+    /// Whoever takes all that there is: half of each millisecond, less what it takes to be woken, and no more of any, whether in many small pieces or in few.
     #[test]
     fn half_of_each_period_is_spent_and_no_more() {
         for piece in [
@@ -80,7 +80,7 @@ mod tests {
             let all = Span::from_micros(MOST.into()) * 101 + piece;
             assert!(spent <= all, "{piece}: {spent}");
             if piece > WOKEN {
-                assert!(spent >= all * 9 / 10, "{piece}: {spent}");
+                assert!(spent >= all * 4 / 5, "{piece}: {spent}");
             }
         }
     }

@@ -56,7 +56,7 @@ static OWN: Key<Own> = Key::new(
         ("none", Own::None),
     ]),
     Without::Is("\"none\""),
-    "How much of it a node has: an egress class ahead of the kernel's other traffic; all of it, so that other traffic comes through the node; or nothing, and then channels over it are unenforced.",
+    "How much of it a node has: an egress class ahead of the kernel's other traffic; all of it, which can be planned, and which no node does yet; or nothing, and then channels over it are unenforced.",
 );
 static OVERHEAD: Key<u64> = Key::new(
     "overhead",

@@ -10,7 +10,7 @@
 //! 3. Each link that has room for a frame is asked by [`Node::fill`] until it says that nothing leaves now. So which frame leaves is decided when it does, and no sooner.
 //! 4. The caller waits until [`Node::next`], or for whatever happens before.
 //!
-//! A live thread polls the sockets of its links, a timer and its applications; a socket's becoming writable is both its room and the completion of what it had. The twin's calendar has an entry for each frame on a wire, for the end of its transmission, and for [`Node::next`]. `now` is one clock's, the host's own, and never goes back but where that is set.
+//! A live thread polls the sockets of its links, a timer and its applications; word that a socket may be written again says that a frame may have left, and the memory that is still out how many have. The twin's calendar has an entry for each frame on a wire, for the end of its transmission, and for [`Node::next`]. `now` is one clock's, the host's own, and never goes back but where that is set.
 //! No message of a channel that is open allocates, and its bytes are copied once, into the frame.
 //!
 //! # Handlers

@@ -1,4 +1,4 @@
-//! laxity's own: a process for each host, which has its node; the applications are threads of it, as a node belongs to one process.
+//! laxity's own: a process for each host, which has its node; the applications are threads of it.
 
 use std::error::Error;
 use std::io;

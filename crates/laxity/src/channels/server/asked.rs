@@ -97,8 +97,15 @@ impl Server {
         };
         let opening = opening(self.node.setup.host, &spec);
         let (room, largest) = (opening.sends.room, wanted.traffic.largest());
-        let (ring, other) = self.ring((room.get(), largest, 0), Side::Receiver)?;
         self.may_open(user, name, &wanted.traffic, None)?;
+        let made = self.ring((room.get(), largest, 0), Side::Receiver);
+        let (ring, other) = match made {
+            Ok(made) => made,
+            Err(refused) => {
+                self.users.closes(user, &wanted.traffic);
+                return Err(refused);
+            }
+        };
         let sends = Sends {
             asked: opening.asked.clone(),
             route: opening.route.to_vec(),
@@ -269,8 +276,8 @@ impl Server {
             room,
             largest: largest.get(),
             patience,
-            // What a link takes at the most is its propagation in the network's file.
-            unseen: Span::ZERO,
+            // Nobody knows how long a frame waits in a socket, or for a link that is not owned: what clocks tell bounds it.
+            unseen: Span::MAX,
         };
         let taken = Taken { ring, listens };
         let channel = Channel {

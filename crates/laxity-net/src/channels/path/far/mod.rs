@@ -203,7 +203,10 @@ impl FarEnd {
         };
         let is_last = data.part + 1 == data.parts.get();
         let length = data.payload.len();
-        if length != self.size && !(is_last && length < self.size) {
+        let is_cut_so = length == self.size || is_last && length < self.size;
+        // A part may be as long as any, and yet longer than what is left of the largest message.
+        let whole = usize::from(data.part) * self.size + length;
+        if !is_cut_so || whole > self.ends.largest.get() as usize {
             return Stored::Malformed;
         }
         let due = match lane {

@@ -17,6 +17,8 @@ use super::world::nonzero;
 
 const SIZE: usize = 3;
 const MOST: u16 = 4;
+/// Its last part is shorter than others.
+const LARGEST: usize = 11;
 const BUFFERS: usize = 2;
 const DELAY: u64 = 5;
 const EARLIEST: i64 = 20;
@@ -27,7 +29,7 @@ fn ends(late: Late) -> Ends {
     Ends {
         traffic: Traffic::new(6, (1, Span::from_nanos(10)), 1).expect("traffic"),
         packet_bytes: nonzero(SIZE as u32),
-        largest: nonzero(SIZE as u32 * u32::from(MOST)),
+        largest: nonzero(LARGEST as u32),
         buffers: [BUFFERS as u32, 0],
         delay: Span::from_nanos(DELAY),
         earliest: Span::from_nanos(EARLIEST as u64),
@@ -105,7 +107,9 @@ impl Slow {
     ) -> (Stored, Option<Verdict>) {
         let (message, part, parts) = (data.message, data.part, data.parts.get());
         let is_short = data.payload.len() < SIZE;
-        if data.payload.len() > SIZE || (is_short && part + 1 < parts) || parts > MOST {
+        let whole = usize::from(part) * SIZE + data.payload.len();
+        let is_long = data.payload.len() > SIZE || parts > MOST || whole > LARGEST;
+        if is_long || (is_short && part + 1 < parts) {
             return (Stored::Malformed, None);
         }
         if message < self.next {
