@@ -13,7 +13,7 @@
 //! # let at = ports.map(|port| port.local_addr().unwrap());
 //! # let keys = [(); 2].map(|()| Identity::new(SecretKey::generate().unwrap()));
 //! # let setup = |own: usize| Setup::new(HostId(own as u32), Arc::new(keys[own].clone()), vec![Neighbour {
-//! #     host: HostId(1 - own as u32), local: at[own], at: at[1 - own], key: keys[1 - own].public(), seal: true, rate: 100_000_000.try_into().unwrap(),
+//! #     host: HostId(1 - own as u32), local: at[own], at: at[1 - own], key: keys[1 - own].public(), seal: true, rate: 1_000_000_000.try_into().unwrap(),
 //! #     overhead: 0, propagation: Span::ZERO, unseen: Span::ZERO, own: Own::None, is_shaped: true,
 //! # }]);
 //! # let (robot, base) = (Node::start(setup(0))?, Node::start(setup(1))?);
