@@ -5,11 +5,11 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use laxity_linux::net::egress::Own;
+use laxity_model::Span;
 use laxity_model::channels::admission::{LinkCosts, ProcessorCosts, Traffic, TrafficError};
 use laxity_model::channels::asked::Name;
 use laxity_model::channels::signalling::HostId;
 use laxity_model::channels::source::Excess;
-use laxity_model::{Service, Span};
 use laxity_net::channels::session::{Identity, PublicKey};
 
 /// A host's node.
@@ -50,7 +50,7 @@ impl Setup {
             host,
             identity,
             neighbours,
-            costs: assumed(),
+            costs: ProcessorCosts::ASSUMED,
             payload: None,
             channels: 256,
             buffers: 1 << 14,
@@ -59,23 +59,6 @@ impl Setup {
             priority: laxity_model::enforce::ranks::CHANNELS,
             processor: None,
         }
-    }
-}
-
-/// Nothing of this was measured on this machine.
-const fn assumed() -> ProcessorCosts {
-    ProcessorCosts {
-        message: Service::from_micros(10),
-        packet: Service::from_micros(10),
-        byte_ps: 1_000,
-        look: Service::from_nanos(100),
-        switch: Service::from_micros(2),
-        cache_miss: Service::from_micros(5),
-        wake_up: Service::from_micros(100),
-        completion: Service::from_micros(5),
-        interrupt: Service::from_micros(5),
-        packets_at_once: NonZeroU32::new(4).expect("it is not 0"),
-        carries_best_effort: true,
     }
 }
 

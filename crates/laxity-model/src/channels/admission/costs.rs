@@ -147,6 +147,21 @@ pub fn packets(traffic: &Traffic, payload: NonZeroU32) -> NonZeroU32 {
 }
 
 impl ProcessorCosts {
+    /// Of a processor of some 3 GHz that is busy with others, at the most: nothing of this was measured.
+    pub const ASSUMED: Self = Self {
+        message: Service::from_micros(10),
+        packet: Service::from_micros(10),
+        byte_ps: 1_000,
+        look: Service::from_nanos(100),
+        switch: Service::from_micros(2),
+        cache_miss: Service::from_micros(5),
+        wake_up: Service::from_micros(100),
+        completion: Service::from_micros(5),
+        interrupt: Service::from_micros(5),
+        packets_at_once: NonZeroU32::new(4).expect("it is not 0"),
+        carries_best_effort: true,
+    };
+
     /// C_cpu, and what of it is not interrupted.
     fn need(&self, traffic: &Traffic, payload: NonZeroU32) -> Result<Need> {
         let (packets, bytes) = (packets(traffic, payload).get(), traffic.largest().get());

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::num::NonZeroU32;
 
 use laxity_model::channels::admission::{ProcessorCosts, Traffic};
 use laxity_model::channels::clocks::{Place, Timeliness};
 use laxity_model::channels::signalling::LinkId;
 use laxity_model::nif::wire::{Faults, Framing};
-use laxity_model::{Instant, Service, Span};
+use laxity_model::{Instant, Span};
 use laxity_net::channels::node::Event;
 use laxity_net::channels::path::{self, Label};
 
@@ -16,19 +15,7 @@ use super::world::{KERNELS, Manner, RATE, World};
 use crate::channels::path::world::message;
 
 /// What live nodes are charged where nothing was measured.
-const COSTS: ProcessorCosts = ProcessorCosts {
-    message: Service::from_micros(10),
-    packet: Service::from_micros(10),
-    byte_ps: 1_000,
-    look: Service::from_nanos(100),
-    switch: Service::from_micros(2),
-    cache_miss: Service::from_micros(5),
-    wake_up: Service::from_micros(100),
-    completion: Service::from_micros(5),
-    interrupt: Service::from_micros(5),
-    packets_at_once: NonZeroU32::new(4).expect("it is not 0"),
-    carries_best_effort: true,
-};
+const COSTS: ProcessorCosts = ProcessorCosts::ASSUMED;
 
 /// A relay between two hosts, a control loop and a camera over both links.
 struct Robot {
